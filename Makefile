@@ -1,0 +1,51 @@
+# `make demo` and `make test` need python3 (3.11 or later) and make; everything else is installed into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: demo test check lint types layers doctests tests bench clean help
+
+help:            ## what can be made
+	@grep -E '^[a-z]+: .*##|^[a-z]+:  +##' Makefile | sed -E 's/:[^#]*##/ -/'
+
+demo: $(VENV)/.core           ## the main job, with a report at the end
+	$(BIN)/tacit demo
+
+test: check tests             ## every check and every test
+
+check: lint types layers doctests  ## ruff, mypy strict, import-linter, doctests
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+layers: $(VENV)/.test
+	$(BIN)/lint-imports
+
+doctests: $(VENV)/.test
+	$(BIN)/python -m pytest --doctest-modules src/tacit
+
+tests: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+
+bench: $(VENV)/.test          ## speed, as ratios within one run; writes docs/performance.md
+	$(BIN)/python -m benchmarks
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or later")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
+	$(PIP) install -c constraints.txt -e '.[test]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

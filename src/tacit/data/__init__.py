@@ -1,0 +1,1 @@
+"""Data sets, tables with public bounds, and dealing rows to sites."""

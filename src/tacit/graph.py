@@ -1,0 +1,184 @@
+"""Graph: who talks to whom. Immutable, undirected, simple and connected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from . import checks
+from .errors import GraphError
+
+if TYPE_CHECKING:
+    NxGraph = nx.Graph[Any]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """G(N, E): sites 0..n-1 and the links between them.
+
+    >>> graph = Graph.ring(5)
+    >>> graph.n, graph.neighbors(0), graph.degrees.tolist()
+    (5, (1, 4), [2, 2, 2, 2, 2])
+    """
+
+    n: int
+    edges: tuple[tuple[int, int], ...]
+    name: str = "custom"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", checks.whole("n", self.n, least=2))
+        object.__setattr__(self, "edges", _checked_edges(self.n, self.edges))
+        _check_connected(self.n, self.edges)
+
+    # -- families -------------------------------------------------------------------------------
+
+    @classmethod
+    def complete(cls, n: int) -> Graph:
+        """Every site talks to every other."""
+        n = checks.whole("n", n, least=2)
+        return cls(n, tuple((i, j) for i in range(n) for j in range(i + 1, n)), "complete")
+
+    @classmethod
+    def ring(cls, n: int) -> Graph:
+        """Each site talks to the two beside it."""
+        n = checks.whole("n", n, least=3)
+        return cls(n, tuple((i, (i + 1) % n) for i in range(n)), "ring")
+
+    @classmethod
+    def path(cls, n: int) -> Graph:
+        """A ring with one link cut."""
+        n = checks.whole("n", n, least=2)
+        return cls(n, tuple((i, i + 1) for i in range(n - 1)), "path")
+
+    @classmethod
+    def star(cls, n: int) -> Graph:
+        """Site 0 talks to all others, who talk only to it."""
+        n = checks.whole("n", n, least=2)
+        return cls(n, tuple((0, i) for i in range(1, n)), "star")
+
+    @classmethod
+    def grid(cls, rows: int, columns: int) -> Graph:
+        """Sites on a rectangle, numbered row by row."""
+        rows, columns = checks.whole("rows", rows, least=1), checks.whole("columns", columns, least=1)
+        right = [(r * columns + c, r * columns + c + 1) for r in range(rows) for c in range(columns - 1)]
+        down = [(r * columns + c, (r + 1) * columns + c) for r in range(rows - 1) for c in range(columns)]
+        return cls(rows * columns, tuple(right + down), "grid")
+
+    @classmethod
+    def random_regular(cls, n: int, degree: int, *, seed: int) -> Graph:
+        """A random graph in which every site has `degree` neighbours."""
+        n, degree = checks.whole("n", n, least=2), checks.whole("degree", degree, least=1)
+        if degree >= n or n * degree % 2:
+            raise GraphError(f"`degree` must be below n = {n} and n * degree even; got {degree}.")
+        return cls.from_networkx(nx.random_regular_graph(degree, n, seed=seed), name="random_regular")
+
+    @classmethod
+    def erdos_renyi(cls, n: int, p: float, *, seed: int) -> Graph:
+        """Each pair is linked with probability p; an error if that came out disconnected."""
+        n = checks.whole("n", n, least=2)
+        if p != 1:
+            p = checks.probability("p", p)
+        return cls.from_networkx(nx.gnp_random_graph(n, p, seed=seed), name="erdos_renyi")
+
+    # -- conversions ----------------------------------------------------------------------------
+
+    @classmethod
+    def from_edges(cls, edges: Iterable[tuple[int, int]], *, n: int | None = None) -> Graph:
+        """From pairs of site numbers; `n` defaults to the largest number + 1."""
+        pairs = tuple((int(i), int(j)) for i, j in edges)
+        if not pairs:
+            raise GraphError("`edges` must hold at least one pair; got none.")
+        return cls(max(max(pair) for pair in pairs) + 1 if n is None else n, pairs)
+
+    @classmethod
+    def from_networkx(cls, graph: NxGraph, *, name: str = "custom") -> Graph:
+        """From an undirected networkx graph; sites are numbered in its node order."""
+        if graph.is_directed() or graph.is_multigraph():
+            raise GraphError("`graph` must be undirected and simple; got a directed or multi graph.")
+        number = {node: i for i, node in enumerate(graph.nodes)}
+        return cls(len(number), tuple((number[u], number[v]) for u, v in graph.edges), name)
+
+    def to_networkx(self) -> NxGraph:
+        """As a networkx graph with nodes 0..n-1."""
+        graph: NxGraph = nx.Graph()
+        graph.add_nodes_from(range(self.n))
+        graph.add_edges_from(self.edges)
+        return graph
+
+    # -- what the algorithms ask ----------------------------------------------------------------
+
+    def neighbors(self, i: int) -> tuple[int, ...]:
+        """V_i, in increasing order."""
+        return self._neighbors[i]
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """V_i = |neighbors(i)| for every site."""
+        degrees = np.array([len(row) for row in self._neighbors], dtype=np.int64)
+        degrees.flags.writeable = False
+        return degrees
+
+    @cached_property
+    def adjacency(self) -> NDArray[np.float64]:
+        """A, dense and read-only: a_ij = 1 where i and j talk."""
+        adjacency = np.asarray(self.sparse_adjacency.toarray(), dtype=np.float64)
+        adjacency.flags.writeable = False
+        return adjacency
+
+    @cached_property
+    def sparse_adjacency(self) -> sparse.csr_array:
+        """A as CSR, for graphs of many sites."""
+        i, j = np.array(self.edges, dtype=np.int64).T
+        ones = np.ones(2 * len(i))
+        return sparse.csr_array((ones, (np.r_[i, j], np.r_[j, i])), shape=(self.n, self.n))
+
+    @cached_property
+    def _neighbors(self) -> tuple[tuple[int, ...], ...]:
+        rows: list[list[int]] = [[] for _ in range(self.n)]
+        for i, j in self.edges:
+            rows[i].append(j)
+            rows[j].append(i)
+        return tuple(tuple(sorted(row)) for row in rows)
+
+    def __repr__(self) -> str:
+        return f"Graph({self.name}, n={self.n}, edges={len(self.edges)})"
+
+
+def _checked_edges(n: int, edges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Each link once, smaller number first, sorted."""
+    checked = set()
+    for i, j in edges:
+        if i == j:
+            raise GraphError(
+                f"`edges` must join two different sites; got the self-loop ({i}, {j}). Remove it."
+            )
+        if not (0 <= i < n and 0 <= j < n):
+            raise GraphError(f"`edges` must name sites 0 to {n - 1}; got ({i}, {j}).")
+        checked.add((min(i, j), max(i, j)))
+    return tuple(sorted(checked))
+
+
+def _check_connected(n: int, edges: tuple[tuple[int, int], ...]) -> None:
+    graph: NxGraph = nx.Graph()
+    graph.add_nodes_from(range(n))
+    graph.add_edges_from(edges)
+    components = [sorted(component) for component in nx.connected_components(graph)]
+    if len(components) > 1:
+        named = "; ".join(_shortened(component) for component in components[:4])
+        more = f"; and {len(components) - 4} more" if len(components) > 4 else ""
+        raise GraphError(
+            f"`edges` must connect all {n} sites; got {len(components)} components: {named}{more}. "
+            "Add a link between them: sites in different components can never agree."
+        )
+
+
+def _shortened(component: list[int]) -> str:
+    shown = ", ".join(map(str, component[:8]))
+    return f"{{{shown}{', ...' if len(component) > 8 else ''}}}"

@@ -1,0 +1,172 @@
+"""Schedules: pure functions of the round t = 1, 2, ..., for penalties, dual steps and noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import checks
+from .errors import ParameterError
+
+
+@runtime_checkable
+class Schedule(Protocol):
+    """A positive number for every round, fixed before the run; whoever looks may know it."""
+
+    def __call__(self, t: int) -> float:
+        """Return the value in round t = 1, 2, ..."""
+        ...
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the values stay below one finite number for ever."""
+        ...
+
+
+@dataclass(frozen=True)
+class Constant:
+    """s(t) = value
+
+    >>> Constant(0.5)(7)
+    0.5
+    """
+
+    value: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", checks.positive("value", self.value))
+
+    def __call__(self, t: int) -> float:
+        return self.value
+
+    @property
+    def bounded(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Geometric:
+    """s(t) = min(start * ratio**(t - 1), cap)
+
+    Without a cap and with ratio > 1 it grows without bound: M-ADMM may then stall short of the optimum.
+
+    >>> Geometric(0.5, 1.1)(3)
+    0.605
+    >>> Geometric(0.5, 1.1, cap=0.6)(3)
+    0.6
+    """
+
+    start: float
+    ratio: float = 1.0
+    cap: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", checks.positive("start", self.start))
+        object.__setattr__(self, "ratio", checks.positive("ratio", self.ratio))
+        if self.cap is not None:
+            object.__setattr__(self, "cap", checks.positive("cap", self.cap))
+            if self.cap < self.start:
+                raise ParameterError(f"`cap` must be at least `start` = {self.start:g}; got {self.cap:g}.")
+
+    def __call__(self, t: int) -> float:
+        try:
+            value = self.start * self.ratio ** (t - 1)
+        except OverflowError:
+            value = math.inf
+        return value if self.cap is None else min(value, self.cap)
+
+    @property
+    def bounded(self) -> bool:
+        return self.ratio <= 1 or self.cap is not None
+
+
+@dataclass(frozen=True, init=False)
+class Table:
+    """s(t) = values[t - 1]; the last value holds from then on.
+
+    >>> Table([0.5, 0.6])(1), Table([0.5, 0.6])(9)
+    (0.5, 0.6)
+    """
+
+    values: tuple[float, ...]
+
+    def __init__(self, values: Sequence[float]) -> None:
+        if len(values) == 0:
+            raise ParameterError("`values` must hold at least one number; got none.")
+        entries = tuple(checks.positive(f"values[{k}]", v) for k, v in enumerate(values))
+        object.__setattr__(self, "values", entries)
+
+    def __call__(self, t: int) -> float:
+        return self.values[min(t, len(self.values)) - 1]
+
+    @property
+    def bounded(self) -> bool:
+        return True
+
+
+ScheduleLike = float | Schedule
+"""A number (held constant) or a schedule."""
+
+PerSite = ScheduleLike | Sequence[ScheduleLike]
+"""One schedule for all sites, or a list with one for each."""
+
+
+def as_schedule(name: str, spec: Any) -> Schedule:
+    """Return `spec` itself where it is a schedule, and a number as `Constant`."""
+    if isinstance(spec, Schedule):
+        return spec
+    return Constant(checks.positive(name, spec))
+
+
+def per_site(name: str, spec: Any, sites: int) -> tuple[Schedule, ...]:
+    """Spread a number, a schedule or a list of them over the sites."""
+    if isinstance(spec, Sequence | np.ndarray) and not isinstance(spec, str | bytes):
+        if len(spec) != sites:
+            raise ParameterError(f"`{name}` must have one entry per site, {sites}; got {len(spec)}.")
+        return tuple(as_schedule(f"{name}[{i}]", entry) for i, entry in enumerate(spec))
+    return (as_schedule(name, spec),) * sites
+
+
+def tabulate(name: str, schedules: Sequence[Schedule], rounds: int) -> NDArray[np.float64]:
+    """Values for every site and round, (sites, rounds), checked to be finite and above 0."""
+    rows: dict[int, NDArray[np.float64]] = {}
+    for schedule in schedules:
+        if id(schedule) not in rows:
+            rows[id(schedule)] = np.array([schedule(t) for t in range(1, rounds + 1)], dtype=np.float64)
+    table = np.stack([rows[id(schedule)] for schedule in schedules])
+    bad = ~(np.isfinite(table) & (table > 0))
+    if bad.any():
+        site, t = np.argwhere(bad)[0]
+        raise ParameterError(
+            f"`{name}` must stay finite and above 0; got {table[site, t]:g} at t={t + 1} for site {site}."
+        )
+    return table
+
+
+def to_dict(schedule: Schedule) -> dict[str, Any]:
+    """A schedule as plain JSON, e.g. {"kind": "geometric", "start": 0.5, "ratio": 1.04, "cap": None}."""
+    match schedule:
+        case Constant(value):
+            return {"kind": "constant", "value": value}
+        case Geometric(start, ratio, cap):
+            return {"kind": "geometric", "start": start, "ratio": ratio, "cap": cap}
+        case Table():
+            return {"kind": "table", "values": list(schedule.values)}
+    raise ParameterError(f"a schedule of type {type(schedule).__name__} has no JSON form; use `Table`.")
+
+
+def from_dict(entry: dict[str, Any]) -> Schedule:
+    """The schedule that `to_dict` wrote."""
+    kinds: dict[str, Any] = {"constant": Constant, "geometric": Geometric, "table": Table}
+    fields = dict(entry)
+    kind = checks.choice("kind", fields.pop("kind", None), tuple(kinds))
+    try:
+        schedule: Schedule = kinds[kind](**fields)
+    except TypeError as error:
+        raise ParameterError(f"a {kind} schedule does not take these keys: {sorted(fields)}.") from error
+    return schedule

@@ -1,0 +1,1 @@
+"""Questions answered by running many simulations: planning, auditing, attacking."""
