@@ -1,4 +1,4 @@
-"""Parameter checks: each returns the value in its proper type, or raises one line that names parameter, value and range."""
+"""Parameter checks: the value in its proper type, or one line that names parameter, value and range."""
 
 from __future__ import annotations
 

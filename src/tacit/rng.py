@@ -1,4 +1,4 @@
-"""Randomness: a keyed CSPRNG for real runs, which cannot be seeded; seeded streams for simulations, which say so."""
+"""Randomness: a keyed CSPRNG for real runs, with no seed; seeded streams for simulations, which say so."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SeededStreams:
             )
             self._generators[name] = generator
         bits = generator.bit_generator
-        state = bits.state
+        state = dict(bits.state)
         state["state"]["counter"] = np.array([0, 0, 0, t], dtype=np.uint64)
         state.update(buffer_pos=4, has_uint32=0, uinteger=0)
         bits.state = state
