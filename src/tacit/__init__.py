@@ -1,8 +1,19 @@
 """Private decentralised learning: sites that may not share data agree on one model."""
 
 from .graph import Graph
+from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge
 from .schedules import Constant, Geometric, Table
 
 __version__ = "0.1.0"
 
-__all__ = ["Constant", "Geometric", "Graph", "Table"]
+__all__ = [
+    "L2",
+    "Constant",
+    "Geometric",
+    "Graph",
+    "LogCosh",
+    "Logistic",
+    "Problem",
+    "SmoothHinge",
+    "Table",
+]
