@@ -1,0 +1,226 @@
+"""What an accountant must know of a run, of its sites and of one release: plain frozen facts, no maths.
+
+Costs follow from these facts alone. Whoever holds them can compute every bound again.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from .. import checks
+from ..errors import ParameterError
+
+MECHANISMS = ("penalty", "dual", "primal", "none")
+NOISES = ("norm", "gaussian", "none")
+RELATION = "one record replaced by another, at one site; each record is held by one site only"
+
+
+class LossLike(Protocol):
+    """The part of a loss that privacy depends on."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def slope_bound(self) -> float: ...
+    @property
+    def curvature_bound(self) -> float: ...
+    @property
+    def parameters(self) -> Mapping[str, float]: ...
+
+
+@dataclass(frozen=True)
+class LossFacts:
+    """sup |L'| = slope_bound and sup L'' = curvature_bound.
+
+    `name` decides which tight bound applies: "logistic" and "log-cosh" have their own, others a general one.
+    """
+
+    name: str
+    slope_bound: float
+    curvature_bound: float
+    kind: str = "classification"
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _set(self, "slope_bound", checks.positive("slope_bound", self.slope_bound))
+        _set(self, "curvature_bound", checks.nonnegative("curvature_bound", self.curvature_bound))
+        _set(self, "parameters", {str(k): checks.real(k, v) for k, v in sorted(self.parameters.items())})
+
+    @classmethod
+    def of(cls, loss: LossLike) -> LossFacts:
+        """The facts of a loss object."""
+        return cls(loss.name, loss.slope_bound, loss.curvature_bound, loss.kind, dict(loss.parameters))
+
+
+def versions() -> dict[str, str]:
+    """The versions of what the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for package in ("tacit", "numpy", "scipy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """One run: who perturbs what, with which noise, under which public bounds.
+
+    Parameters
+    ----------
+    mechanism : "penalty", "dual" (penalty perturbation with eta = theta), "primal" or "none".
+    noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", or "none", with which epsilon is infinite.
+    loss : its bounds on slope and curvature.
+    sites, rounds, dimension : N, the planned T, and d.
+    C, regularization : the weight of the loss and rho.
+    regularized : False if any coordinate, such as an intercept, escapes the regulariser; then m = 2 eta V.
+    row_norm : X, the public bound on ||x||.
+    output_noise : kind of noise on the minimiser before its release; None is "idealised". Never for primal.
+    tol : how far a released minimiser may be from the exact one, ||gradient|| / m, rounding errors included.
+    grid, clip : step of the grid that releases are rounded to; bound on incoming entries; None where unused.
+    simulated : True whenever the noise can be replayed.
+    classes : releases per round, K for one-vs-rest.
+    start : how f(0) was made; it must not depend on the data.
+    marks : what else a reader must be told, e.g. "bounds taken from the data".
+    """
+
+    mechanism: str
+    noise: str
+    loss: LossFacts
+    sites: int
+    rounds: int
+    dimension: int
+    C: float
+    regularization: float
+    regularized: bool = True
+    row_norm: float = 1.0
+    output_noise: str | None = None
+    tol: float = 0.0
+    grid: float | None = None
+    clip: float | None = None
+    simulated: bool = True
+    classes: int = 1
+    start: str = "zeros"
+    marks: tuple[str, ...] = ()
+    relation: str = RELATION
+    versions: Mapping[str, str] = field(default_factory=versions)
+
+    def __post_init__(self) -> None:
+        checks.choice("mechanism", self.mechanism, MECHANISMS)
+        checks.choice("noise", self.noise, NOISES)
+        if (self.mechanism == "none") != (self.noise == "none"):
+            raise ParameterError(f"`noise` must fit mechanism {self.mechanism!r}; got {self.noise!r}.")
+        for name in ("sites", "rounds", "dimension", "classes"):
+            _set(self, name, checks.whole(name, getattr(self, name), least=1))
+        for name in ("C", "row_norm"):
+            _set(self, name, checks.positive(name, getattr(self, name)))
+        for name in ("regularization", "tol"):
+            _set(self, name, checks.nonnegative(name, getattr(self, name)))
+        for name in ("grid", "clip"):
+            if getattr(self, name) is not None:
+                _set(self, name, checks.positive(name, getattr(self, name)))
+        if self.output_noise is not None:
+            checks.choice("output_noise", self.output_noise, ("norm", "gaussian"))
+            if self.mechanism == "primal" or self.noise == "none":
+                raise ParameterError(
+                    f"`output_noise` must be None here; got {self.output_noise!r}: primal noise is output "
+                    "noise already, and a run without noise stays without a guarantee."
+                )
+        _set(self, "marks", tuple(str(mark) for mark in self.marks))
+        _set(self, "versions", dict(self.versions))
+
+    @property
+    def strong(self) -> float:
+        """rho / N, the strong convexity that the regulariser gives every direction; 0 if one escapes it."""
+        return self.regularization / self.sites if self.regularized else 0.0
+
+    @property
+    def idealised(self) -> bool:
+        """Whether the guarantee needs the exact minimiser: nothing covers the solver's error."""
+        return self.mechanism != "primal" and self.output_noise is None
+
+
+@dataclass(frozen=True)
+class SiteFacts:
+    """One site: its number in the network, B, V, and theta(t), whose last entry holds from then on."""
+
+    site: int
+    samples: int
+    degree: int
+    dual_step: tuple[float, ...]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _set(self, "site", checks.whole("site", self.site))
+        _set(self, "samples", checks.whole("samples", self.samples, least=1))
+        _set(self, "degree", checks.whole("degree", self.degree, least=1))
+        _set(self, "dual_step", shortened("dual_step", self.dual_step))
+        _set(self, "name", self.name or f"site {self.site}")
+
+
+class Charge(NamedTuple):
+    """One release of one site in round t = 1, 2, ...
+
+    `scale` is alpha for norm noise and sigma for Gaussian noise (0 where there is none), `output_scale` the
+    same for the output noise. `degree` is the V really used, where a lost neighbour made it differ.
+    """
+
+    site: int
+    t: int
+    eta: float
+    scale: float = 0.0
+    output_scale: float | None = None
+    degree: int | None = None
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A site stops before its (epsilon, delta) passes these.
+
+    With `order` = None the schedules must be fixed before the run. With an order, chosen before the run, the
+    charges may react to the history (a Renyi filter at that order), and the ceiling itself is certified.
+    """
+
+    epsilon: float
+    delta: float
+    order: float | None = None
+
+    def __post_init__(self) -> None:
+        _set(self, "epsilon", checks.positive("epsilon", self.epsilon))
+        _set(self, "delta", checks.probability("delta", self.delta))
+        if self.order is not None:
+            _set(self, "order", checks.real("order", self.order))
+            if self.order <= 1:
+                raise ParameterError(f"`order` must be above 1; got {self.order:g}.")
+
+
+def shortened(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
+    """A table of positive numbers without the repeats at its end: (0.5, 0.6, 0.6, 0.6) -> (0.5, 0.6).
+
+    >>> shortened("penalty", [0.5, 0.6, 0.6])
+    (0.5, 0.6)
+    """
+    table = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if table.ndim != 1 or table.size == 0:
+        raise ParameterError(
+            f"`{name}` must be a number or a list with one per round; got shape {table.shape}."
+        )
+    bad = ~(np.isfinite(table) & (table > 0))
+    if bad.any():
+        t = int(np.argmax(bad))
+        raise ParameterError(f"`{name}` must stay finite and above 0; got {table[t]:g} at t={t + 1}.")
+    changes = np.flatnonzero(table[1:] != table[:-1])
+    return tuple(table[: changes[-1] + 2 if changes.size else 1].tolist())
+
+
+def _set(facts: Any, name: str, value: Any) -> None:
+    object.__setattr__(facts, name, value)

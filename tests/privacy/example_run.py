@@ -1,0 +1,30 @@
+"""The run of the paper's experiments, as facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tacit.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
+
+LOGISTIC = LossFacts("logistic", 1.0, 0.25)
+
+
+def run_facts(sites: int = 3, rounds: int = 4, **changes: Any) -> RunFacts:
+    fields: dict[str, Any] = {
+        "mechanism": "penalty",
+        "noise": "norm",
+        "loss": LOGISTIC,
+        "dimension": 105,
+        "C": 1750.0,
+        "regularization": 0.0,
+    }
+    return RunFacts(sites=sites, rounds=rounds, **(fields | changes))
+
+
+def site_facts(sites: int = 3, **changes: Any) -> list[SiteFacts]:
+    fields: dict[str, Any] = {"samples": 9044, "degree": 2, "dual_step": (0.5,)}
+    return [SiteFacts(i, **(fields | changes)) for i in range(sites)]
+
+
+def charges(sites: int, rounds: int, eta: float = 0.5, scale: float = 3.0, **changes: Any) -> list[Charge]:
+    return [Charge(i, t, eta, scale, **changes) for t in range(1, rounds + 1) for i in range(sites)]
