@@ -1,0 +1,115 @@
+"""ln E exp psi(R), R ~ Gamma(d, 1): what norm noise costs at order q, bounded from above.
+
+exp psi is convex on either side of its peak at r u, so over a cell of R it lies below its chord, and the
+chord's mean needs only the cell's mass and mean, both incomplete gamma functions. The cell with the peak in
+it counts at the peak; the tail beyond the last cell counts at its start. So the bound is above the truth by
+construction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from .rounding import FloatArray, floats, up
+
+_CELL = 0.12  # width of a cell, in standard deviations of ln R
+_LOW, _HIGH = 1e-30, 1e-22  # the mass left outside the main cells, below and above
+_SLACK = 1e-8  # of a cell's mass, added to both ends of its chord: far above the error of the gamma functions
+_LARGE = 600.0  # exponents from here on mean: infinite
+_BATCH = 2_000_000  # numbers held at once
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """A grid of R, and what each cell of it weighs."""
+
+    nodes: FloatArray  # ends of the main cells
+    mass: FloatArray  # P(cell)
+    left: FloatArray  # P(cell) (b - mean) / (b - a): weight of the chord's left end
+    right: FloatArray  # P(cell) (mean - a) / (b - a)
+    low: FloatArray  # ends of the cells below, from 0 up
+    low_log: FloatArray  # ln P(R <= right end), by Chernoff
+
+
+@lru_cache(maxsize=32)
+def _cells(d: int) -> _Cells:
+    first = max(float(special.gammaincinv(d, _LOW)), 1e-10 * d)
+    last = float(special.gammainccinv(d, _HIGH))
+    count = int(np.ceil(np.log(last / first) * np.sqrt(d) / _CELL))
+    nodes = np.geomspace(first, last, count + 1)
+    mass = _differences(d, nodes)
+    mean = d * _differences(d + 1, nodes) / mass
+    share = np.clip((mean - nodes[:-1]) / np.diff(nodes), 0.0, 1.0)
+    left, right = (1 - share + _SLACK) * mass, (share + _SLACK) * mass
+    low = np.concatenate([[0.0], np.geomspace(min(0.02 * d, first), first, 80)])
+    if low[1] == first:
+        low = np.array([0.0, first])
+    z = low[1:] / d
+    low_log = np.minimum(d * (1 - z + np.log(z)), 0.0)
+    low_log = np.minimum(low_log, np.log(np.maximum(special.gammainc(d, low[1:]), 1e-290)) + _SLACK)
+    return _Cells(nodes, left + right, left, right, low, low_log)
+
+
+def _differences(shape: int, nodes: FloatArray) -> FloatArray:
+    """P(cell) under Gamma(shape, 1): from the nearer tail, so that small masses keep their digits."""
+    below, above = special.gammainc(shape, nodes), special.gammaincc(shape, nodes)
+    return np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
+
+
+def log_moment(q: ArrayLike, u: ArrayLike, d: int, beyond: ArrayLike | None = None) -> FloatArray:
+    """ln E exp psi(R) from above, for u = alpha D; infinite where the exponent is past all use.
+
+    With `beyond` = u' > u the left value of a chord in u: psi counts as 2 R on the band r u < R < r u'. Then
+    (1-s) log_moment(u, beyond=u') + s log_moment(u') bounds log_moment((1-s) u + s u') from above: psi is
+    convex in u while u <= R/r and equal to 2 R from there on, and ln E exp is convex (Hoelder).
+    """
+    q, u, v = np.broadcast_arrays(floats(q), floats(u), floats(u if beyond is None else beyond))
+    flat = np.stack([q.ravel(), u.ravel(), v.ravel()], axis=1)
+    result = np.empty(len(flat))
+    cells = _cells(d)
+    step = max(1, _BATCH // len(cells.nodes))
+    for start in range(0, len(flat), step):
+        part = flat[start : start + step].T[..., None]
+        result[start : start + step] = _moments(part[0], part[1], part[2], cells)
+    return result.reshape(q.shape)
+
+
+def _moments(q: FloatArray, u: FloatArray, v: FloatArray, cells: _Cells) -> FloatArray:
+    """One bound per row of the columns q, u, v."""
+    r = q - 1
+    lo, hi = r * u, r * v
+    a, b = cells.nodes[:-1], cells.nodes[1:]
+    shape = _psi(cells.nodes, q, u)
+    rise = np.expm1(np.minimum(shape, _LARGE))
+    chord = cells.left * rise[:, :-1] + cells.right * rise[:, 1:]
+    peak = cells.mass * np.expm1(np.minimum(2 * np.minimum(b, hi), _LARGE))
+    main = np.where((b <= lo) | (a >= hi), chord, peak).sum(axis=1)
+    tail = _HIGH * (1 + 1e-6) * rise[:, -1]
+    below = _below(q, u, v, cells)
+    past = (shape.max(axis=1) >= _LARGE) | (hi[:, 0] >= cells.nodes[-1]) | (below >= _LARGE)
+    total = np.log1p(main + tail + np.exp(np.minimum(below, _LARGE)))
+    return np.where(past, np.inf, np.where(u[:, 0] > 0, up(total), 0.0))
+
+
+def _below(q: FloatArray, u: FloatArray, v: FloatArray, cells: _Cells) -> FloatArray:
+    """ln of E[exp psi; R below the main cells] from above: each cell at its largest exponent."""
+    lo, hi = (q - 1) * u, (q - 1) * v
+    a, b = cells.low[:-1], cells.low[1:]
+    left = _psi(np.maximum(a, 1e-100), q, u)
+    largest = np.where(a >= hi, left, 2 * np.minimum(b, np.maximum(hi, lo)))
+    exponent = largest + cells.low_log
+    most = exponent.max(axis=1, keepdims=True)
+    return np.asarray(most[:, 0] + np.log(np.exp(exponent - most).sum(axis=1)))
+
+
+def _psi(R: FloatArray, q: FloatArray, u: FloatArray) -> FloatArray:
+    """`renyi.psi` at alpha D = u, for rows of columns; the pieces' minimum or maximum instead of branches."""
+    r = q - 1
+    c = q * r * u**2
+    far = np.minimum(c, R * R) / (R + np.sqrt(np.maximum(R * R - c, 0.0)))
+    return np.where(r * u >= R, 2 * R, np.where((r + 0.5) * u >= R, 2 * r * (q * u - R), far))
