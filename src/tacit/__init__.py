@@ -2,6 +2,7 @@
 
 from .graph import Graph
 from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge
+from .privacy.noise import GaussianNoise, NormNoise
 from .schedules import Constant, Geometric, Table
 
 __version__ = "0.1.0"
@@ -9,10 +10,12 @@ __version__ = "0.1.0"
 __all__ = [
     "L2",
     "Constant",
+    "GaussianNoise",
     "Geometric",
     "Graph",
     "LogCosh",
     "Logistic",
+    "NormNoise",
     "Problem",
     "SmoothHinge",
     "Table",
