@@ -1,0 +1,62 @@
+"""The cache: verified files in the user's own cache folder, each written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+from ..errors import TacitWarning
+
+
+def cache_folder() -> Path | None:
+    """$TACIT_CACHE, else the platform's place for caches, e.g. $XDG_CACHE_HOME/tacit or ~/.cache/tacit.
+
+    None where there is neither a setting nor a home.
+    """
+    if chosen := os.environ.get("TACIT_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
+    if Path(base).is_absolute():
+        return Path(base) / "tacit"
+    places = {"win32": "AppData/Local", "darwin": "Library/Caches"}
+    try:
+        return Path.home() / places.get(sys.platform, ".cache") / "tacit"
+    except RuntimeError:
+        return None
+
+
+def store(name: str, files: Mapping[str, bytes]) -> None:
+    """Put a set's files into the cache, each by one atomic rename; where that fails there is a warning."""
+    folder = cache_folder()
+    if folder is None:
+        problem = "there is no home folder"
+    else:
+        try:
+            (folder / name).mkdir(parents=True, exist_ok=True)
+            for file, content in files.items():
+                _write_whole(folder / name / file, content)
+            return
+        except OSError as error:
+            problem = f"{folder} cannot be written ({error.strerror})"
+    warnings.warn(
+        f"{problem}: `{name}` will be fetched again next time; set TACIT_CACHE to a folder of yours.",
+        TacitWarning,
+        stacklevel=2,
+    )
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

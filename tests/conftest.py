@@ -1,0 +1,31 @@
+"""What several test folders share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tacit.data import Dataset, load_adult
+from tacit.errors import DataUnavailable
+
+
+@pytest.fixture(scope="session")
+def adult_files() -> Iterator[None]:
+    """$TACIT_DATA where it is set, else the folder beside the repository that may hold it."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    with pytest.MonkeyPatch.context() as patch:
+        if not os.environ.get("TACIT_DATA") and (beside / "adult").is_dir():
+            patch.setenv("TACIT_DATA", str(beside))
+        yield
+
+
+@pytest.fixture(scope="session")
+def adult(adult_files: None) -> Dataset:
+    """Adult as the paper prepares it; skipped where it cannot be had."""
+    try:
+        return load_adult()
+    except DataUnavailable as reason:
+        pytest.skip(str(reason))
