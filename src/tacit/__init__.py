@@ -1,5 +1,6 @@
 """Private decentralised learning: sites that may not share data agree on one model."""
 
+from . import data
 from .graph import Graph
 from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge
 from .privacy.noise import GaussianNoise, NormNoise
@@ -19,4 +20,5 @@ __all__ = [
     "Problem",
     "SmoothHinge",
     "Table",
+    "data",
 ]
