@@ -5,6 +5,8 @@ from .local import LocalObjective, Objective
 from .losses import LogCosh, Logistic, Loss, SmoothHinge
 from .problem import Problem
 from .regularizers import L2, Regularizer
+from .solver import Solution, SolverState, minimise
+from .threads import one_blas_thread
 
 __all__ = [
     "L2",
@@ -16,6 +18,10 @@ __all__ = [
     "Problem",
     "Regularizer",
     "SmoothHinge",
+    "Solution",
+    "SolverState",
     "check_loss",
     "check_regularizer",
+    "minimise",
+    "one_blas_thread",
 ]

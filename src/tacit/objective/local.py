@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,23 +10,14 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import ParameterError
+from .blocks import Part, row_blocks
 from .checking import check_loss, check_regularizer
 from .losses import Loss
 from .regularizers import L2, Regularizer
-from .rows import Matrix, Rows, signed_rows
+from .rows import signed_rows
 from .spectrum import largest_eigenvalue
 
 Array = NDArray[np.float64]
-
-_BLOCK = 1_000_000  # entries of Z times models in one block: what stays in cache
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """weight * sum_n L(z_n) over some rows."""
-
-    rows: Rows
-    weight: float
 
 
 class Objective:
@@ -56,39 +45,25 @@ class Objective:
     def value(self, F: Array) -> Array:
         """O at every model, (repeats,)."""
         total = self.rho * self.regularizer.value(F)
-        for Z, offset, weight in self.blocks(len(F)):
-            total = total + weight * np.sum(self.loss.value(margins(Z, offset, F)), axis=0)
+        for block in row_blocks(self.parts, len(F)):
+            total = total + block.weight * np.sum(self.loss.value(block.margins(F.T)), axis=0)
         return np.asarray(total)
 
     def gradient(self, F: Array) -> Array:
         """The gradient of O at every model, (repeats, d)."""
         total = self.rho * self.regularizer.gradient(F)
-        for Z, offset, weight in self.blocks(len(F)):
-            slope = self.loss.slope(margins(Z, offset, F))
-            total = total + weight * (Z.T @ slope).T
+        for block in row_blocks(self.parts, len(F)):
+            slope = self.loss.slope(block.margins(F.T))
+            total = total + block.weight * (block.ZT @ slope).T
         return np.asarray(total)
 
     def hessian(self, f: Array) -> Array:
         """The d x d matrix of second derivatives at one model f, (d,)."""
-        F = f[None, :]
-        total = np.diag(self.rho * self.regularizer.curvature(F)[0])
-        for Z, offset, weight in self.blocks(self.dimension):
-            curvature = weight * self.loss.curvature(margins(Z, offset, F))[:, 0]
-            if isinstance(Z, np.ndarray):
-                total += Z.T @ (curvature[:, None] * Z)
-            else:
-                total += (Z.T @ Z.multiply(curvature[:, None])).toarray()
+        total = np.diag(self.rho * self.regularizer.curvature(f[None, :])[0])
+        for block in row_blocks(self.parts, self.dimension):
+            curvature = self.loss.curvature(block.margins(f[:, None]))[:, 0]
+            total += block.gram(block.weight * curvature)
         return np.asarray(total)
-
-    def blocks(self, repeats: int) -> Iterator[tuple[Matrix, Array | None, float]]:
-        """(Z, offset, weight) for a few rows at a time, so that products and slopes stay in cache."""
-        step = max(64, _BLOCK // (self.dimension * repeats))
-        for part in self.parts:
-            rows = part.rows
-            for start in range(0, rows.samples, step):
-                stop = min(start + step, rows.samples)
-                offset = None if rows.offset is None else rows.offset[start:stop]
-                yield rows.Z[start:stop], offset, part.weight
 
 
 class LocalObjective(Objective):
@@ -129,8 +104,8 @@ class LocalObjective(Objective):
         for regression.
         """
         loss, quality = np.zeros(len(F)), np.zeros(len(F))
-        for Z, offset, _ in self.blocks(len(F)):
-            z = margins(Z, offset, F)
+        for block in row_blocks(self.parts, len(F)):
+            z = block.margins(F.T)
             loss += np.sum(self.loss.value(z), axis=0)
             if self.loss.kind == "classification":
                 quality += 0.5 * np.sum(1.0 + np.sign(z), axis=0)
@@ -140,11 +115,3 @@ class LocalObjective(Objective):
 
     def __repr__(self) -> str:
         return f"LocalObjective({self.loss!r}, {self.parts[0].rows!r})"
-
-
-def margins(Z: Matrix, offset: Array | None, F: Array) -> Array:
-    """z = offset + Z f for every row and model, (rows, repeats)."""
-    z = np.asarray(Z @ F.T)
-    if offset is not None:
-        z += offset[:, None]
-    return z

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
-from ..errors import DataError
-from .local import LocalObjective, Objective, Part
+from ..errors import DataError, NotConverged
+from .blocks import Part
+from .local import LocalObjective, Objective
 from .losses import Logistic, Loss
+from .newton import newton, newton_step
+from .passes import Passes
 from .regularizers import L2, Regularizer
 
 Array = NDArray[np.float64]
@@ -95,6 +98,20 @@ class Problem:
         """The objective of eq. 1 over all sites' rows, which are not copied."""
         parts = tuple(Part(part.rows, part.weight) for site in self._sites for part in site.parts)
         return Objective(parts, loss=self.loss, rho=self.regularization, regularizer=self.regularizer)
+
+    def optimum(self, tol: float = 1e-10) -> Array:
+        """f_c*, the minimiser of eq. 1 over all sites' rows, (d,), for comparison: nothing private.
+
+        Its distance from the exact one is taken from the Newton step that is left, ||H^-1 gradient||, which
+        says what is reached where rho is small and ||gradient|| / rho says too little.
+        """
+        zero = np.zeros((1, self.dimension))
+        passes = Passes(self.pooled(), 0.0, zero)
+        f = newton(passes, zero, 0.0)
+        left = float(np.linalg.norm(newton_step(passes, f)))
+        if not left <= checks.positive("tol", tol):
+            raise NotConverged(f"`tol` = {tol:g} is out of reach for the pooled optimum; got {left:.2g}.")
+        return np.asarray(f[0])
 
     def __repr__(self) -> str:
         return (

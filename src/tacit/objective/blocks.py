@@ -1,0 +1,84 @@
+"""A few rows at a time, so that Z F, the slopes and the product back stay in the processor's cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .rows import Matrix, Rows
+
+Array = NDArray[np.float64]
+
+_DENSE = 1_000_000  # entries of Z times models in a block of dense rows
+_SPARSE = 100_000  # margins in a block of sparse rows
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """weight * sum_n L(z_n) over some rows."""
+
+    rows: Rows
+    weight: float
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Block:
+    """Consecutive rows of one part; Z and its transpose are views of the site's only copy."""
+
+    Z: Matrix
+    ZT: Any
+    offset: Array | None
+    weight: float
+
+    def margins(self, Ft: Array) -> Array:
+        """z = offset + Z f for every row and model, (rows, repeats); models are the columns of Ft."""
+        z = np.asarray(self.Z @ Ft)
+        if self.offset is not None:
+            z += self.offset[:, None]
+        return z
+
+    def gram(self, weights: Array) -> Array:
+        """Z' diag(weights) Z for weights >= 0."""
+        root = np.sqrt(weights)[:, None]
+        if isinstance(self.Z, np.ndarray):
+            scaled = self.Z * root
+            return np.asarray(scaled.T @ scaled)
+        sparsely = self.Z.multiply(root).tocsr()
+        return np.asarray((sparsely.T @ sparsely).toarray())
+
+    def squares(self, weights: Array) -> Array:
+        """The diagonal of Z' diag(weights) Z."""
+        if isinstance(self.Z, np.ndarray):
+            return np.asarray(weights @ np.square(self.Z))
+        return np.asarray(self.Z.multiply(self.Z).T @ weights)
+
+
+def row_blocks(parts: tuple[Part, ...], repeats: int) -> list[Block]:
+    """Cut every part into blocks that suit this number of models."""
+    return [block for part in parts for block in _cut(part, max(1, repeats))]
+
+
+def _cut(part: Part, repeats: int) -> list[Block]:
+    Z, offset = part.rows.Z, part.rows.offset
+    rows, dimension = Z.shape
+    dense = isinstance(Z, np.ndarray)
+    step = max(64, _DENSE // (dimension * repeats) if dense else _SPARSE // repeats)
+    if rows <= step:
+        return [Block(Z, Z.T, offset, part.weight)]
+    blocks = []
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        piece = Z[start:stop] if isinstance(Z, np.ndarray) else _csr_rows(Z, start, stop)
+        blocks.append(Block(piece, piece.T, None if offset is None else offset[start:stop], part.weight))
+    return blocks
+
+
+def _csr_rows(Z: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
+    """Rows start..stop as a view: slicing would copy."""
+    first, last = Z.indptr[start], Z.indptr[stop]
+    parts = (Z.data[first:last], Z.indices[first:last], Z.indptr[start : stop + 1] - first)
+    return sparse.csr_array(parts, shape=(stop - start, Z.shape[1]), copy=False)
