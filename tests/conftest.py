@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import tacit
+from problems import make_sites
 from tacit.data import Dataset, load_adult
 from tacit.errors import DataUnavailable
 
@@ -29,3 +31,14 @@ def adult(adult_files: None) -> Dataset:
         return load_adult()
     except DataUnavailable as reason:
         pytest.skip(str(reason))
+
+
+@pytest.fixture(scope="session")
+def problem():
+    """Five sites, 40 rows each, six features."""
+    return tacit.Problem(make_sites(), loss=tacit.Logistic(), C=20.0, regularization=0.5)
+
+
+@pytest.fixture(scope="session")
+def ring():
+    return tacit.Graph.ring(5)

@@ -55,10 +55,10 @@ class Geometric:
 
     Without a cap and with ratio > 1 it grows without bound: M-ADMM may then stall short of the optimum.
 
-    >>> Geometric(0.5, 1.1)(3)
-    0.605
-    >>> Geometric(0.5, 1.1, cap=0.6)(3)
-    0.6
+    >>> Geometric(0.5, 2.0)(3)
+    2.0
+    >>> Geometric(0.5, 2.0, cap=1.5)(3)
+    1.5
     """
 
     start: float

@@ -1,1 +1,5 @@
-"""Who drives the nodes."""
+"""Who drives the nodes: one process, a cluster, or real sites."""
+
+from .simulate import simulate
+
+__all__ = ["simulate"]

@@ -1,0 +1,95 @@
+"""One process, batched over repeats: the oracle of the other engines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..admm.node import Node, NodeState, loop
+from ..admm.trace import Recorder, Run
+from ..objective.threads import one_blas_thread
+from ..privacy.ledger import MemoryLedger
+from ..rng import SeededStreams
+from .progress import progress
+from .setup import Setup
+
+Array = NDArray[np.float64]
+Loop = Generator[Array, Array, NodeState]
+
+
+def run_local(setup: Setup, *, threads: int | None = None, show: bool | None = None) -> Run:
+    """Drive every node of `setup` through all rounds: sites over threads, one BLAS thread each."""
+    ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
+    network = Network(setup, ledger)
+    recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
+    workers = threads or len(os.sched_getaffinity(0))
+    with (
+        one_blas_thread(),
+        ThreadPoolExecutor(workers) as pool,
+        progress(setup.rounds, "rounds", show=show) as step,
+    ):
+        try:
+            for t in range(1, setup.rounds + 1):
+                losses, accuracies = network.advance(pool, workers)
+                recorder.record(t, network.f, losses, accuracies)
+                step()
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return recorder.finish(network.f, ledger, setup.facts())
+
+
+class Network:
+    """All nodes of a run and the vectors that they released last, f (sites, repeats, d)."""
+
+    def __init__(self, setup: Setup, ledger: MemoryLedger) -> None:
+        self.adjacency = setup.graph.sparse_adjacency
+        self.f = setup.start_vectors()
+        self.heard = self._hear()
+        streams = SeededStreams(setup.seed)
+        self.objectives = [setup.problem.site(i) for i in range(setup.graph.n)]
+        self.loops: list[Loop] = [
+            loop(
+                Node(
+                    site=i,
+                    objective=objective,
+                    degree=int(setup.graph.degrees[i]),
+                    plan=setup.plan,
+                    tol=setup.tol,
+                    streams=streams,
+                    repeats=setup.repeats,
+                ),
+                NodeState.start(self.f[i], self.heard[i]),
+                charge=ledger.charge,
+            )
+            for i, objective in enumerate(self.objectives)
+        ]
+        self.started = False
+
+    def advance(self, pool: ThreadPoolExecutor, workers: int) -> tuple[Array, Array]:
+        """One round of all sites; each one's mean loss and accuracy on its own rows, (sites, repeats)."""
+        n = len(self.loops)
+        chunks = np.array_split(np.arange(n), min(n, 8 * workers))
+        f = np.empty_like(self.f)
+        losses, accuracies = np.empty((2, n, self.f.shape[1]))
+
+        def work(chunk: NDArray[np.int64]) -> None:
+            for i in chunk:
+                f[i] = self.loops[i].send(self.heard[i]) if self.started else next(self.loops[i])
+                losses[i], accuracies[i] = self.objectives[i].metrics(f[i])
+
+        for future in [pool.submit(work, chunk) for chunk in chunks]:
+            future.result()
+        self.started = True
+        self.f = f
+        self.heard = self._hear()
+        return losses, accuracies
+
+    def _hear(self) -> Array:
+        """sum_j f_j for every site, added in increasing j as every engine does."""
+        flat = self.f.reshape(self.f.shape[0], -1)
+        return np.asarray(self.adjacency @ flat).reshape(self.f.shape)

@@ -1,0 +1,163 @@
+"""What a simulation needs, checked as a whole before the first round: shared by all engines."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..admm.methods import Method, Plan
+from ..admm.theory import convergence
+from ..errors import ParameterError
+from ..graph import Graph
+from ..objective.losses import LogCosh, Logistic, Loss, SmoothHinge
+from ..objective.problem import Problem
+from ..privacy.facts import LossFacts, RunFacts, SiteFacts, versions
+from ..rng import SeededStreams
+
+Array = NDArray[np.float64]
+Start = Literal["zeros", "random"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One simulation: R repeats of T rounds on N sites, seeded."""
+
+    problem: Problem
+    graph: Graph
+    method: Method
+    plan: Plan
+    repeats: int
+    seed: int
+    tol: float
+    start: Start
+    history: bool
+
+    @property
+    def rounds(self) -> int:
+        return self.plan.rounds
+
+    def start_vectors(self, sites: range | None = None) -> Array:
+        """f(0), (sites, repeats, d): zeros, or standard normal from the streams; never from the data."""
+        sites = range(self.graph.n) if sites is None else sites
+        f = np.zeros((len(sites), self.repeats, self.problem.dimension))
+        if self.start == "random":
+            streams = SeededStreams(self.seed)
+            for k, site in enumerate(sites):
+                for repeat in range(self.repeats):
+                    generator = streams.generator(repeat=repeat, site=site, purpose="start", t=0)
+                    f[k, repeat] = generator.standard_normal(f.shape[2])
+        return f
+
+    def run_facts(self) -> RunFacts:
+        """All that the accountant must know of the run as a whole."""
+        plan, problem = self.plan, self.problem
+        return RunFacts(
+            mechanism=plan.mechanism,
+            noise="none" if plan.noise is None else plan.noise.kind,
+            loss=loss_facts(problem.loss),
+            sites=problem.n,
+            rounds=plan.rounds,
+            dimension=problem.dimension,
+            C=problem.C,
+            regularization=problem.regularization * problem.regularizer.strong_convexity,
+            output_noise=None if plan.output_noise is None else plan.output_noise.kind,
+            tol=self.tol,
+            grid=plan.grid,
+            clip=plan.clip,
+            simulated=True,
+            start=self.start,
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """The settings of the run as plain JSON, for every artefact made from it."""
+        return {
+            "simulated": True,
+            "seed": self.seed,
+            "rounds": self.rounds,
+            "repeats": self.repeats,
+            "tol": self.tol,
+            "start": self.start,
+            "method": repr(self.method),
+            "graph": {"name": self.graph.name, "sites": self.graph.n, "edges": self.graph.edges},
+            "loss": repr(self.problem.loss),
+            "C": self.problem.C,
+            "regularization": self.problem.regularization,
+            "samples": self.problem.samples.tolist(),
+            "dimension": self.problem.dimension,
+            "versions": versions(),
+        }
+
+    def site_facts(self) -> list[SiteFacts]:
+        """B_i, V_i and the dual steps of every site."""
+        return [
+            SiteFacts(
+                site=i,
+                samples=int(self.problem.samples[i]),
+                degree=int(self.graph.degrees[i]),
+                dual_step=tuple(self.plan.theta[i].tolist()),
+            )
+            for i in range(self.graph.n)
+        ]
+
+
+def loss_facts(loss: Loss) -> LossFacts:
+    """What the accountant must know of a loss; only the shipped classes may claim a bound made for them."""
+    shipped = type(loss) in (Logistic, LogCosh, SmoothHinge)
+    parameters: dict[str, Any] = asdict(loss) if is_dataclass(loss) and not isinstance(loss, type) else {}
+    return LossFacts(
+        name=loss.name if shipped else f"custom {loss.name}",
+        slope_bound=loss.slope_bound,
+        curvature_bound=loss.curvature_bound,
+        kind=loss.kind,
+        parameters={name: value for name, value in parameters.items() if isinstance(value, float)},
+    )
+
+
+def prepare(
+    problem: Problem,
+    graph: Graph,
+    method: Method,
+    *,
+    rounds: int,
+    repeats: int,
+    seed: int,
+    tol: float,
+    start: Start,
+    strict: bool,
+    history: bool,
+) -> Setup:
+    """Check everything that can be wrong with a run, and put it together."""
+    if graph.n != problem.n:
+        raise ParameterError(f"`graph` must have one node per site, {problem.n}; got {graph.n}.")
+    plan = method.plan(problem.n, rounds)
+    if strict:
+        _check_theorem_1(method, problem.n, rounds)
+    if plan.private:
+        problem.require_unit_rows()
+    return Setup(
+        problem=problem,
+        graph=graph,
+        method=method,
+        plan=plan,
+        repeats=checks.whole("repeats", repeats, least=1),
+        seed=checks.whole("seed", seed),
+        tol=checks.positive("tol", tol),
+        start="random" if checks.choice("start", start, ("zeros", "random")) == "random" else "zeros",
+        history=history,
+    )
+
+
+def _check_theorem_1(method: Method, sites: int, rounds: int) -> None:
+    """The two conditions that a typing error breaks; without them no theorem of the paper holds."""
+    nondecreasing, above, *_ = convergence(method, sites, rounds).hypotheses
+    for hypothesis in (nondecreasing, above):
+        if not hypothesis.holds:
+            name, words = hypothesis.name.split(" ", 1)
+            raise ParameterError(
+                f"`{name}` must be {words}; {hypothesis.detail}. "
+                "Theorems 1 to 3 of the paper need it; `strict=False` runs all the same."
+            )
