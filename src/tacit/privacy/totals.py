@@ -20,7 +20,7 @@ from .rounding import FloatArray, floats, up
 _STEP, _FEW, _MANY = 0.01, 400, 1500
 _ROWS = 2_000_000  # weights held at once
 _INFINITE = 1e250  # stands for infinity in tables, so that a weight of 0 takes it away
-_GROUPS = 24  # bins within which the rounds of a site are compared as one
+_PROBES = 48  # orders at which the rounds of a site are compared to be grouped
 
 
 def renyi_gaussian_total(orders: ArrayLike, D: ArrayLike, sigma: ArrayLike, x: ArrayLike) -> FloatArray:
@@ -30,7 +30,7 @@ def renyi_gaussian_total(orders: ArrayLike, D: ArrayLike, sigma: ArrayLike, x: A
     shift = up(np.sum((D / sigma) ** 2, axis=-1) / 2)[..., None] * q
     rows = x.reshape(-1, x.shape[-1])
     axis = _Axis(curl(rows))
-    bent = axis.total(np.arange(len(rows))[:, None], len(rows), axis.convex(curl_renyi, q))
+    bent = axis.total(np.arange(len(rows))[:, None], len(rows), axis.table(lambda v, _: curl_renyi(q, v)))
     return up(shift + bent.reshape(*x.shape[:-1], len(q)))
 
 
@@ -45,22 +45,26 @@ def renyi_norm_total(
 ) -> FloatArray:
     """Sum over the rounds of `renyi_norm`, or `joint_norm_renyi` for K > 1: (..., rounds) -> (..., orders).
 
-    The smaller of the two bounds, Renyi and pure, is taken for groups of rounds of a site that cross alike:
-    never below the sum of the smaller ones.
+    The smaller of the two bounds, Renyi and pure, is taken for whole groups of rounds of a site: never below
+    the sum of the smaller ones. A group is the rounds that agree, at 48 orders, on which is smaller.
     """
     q, r = floats(orders), excess(orders)
     d, K = checks.whole("d", d, least=1), checks.whole("K", K, least=1)
     u = up(np.sqrt(K) * floats(D) * floats(alpha))
-    u, x, pure = np.broadcast_arrays(u, floats(x), floats(pure))
+    u, y, pure = np.broadcast_arrays(u, curl(x), floats(pure))
     lead, shape = u.shape[:-1], (-1, u.shape[-1])
-    moves, bends, pures = _Axis(u.reshape(shape)), _Axis(curl(x.reshape(shape))), _Axis(pure.reshape(shape))
-    site, group, count = _groups(u.reshape(shape), x.reshape(shape), pure.reshape(shape), d, K)
-    shift = moves.total(group, count, moves.table(lambda v, w: log_moment(q, v, d, w) / r))
-    bent = bends.total(group, count, bends.convex(curl_renyi, q))
-    capped = pures.total(group, count, pures.table(lambda v, w: _pure_node(q, v, w) / r))
-    least = np.minimum(up(shift + K * bent), capped)
+    moves, bends, pures = (_Axis(part.reshape(shape)) for part in (u, y, pure))
+    move = moves.table(lambda v, w: log_moment(q, v, d * K, w) / r)
+    bend = K * bends.table(lambda v, _: curl_renyi(q, v))
+    cap = pures.table(lambda v, w: _pure_node(q, v, w) / r)
+    pattern = np.zeros(moves.left.shape, dtype=np.int64)
+    for j in np.unique(np.linspace(0, len(q) - 1, _PROBES).astype(np.intp)):
+        capped = cap[pures.left, j] < move[moves.left, j] + bend[bends.left, j]
+        pattern = 2 * pattern + capped
+    site, group, count = _groups(pattern)
+    open_cost = up(moves.total(group, count, move) + bends.total(group, count, bend))
     total = np.zeros((int(np.prod(lead)), len(q)))
-    np.add.at(total, site, least)
+    np.add.at(total, site, np.minimum(open_cost, pures.total(group, count, cap)))
     return up(total).reshape(*lead, len(q))
 
 
@@ -69,28 +73,12 @@ def _pure_node(q: FloatArray, v: FloatArray, w: FloatArray) -> FloatArray:
     return np.asarray(scaled_pure_renyi(q, v) + (w - v) ** 2 / 32)
 
 
-def _groups(
-    u: FloatArray, x: FloatArray, pure: FloatArray, d: int, K: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
-    """The site of each group, the group of each round, and their number.
-
-    Any grouping is sound. This one is tight: rounds with about the same order from which `pure` is the
-    smaller bound, r ~ pure / (u^2 / (2 K d) + K y) or 1/x, and alike in which is smaller at orders near 1.
-    """
-    slope = u**2 / (2 * K * d) + K * curl(x)
-    order = np.minimum(pure / np.maximum(slope, 1e-100), 1 / np.maximum(x, 1e-100))
-    low = np.asarray(pure**2 < 2 * slope, dtype=np.intp)
-    sites = np.arange(len(u))[:, None]
-    label = (sites * 2 + low) * _GROUPS + _bins(np.log(np.clip(order, 1e-3, 1e5)))
+def _groups(pattern: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp], int]:
+    """The site of each group, the group of each round, and their number: same site, same pattern."""
+    patterns, index = np.unique(pattern, return_inverse=True)
+    label = np.arange(len(pattern))[:, None] * len(patterns) + index.reshape(pattern.shape)
     labels, group = np.unique(label, return_inverse=True)
-    return np.asarray(labels // (2 * _GROUPS), dtype=np.intp), group.reshape(u.shape), len(labels)
-
-
-def _bins(values: FloatArray) -> NDArray[np.intp]:
-    """Bins of width 0.05 or more, at most _GROUPS of them."""
-    low, high = float(values.min()), float(values.max())
-    width = max(0.05, (high - low) / _GROUPS * (1 + 1e-9))
-    return np.asarray((values - low) / width, dtype=np.intp)
+    return np.asarray(labels // len(patterns), dtype=np.intp), group.reshape(pattern.shape), len(labels)
 
 
 class _Axis:
@@ -118,10 +106,6 @@ class _Axis:
         """cost(node, next node) for every order: (nodes, orders)."""
         nodes, after = self.nodes[:, None], self.next[:, None]
         return np.minimum(cost(nodes, after), _INFINITE)
-
-    def convex(self, cost: Callable[[FloatArray, FloatArray], FloatArray], q: FloatArray) -> FloatArray:
-        """The table of a cost(q, node) that is convex between the nodes."""
-        return self.table(lambda v, _: cost(q, v))
 
     def total(self, row: NDArray[np.intp], rows: int, table: FloatArray) -> FloatArray:
         """Sum of the costs of all values with the same row: (rows, orders)."""
