@@ -20,6 +20,8 @@ from .rounding import FloatArray, floats, up
 _CELL = 0.12  # width of a cell, in standard deviations of ln R
 _LOW, _HIGH = 1e-30, 1e-22  # the mass left outside the main cells, below and above
 _SLACK = 1e-8  # of a cell's mass, added to both ends of its chord: far above the error of the gamma functions
+_NEAR = 1e-4  # the same around the peak, where cells are narrow
+_TOWARDS = np.concatenate([[0.0], 2.0 ** np.arange(-7, 1)])  # how the cell beyond the peak is split
 _LARGE = 600.0  # exponents from here on mean: infinite
 _BATCH = 2_000_000  # numbers held at once
 
@@ -28,6 +30,8 @@ _BATCH = 2_000_000  # numbers held at once
 class _Cells:
     """A grid of R, and what each cell of it weighs."""
 
+    d: int
+    median: float
     nodes: FloatArray  # ends of the main cells
     mass: FloatArray  # P(cell)
     left: FloatArray  # P(cell) (b - mean) / (b - a): weight of the chord's left end
@@ -40,7 +44,8 @@ class _Cells:
 def _cells(d: int) -> _Cells:
     first = max(float(special.gammaincinv(d, _LOW)), 1e-10 * d)
     last = float(special.gammainccinv(d, _HIGH))
-    count = int(np.ceil(np.log(last / first) * np.sqrt(d) / _CELL))
+    width = (_CELL if d >= 10 else _CELL / 2) / np.sqrt(d)
+    count = int(np.ceil(np.log(last / first) / width))
     nodes = np.geomspace(first, last, count + 1)
     mass = _differences(d, nodes)
     mean = d * _differences(d + 1, nodes) / mass
@@ -52,7 +57,8 @@ def _cells(d: int) -> _Cells:
     z = low[1:] / d
     low_log = np.minimum(d * (1 - z + np.log(z)), 0.0)
     low_log = np.minimum(low_log, np.log(np.maximum(special.gammainc(d, low[1:]), 1e-290)) + _SLACK)
-    return _Cells(nodes, left + right, left, right, low, low_log)
+    median = float(special.gammaincinv(d, 0.5))
+    return _Cells(d, median, nodes, left + right, left, right, low, low_log)
 
 
 def _differences(shape: int, nodes: FloatArray) -> FloatArray:
@@ -81,19 +87,38 @@ def log_moment(q: ArrayLike, u: ArrayLike, d: int, beyond: ArrayLike | None = No
 
 def _moments(q: FloatArray, u: FloatArray, v: FloatArray, cells: _Cells) -> FloatArray:
     """One bound per row of the columns q, u, v."""
-    r = q - 1
-    lo, hi = r * u, r * v
+    lo, hi = (q - 1) * u, (q - 1) * v
     a, b = cells.nodes[:-1], cells.nodes[1:]
     shape = _psi(cells.nodes, q, u)
     rise = np.expm1(np.minimum(shape, _LARGE))
     chord = cells.left * rise[:, :-1] + cells.right * rise[:, 1:]
     peak = cells.mass * np.expm1(np.minimum(2 * np.minimum(b, hi), _LARGE))
-    main = np.where((b <= lo) | (a >= hi), chord, peak).sum(axis=1)
+    clear = (b <= lo) | (a >= hi)
+    sides, summit = np.where(clear, chord, 0.0).sum(axis=1), np.where(clear, 0.0, peak).sum(axis=1)
+    closer = (summit > 1e-4 * sides) & (lo[:, 0] > cells.nodes[0]) & (hi[:, 0] < cells.median)
+    if closer.any():
+        summit[closer] = np.minimum(summit[closer], _summit(q[closer], u[closer], v[closer], cells))
     tail = _HIGH * (1 + 1e-6) * rise[:, -1]
     below = _below(q, u, v, cells)
     past = (shape.max(axis=1) >= _LARGE) | (hi[:, 0] >= cells.nodes[-1]) | (below >= _LARGE)
-    total = np.log1p(main + tail + np.exp(np.minimum(below, _LARGE)))
+    total = np.log1p(sides + summit + tail + np.exp(np.minimum(below, _LARGE)))
     return np.where(past, np.inf, np.where(u[:, 0] > 0, up(total), 0.0))
+
+
+def _summit(q: FloatArray, u: FloatArray, v: FloatArray, cells: _Cells) -> FloatArray:
+    """E[exp psi - 1] over the cells around the peak: split at r v, and finer and finer towards it beyond."""
+    lo, hi = (q - 1) * u, (q - 1) * v
+    a = cells.nodes[np.searchsorted(cells.nodes, lo, side="right") - 1]
+    b = cells.nodes[np.searchsorted(cells.nodes, hi, side="left")]
+    nodes = np.concatenate([a, hi + (b - hi) * _TOWARDS], axis=1)
+    below = special.gammainc(cells.d, nodes)
+    mass = np.diff(below) + 1e-14 * below[:, 1:]
+    mean = cells.d * np.diff(special.gammainc(cells.d + 1, nodes)) / mass
+    share = np.clip((mean - nodes[:, :-1]) / np.maximum(np.diff(nodes), 1e-300), 0.0, 1.0)
+    rise = np.expm1(np.minimum(_psi(nodes, q, u), _LARGE))
+    before, after = rise[:, :-1], rise[:, 1:].copy()
+    after[:, 0] = np.expm1(np.minimum(2 * hi[:, 0], _LARGE))
+    return np.asarray((mass * ((1 - share + _NEAR) * before + (share + _NEAR) * after)).sum(axis=1))
 
 
 def _below(q: FloatArray, u: FloatArray, v: FloatArray, cells: _Cells) -> FloatArray:
@@ -108,7 +133,7 @@ def _below(q: FloatArray, u: FloatArray, v: FloatArray, cells: _Cells) -> FloatA
 
 
 def _psi(R: FloatArray, q: FloatArray, u: FloatArray) -> FloatArray:
-    """`renyi.psi` at alpha D = u, for rows of columns; the pieces' minimum or maximum instead of branches."""
+    """`renyi.psi` at alpha D = u, for rows of columns."""
     r = q - 1
     c = q * r * u**2
     far = np.minimum(c, R * R) / (R + np.sqrt(np.maximum(R * R - c, 0.0)))

@@ -1,8 +1,8 @@
 """Renyi divergence of whole runs: summed over rounds, for all orders, with no (sites, rounds, orders) array.
 
 Each part of a round's cost, times r, is a convex function of one number. Few distinct values: each is a node.
-Many: nodes 1% apart, and the chord between two nodes, which lies above a convex function, stands for what is
-between (a relative 3e-5 too much). Then a site's total is a row of weights times a table (nodes, orders).
+Many: nodes 1.5% apart, and the chord between two nodes, which lies above a convex function, stands for what is
+between (a relative 6e-5 too much). Then a site's total is a row of weights times a table (nodes, orders).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .moment import log_moment
 from .renyi import curl, curl_renyi, excess, scaled_pure_renyi
 from .rounding import FloatArray, floats, up
 
-_STEP, _FEW, _MANY = 0.01, 400, 1500
+_STEP, _FEW, _MANY = 0.015, 400, 1500
 _ROWS = 2_000_000  # weights held at once
 _INFINITE = 1e250  # stands for infinity in tables, so that a weight of 0 takes it away
 _PROBES = 48  # orders at which the rounds of a site are compared to be grouped
