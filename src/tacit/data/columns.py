@@ -9,14 +9,14 @@ from __future__ import annotations
 import decimal
 import math
 import numbers
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
 from .schema import Category, Field, Schema
+from .tables import take_columns
 
 OTHER = -1  # a value that was not declared
 MISSING = -2  # no value at all
@@ -29,12 +29,7 @@ Parsed = dict[str, NDArray[Any]]
 
 def parse(schema: Schema, table: Any) -> Parsed:
     """The columns of the schema, from a DataFrame, a mapping, a structured array, or rows in its order."""
-    raw = _columns(table, schema.names)
-    lengths = {len(values) for values in raw.values()}
-    if len(lengths) != 1:
-        raise DataError(f"`X` must have columns of one length; got {len(lengths)} different lengths.")
-    if lengths == {0}:
-        raise DataError("`X` must have at least one row; got 0 sample(s).")
+    raw = take_columns(schema.names, table)
     return {field.name: parse_column(field, raw[field.name]) for field in schema}
 
 
@@ -43,9 +38,6 @@ def parse_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> NDArray[
     if isinstance(field, Category):
         return _places(field, values)
     return _floats(values)
-
-
-# -- cells --------------------------------------------------------------------------------------------
 
 
 def _floats(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
@@ -108,61 +100,3 @@ def _word(value: Any) -> str | None:
         return str(int(value) if isinstance(value, float) and value.is_integer() else value)
     except ValueError:  # an int of thousands of digits
         return None
-
-
-# -- containers ---------------------------------------------------------------------------------------
-
-
-def _columns(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    if hasattr(table, "toarray"):
-        raise DataError("`X` must be dense; got a sparse matrix. A table with a schema has no use for one.")
-    if isinstance(table, np.ndarray) and table.dtype.names is None:
-        return _by_position(table, names)
-    if isinstance(table, Sequence) and not isinstance(table, str | bytes):
-        return _from_rows(table, names)
-    return _by_name(table, names)
-
-
-def _by_name(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """From pandas, polars, pyarrow, a mapping or a structured array, none of which is imported here."""
-    if isinstance(table, np.ndarray):
-        known: Iterable[Any] | None = table.dtype.names
-    elif isinstance(table, Mapping):
-        known = table.keys()
-    else:
-        known = getattr(table, "column_names" if hasattr(table, "column_names") else "columns", None)
-    if known is None:
-        raise DataError(f"`X` must be a table or a list of rows; got {type(table).__name__}.")
-    listed = list(known)
-    absent = [name for name in names if listed.count(name) != 1]
-    if absent:
-        raise DataError(f"`X` must have each column of the schema once; wrong are: {', '.join(absent)}.")
-    return {name: _array(table[name]) for name in names}
-
-
-def _array(column: Any) -> Any:
-    if isinstance(column, np.ndarray | list | tuple):
-        return column
-    return column.to_numpy() if hasattr(column, "to_numpy") else list(column)
-
-
-def _by_position(table: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
-    if table.ndim != 2:
-        raise DataError(f"`X` must be two-dimensional; got {table.ndim} dimension(s). Reshape your data.")
-    if table.shape[1] != len(names):
-        raise DataError(f"`X` must have the schema's {len(names)} columns; got {table.shape[1]}.")
-    return {name: table[:, k] for k, name in enumerate(names)}
-
-
-def _from_rows(rows: Sequence[Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Rows as mappings or in the schema's order; a row of another shape is a row of missing values."""
-    cells = [_row(row, names) for row in rows]
-    return dict(zip(names, zip(*cells, strict=True), strict=True)) if cells else {name: () for name in names}
-
-
-def _row(row: Any, names: tuple[str, ...]) -> Sequence[Any]:
-    if isinstance(row, Mapping):
-        return [row.get(name) for name in names]
-    listed = isinstance(row, np.ndarray) and row.ndim == 1
-    listed = listed or (isinstance(row, Sequence) and not isinstance(row, str | bytes))
-    return list(row) if listed and len(row) == len(names) else [None] * len(names)

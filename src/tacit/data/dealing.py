@@ -32,7 +32,7 @@ def assign_unevenly(rows: int, sites: int, *, seed: int, concentration: float = 
     Small concentrations give a few large sites and many small ones; large ones come close to even.
     """
     _check_sizes(rows, sites, checks.whole("least", least, least=1))
-    concentration = checks.positive("concentration", concentration)
+    concentration = min(checks.positive("concentration", concentration), 1e12)  # even, to the last digit
     draw = SeededStreams(seed).generator(repeat=0, site=0, purpose="deal", t=1)
     sizes = least + _apportioned(rows - sites * least, draw.dirichlet(np.full(sites, concentration)))
     return _shuffled(np.repeat(np.arange(sites, dtype=np.int64), sizes), seed)

@@ -13,15 +13,16 @@ from .schema import Number, Schema
 Matrix = NDArray[np.float64]
 
 
-def encode(schema: Schema, columns: Parsed, *, missing: str = "row") -> Matrix:
-    """Numbers scaled by their public range and clipped to it, one column per declared category.
+def encode(schema: Schema, columns: Parsed, *, missing: str = "row", intercept: bool = False) -> Matrix:
+    """Numbers scaled by their public range and clipped to it, one column per declared category, perhaps a 1.
 
     A category that was not declared is all zeros. A missing value makes the whole row 0, so that it says
     nothing (`missing="row"`), or only its own columns (`missing="field"`). No row is ever dropped: their
     number is public.
     """
     rows = len(columns[schema.names[0]])
-    Z = np.zeros((rows, len(schema.feature_names)))
+    Z = np.zeros((rows, len(schema.feature_names) + intercept))
+    Z[:, Z.shape[1] - intercept :] = 1.0
     invalid = np.zeros(rows, dtype=bool)
     start = 0
     for field in schema:

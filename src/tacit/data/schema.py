@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 from .. import checks
@@ -56,7 +55,7 @@ class Category:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        if isinstance(self.values, str) or not all(isinstance(value, str) for value in self.values):
+        if not isinstance(self.values, list | tuple) or not all(isinstance(v, str) for v in self.values):
             raise DataError(f"`{self.name}.values` must be a list of strings.")
         values = tuple(self.values)
         if not values:
@@ -78,7 +77,7 @@ class Category:
 Field = Number | Category
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """The columns of a table, in order, with their public ranges and categories.
 
@@ -104,18 +103,21 @@ class Schema:
             raise DataError(f"`fields` must have different names; got {', '.join(twice)} twice.")
         object.__setattr__(self, "fields", fields)
 
+    def __repr__(self) -> str:
+        return f"Schema({len(self.fields)} columns, {len(self.feature_names)} features)"
+
     def __len__(self) -> int:
         return len(self.fields)
 
     def __iter__(self) -> Iterator[Field]:
         return iter(self.fields)
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """The columns of the table."""
         return tuple(field.name for field in self.fields)
 
-    @cached_property
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """The columns of the encoded table: a number's own name, then `name=value` for each category."""
         return tuple(name for field in self.fields for name in field.feature_names)
