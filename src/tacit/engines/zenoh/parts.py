@@ -1,0 +1,83 @@
+"""The parts that both files share: schedules, losses and noises, as one types them in TOML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from ... import checks, schedules
+from ...errors import ParameterError
+from ...objective.losses import LogCosh, Logistic, Loss, SmoothHinge
+from ...privacy.noise import GaussianNoise, NormNoise
+
+LOSSES: dict[str, type[Logistic] | type[SmoothHinge] | type[LogCosh]] = {
+    "logistic": Logistic,
+    "smooth-hinge": SmoothHinge,
+    "log-cosh": LogCosh,
+}
+NOISES: dict[str, tuple[type[NormNoise] | type[GaussianNoise], str]] = {
+    "norm": (NormNoise, "rate"),
+    "gaussian": (GaussianNoise, "std"),
+}
+
+
+def _told(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Pass `ParameterError` on in the form that pydantic attaches a key to."""
+
+    def reader(entry: Any) -> Any:
+        try:
+            return read(entry)
+        except ParameterError as error:
+            raise ValueError(str(error)) from error
+
+    return reader
+
+
+def read_schedule(entry: Any) -> schedules.Schedule:
+    """0.5, or {kind = "geometric", start = 0.5, ratio = 1.04}"""
+    if isinstance(entry, Mapping):
+        return schedules.from_dict(dict(entry))
+    return schedules.as_schedule("value", entry)
+
+
+def read_loss(entry: Any) -> Loss:
+    """ "logistic", or {kind = "smooth-hinge", h = 0.5}"""
+    fields = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
+    kind = checks.choice("kind", fields.pop("kind", None), tuple(LOSSES))
+    try:
+        loss: Loss = LOSSES[kind](**fields)
+    except TypeError as error:
+        raise ParameterError(f"the loss {kind} does not take these keys: {sorted(fields)}.") from error
+    return loss
+
+
+def read_noise(entry: Any) -> NormNoise | GaussianNoise:
+    """{kind = "norm", rate = 3.0} or {kind = "gaussian", std = 1.0}; both take a schedule."""
+    if not isinstance(entry, Mapping):
+        raise ParameterError('a noise must be a table: { kind = "norm", rate = 3.0 }.')
+    kind, scale = NOISES[checks.choice("kind", entry.get("kind"), tuple(NOISES))]
+    if set(entry) != {"kind", scale}:
+        raise ParameterError(f"{entry['kind']} noise takes `kind` and `{scale}`; got {sorted(entry)}.")
+    return kind(read_schedule(entry[scale]))
+
+
+def write_loss(loss: Any) -> dict[str, Any]:
+    """A loss as `read_loss` takes it."""
+    return {"kind": str(loss.name), **vars(loss)}
+
+
+def write_noise(noise: NormNoise | GaussianNoise) -> dict[str, Any]:
+    """A noise as `read_noise` takes it."""
+    scale = NOISES[noise.kind][1]
+    return {"kind": noise.kind, scale: schedules.to_dict(getattr(noise, scale))}
+
+
+ScheduleField = Annotated[
+    Any, BeforeValidator(_told(read_schedule)), PlainSerializer(schedules.to_dict, return_type=dict)
+]
+LossField = Annotated[Any, BeforeValidator(_told(read_loss)), PlainSerializer(write_loss, return_type=dict)]
+NoiseField = Annotated[
+    Any, BeforeValidator(_told(read_noise)), PlainSerializer(write_noise, return_type=dict)
+]

@@ -1,0 +1,78 @@
+"""A whole network in one folder, on this machine: files, keys and data for every site, to try things out."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .keys import Authority, new_key, pem, signing_request, write_new
+from .toml import write
+
+
+def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
+    """Ports that nobody listens on; all are held at once, so that they differ."""
+    held = [socket.socket() for _ in range(count)]
+    try:
+        for entry in held:
+            entry.bind((host, 0))
+        return [int(entry.getsockname()[1]) for entry in held]
+    finally:
+        for entry in held:
+            entry.close()
+
+
+def issue(authority: Authority, folder: Path, name: str, hosts: Sequence[str]) -> None:
+    """A key and a certificate for `name`: <name>.key and <name>.pem."""
+    key = new_key(folder / f"{name}.key")
+    write_new(folder / f"{name}.pem", pem(authority.sign(signing_request(key, name, hosts))))
+
+
+def make_network(
+    folder: Path,
+    shards: Sequence[tuple[Any, Any]],
+    links: Sequence[tuple[int, int]],
+    *,
+    job: Mapping[str, Any],
+    site: Mapping[str, Any],
+    host: str = "127.0.0.1",
+    names: Sequence[str] | None = None,
+) -> list[Path]:
+    """Write job.toml, a throw-away authority and, per shard (X, y), a folder with site.toml, keys and data.
+
+    `job` and `site` hold the keys of the two files that cannot be worked out here. Returns the site files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = names or [f"site-{i}" for i in range(len(shards))]
+    ports = free_ports(len(shards), host)
+    entries = [
+        {"name": name, "endpoint": f"tls/{host}:{port}", "samples": len(y)}
+        for name, port, (_, y) in zip(names, ports, shards, strict=True)
+    ]
+    facts = {"format": "tacit-job/1", "features": int(np.shape(shards[0][0])[1])} | dict(job)
+    facts |= {"sites": entries, "links": [[names[i], names[j]] for i, j in links]}
+    write_new(folder / "job.toml", write(facts).encode())
+    authority = Authority.throw_away()
+    authority.save(folder)
+    return [
+        _make_site(folder / name, name, shard, authority, site, host)
+        for name, shard in zip(names, shards, strict=True)
+    ]
+
+
+def _make_site(
+    folder: Path, name: str, shard: tuple[Any, Any], authority: Authority, site: Mapping[str, Any], host: str
+) -> Path:
+    folder.mkdir()
+    issue(authority, folder, name, [host])
+    X, y = shard
+    np.savez(folder / "rows.npz", X=np.asarray(X, dtype=np.float64), y=np.asarray(y, dtype=np.float64))
+    keys = {"private": f"{name}.key", "certificate": f"{name}.pem", "authority": "../authority.pem"}
+    facts = {"site": name, "job": "../job.toml", "data": "rows.npz", "state": "state", "keys": keys} | dict(
+        site
+    )
+    write_new(folder / "site.toml", write(facts).encode())
+    return folder / "site.toml"
