@@ -9,31 +9,19 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import ParameterError
 
+Array = NDArray[np.float64]
+
 MECHANISMS = ("penalty", "dual", "primal", "none")
 NOISES = ("norm", "gaussian", "none")
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
-
-
-class LossLike(Protocol):
-    """The part of a loss that privacy depends on."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def slope_bound(self) -> float: ...
-    @property
-    def curvature_bound(self) -> float: ...
-    @property
-    def parameters(self) -> Mapping[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -53,11 +41,6 @@ class LossFacts:
         _set(self, "slope_bound", checks.positive("slope_bound", self.slope_bound))
         _set(self, "curvature_bound", checks.nonnegative("curvature_bound", self.curvature_bound))
         _set(self, "parameters", {str(k): checks.real(k, v) for k, v in sorted(self.parameters.items())})
-
-    @classmethod
-    def of(cls, loss: LossLike) -> LossFacts:
-        """The facts of a loss object."""
-        return cls(loss.name, loss.slope_bound, loss.curvature_bound, loss.kind, dict(loss.parameters))
 
 
 def versions() -> dict[str, str]:
@@ -180,6 +163,28 @@ class Charge(NamedTuple):
     scale: float = 0.0
     output_scale: float | None = None
     degree: int | None = None
+
+
+class Columns(NamedTuple):
+    """The charges of one site, ordered by round; output_scale is 0 where there is no output noise."""
+
+    t: NDArray[np.int64]
+    eta: Array
+    scale: Array
+    output_scale: Array
+    degree: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, site: SiteFacts, charges: Sequence[Charge]) -> Columns:
+        """The columns of some charges, whatever their order."""
+        rows = sorted(charges, key=lambda charge: charge.t)
+        return cls(
+            np.array([row.t for row in rows], dtype=np.int64),
+            np.array([row.eta for row in rows], dtype=np.float64),
+            np.array([row.scale for row in rows], dtype=np.float64),
+            np.array([row.output_scale or 0.0 for row in rows], dtype=np.float64),
+            np.array([row.degree or site.degree for row in rows], dtype=np.int64),
+        )
 
 
 @dataclass(frozen=True)

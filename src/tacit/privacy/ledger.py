@@ -8,27 +8,16 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import LedgerError, ParameterError
-from .facts import Ceiling, Charge, RunFacts, SiteFacts
+from .facts import Ceiling, Charge, Columns, RunFacts, SiteFacts
+from .filter import Spent, filters
 
-Array = NDArray[np.float64]
 Ceilings = Ceiling | Sequence[Ceiling | None] | None
 """One ceiling for all sites, a list with one for each, or none."""
-
-
-class Columns(NamedTuple):
-    """The charges of one site, ordered by round; output_scale is 0 where there is no output noise."""
-
-    t: NDArray[np.int64]
-    eta: Array
-    scale: Array
-    output_scale: Array
-    degree: NDArray[np.int64]
 
 
 @runtime_checkable
@@ -69,8 +58,7 @@ class MemoryLedger:
         self.sites = checked_sites(run, sites)
         self.ceilings = checked_ceilings(ceiling, len(self.sites))
         self._row = {facts.site: row for row, facts in enumerate(self.sites)}
-        if any(self.ceilings):
-            raise ParameterError("`ceiling` must be None.")
+        self._filters = filters(run, self.sites, self.ceilings)
         shape = (len(self.sites), run.rounds)
         self._charged = np.zeros(shape, dtype=bool)
         self._eta, self._scale, self._output = np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -80,7 +68,7 @@ class MemoryLedger:
     def charge(self, charge: Charge) -> None:
         """Record one release before it happens."""
         with self._lock:
-            self._record(charge, self._admit(charge))
+            self._record(charge, *self._admit(charge))
 
     def charge_all(self, charges: Sequence[Charge]) -> None:
         """Record one release of each of several sites: all of them, or none where one may not be charged."""
@@ -88,8 +76,8 @@ class MemoryLedger:
             raise ParameterError("`charges` must hold at most one charge per site.")
         with self._lock:
             admitted = [self._admit(charge) for charge in charges]
-            for charge, row in zip(charges, admitted, strict=True):
-                self._record(charge, row)
+            for charge, (row, spent) in zip(charges, admitted, strict=True):
+                self._record(charge, row, spent)
 
     def columns(self, site: int) -> Columns:
         """All charges of a site so far."""
@@ -109,21 +97,25 @@ class MemoryLedger:
             raise ParameterError(f"`site` must be one of the ledger's {len(self.sites)} sites; got {site}.")
         return self._row[site]
 
-    def _admit(self, charge: Charge) -> int:
-        """The row of a charge that may be recorded, or the error that says why not."""
+    def _admit(self, charge: Charge) -> tuple[int, Spent | None]:
+        """The row of a charge that may be recorded, and what its site will then have spent."""
         row = self._row_of(charge.site)
         check_charge(self.run, self.sites[row], self.ceilings[row], charge)
         if self._charged[row, charge.t - 1]:
             raise already_charged(self.sites[row], charge.t)
-        return row
+        limit = self._filters[row]
+        return row, None if limit is None else limit.after(charge)
 
-    def _record(self, charge: Charge, row: int) -> None:
+    def _record(self, charge: Charge, row: int, spent: Spent | None) -> None:
         at = row, charge.t - 1
         self._charged[at] = True
         self._eta[at] = charge.eta
         self._scale[at] = charge.scale
         self._output[at] = charge.output_scale or 0.0
         self._degree[at] = charge.degree or self.sites[row].degree
+        limit = self._filters[row]
+        if limit is not None and spent is not None:
+            limit.spent = spent
 
 
 def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts, ...]:

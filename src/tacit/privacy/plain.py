@@ -1,0 +1,59 @@
+"""Facts as plain JSON and back, strictly: no unknown or missing key, floats to the last bit."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from ..errors import ParameterError
+from .facts import Ceiling, LossFacts, RunFacts, SiteFacts
+
+T = TypeVar("T", RunFacts, SiteFacts, LossFacts, Ceiling)
+
+
+def canonical(value: Any) -> str:
+    """One JSON text for one value: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def to_plain(facts: RunFacts | SiteFacts | Ceiling) -> dict[str, Any]:
+    """Facts as JSON values; tuples become lists."""
+    plain = dataclasses.asdict(facts)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+
+
+def run_from(plain: Any) -> RunFacts:
+    """The run's facts that `to_plain` wrote."""
+    fields = _fields(RunFacts, plain)
+    fields["loss"] = LossFacts(**_fields(LossFacts, fields["loss"]))
+    return _made(RunFacts, fields)
+
+
+def site_from(plain: Any) -> SiteFacts:
+    """The site's facts that `to_plain` wrote."""
+    return _made(SiteFacts, _fields(SiteFacts, plain))
+
+
+def ceiling_from(plain: Any) -> Ceiling | None:
+    """The ceiling that `to_plain` wrote."""
+    return None if plain is None else _made(Ceiling, _fields(Ceiling, plain))
+
+
+def _fields(cls: type[Any], plain: Any) -> dict[str, Any]:
+    """The mapping's entries if they are exactly the fields of `cls`."""
+    names = {entry.name for entry in dataclasses.fields(cls)}
+    if not isinstance(plain, Mapping):
+        raise ParameterError(f"the facts of {cls.__name__} must be an object; got {type(plain).__name__}.")
+    if set(plain) != names:
+        odd = sorted(names.symmetric_difference(map(str, plain)))
+        raise ParameterError(f"the facts of {cls.__name__} have missing or unknown keys: {', '.join(odd)}.")
+    return dict(plain)
+
+
+def _made(cls: type[T], fields: dict[str, Any]) -> T:
+    try:
+        return cls(**fields)
+    except (TypeError, AttributeError) as error:
+        raise ParameterError(f"the facts of {cls.__name__} hold a value of the wrong type.") from error
