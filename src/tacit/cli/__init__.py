@@ -1,1 +1,5 @@
-"""The command line: parse, call, print."""
+"""The command line: parse, call, print. One file per command."""
+
+from .app import main
+
+__all__ = ["main"]

@@ -1,0 +1,62 @@
+"""tacit: one command for each job. Exit code 0 done, 1 failed with one clear line, 2 wrong usage.
+
+Commands import what they need when they are called, so that `tacit --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from ..errors import TacitError
+
+app = typer.Typer(
+    name="tacit",
+    help="Private decentralised learning: one model from data that may not be shared.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from .. import __version__
+
+        typer.echo(f"tacit {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; an error is one line on stderr unless --debug asks for all of it."""
+    debug = "--debug" in arguments
+    rest = [argument for argument in arguments if argument != "--debug"]  # wherever it stands
+    try:
+        typer.main.get_command(app)(rest, prog_name="tacit")  # ends in SystemExit, 2 for wrong usage
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except (TacitError, OSError) as error:
+        if debug:
+            raise
+        print(f"tacit: {error}", file=sys.stderr)
+        return 1
+    return 0

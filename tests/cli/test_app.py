@@ -1,0 +1,40 @@
+"""The command line as a whole: exit codes, one line for an error."""
+
+from __future__ import annotations
+
+import pytest
+
+import tacit
+from tacit.cli.app import app, run
+from tacit.errors import ParameterError
+
+
+def test_version(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"tacit {tacit.__version__}\n"
+
+
+def test_wrong_usage_is_2(capsys):
+    assert run(["no-such-command"]) == 2
+    assert "no-such-command" in capsys.readouterr().err
+
+
+@pytest.fixture
+def failing():
+    def fail() -> None:
+        raise ParameterError("`penalty` must be above 0; got -1.")
+
+    app.command("fail")(fail)
+    yield
+    app.registered_commands.pop()
+
+
+def test_an_error_is_one_line_and_1(failing, capsys):
+    assert run(["fail"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == "tacit: `penalty` must be above 0; got -1.\n" and captured.out == ""
+
+
+def test_debug_shows_the_traceback(failing):
+    with pytest.raises(ParameterError):
+        run(["fail", "--debug"])
