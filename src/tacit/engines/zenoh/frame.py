@@ -93,7 +93,7 @@ def decode(data: bytes, *, dimension: int) -> Frame:
 
 
 def check_values(vector: Array, *, clip: float) -> None:
-    """Finite, and within the job's public range, as any honest site's: a huge number would swallow the noise."""
+    """Finite and within the job's public range, as any honest site's: a huge number swallows the noise."""
     if not np.isfinite(vector).all():
         raise FrameRefused("values", "a value that is not a finite number")
     if vector.size and np.abs(vector).max() > clip:
