@@ -23,7 +23,8 @@ def test_import_and_help_load_nothing_heavy():
         "import sys, tacit\n"
         "from tacit.cli.app import run\n"
         "run(['--help'])\n"
-        "print(sorted({'numpy', 'scipy', 'sklearn', 'matplotlib', 'networkx', 'ray', 'zenoh'} & set(sys.modules)))"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'matplotlib', 'networkx', 'ray', 'zenoh'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

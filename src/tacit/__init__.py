@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import data
     from .admm.methods import ADMM, MADMM, DualPerturbation, PenaltyPerturbation, PrimalPerturbation
-    from .engines import simulate
+    from .engines.simulate import simulate
     from .graph import Graph
     from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge
     from .privacy.noise import GaussianNoise, NormNoise
@@ -35,7 +35,7 @@ __all__ = [
     "simulate",
 ]
 
-# Where each public name lives. They are imported when first used: `import tacit` and `tacit --help` answer at once.
+# Where each public name lives. It is imported when first used, so that `import tacit` answers at once.
 _HOMES = {
     "ADMM": "admm.methods",
     "L2": "objective",
@@ -54,7 +54,7 @@ _HOMES = {
     "SmoothHinge": "objective",
     "Table": "schedules",
     "data": "data",
-    "simulate": "engines",
+    "simulate": "engines.simulate",
 }
 
 
