@@ -15,7 +15,7 @@ PP = tacit.PenaltyPerturbation(tacit.Geometric(0.5, 1.04), 0.5, tacit.NormNoise(
 def test_shapes(problem, ring):
     run = tacit.simulate(problem, ring, PP, rounds=4, repeats=3)
     assert run.loss.shape == run.accuracy.shape == run.consensus_gap.shape == (3, 4)
-    assert run.coef.shape == (3, 5, 6) and run.average().shape == (3, 6)
+    assert run.coef.shape == (3, 5, 6) and run.privacy_loss.shape == (4,) and run.average().shape == (3, 6)
 
 
 def test_a_seed_repeats_bit_for_bit_whatever_the_threads(problem, ring):
@@ -47,7 +47,7 @@ def test_penalty_perturbation_with_equal_fixed_steps_is_dual_perturbation(proble
     noise = tacit.NormNoise(3.0)
     pp = tacit.simulate(problem, ring, tacit.PenaltyPerturbation(0.5, 0.5, noise), rounds=8, repeats=2)
     dvp = tacit.simulate(problem, ring, tacit.DualPerturbation(0.5, noise), rounds=8, repeats=2)
-    assert np.array_equal(pp.coef, dvp.coef)
+    assert np.array_equal(pp.coef, dvp.coef) and np.array_equal(pp.privacy_loss, dvp.privacy_loss)
 
 
 def test_primal_perturbation_goes_on_from_what_it_released(problem, ring):
@@ -65,6 +65,23 @@ def test_released_values_are_clipped_and_on_the_grid(problem, ring):
     scaled = run.history * 2**10
     assert np.array_equal(scaled, np.rint(scaled)) and np.abs(run.history).max() <= 2.0
     assert np.abs(run.history).max() == 2.0, "the noise is large enough to reach the clip"
+
+
+def test_rounds_are_charged_at_every_site(problem, ring):
+    run = tacit.simulate(problem, ring, PP, rounds=4)
+    C, B, V, c1 = 20.0, 40, 2, 0.25
+    eta, alpha = 0.5 * 1.04 ** np.arange(4), 3.0 * 1.03 ** np.arange(4)
+    np.testing.assert_allclose(run.privacy_loss, np.cumsum(C * (1.4 * c1 + alpha) / (eta * V * B)))
+
+
+def test_without_noise_nothing_is_private(problem, ring):
+    run = tacit.simulate(problem, ring, tacit.ADMM(0.5), rounds=2)
+    assert run.certificate().epsilon == float("inf")
+
+
+def test_certificate_says_that_it_was_simulated(problem, ring):
+    certificate = tacit.simulate(problem, ring, PP, rounds=2).certificate(delta=1e-5)
+    assert "simulated" in certificate.to_json() and certificate.epsilon <= certificate.pure_epsilon
 
 
 def test_wrong_number_of_sites(problem):

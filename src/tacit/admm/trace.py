@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
+from ..privacy.certificate import Certificate, paper_curve
 from ..privacy.ledger import MemoryLedger
 
 Array = NDArray[np.float64]
@@ -34,6 +35,15 @@ class Run:
     history: Array | None
     ledger: MemoryLedger
     settings: Mapping[str, Any]
+
+    @property
+    def privacy_loss(self) -> Array:
+        """(rounds,): the paper's P(t), the worst site's sum of C (1.4 c1 + alpha) / (eta V B)."""
+        return paper_curve(self.ledger)
+
+    def certificate(self, delta: float = 1e-5) -> Certificate:
+        """What the whole run cost any one person."""
+        return Certificate.from_ledger(self.ledger, delta=delta)
 
     def average(self, last: int = 1) -> Array:
         """(repeats, features): the mean over sites, and over the last rounds, of what was released.

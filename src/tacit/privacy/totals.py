@@ -2,7 +2,7 @@
 
 Each part of a round's cost, times r, is a convex function of one number. Few distinct values: each is a node.
 Many: nodes 1.5% apart, and the chord between two nodes, which lies above a convex function, stands for what
-lies between (a relative 6e-5 too much). Then a site's total is a row of weights times a table (nodes, orders).
+is between (a relative 6e-5 too much). Then a site's total is a row of weights times a table (nodes, orders).
 """
 
 from __future__ import annotations
