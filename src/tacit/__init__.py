@@ -1,6 +1,11 @@
-"""Private decentralised learning: sites that may not share data agree on one model."""
+"""Private decentralised learning: sites that may not share data agree on one model.
 
-from importlib import import_module
+The public names are loaded when they are first used, so that the command line starts at once.
+"""
+
+from __future__ import annotations
+
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,6 +14,7 @@ if TYPE_CHECKING:
     from .engines.simulate import simulate
     from .graph import Graph
     from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge
+    from .privacy.certificate import Certificate
     from .privacy.noise import GaussianNoise, NormNoise
     from .schedules import Constant, Geometric, Table
 
@@ -18,6 +24,7 @@ __all__ = [
     "ADMM",
     "L2",
     "MADMM",
+    "Certificate",
     "Constant",
     "DualPerturbation",
     "GaussianNoise",
@@ -35,37 +42,27 @@ __all__ = [
     "simulate",
 ]
 
-# Where each public name lives. It is imported when first used, so that `import tacit` answers at once.
 _HOMES = {
-    "ADMM": "admm.methods",
-    "L2": "objective",
-    "MADMM": "admm.methods",
-    "Constant": "schedules",
-    "DualPerturbation": "admm.methods",
-    "GaussianNoise": "privacy.noise",
-    "Geometric": "schedules",
-    "Graph": "graph",
-    "LogCosh": "objective",
-    "Logistic": "objective",
-    "NormNoise": "privacy.noise",
-    "PenaltyPerturbation": "admm.methods",
-    "PrimalPerturbation": "admm.methods",
-    "Problem": "objective",
-    "SmoothHinge": "objective",
-    "Table": "schedules",
-    "data": "data",
-    "simulate": "engines.simulate",
+    "admm.methods": ("ADMM", "MADMM", "DualPerturbation", "PenaltyPerturbation", "PrimalPerturbation"),
+    "engines.simulate": ("simulate",),
+    "graph": ("Graph",),
+    "objective": ("L2", "LogCosh", "Logistic", "Problem", "SmoothHinge"),
+    "privacy.certificate": ("Certificate",),
+    "privacy.noise": ("GaussianNoise", "NormNoise"),
+    "schedules": ("Constant", "Geometric", "Table"),
 }
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name == "data":
+        return importlib.import_module(".data", __name__)
+    if name not in _HOME:
         raise AttributeError(f"module 'tacit' has no attribute {name!r}")
-    home = import_module(f".{_HOMES[name]}", __name__)
-    value = home if name == _HOMES[name] else getattr(home, name)
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return [*globals(), *__all__]
