@@ -41,8 +41,8 @@ class NodeState:
 class Node:
     """All that site `site` needs for its run; fixed before the first round.
 
-    `remember` keeps the solver's preconditioner from round to round: faster, and within `tol` the same.
-    Without it a round is a pure function of the state before it, so that a resumed run repeats every bit.
+    The solver keeps its preconditioner from round to round, and starts afresh every `refresh` rounds: a run
+    that resumes at such a round repeats every bit of one that never stopped.
     """
 
     site: int
@@ -52,7 +52,7 @@ class Node:
     tol: float
     streams: Streams
     repeats: int = 1
-    remember: bool = True
+    refresh: int = 10
 
     def primal(self, state: NodeState, t: int, solver: SolverState) -> Array:
         """f_i(t) as the network will see it: solved, noised, clipped, rounded."""
@@ -118,7 +118,8 @@ def loop(
     solver = SolverState()
     for t in range(state.t + 1, node.plan.rounds + 1):
         if released is None:
-            solver = solver if node.remember else SolverState()
+            if (t - 1) % node.refresh == 0:
+                solver = SolverState()
             f = node.primal(state, t, solver)
             charge(node.charge_of(t))  # before the release: a crash over-counts, never under-counts
         else:

@@ -62,6 +62,7 @@ class Network:
                     tol=setup.tol,
                     streams=streams,
                     repeats=setup.repeats,
+                    refresh=setup.refresh,
                 ),
                 NodeState.start(self.f[i], self.heard[i]),
                 charge=ledger.charge,

@@ -35,6 +35,7 @@ class Setup:
     tol: float
     start: Start
     history: bool
+    refresh: int = 10
 
     @property
     def rounds(self) -> int:
