@@ -113,8 +113,8 @@ class SqliteLedger:
                 db.execute("BEGIN IMMEDIATE")
             self._within = True
             try:
-                yield db
                 with told():
+                    yield db
                     db.execute("COMMIT")
             except BaseException:
                 self._undo(db, before)
