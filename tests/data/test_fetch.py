@@ -92,26 +92,27 @@ def test_the_setting_comes_first(home: Path, monkeypatch: pytest.MonkeyPatch) ->
     fill(home / "mine" / "tiny")
     monkeypatch.setenv("TACIT_DATA", str(home / "mine"))
     monkeypatch.setattr(fetch, "_from_cache", lambda source: pytest.fail("looked further"))
-    assert find(TINY) == CONTENT
+    assert find(TINY).files == CONTENT
+    assert find(TINY).place == "$TACIT_DATA"
     assert not (home / "cache").exists()
 
 
 def test_then_the_cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(home / "cache" / "tiny")
     monkeypatch.setattr(fetch, "_from_archive", lambda *_: pytest.fail("looked further"))
-    assert find(replace(TINY, archive=NOBODY)) == CONTENT
+    assert find(replace(TINY, archive=NOBODY)).files == CONTENT
 
 
 def test_then_the_archive_which_fills_the_cache(home: Path, serve: Serve) -> None:
-    assert find(replace(TINY, archive=serve(CONTENT))) == CONTENT
+    assert find(replace(TINY, archive=serve(CONTENT))).files == CONTENT
     assert sorted(path.name for path in (home / "cache" / "tiny").iterdir()) == sorted(CONTENT)
-    assert find(TINY, fetch=False) == CONTENT
+    assert find(TINY, fetch=False).files == CONTENT
 
 
 def test_then_the_wheel_which_is_never_imported(home: Path, offer: Offer) -> None:
     offer(CONTENT)
-    assert find(replace(TINY, archive=NOBODY, wheel=WHEEL)) == CONTENT
-    assert find(TINY, fetch=False) == CONTENT
+    assert find(replace(TINY, archive=NOBODY, wheel=WHEEL)).files == CONTENT
+    assert find(TINY, fetch=False).files == CONTENT
 
 
 def test_every_place_is_listed_on_a_line_of_its_own(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,8 +153,8 @@ def test_a_wrong_hash_is_refused_wherever_it_comes_from(
 
 def test_a_spoilt_cache_heals(home: Path, serve: Serve) -> None:
     fill(home / "cache" / "tiny", CONTENT | {"tiny.test": b""})
-    assert find(replace(TINY, archive=serve(CONTENT))) == CONTENT
-    assert find(TINY, fetch=False) == CONTENT
+    assert find(replace(TINY, archive=serve(CONTENT))).files == CONTENT
+    assert find(TINY, fetch=False).files == CONTENT
 
 
 def test_a_missing_file_is_said_so(serve: Serve) -> None:
@@ -209,7 +210,7 @@ def test_a_wrong_wheel_is_said_so(
 def test_a_cache_that_cannot_be_written_is_a_warning(home: Path, serve: Serve) -> None:
     (home / "cache").write_text("a file where a folder should be")
     with pytest.warns(TacitWarning, match="will be fetched again"):
-        assert find(replace(TINY, archive=serve(CONTENT))) == CONTENT
+        assert find(replace(TINY, archive=serve(CONTENT))).files == CONTENT
 
 
 def test_nothing_is_fetched_unless_allowed(serve: Serve) -> None:

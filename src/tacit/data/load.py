@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from importlib import resources
 from typing import Any
 
@@ -28,7 +27,7 @@ def shipped_schema(name: str) -> Schema:
     return Schema.from_dict(json.loads(text))
 
 
-def check_choices(scaling: str, rows: str) -> None:
+def check_choices(rows: str, scaling: str = "public") -> None:
     """Before anything is fetched: are these words that `as_dataset` knows?"""
     checks.choice("scaling", scaling, SCALINGS)
     checks.choice("rows", rows, ROWS)
@@ -36,16 +35,17 @@ def check_choices(scaling: str, rows: str) -> None:
 
 def as_dataset(
     source: Source,
-    rows_of_cells: Sequence[Sequence[Any]],
+    place: str,
+    table: Any,
     y: NDArray[np.float64],
-    test: NDArray[np.bool_],
     *,
-    scaling: str,
+    test: NDArray[np.bool_] | None = None,
+    scaling: str = "public",
     rows: str,
 ) -> Dataset:
-    """Encode complete rows; `scaling` and `rows` are those of `load_adult`."""
+    """Encode a table by the shipped schema; `scaling` and `rows` are those of `load_adult`."""
     schema = shipped_schema(source.name)
-    columns = parse(schema, rows_of_cells)
+    columns = parse(schema, table)
     if scaling == "paper":
         schema = _ranges_from_data(schema, columns)
     X = encode(schema, columns)
@@ -59,10 +59,11 @@ def as_dataset(
         X=X,
         y=y,
         names=schema.feature_names,
-        test=test,
+        test=np.zeros(len(y), dtype=bool) if test is None else test,
         schema=schema,
         sha256=dict(source.sha256),
         licence=source.licence,
+        place=place,
         scaling=scaling,
         rows=rows,
         _columns=columns,

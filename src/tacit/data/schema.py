@@ -19,7 +19,8 @@ class Number:
     """A numeric column with a public range; values outside are moved to its nearer end.
 
     low becomes 0 (or -1 if `symmetric`) and high becomes 1; between them the scale is linear, or
-    log(1 + value - low) if `log`, for columns where most of the values sit near low.
+    log(1 + value - low) if `log`, for columns where most of the values sit near low. A missing value
+    stands for `fill`, if there is one: a usual value that everybody knows, not a mean taken from the rows.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Number:
     high: float
     log: bool = False
     symmetric: bool = False
+    fill: float | None = None
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -37,6 +39,8 @@ class Number:
         for key in ("log", "symmetric"):
             if not isinstance(getattr(self, key), bool):
                 raise DataError(f"`{self.name}.{key}` must be true or false.")
+        if self.fill is not None:
+            object.__setattr__(self, "fill", checks.real(f"{self.name}.fill", self.fill))
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
@@ -159,7 +163,8 @@ def _field_to_dict(field: Field) -> dict[str, Any]:
     if isinstance(field, Category):
         return {"name": field.name, "values": list(field.values)}
     entry: dict[str, Any] = {"name": field.name, "low": field.low, "high": field.high}
-    return entry | {key: True for key in ("log", "symmetric") if getattr(field, key)}
+    entry |= {key: True for key in ("log", "symmetric") if getattr(field, key)}
+    return entry if field.fill is None else entry | {"fill": field.fill}
 
 
 def _field_from_dict(k: int, entry: Any) -> Field:
@@ -167,7 +172,7 @@ def _field_from_dict(k: int, entry: Any) -> Field:
         raise DataError(f"`fields[{k}]` must be a table; got {type(entry).__name__}.")
     kind: type[Field] = Category if "values" in entry else Number
     needs = {"name", "values"} if kind is Category else {"name", "low", "high"}
-    allows = needs if kind is Category else needs | {"log", "symmetric"}
+    allows = needs if kind is Category else needs | {"log", "symmetric", "fill"}
     missing, unknown = sorted(needs - set(entry)), sorted(set(entry) - allows)
     if missing or unknown:
         problem = (

