@@ -79,6 +79,12 @@ def test_a_missing_value_makes_a_row_of_zeros(gap: dict[str, Any]) -> None:
     assert np.count_nonzero(field) >= 2 and field[-1] == 1.0
 
 
+def test_a_usual_value_stands_for_a_missing_one() -> None:
+    encoder = BoundedEncoder(Schema((Number("age", 0, 100, fill=40), Number("gain", 0, 10))), data_norm=10)
+    rows = [{"age": None, "gain": 5}, {"age": "?", "gain": None}]
+    assert encoder.fit_transform(rows).tolist() == [[0.4, 0.5], [0.0, 0.0]]
+
+
 def test_the_intercept_lies_inside_the_bound() -> None:
     encoder = BoundedEncoder(SCHEMA, intercept=True)
     row = encoder.fit_transform([ANNE])[0]

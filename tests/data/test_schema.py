@@ -11,7 +11,7 @@ from tacit.data.load import shipped_schema
 from tacit.errors import ParameterError
 
 PEOPLE = Schema(
-    (Number("age", 0, 100), Category("sex", ("female", "male")), Number("gain", 0, 1e5, log=True))
+    (Number("age", 0, 100), Category("sex", ("female", "male")), Number("gain", 0, 1e5, log=True, fill=5))
 )
 
 
@@ -32,7 +32,7 @@ def test_it_can_be_typed_as_toml() -> None:
     fields = [
         { name = "age", low = 0, high = 100 },
         { name = "sex", values = ["female", "male"] },
-        { name = "gain", low = 0, high = 100000, log = true },
+        { name = "gain", low = 0, high = 100000, log = true, fill = 5 },
     ]
     """
     assert Schema.from_dict(tomllib.loads(text)) == PEOPLE
@@ -63,6 +63,7 @@ def test_it_is_a_fact() -> None:
         ([{"name": "age", "low": -1.7e308, "high": 1.7e308}], "`age.high - age.low` must be finite"),
         ([{"name": "age", "low": "0", "high": 1}], "`age.low` must be a number; got str"),
         ([{"name": "age", "low": 0, "high": 1, "log": 1}], "`age.log` must be true or false"),
+        ([{"name": "age", "low": 0, "high": 1, "fill": "mean"}], "`age.fill` must be a number; got str"),
         ([{"name": " ", "low": 0, "high": 1}], "`name` of a column must be a word"),
         ([{"name": "sex", "values": []}], "at least one value"),
         ([{"name": "sex", "values": "mf"}], "`sex.values` must be a list of strings"),
