@@ -31,7 +31,7 @@ JOB: dict[str, Any] = {
 }
 SITE: dict[str, Any] = {
     "penalty": {"kind": "geometric", "start": 0.5, "ratio": 1.04},
-    "noise": {"kind": "norm", "rate": 3.0},
+    "noise": {"kind": "gaussian", "std": 1.0},
     "budget": {"epsilon": 1000.0},
     "patience": 60.0,
 }

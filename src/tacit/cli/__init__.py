@@ -1,6 +1,6 @@
-"""The command line: parse, call, print. One file per command; importing it adds the command."""
+"""The command line: parse, call, print. One file per command."""
 
-from . import certify, data
+from . import data
 from .app import main
 
-__all__ = ["certify", "data", "main"]
+__all__ = ["data", "main"]

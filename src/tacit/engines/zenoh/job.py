@@ -6,15 +6,17 @@ import hashlib
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from ...data.schema import Schema
 from ...errors import ParameterError, SiteError
 from ...graph import Graph
 from .parts import LossField, ScheduleField
 from .toml import Facts, read
+
+if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
+    from ...data.schema import Schema
 
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 ENDPOINT = r"^tls/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$"
@@ -54,7 +56,8 @@ class Job(Facts):
     rounds, C, regularization, dual_step : T, C, rho, theta.
     clip, grid : every released number is a multiple of `grid` within +-`clip`.
     tol : how far a solved vector may be from the exact minimiser, before its noise.
-    features : d; or `schema`, from which it follows, with `label`, for sites that hold tables.
+    features : d; or `schema`, from which it follows, with `label`, for sites that hold tables. `intercept`
+        adds a column of ones to tables, inside the bound on the rows.
     seed : only for rehearsals: noise that can be replayed, so that everything made from it says `simulated`.
     """
 
@@ -72,6 +75,7 @@ class Job(Facts):
     features: int | None = Field(default=None, ge=1, le=10**6)
     table: dict[str, Any] | None = Field(default=None, alias="schema")
     label: Label | None = None
+    intercept: bool = False
     seed: int | None = Field(default=None, ge=0)
     sites: Annotated[tuple[SiteEntry, ...], BeforeValidator(_tuple)] = Field(min_length=2, max_length=65535)
     links: Annotated[
@@ -84,7 +88,7 @@ class Job(Facts):
     def _check_table(cls, entry: dict[str, Any] | None) -> dict[str, Any] | None:
         if entry is not None:
             try:
-                Schema.from_dict(entry)
+                _schema(entry)
             except ParameterError as error:
                 raise ValueError(str(error)) from error
         return entry
@@ -108,6 +112,10 @@ class Job(Facts):
             raise ValueError("give either `features` or `schema`")
         if (self.table is None) != (self.label is None):
             raise ValueError("`schema` and `label`, the column to learn, go together")
+        if self.label is not None and (self.label.positive is None) != (self.loss.kind == "regression"):
+            raise ValueError("`label.positive` must be given for classification, and only there")
+        if self.intercept and self.table is None:
+            raise ValueError("`intercept` needs a `schema`; with `features`, put the column into the data")
         if not (self.clip / self.grid).is_integer():
             raise ValueError(
                 f"`clip` must be a whole multiple of `grid`; got {self.clip:g} and {self.grid:g}"
@@ -127,13 +135,20 @@ class Job(Facts):
     @property
     def public_schema(self) -> Schema | None:
         """The public facts about the tables."""
-        return None if self.table is None else Schema.from_dict(self.table)
+        return None if self.table is None else _schema(self.table)
 
     @cached_property
     def dimension(self) -> int:
         """d"""
+        return len(self.feature_names)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the model's numbers."""
         schema = self.public_schema
-        return int(self.features or 0) if schema is None else len(schema.feature_names)
+        if schema is None:
+            return tuple(f"x{k}" for k in range(int(self.features or 0)))
+        return (*schema.feature_names, *["intercept"] * self.intercept)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -163,6 +178,12 @@ class Job(Facts):
         facts = self.model_dump(mode="json", by_alias=True)
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).digest()
+
+
+def _schema(entry: dict[str, Any]) -> Schema:
+    from ...data.schema import Schema
+
+    return Schema.from_dict(entry)
 
 
 def load_job(path: Path) -> Job:

@@ -1,0 +1,134 @@
+"""All that a site needs before its first round, checked; and what the whole run will cost it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...admm.methods import PenaltyPerturbation
+from ...admm.node import Node, NodeState
+from ...admm.theory import convergence
+from ...errors import BudgetExceeded
+from ...objective.local import LocalObjective
+from ...privacy.certificate import Certificate
+from ...privacy.facts import Ceiling, RunFacts, SiteFacts
+from ...privacy.ledger import MemoryLedger
+from ...rng import SecureStreams, SeededStreams
+from ..setup import loss_facts
+from .rows import load_rows
+from .site import Site
+from .trust import Identity, Trust, load_identity, load_trust
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A site that may start: its node, its keys, and the facts that its ledger will be begun with."""
+
+    site: Site
+    node: Node
+    identity: Identity
+    trust: Trust
+    run: RunFacts
+    facts: SiteFacts
+    ceiling: Ceiling
+
+    def start(self) -> NodeState:
+        """t = 0: zeros everywhere, at every site."""
+        zeros = np.zeros((1, self.site.job.dimension))
+        return NodeState.start(zeros, zeros)
+
+    def forecast(self) -> Certificate:
+        """What all rounds together will have cost, if every one is released."""
+        ledger = MemoryLedger(self.run, [self.facts])
+        for t in range(1, self.run.rounds + 1):
+            ledger.charge(self.node.charge_of(t))
+        return Certificate.from_ledger(ledger, delta=self.site.job.delta)
+
+    def affordable(self) -> int:
+        """How many rounds the budget pays for; the site stops before the next one."""
+        ledger = MemoryLedger(self.run, [self.facts], self.ceiling)
+        for t in range(1, self.run.rounds + 1):
+            try:
+                ledger.charge(self.node.charge_of(t))
+            except BudgetExceeded:
+                return t - 1
+        return self.run.rounds
+
+    def gaps(self) -> list[str]:
+        """Conditions of the paper's theorems that this site's own schedules do not meet."""
+        nondecreasing, above, *_ = convergence(_method(self.site), 1, self.run.rounds).hypotheses
+        return [f"{gap.name}: {gap.detail}" for gap in (nondecreasing, above) if not gap.holds]
+
+
+def make_ready(site: Site) -> Ready:
+    """Load keys and data of a site, and check everything that can be wrong with them."""
+    keys, job = site.file.keys, site.job
+    trust = load_trust(site.path(keys.authority), keys.revoked)
+    identity = load_identity(site.path(keys.private), site.path(keys.certificate), site.name, trust)
+    X, y = load_rows(site)
+    objective = LocalObjective(
+        X,
+        y,
+        loss=job.loss,
+        C=job.C,
+        regularization=job.regularization,
+        sites=len(job.sites),
+        name=site.name,
+    )
+    node = _node(site, objective)
+    facts = SiteFacts(
+        site=site.number,
+        samples=site.samples,
+        degree=node.degree,
+        dual_step=tuple(node.plan.theta[site.number].tolist()),
+        name=site.name,
+    )
+    ceiling = Ceiling(site.file.budget.epsilon, job.delta)
+    return Ready(site, node, identity, trust, _run_facts(site), facts, ceiling)
+
+
+def _method(site: Site) -> PenaltyPerturbation:
+    file, job = site.file, site.job
+    return PenaltyPerturbation(
+        penalty=file.penalty,
+        dual_step=job.dual_step,
+        noise=file.noise,
+        output_noise=file.output_noise,
+        grid=job.grid,
+        clip=job.clip,
+    )
+
+
+def _node(site: Site, objective: LocalObjective) -> Node:
+    """The plan has a row for every site, all filled with this one's schedules; the others' are never read."""
+    job = site.job
+    return Node(
+        site=site.number,
+        objective=objective,
+        degree=len(site.neighbours),
+        plan=_method(site).plan(len(job.sites), job.rounds),
+        tol=job.tol,
+        streams=SecureStreams() if job.seed is None else SeededStreams(job.seed),
+        refresh=1,
+    )
+
+
+def _run_facts(site: Site) -> RunFacts:
+    job, file = site.job, site.file
+    return RunFacts(
+        mechanism="penalty",
+        noise=file.noise.kind,
+        loss=loss_facts(job.loss),
+        sites=len(job.sites),
+        rounds=job.rounds,
+        dimension=job.dimension,
+        C=job.C,
+        regularization=job.regularization,
+        output_noise=None if file.output_noise is None else file.output_noise.kind,
+        tol=job.tol,
+        grid=job.grid,
+        clip=job.clip,
+        simulated=job.simulated,
+        start="zeros",
+    )
