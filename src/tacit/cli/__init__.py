@@ -1,6 +1,6 @@
-"""The command line: parse, call, print. One file per command."""
+"""The command line: parse, call, print. One file per command; importing it adds the command."""
 
-from . import data
+from . import certify, data
 from .app import main
 
-__all__ = ["data", "main"]
+__all__ = ["certify", "data", "main"]

@@ -57,6 +57,13 @@ def run(arguments: Sequence[str]) -> int:
     except (TacitError, OSError) as error:
         if debug:
             raise
-        print(f"tacit: {error}", file=sys.stderr)
+        print(f"tacit: {_line(error)}", file=sys.stderr)
         return 1
     return 0
+
+
+def _line(error: Exception) -> str:
+    """What the error says; a file's by its name."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)

@@ -13,8 +13,9 @@ from .rows import Matrix, Rows
 
 Array = NDArray[np.float64]
 
-_DENSE = 1_000_000  # entries of Z times models in a block of dense rows
-_SPARSE = 100_000  # margins in a block of sparse rows
+_DENSE = 500_000  # entries of Z times models in a block of dense rows
+_SPARSE = 50_000  # margins in a block of sparse rows
+_FEWEST, _MOST = 64, 1024  # rows in a block; rounding grows with them
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +67,8 @@ def _cut(part: Part, repeats: int) -> list[Block]:
     Z, offset = part.rows.Z, part.rows.offset
     rows, dimension = Z.shape
     dense = isinstance(Z, np.ndarray)
-    step = max(64, _DENSE // (dimension * repeats) if dense else _SPARSE // repeats)
+    step = _DENSE // (dimension * repeats) if dense else _SPARSE // repeats
+    step = min(max(step, _FEWEST), _MOST if dense else 16 * _MOST)
     if rows <= step:
         return [Block(Z, Z.T, offset, part.weight)]
     blocks = []

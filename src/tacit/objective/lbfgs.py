@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 _MEMORY = 24  # pairs kept; when full, the older half is forgotten
 _OVERSHOOT = 0.9  # accept up to this slope, relative to the first one's size, beyond the minimum
 _WINDOW = 4  # passes over which progress is judged
+_PATIENCE = 30  # passes without progress, after which rounding is all that is left
 _FRESH = 6  # passes that a solve needs about, with a fresh preconditioner
 
 
@@ -88,6 +89,7 @@ def lbfgs(
     preconditioner.ready(passes, f)
     pairs, Pg = Pairs(*start.shape), preconditioner.apply(passes, g)
     history = [float(np.max(size / target))]
+    least, idle = history[0], 0
     for _ in range(most):
         active = size > target
         p = pairs.direction(g, Pg)
@@ -109,7 +111,9 @@ def lbfgs(
             f, g, Pg = np.where(row, f_new, f), np.where(row, g_new, g), np.where(row, Pg_new, Pg)
             size = np.where(better, size_new, size)
         history.append(float(np.max(size / target)))
-        if history[-1] <= 1.0:
+        idle = 0 if history[-1] < 0.7 * least else idle + 1
+        least = min(least, history[-1])
+        if history[-1] <= 1.0 or idle > _PATIENCE:
             break
         if _worth_rebuilding(history, preconditioner.cost(passes)):
             preconditioner.build(passes, f)

@@ -16,25 +16,25 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from .passes import Passes
-from .preconditioner import LARGEST_MATRIX
+from .preconditioner import LARGEST_MATRIX, positive_inverse
 
 Array = NDArray[np.float64]
 
-_STEPS = 200  # Newton steps
 _TRIALS = 100  # steps along one direction
-_PATIENCE = 4  # Newton steps without a smaller gradient, after which floats are at their end
+_PATIENCE = 3  # Newton steps without a smaller gradient, after which floats are at their end,
+_NOISE = 10.0  # where it is below this many times the doubt about it
 
 
-def newton(passes: Passes, start: Array, target: float) -> Array:
+def newton(passes: Passes, start: Array, target: float, *, steps: int = 200) -> Array:
     """f with ||gradient|| <= target for a single repeat, or the best that floats give; `start` is (1, d)."""
     f = start
     best, least, idle = f, np.inf, 0
-    for _ in range(_STEPS):
+    for _ in range(steps):
         g = passes.gradient(f)[0]
         size = float(np.linalg.norm(g))
         if size < least:
             best, least, idle = f, size, 0
-        else:
+        elif size <= _NOISE * float(passes.doubt(f)[0]):
             idle += 1
         if least <= target or idle > _PATIENCE:
             break
@@ -56,7 +56,7 @@ def _direction(passes: Passes, f: Array, g: Array) -> Array:
         H = np.diag(diagonal)
         for block, w in zip(passes.blocks, weights, strict=True):
             H += block.gram(w)
-        return _descent(np.asarray(-np.linalg.solve(H, g))[None, :], g, diagonal)
+        return _descent(-_solved(H, g)[None, :], g, diagonal)
     scale = diagonal.copy()
     for block, w in zip(passes.blocks, weights, strict=True):
         scale += block.squares(w)
@@ -72,6 +72,13 @@ def _direction(passes: Passes, f: Array, g: Array) -> Array:
     scaling = LinearOperator((d, d), matvec=lambda v: v / scale, dtype=np.float64)
     p, _ = cg(operator, -g, rtol=1e-3, maxiter=2000, M=scaling)
     return _descent(p[None, :], g, diagonal)
+
+
+def _solved(H: Array, g: Array) -> Array:
+    try:
+        return np.asarray(np.linalg.solve(H, g))
+    except np.linalg.LinAlgError:
+        return np.asarray(positive_inverse(H) @ g)
 
 
 def _descent(p: Array, g: Array, diagonal: Array) -> Array:

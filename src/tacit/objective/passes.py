@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .blocks import row_blocks
+from .rounding import a_priori_error
 
 if TYPE_CHECKING:
     from .local import Objective
@@ -54,6 +55,10 @@ class Passes:
             product *= block.weight
             total += product
         return self.with_smooth_terms(F, np.ascontiguousarray(total.T))
+
+    def doubt(self, F: Array) -> Array:
+        """A bound on the norm of the evaluation error of `gradient(F)`, (repeats,)."""
+        return a_priori_error(self.objective, self.blocks, self.curvature, self.linear, F)
 
     def with_smooth_terms(self, F: Array, data: Array) -> Array:
         """Add rho R'(f) + curvature f - linear to the data's part, in place."""

@@ -90,11 +90,11 @@ class Preconditioner:
         self._curvature = passes.curvature
         self._diagonal = self._rest + passes.curvature
         if len(self._root):
-            self._inverse = _inverse(self._kernel(passes) + np.eye(len(self._root)))
+            self._inverse = positive_inverse(self._kernel(passes) + np.eye(len(self._root)))
         elif self._gram.ndim == 1:
             self._inverse = 1.0 / (self._gram + self._diagonal)
         else:
-            self._inverse = _inverse(self._gram + np.diag(self._diagonal))
+            self._inverse = positive_inverse(self._gram + np.diag(self._diagonal))
 
     def _kernel(self, passes: Passes) -> Array:
         """K = W^1/2 Z D^-1 Z' W^1/2."""
@@ -104,7 +104,7 @@ class Preconditioner:
         return np.asarray(stacked @ stacked.T)
 
 
-def _inverse(A: Array) -> Array:
+def positive_inverse(A: Array) -> Array:
     """A^-1, positive definite like A; a little is added to the diagonal where floats need it."""
     eye, size = np.eye(len(A)), float(np.trace(A))
     for jitter in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):

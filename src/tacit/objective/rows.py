@@ -28,6 +28,8 @@ class Rows:
     Z: Matrix
     offset: Array | None
     norm: float  # max ||x||
+    width: int  # the most nonzero entries in a row
+    largest_offset: float  # max |offset|
 
     @property
     def samples(self) -> int:
@@ -55,7 +57,8 @@ def signed_rows(X: Any, y: Any, kind: Kind, *, site: str) -> Rows:
         features.data *= np.repeat(sign, np.diff(features.indptr))
         _frozen(features.data)
         Z = features
-    return Rows(Z, None if kind == "classification" else labels, _largest_norm(Z, site))
+    offset = None if kind == "classification" else _frozen(labels.copy())
+    return Rows(Z, offset, _largest_norm(Z, site), _width(Z), _largest(offset))
 
 
 def _features(X: Any, site: str) -> Matrix:
@@ -120,6 +123,15 @@ def _check_finite(array: Array, name: str, site: str) -> None:
 def _frozen(array: Array) -> Array:
     array.flags.writeable = False
     return array
+
+
+def _largest(offset: Array | None) -> float:
+    return 0.0 if offset is None else float(np.max(np.abs(offset)))
+
+
+def _width(Z: Matrix) -> int:
+    counts = np.count_nonzero(Z, axis=1) if isinstance(Z, np.ndarray) else np.diff(Z.indptr)
+    return int(np.max(counts))
 
 
 def _largest_norm(Z: Matrix, site: str) -> float:

@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import NotConverged, ParameterError
+from .careful import CarefulPasses
+from .continuation import continued
 from .lbfgs import lbfgs, norms
 from .local import Objective
 from .newton import newton
 from .passes import Passes
 from .preconditioner import LARGEST_MATRIX, Preconditioner
-from .rounding import a_priori_error
 
 Array = NDArray[np.float64]
+
+_NEAR = 8  # Newton steps from where L-BFGS ended
 
 
 @dataclass
@@ -52,32 +55,70 @@ def minimise(
     """
     _check(objective, curvature, linear, start, tol)
     passes = Passes(objective, curvature, linear)
-    m = passes.strong
-    before = state.preconditioner.rebuilds
-    with np.errstate(over="ignore", invalid="ignore"):
-        slack = a_priori_error(passes, start)
-        target = np.maximum(m * tol - 2.0 * slack, 0.25 * m * tol)
-        most = 200 if objective.dimension <= LARGEST_MATRIX else 1000
-        f, g = lbfgs(passes, start.copy(), target, state.preconditioner, most)
-        bound = norms(g) + a_priori_error(passes, f)
-        missed = np.flatnonzero(~(bound <= m * tol))
-        for r in missed:
-            f[r], bound[r] = _alone(objective, curvature, linear[r : r + 1], m * tol)
-    if not np.all(bound <= m * tol):
-        reached = float(np.max(bound)) / m
+    goal = passes.strong * tol
+    built = state.preconditioner.rebuilds
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        f, bound = _together(passes, start, goal, state.preconditioner)
+        missed = np.flatnonzero(~(bound <= goal))
+        if len(missed):
+            careful = CarefulPasses(objective, curvature, linear[missed])
+            f[missed], bound[missed] = _polished(careful, f[missed], goal, state.preconditioner)
+            passes.count += careful.count
+        for r in np.flatnonzero(~(bound <= goal)):
+            f[r : r + 1], bound[r], spent = _alone(
+                objective, curvature, linear[r : r + 1], f[r : r + 1], goal
+            )
+            passes.count += spent
+    if not np.all(bound <= goal):
+        reached = float(np.max(np.nan_to_num(bound, nan=np.inf))) / passes.strong
         raise NotConverged(
             f"`tol` = {tol:g} is below what floats can certify here; {reached:.2g} was reached, so ask for"
             f" tol >= {2 * reached:.1g}, or a larger penalty. Nothing was released."
         )
-    return Solution(f, bound / m, bound, passes.count, state.preconditioner.rebuilds - before)
+    rebuilds = state.preconditioner.rebuilds - built
+    return Solution(f, bound / passes.strong, bound, passes.count, rebuilds)
 
 
-def _alone(objective: Objective, curvature: float, linear: Array, target: float) -> tuple[Array, float]:
-    """One repeat by damped Newton from zero."""
-    passes = Passes(objective, curvature, linear)
-    f = newton(passes, np.zeros_like(linear), 0.25 * target)
-    bound = norms(passes.gradient(f)) + a_priori_error(passes, f)
-    return f[0], float(bound[0])
+def _together(
+    passes: Passes, start: Array, goal: float, preconditioner: Preconditioner
+) -> tuple[Array, Array]:
+    """All repeats by L-BFGS, as far as plain gradients carry: (f, bound on the gradient's norm)."""
+    slack = passes.doubt(start)
+    target = np.maximum(goal - 2.0 * slack, np.maximum(0.25 * goal, 1e-3 * slack))
+    f, g = lbfgs(passes, start.copy(), target, preconditioner, _most(passes))
+    return f, norms(g) + passes.doubt(f)
+
+
+def _polished(
+    careful: CarefulPasses, start: Array, goal: float, preconditioner: Preconditioner
+) -> tuple[Array, Array]:
+    """What plain gradients could not certify, with careful ones."""
+    g = careful.gradient(start)
+    doubt = careful.doubt(start)
+    bound = norms(g) + doubt
+    if np.all(bound <= goal):
+        return start, bound
+    target = np.maximum(goal - 1.5 * doubt, 0.25 * goal)
+    f, g = lbfgs(careful, start.copy(), target, preconditioner, _most(careful))
+    return f, norms(g) + careful.doubt(f)
+
+
+def _alone(
+    objective: Objective, curvature: float, linear: Array, near: Array, goal: float
+) -> tuple[Array, float, int]:
+    """One repeat by damped Newton, from `near` and else from zero: (f, bound on the gradient, passes)."""
+    plain, careful = Passes(objective, curvature, linear), CarefulPasses(objective, curvature, linear)
+    f = newton(careful, near, 0.5 * goal, steps=_NEAR)
+    size, doubt = norms(careful.gradient(f)), careful.doubt(f)
+    if not (size[0] + doubt[0] <= goal or size[0] <= doubt[0]):  # neither done nor at the end of floats
+        f = newton(careful, continued(plain, 1e-3 * goal), 0.25 * goal)
+        size, doubt = norms(careful.gradient(f)), careful.doubt(f)
+    return f, float(size[0] + doubt[0]), plain.count + careful.count
+
+
+def _most(passes: Passes) -> int:
+    """Passes after which L-BFGS gives way to Newton."""
+    return 200 if passes.objective.dimension <= LARGEST_MATRIX else 1000
 
 
 def _check(objective: Objective, curvature: float, linear: Array, start: Array, tol: float) -> None:

@@ -31,7 +31,7 @@ from .renyi import (
     renyi_norm,
     to_epsilon,
 )
-from .rounding import FloatArray, floats, up
+from .rounding import FloatArray, down, floats, up
 from .totals import renyi_gaussian_total, renyi_norm_total
 
 __all__ = [
@@ -76,7 +76,7 @@ def sample_weight(C: ArrayLike, eta: ArrayLike, V: ArrayLike, B: ArrayLike) -> F
 
 def least_eigenvalue(strong: ArrayLike, eta: ArrayLike, V: ArrayLike) -> FloatArray:
     """a = 1 + strong / (2 eta V), with strong = rho/N, or 0 if any coordinate is not regularised."""
-    return floats(1 + floats(strong) / up(2 * floats(eta) * floats(V)))
+    return np.maximum(down(1 + floats(strong) / (2 * floats(eta) * floats(V))), 1.0)
 
 
 def displacement(k: ArrayLike, s1: ArrayLike, X: ArrayLike = 1.0) -> FloatArray:

@@ -21,6 +21,7 @@ Array = NDArray[np.float64]
 
 MECHANISMS = ("penalty", "dual", "primal", "none")
 NOISES = ("norm", "gaussian", "none")
+PLANNED = "computed from settings alone; no run took place"
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
 
 
@@ -73,7 +74,7 @@ class RunFacts:
     simulated : True whenever the noise can be replayed.
     classes : releases per round, K for one-vs-rest.
     start : how f(0) was made; it must not depend on the data.
-    marks : what else a reader must be told, e.g. "bounds taken from the data".
+    marks : what else a reader must be told, e.g. "bounds taken from the data"; `PLANNED` where nothing ran.
     """
 
     mechanism: str
@@ -125,6 +126,11 @@ class RunFacts:
     def strong(self) -> float:
         """rho / N, the strong convexity that the regulariser gives every direction; 0 if one escapes it."""
         return self.regularization / self.sites if self.regularized else 0.0
+
+    @property
+    def planned(self) -> bool:
+        """Whether these are settings that nobody has run."""
+        return PLANNED in self.marks
 
     @property
     def idealised(self) -> bool:

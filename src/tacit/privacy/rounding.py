@@ -19,3 +19,8 @@ def floats(value: ArrayLike) -> FloatArray:
 def up(value: ArrayLike) -> FloatArray:
     """A nonnegative result, moved up by more than the rounding of the operations that led to it."""
     return np.asarray(floats(value) * (1 + _SLACK))
+
+
+def down(value: ArrayLike) -> FloatArray:
+    """A nonnegative result, moved down by as much."""
+    return np.asarray(floats(value) * (1 - _SLACK))

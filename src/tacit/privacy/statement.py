@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from .facts import RunFacts
+from .facts import PLANNED, RunFacts
 
 if TYPE_CHECKING:
     from .certificate import Certificate
@@ -20,7 +20,14 @@ _WEAK = 10.0  # an epsilon above this deserves a warning
 
 def statement(certificate: Certificate) -> str:
     """What was done, what it cost, how real it is, and what it leaves out."""
-    parts = (_done(certificate), _cost(certificate), _reality(certificate.run), _limits(certificate.run))
+    plan = "PLANNED: no run took place; this is what a run with these settings would be and cost."
+    parts = (
+        plan * certificate.run.planned,
+        _done(certificate),
+        _cost(certificate),
+        _reality(certificate.run),
+        _limits(certificate.run),
+    )
     return " ".join(" ".join(part.split()) for part in parts if part)
 
 
@@ -63,7 +70,7 @@ def _cost(certificate: Certificate) -> str:
 
 def _reality(run: RunFacts) -> str:
     said = ""
-    if run.simulated:
+    if run.simulated and not run.planned:
         said = """SIMULATED: the random numbers can be replayed by whoever knows the seed, so this run
             protects nobody; the figures say what the same run would cost with secret noise. """
     if run.noise == "none":
@@ -83,7 +90,7 @@ def _reality(run: RunFacts) -> str:
 
 
 def _limits(run: RunFacts) -> str:
-    said = " ".join(f"NOTE: {mark}." for mark in run.marks)
+    said = " ".join(f"NOTE: {mark}." for mark in run.marks if mark != PLANNED)
     if run.noise == "none":
         return said
     return (

@@ -15,9 +15,9 @@ _KIND = {"norm": "norm noise", "gaussian": "Gaussian noise"}
 
 
 def status(certificate: Certificate) -> str:
-    """In a few words: simulated or real, idealised or covered, private or not."""
+    """In a few words: planned, simulated or real; idealised or covered; private or not."""
     run = certificate.run
-    words = ["simulated" if run.simulated else "real"]
+    words = ["planned" if run.planned else "simulated" if run.simulated else "real"]
     if run.noise == "none":
         words.append("not private: no noise")
     elif run.idealised:
@@ -100,11 +100,9 @@ def conditions(certificate: Certificate) -> list[str]:
 def _noise_condition(run: RunFacts) -> str:
     if run.noise == "none":
         return "noise: none"
-    source = (
-        "from a seeded stream that can be replayed: this protects nobody"
-        if run.simulated
-        else "from a secret source without a seed"
-    )
+    source = "from a secret source without a seed"
+    if run.simulated and not run.planned:
+        source = "from a seeded stream that can be replayed: this protects nobody"
     return f"one noise vector per site, round and class, independent and fresh, {source}"
 
 

@@ -1,0 +1,158 @@
+"""`tacit certify`: the numbers of the design, and a certificate that does not add up."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from tacit.cli.app import run
+
+SETTINGS = [
+    *("certify --C 1750 --samples 9044 --degree 2".split()),
+    *("--penalty 0.5 --dimension 105 --rounds 100 --delta 1e-5".split()),
+]
+NORM = [*SETTINGS, "--noise", "norm", "--rate", "3"]
+
+
+def figures(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, float | None]:
+    assert run([*arguments, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return dict(json.loads(captured.out))
+
+
+def test_the_numbers_of_the_design(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*NORM, "--json"]) == 0
+    assert capsys.readouterr().out == '{"paper": 64.82, "pure": 58.05, "epsilon": 2.97, "delta": 1e-05}\n'
+
+
+def test_gaussian(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "gaussian.json"
+    std = str(math.sqrt(105) / 3)
+    found = figures(capsys, *SETTINGS, "--noise", "gaussian", "--std", std, "--out", str(file))
+    assert found == {"paper": None, "pure": None, "epsilon": 2.96, "delta": 1e-05}
+    assert json.loads(file.read_text())["epsilon"] == pytest.approx(2.956, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("extra", "name", "factor"),
+    [
+        (["--penalty-ratio", "1.05"], "pure", sum(1.05**-t for t in range(100)) / 100),
+        (["--rate-ratio", "0.99"], "pure", None),
+        (["--classes", "3"], "pure", 3.0),
+        (["--mechanism", "dual"], "pure", 1.0),
+        (["--mechanism", "primal"], "pure", 1.0),
+        (["--output-rate", "1e6", "--tol", "1e-9"], "pure", 1 + 100 * 2e-3 / 58.0495),
+        (["--regularization", "0.1", "--sites", "5"], "pure", 1.0),
+        (["--loss", "smooth-hinge"], "paper", (1.4 + 3) / (0.35 + 3)),
+        (["--loss", "log-cosh"], "paper", (1.4 + 3) / (0.35 + 3)),
+    ],
+)
+def test_every_option_reaches_the_bound(
+    capsys: pytest.CaptureFixture[str], extra: list[str], name: str, factor: float | None
+) -> None:
+    plain, found = figures(capsys, *NORM), figures(capsys, *NORM, *extra)
+    before, after = plain[name], found[name]
+    assert before is not None and after is not None
+    if factor is None:
+        assert after < before
+    else:
+        assert after == pytest.approx(before * factor, rel=2e-3)
+
+
+def test_a_theorem_that_does_not_apply_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "paper_condition" not in figures(capsys, *NORM)
+    assert figures(capsys, *NORM, "--theta", "0.7")["paper_condition"] is False
+    assert run([*NORM, "--theta", "0.7"]) == 0
+    assert "does not apply" in capsys.readouterr().out
+
+
+def test_no_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    assert figures(capsys, *SETTINGS, "--noise", "none")["epsilon"] is None
+    assert run([*SETTINGS, "--noise", "none"]) == 0
+    assert "epsilon is infinite" in " ".join(capsys.readouterr().out.split())
+
+
+def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(NORM) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    for needed in ("64.82", "58.05", "2.97", "PLANNED: no run took place", "1 in 100,000", "IDEALISED"):
+        assert needed in said
+    assert "SIMULATED" not in said
+
+
+# -- a file -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    path = tmp_path / "run.json"
+    assert run([*NORM, "--out", str(path)]) == 0
+    capsys.readouterr()
+    return path
+
+
+def test_a_true_certificate(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert figures(capsys, "certify", str(file))["epsilon"] == 2.97
+    assert run(["certify", str(file)]) == 0
+    assert "Verified: every number" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"epsilon": 2.968', '"epsilon": 1.968', "`epsilon` is stated as 1.968"),
+        ('"samples": 9044', '"samples": 90440', "is stated as"),
+        ('"charged_rounds": 100', '"charged_rounds": 1', "is stated as"),
+        ('"tol": 0.0', '"tol": 1e-9', "is stated as"),
+        ('"clip": null', '"clip": 10.0', "is stated as"),
+        ('"sha256": "', '"sha256": "0', "was changed after it was written"),
+        ('"format"', '"formal"', "is not a certificate"),
+        ("{", "", "is not a certificate"),
+        ('"noise": "norm"', '"noise": "loud"', "`noise` must be one of"),
+    ],
+)
+def test_a_false_certificate(
+    file: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
+) -> None:
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new, 1))
+    assert run(["certify", str(file)]) == 1
+    captured = capsys.readouterr()
+    assert said in captured.err and captured.err.startswith("tacit: ") and captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["certify", str(tmp_path / "none.json")]) == 1
+    assert capsys.readouterr().err.endswith("none.json: No such file or directory\n")
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
+    assert run(["certify", str(tmp_path / "binary.json")]) == 1
+    assert "is not a certificate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["certify"], "missing: --noise, --C"),
+        (["certify", "x.json", "--samples", "3"], "leave out --samples"),
+        ([*NORM, "--std", "3"], "--std does not go with --noise norm"),
+        ([*SETTINGS, "--noise", "norm"], "missing: --rate"),
+        ([*NORM, "--delta", "2"], "`delta` must be strictly between"),
+        ([*NORM, "--rate", "-3"], "`rate` must be above 0"),
+        ([*NORM, "--samples", "0"], "`samples` must be at least 1"),
+        ([*NORM, "--samples", "many"], "--samples"),
+        ([*NORM, "--output-rate", "1", "--output-std", "1"], "exclude each other"),
+        ([*NORM, "--mechanism", "primal", "--output-rate", "1"], "`output_noise` must be None"),
+        ([*NORM, "--mechanism", "dual", "--theta", "0.1"], "one constant penalty"),
+        ([*NORM, "--penalty-ratio", "1e9"], "`eta` must be finite"),
+    ],
+)
+def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    assert run(arguments) == 2
+    captured = capsys.readouterr()
+    assert said in " ".join(captured.err.split()) and captured.out == ""
