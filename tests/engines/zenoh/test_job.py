@@ -10,7 +10,7 @@ from tacit.engines.zenoh.site import load_site
 from tacit.engines.zenoh.toml import write
 from tacit.errors import SiteError
 
-HASH = "25cf0f5f823586d856750f05a1632e28eeabe7620e78c841fb00b68d5aeee02b"
+HASH = "e9b36f938c9d58f0d1f94a930f83f4b3e8b5ea66b464e7e71165f23ceac77eee"
 
 
 def job(**changes):
