@@ -102,6 +102,13 @@ def test_clip_leaves_short_rows_alone_and_scale_treats_all_alike() -> None:
     np.testing.assert_allclose(2 * scaled, BoundedEncoder(SCHEMA, data_norm=100).fit_transform(rows))
 
 
+@pytest.mark.parametrize("intercept", [False, True])
+def test_scale_knows_the_longest_row_there_can_be(intercept: bool) -> None:
+    longest = {"age": 100, "sex": "male", "gain": 1e5, "balance": -50}
+    row = BoundedEncoder(SCHEMA, rows="scale", intercept=intercept).fit_transform([longest])[0]
+    assert 1 - 1e-12 < np.linalg.norm(row) <= 1.0
+
+
 @settings(max_examples=150)
 @given(
     table=st.lists(records, min_size=1, max_size=6),

