@@ -92,7 +92,8 @@ def log_ratio(old, new, f, noise, scale):
 
 def divergence(log_w, weights, q):
     """Renyi divergence of order q, weights being p_new: E[w^q - q w + q - 1] loses no digits."""
-    w = np.exp(log_w)
+    seen = weights > 1e-200
+    w, weights = np.exp(log_w[seen]), weights[seen]
     return np.log1p(weights @ (w**q - q * w + q - 1)) / (q - 1)
 
 
