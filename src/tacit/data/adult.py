@@ -39,7 +39,7 @@ def load_adult(*, scaling: str = "paper", rows: str = "clip", fetch: bool = True
     scaling : "paper" or "public"
         "paper" divides each numeric column by its largest value, so that its maximum is 1. That value is
         read off the data: outside any guarantee, and right for repeating the paper only. "public" divides
-        by the ranges that ship with the package.
+        by round numbers that ship with the package (see `shipped_schema`).
     rows : "clip", "scale" or "raw"
         The paper normalises rows "such that [the] l2 norm is at most 1". "clip" divides each row above 1 by
         its own norm: every row, here, since eight categories already have norm 2.8. A row then depends on

@@ -22,7 +22,11 @@ ROWS = ("clip", "scale", "raw")
 
 
 def shipped_schema(name: str) -> Schema:
-    """The public schema of a data set that `tacit` can load."""
+    """The schema of a data set that `tacit` can load.
+
+    Its ranges are round numbers set by people who had seen these well-known data: good for a benchmark, not a
+    pattern for a private table, whose ranges must come from elsewhere.
+    """
     text = resources.files(__package__).joinpath("schemas", f"{name}.json").read_text("utf-8")
     return Schema.from_dict(json.loads(text))
 
