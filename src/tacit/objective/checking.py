@@ -78,7 +78,7 @@ def _check_derivatives(
     """Convexity, L' against differences of L, L'' against differences of L', and the bound on L''."""
     step = np.diff(z)
     tiny = _ROUND * (_pairwise(slope) + min(1.0, float(np.max(np.abs(slope)))))
-    noise = _ROUND * _pairwise(value) / step + tiny
+    noise = _ROUND * (1.0 + _pairwise(value)) / step + tiny
     secant = np.diff(value) / step
     _require(what, np.diff(slope) >= -tiny, z[:-1], "convex: the slope never falls")
     right = (secant >= slope[:-1] - noise) & (secant <= slope[1:] + noise)
