@@ -80,7 +80,9 @@ def _cut(part: Part, repeats: int) -> list[Block]:
 
 
 def _csr_rows(Z: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
-    """Rows start..stop as a view: slicing would copy."""
+    """Rows start..stop as a view: slicing would copy, and so would the constructor."""
     first, last = Z.indptr[start], Z.indptr[stop]
-    parts = (Z.data[first:last], Z.indices[first:last], Z.indptr[start : stop + 1] - first)
-    return sparse.csr_array(parts, shape=(stop - start, Z.shape[1]), copy=False)
+    rows = sparse.csr_array((stop - start, Z.shape[1]), dtype=np.float64)
+    rows.data, rows.indices = Z.data[first:last], Z.indices[first:last]
+    rows.indptr = Z.indptr[start : stop + 1] - first
+    return rows

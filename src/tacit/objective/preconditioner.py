@@ -61,6 +61,11 @@ class Preconditioner:
         elif abs(passes.curvature - self._curvature) > _DRIFT * self._curvature:
             self._invert(passes)
 
+    @property
+    def size(self) -> int:
+        """Floats held."""
+        return self._gram.size + self._inverse.size + self._root.size + self._rest.size + self._diagonal.size
+
     def cost(self, passes: Passes) -> float:
         """What building costs, in passes over the rows: B d^2 against 4 B d repeats."""
         if self._inverse.ndim == 1:

@@ -1,0 +1,28 @@
+"""lambda_max(X'X) from above, however it is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tacit.objective import spectrum
+from tacit.objective.spectrum import largest_eigenvalue
+
+
+@pytest.mark.parametrize("small", [0, 400])
+@pytest.mark.parametrize("csr", [False, True])
+@pytest.mark.parametrize("shape", [(60, 20), (20, 60)])
+def test_it_is_the_largest(
+    shape: tuple[int, int], csr: bool, small: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spectrum, "_SMALL", small)
+    X = np.random.default_rng(0).normal(size=shape)
+    exact = np.linalg.norm(X, 2) ** 2
+    found = largest_eigenvalue(sparse.csr_array(X) if csr else X)
+    assert exact <= found <= exact * (1 + 1e-8)
+    assert largest_eigenvalue(sparse.csr_array(X) if csr else X) == found
+
+
+def test_zero_rows_have_none() -> None:
+    assert largest_eigenvalue(np.zeros((3, 2))) == 0.0
