@@ -1,0 +1,175 @@
+"""What a report shows, as plain facts: no engine, no ledger, no HTML.
+
+A report compares one or more runs, told apart by name. The same name has the same colour in every chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import checks
+from ..errors import ParameterError
+
+FORMATS = ("plain", "percent", "bound")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a chart: a value for each round, and the range around it where there is one."""
+
+    name: str
+    rounds: Sequence[int]
+    mean: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
+        for part in ("mean", "low", "high"):
+            values = getattr(self, part)
+            if len(values) != len(self.rounds) and (part == "mean" or len(values)):
+                raise ParameterError(
+                    f"`{part}` must have one value per round, {len(self.rounds)}; got {len(values)}."
+                )
+        if bool(len(self.low)) != bool(len(self.high)):
+            raise ParameterError("`low` and `high` must be given together or not at all.")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A quantity by round, one curve per run.
+
+    label : the axis, with its unit.
+    format : "plain", "percent" (of 1) or "bound" (an upper bound: always rounded up).
+    log : whether the axis starts out logarithmic.
+    private : False where the numbers were computed from the data and no guarantee covers them.
+    """
+
+    key: str
+    title: str
+    label: str
+    curves: Sequence[Curve]
+    format: str = "plain"
+    log: bool = False
+    private: bool = True
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        checks.choice("format", self.format, FORMATS)
+
+
+@dataclass(frozen=True)
+class SiteCosts:
+    """What each site of one run spent: in all, and (sites, rounds) up to each round where it is known."""
+
+    name: str
+    totals: Sequence[float]
+    by_round: Sequence[Sequence[float]] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.by_round) not in (0, len(self.totals)):
+            raise ParameterError(
+                f"`by_round` must have one row per site, {len(self.totals)}; got {len(self.by_round)}."
+            )
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """One way to count privacy: the worst site by round, and every site's total.
+
+    short : the name of its column and of its button.
+    meaning : what it counts, in a sentence.
+    chart : one curve per run with a finite cost; the range runs from the least charged site to the worst.
+    unbounded : the runs that this accounting gives no finite bound.
+    """
+
+    key: str
+    short: str
+    meaning: str
+    chart: Chart
+    sites: Sequence[SiteCosts] = ()
+    unbounded: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Network:
+    """Who talks to whom: site names, links, places in the unit square, and records at each site if public."""
+
+    names: Sequence[str]
+    edges: Sequence[tuple[int, int]]
+    places: Sequence[tuple[float, float]]
+    kind: str = "custom"
+    samples: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.places) != len(self.names):
+            raise ParameterError(
+                f"`places` must have one point per site, {len(self.names)}; got {len(self.places)}."
+            )
+        if any(not 0 <= i < len(self.names) for edge in self.edges for i in edge):
+            raise ParameterError(f"`edges` must name sites 0 to {len(self.names) - 1}.")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What may be claimed of one run, in words and in numbers."""
+
+    name: str
+    text: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A word that stands at the top of the page, and what it means. `warn` for what weakens the claim."""
+
+    label: str
+    meaning: str
+    warn: bool = True
+
+
+@dataclass(frozen=True)
+class KeyNumber:
+    """One figure of one run for the head of the page; low and high where it has a range."""
+
+    label: str
+    value: float
+    format: str = "plain"
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        checks.choice("format", self.format, FORMATS)
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """Everything on the page.
+
+    headline : the result in one sentence.
+    key_numbers : by run, the figures of the first screen.
+    settings, provenance : nested mappings of plain values.
+    """
+
+    title: str
+    headline: str
+    subtitle: str = ""
+    marks: Sequence[Mark] = ()
+    key_numbers: Mapping[str, Sequence[KeyNumber]] = field(default_factory=dict)
+    charts: Sequence[Chart] = ()
+    accountings: Sequence[Accounting] = ()
+    network: Network | None = None
+    statements: Sequence[Statement] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The runs, in the order that fixes their colours."""
+        seen: dict[str, None] = dict.fromkeys(self.key_numbers)
+        for chart in [*self.charts, *(accounting.chart for accounting in self.accountings)]:
+            seen.update(dict.fromkeys(curve.name for curve in chart.curves))
+        seen.update(dict.fromkeys(statement.name for statement in self.statements))
+        return tuple(seen)
