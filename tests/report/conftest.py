@@ -41,7 +41,9 @@ def charts(names: list[str]) -> list[Chart]:
     accuracy = [metric(names[i], 0.62, 0.84 - 0.02 * i, 0.15, 0.003 + 0.004 * i) for i in k]
     gap = [metric(names[i], 2.0, 0.004 * (i + 1), 0.2, 0.0005) for i in k]
     return [
-        Chart("loss", "Loss", "mean logistic loss", loss, private=False, note="Mean and range of 10 repeats."),
+        Chart(
+            "loss", "Loss", "mean logistic loss", loss, private=False, note="Mean and range of 10 repeats."
+        ),
         Chart("accuracy", "Accuracy", "rows classified rightly", accuracy, "percent", private=False),
         Chart("gap", "Disagreement", "largest distance from the mean", gap, log=True, private=False),
     ]
@@ -54,7 +56,9 @@ def accountings(names: list[str], sites: int) -> list[Accounting]:
         curves, costs = [], []
         for i, name in enumerate(names):
             shape = (np.array(ROUND) / ROUNDS) ** growth
-            by_round = [(total * (0.8**i) * (0.7 + 0.3 * (j + 1) / sites) * shape).tolist() for j in range(sites)]
+            by_round = [
+                (total * (0.8**i) * (0.7 + 0.3 * (j + 1) / sites) * shape).tolist() for j in range(sites)
+            ]
             curves.append(Curve(name, ROUND, by_round[-1], by_round[0], by_round[-1]))
             costs.append(SiteCosts(name, [row[-1] for row in by_round], by_round if sites <= 24 else ()))
         chart = Chart(key, "By round, the worst site", label, curves, "bound")
@@ -76,9 +80,12 @@ def report(names: list[str], graph: Graph) -> ReportData:
     return ReportData(
         title="Adult across five sites" if len(names) == 1 else "Penalty against dual perturbation",
         subtitle="45,222 records, 105 features, logistic loss",
-        headline="This run, all 60 rounds and all 5 sites, cost any one person at most (ε, δ) = (3.00, 10⁻⁵).",
+        headline="This run, all 60 rounds and all 5 sites, cost any one person at most (3.00, 10⁻⁵).",
         marks=[
-            Mark("Simulated", "The noise came from a seed and can be replayed: for study, not for real records."),
+            Mark(
+                "Simulated",
+                "The noise came from a seed and can be replayed: for study, not for real records.",
+            ),
             Mark("Idealised", "The exact minimiser is assumed: nothing covers the solver's last error."),
         ],
         key_numbers=key_numbers,
@@ -94,8 +101,10 @@ def report(names: list[str], graph: Graph) -> ReportData:
         statements=[
             Statement(
                 name,
-                "Replacing any one record changes the chance of anything seen by at most the factor exp(3.00).\n"
+                "Replacing one record changes the chance of anything seen by at most the factor exp(3.00).\n"
                 "It assumes that each record is held by one site only.",
+                ("one record is replaced", "noise is fresh"),
+                ("Theorem 3",),
                 {"epsilon": 2.9688, "delta": 1e-5, "worst_site": 4, "run": {"mechanism": "penalty"}},
             )
             for name in names

@@ -1,7 +1,9 @@
 """A run as one self-contained HTML page."""
 
+from .certificates import from_certificates
 from .data import Accounting, Chart, Curve, KeyNumber, Mark, Network, ReportData, SiteCosts, Statement
 from .page import render, write
+from .runs import from_runs
 
 __all__ = [
     "Accounting",
@@ -13,6 +15,8 @@ __all__ = [
     "ReportData",
     "SiteCosts",
     "Statement",
+    "from_certificates",
+    "from_runs",
     "render",
     "write",
 ]

@@ -113,10 +113,12 @@ class Network:
 
 @dataclass(frozen=True)
 class Statement:
-    """What may be claimed of one run, in words and in numbers."""
+    """What may be claimed of one run: in words, under which conditions, by which results, in numbers."""
 
     name: str
     text: str
+    conditions: Sequence[str] = ()
+    basis: Sequence[str] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -83,15 +83,15 @@ function valueAxis(values, form, log, count) {
 }
 
 // Axes drawn into a new SVG; gives back where the data goes.
-function frame(plot, { label, form, log, values, bottom, right, ratio }) {
+function frame(plot, { label, form, log, values, bottom, right }) {
   const width = Math.max(260, plot.dataset.width ? Number(plot.dataset.width) : plot.clientWidth || 640);
-  const height = Math.round(Math.min(360, Math.max(230, width * (ratio || 0.55))));
+  const height = Math.round(Math.min(360, Math.max(230, width * (Number(plot.dataset.ratio) || 0.55))));
   const axis = valueAxis(values, form, log, height < 260 ? 4 : 6);
   const texts = axis.ticks.map((tick) => tickText(tick, axis.ticks, form, log));
   const left = 14 + Math.max(20, ...texts.map(textWidth));
-  const box = { left, right: width - Math.max(12, right || 0), top: 30, bottom: height - bottom };
+  const box = { left, right: width - Math.max(12, right || 0), top: 26, bottom: height - bottom };
   const y = scaleOf(axis.domain, [box.bottom, box.top], log);
-  const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true", focusable: "false" });
+  const root = svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "xMinYMid meet", "aria-hidden": "true", focusable: "false" });
   root.append(svg("text", { x: 0, y: 12 }, label));
   axis.ticks.forEach((tick, k) => {
     root.append(svg("line", { class: "gridline", x1: box.left, x2: box.right, y1: y(tick), y2: y(tick) }));

@@ -1,4 +1,4 @@
-"""The first screen as HTML: marks, key numbers, contents. Every number carries its full value and its place in the JSON."""
+"""The first screen as HTML: marks, key numbers, contents."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def _cards(name: str, entries: Sequence[KeyNumber]) -> str:
 
 def _aside(entry: KeyNumber, path: str) -> str:
     parts = []
-    if entry.low is not None and entry.high is not None:
+    shown = [written(end, entry.format) for end in (entry.low, entry.high)]
+    if entry.low is not None and entry.high is not None and shown[0] != shown[1]:
         low = number(entry.low, entry.format, path + "/low")
         parts.append(f"{low} to {number(entry.high, entry.format, path + '/high')}")
     if entry.note:

@@ -18,7 +18,7 @@ _DENSE = 5.0  # mean degree from which any picture is a ball of wool and a circl
 
 
 def places(graph: Graph) -> list[tuple[float, float]]:
-    """One point per site: a circle for rings and dense graphs, the hub in the middle of a star, springs else."""
+    """One point per site: a circle for rings and dense graphs, hub and spokes for a star, else springs."""
     hubs = np.flatnonzero(graph.degrees == graph.n - 1)
     if graph.n > 3 and len(graph.edges) == graph.n - 1 and len(hubs) == 1:
         points = _circle(graph.n - 1)

@@ -77,6 +77,7 @@ function controls() {
 // Hidden panels have no width of their own: they take that of the first one in sight.
 function widths() {
   for (const plot of document.querySelectorAll(".plot")) {
+    delete plot.dataset.ratio;
     if (!plot.clientWidth) {
       const twin = [...document.querySelectorAll(`.plot.${plot.dataset.size}`)].find((other) => other.clientWidth);
       plot.dataset.width = twin ? twin.clientWidth : 640;
@@ -107,7 +108,7 @@ function start() {
     redraw();
   });
   window.addEventListener("beforeprint", () => {
-    for (const plot of document.querySelectorAll(".plot")) plot.dataset.width = plot.dataset.size === "half" ? 460 : 720;
+    for (const plot of document.querySelectorAll(".plot")) Object.assign(plot.dataset, plot.dataset.size === "half" ? { width: 400 } : { width: 720, ratio: 0.33 });
     all.forEach((part) => part.draw());
   });
   window.addEventListener("afterprint", redraw);

@@ -1,4 +1,4 @@
-"""render(data): one HTML file that needs nothing else; write(data, path): the same, on disk, all or nothing."""
+"""render(data): one HTML page that needs nothing else; write(data, path): the same on disk, whole or not."""
 
 from __future__ import annotations
 

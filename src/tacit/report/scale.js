@@ -38,11 +38,11 @@ function written(value, form) {
   return form === "bound" ? bound(value) : plain(value);
 }
 
-function niceStep(span, count) {
+function niceStep(span, count, steps = [1, 2, 2.5, 5, 10]) {
   const raw = span / Math.max(1, count);
   const ten = 10 ** Math.floor(Math.log10(raw));
   const far = (m) => Math.abs(Math.log((m * ten) / raw));
-  return ten * [1, 2, 2.5, 5, 10].reduce((best, m) => (far(m) < far(best) ? m : best));
+  return ten * steps.reduce((best, m) => (far(m) < far(best) ? m : best));
 }
 
 function linearTicks(low, high, count) {
@@ -54,7 +54,7 @@ function linearTicks(low, high, count) {
 
 // The rounds on an axis: the first, the last, and whole multiples of a nice step between them.
 function roundTicks(first, last, count) {
-  const step = Math.max(1, Math.ceil(niceStep(last - first || 1, count)));
+  const step = Math.max(1, niceStep(last - first || 1, count, [1, 2, 5, 10]));
   const between = [];
   for (let t = Math.ceil(first / step) * step; t <= last; t += step) between.push(t);
   const clear = between.filter((t) => t - first >= step / 2 && last - t >= step / 2);
@@ -70,7 +70,7 @@ function logTicks(low, high, count) {
     const ticks = [];
     for (let k = first; k <= last; k++) for (const m of set) ticks.push(Number(`${m}e${k}`));
     const kept = ticks.filter(within);
-    if (kept.length <= count + 1) return kept;
+    if (kept.length <= count + 1) return kept.length > 1 ? kept : linearTicks(low, high, count);
   }
   const stride = Math.ceil((last - first + 1) / count);
   const ticks = [];

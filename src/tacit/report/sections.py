@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from . import tables
-from .data import Accounting, Chart, ReportData
+from .data import Accounting, Chart, ReportData, Statement
 
 Section = tuple[str, str, str, str]
 """Its anchor, its name in the contents, its heading, its HTML."""
@@ -34,15 +34,18 @@ def sections(data: ReportData) -> list[Section]:
 def _results(data: ReportData) -> str:
     if not data.charts:
         return ""
-    several = len(data.names) > 1
-    size = "full" if several or len(data.charts) == 1 else "half"
-    figures = "".join(_figure(f"charts.{k}", chart, size) for k, chart in enumerate(data.charts))
+    paired = len(data.names) == 1 and len(data.charts) > 1
+    alone = len(data.charts) % 2  # of an odd number the first is drawn across both columns
+    figures = "".join(
+        _figure(f"charts.{k}", chart, "half" if paired and k >= alone else "full")
+        for k, chart in enumerate(data.charts)
+    )
     open_to = [chart.title for chart in data.charts if not chart.private]
     warning = ""
     if open_to:
         names = escape(", ".join(title.lower() for title in open_to))
         warning = f'<p class="note warn"><strong>{names[:1].upper()}{names[1:]}.</strong> {NOT_PRIVATE}</p>'
-    return f'{warning}<div class="grid{"" if size == "full" else " two"}">{figures}</div>'
+    return f'{warning}<div class="grid{" two" if paired else ""}">{figures}</div>'
 
 
 def _figure(place: str, chart: Chart, size: str, site_choice: str = "") -> str:
@@ -50,7 +53,7 @@ def _figure(place: str, chart: Chart, size: str, site_choice: str = "") -> str:
     return (
         f'<figure data-chart="{place}"><figcaption><div class="head"><h3>{escape(chart.title)}</h3>'
         f'<div class="controls"><span class="tools"></span>{site_choice}</div></div></figcaption>'
-        f'{_plot(size, f"{chart.title}. Arrow keys move from round to round; the table below holds every number.")}'
+        f"{_plot(size, f'{chart.title}. Arrow keys move from round to round; a table follows.')}"
         f'<div class="legend"></div>{note}{tables.by_round(chart)}</figure>'
     )
 
@@ -81,8 +84,8 @@ def _panel(data: ReportData, k: int, accounting: Accounting) -> str:
     names = _site_names(data, accounting)
     unbounded = ""
     if accounting.unbounded:
-        runs = ", ".join(accounting.unbounded)
-        unbounded = f'<p class="note warn">No finite bound for {escape(runs)}: not drawn.</p>'
+        runs = "; ".join(accounting.unbounded)
+        unbounded = f'<p class="note warn">No finite bound, so not drawn: {escape(runs)}.</p>'
     figures = ""
     if accounting.chart.curves:
         known = any(len(costs.by_round) for costs in accounting.sites)
@@ -96,7 +99,8 @@ def _panel(data: ReportData, k: int, accounting: Accounting) -> str:
         )
     return (
         f'<div class="printed" data-accounting="{escape(accounting.key)}"{hidden}>'
-        f"<p><strong>{escape(accounting.short)}.</strong> {escape(accounting.meaning)}</p>{unbounded}{figures}</div>"
+        f'<p class="panel-head"><strong>{escape(accounting.short)}.</strong> '
+        f"{escape(accounting.meaning)}</p>{unbounded}{figures}</div>"
     )
 
 
@@ -132,17 +136,27 @@ def _network(data: ReportData) -> str:
 
 
 def _statements(data: ReportData) -> str:
-    html = ""
-    for statement in data.statements:
-        heading = f"<h3>{escape(statement.name)}</h3>" if len(data.statements) > 1 else ""
-        numbers = ""
-        if statement.numbers:
-            numbers = (
-                f"<details><summary>{escape(statement.name)}: the certificate's numbers</summary>"
-                f'<div class="scroll">{tables.facts(statement.numbers)}</div></details>'
+    alone = len(data.statements) == 1
+    return "".join(_statement(statement, alone) for statement in data.statements)
+
+
+def _statement(statement: Statement, alone: bool) -> str:
+    """The words, then the lists (open where there is only one statement), then the numbers."""
+    heading = "" if alone else f"<h3>{escape(statement.name)}</h3>"
+    lists = ""
+    for title, entries in (("It holds if", statement.conditions), ("It rests on", statement.basis)):
+        if entries:
+            items = "".join(f"<li>{escape(entry)}</li>" for entry in entries)
+            lists += (
+                f"<details{' open' if alone else ''}><summary>{title}</summary><ul>{items}</ul></details>"
             )
-        html += f'<div class="claim">{heading}<p class="words">{escape(statement.text)}</p>{numbers}</div>'
-    return html
+    numbers = ""
+    if statement.numbers:
+        numbers = (
+            f"<details><summary>{escape(statement.name)}: the certificate's numbers</summary>"
+            f'<div class="scroll">{tables.facts(statement.numbers)}</div></details>'
+        )
+    return f'<div class="claim">{heading}<p class="words">{escape(statement.text)}</p>{lists}{numbers}</div>'
 
 
 def _facts(values: Mapping[str, Any]) -> str:

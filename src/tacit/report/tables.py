@@ -25,7 +25,9 @@ def by_round(chart: Chart) -> str:
         words = ("", ", lowest", ", highest") if len(curve.low) else ("",)
         head += "".join(_th(curve.name + word) for word in words)
     body = "".join(
-        f'<tr><th class="n" scope="row">{t}</th>{"".join(_value(at, part, t, chart.format) for at, part in columns)}</tr>'
+        f'<tr><th class="n" scope="row">{t}</th>'
+        + "".join(_value(at, part, t, chart.format) for at, part in columns)
+        + "</tr>"
         for t in shown
     )
     thinned = f", every {step} rounds" if step > 1 else ""
@@ -42,7 +44,7 @@ def by_site(accounting: Accounting, names: Sequence[str]) -> str:
     head = '<th scope="col">site</th>' + "".join(_th(costs.name) for costs in accounting.sites)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(f'<td>{digits(costs.totals[i], "bound")}</td>' for costs in accounting.sites)
+        + "".join(f"<td>{digits(costs.totals[i], 'bound')}</td>" for costs in accounting.sites)
         + "</tr>"
         for i, name in enumerate(names)
     )
@@ -93,7 +95,7 @@ def digits(value: float | None, form: str = "plain") -> str:
 
 
 def _value(at: Mapping[int, int], part: Sequence[float], t: int, form: str) -> str:
-    return f'<td>{digits(part[at[t]], form) if t in at else "–"}</td>'
+    return f"<td>{digits(part[at[t]], form) if t in at else '–'}</td>"
 
 
 def _th(label: str) -> str:
