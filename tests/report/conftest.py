@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+import tacit
+from tacit.admm.trace import Run
 from tacit.graph import Graph
+from tacit.privacy.certificate import Certificate
 from tacit.report import (
     Accounting,
     Chart,
@@ -136,3 +139,30 @@ def crowd() -> ReportData:
 def bare() -> ReportData:
     """A claim and nothing else."""
     return ReportData("A fit", "It cost at most (1.00, 10⁻⁵).", statements=[Statement("fit", "In words.")])
+
+
+@pytest.fixture(scope="session")
+def runs() -> dict[str, Run]:
+    """Real runs, small: norm noise, Gaussian noise, none; three uneven sites on a path."""
+    generator = np.random.default_rng(7)
+    sites = []
+    for rows in (30, 45, 60):
+        X = generator.normal(size=(rows, 4))
+        X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
+        sites.append((X, np.where(X[:, 0] + 0.3 * generator.normal(size=rows) > 0, 1.0, -1.0)))
+    problem = tacit.Problem(sites, loss=tacit.Logistic(), C=1.0, regularization=0.1)
+    noises = {"norm": tacit.NormNoise(rate=tacit.Geometric(3.0, 1.02)), "gaussian": tacit.GaussianNoise(1.0)}
+    methods = {
+        name: tacit.PenaltyPerturbation(penalty=tacit.Geometric(0.5, 1.1), dual_step=0.5, noise=noise)
+        for name, noise in noises.items()
+    }
+    return {
+        name: tacit.simulate(problem, Graph.path(3), method, rounds=5, repeats=3, seed=1)
+        for name, method in {**methods, "none": tacit.ADMM(penalty=0.5)}.items()
+    }
+
+
+@pytest.fixture(scope="session")
+def certificates(runs: dict[str, Run]) -> dict[str, Certificate]:
+    """What those runs cost."""
+    return {name: Certificate.from_ledger(run.ledger, delta=1e-5) for name, run in runs.items()}

@@ -50,7 +50,7 @@ def from_runs(
 
 def _charts(runs: Mapping[str, Run]) -> list[Chart]:
     """Those whose numbers are all there."""
-    repeats = max(run.loss.shape[0] for run in runs.values())
+    repeats = max(run.consensus_gap.shape[0] for run in runs.values())
     note = f"Mean of {repeats} repeats; shaded, from the lowest to the highest." if repeats > 1 else ""
     gaps = [run.consensus_gap for run in runs.values()]
     found = [

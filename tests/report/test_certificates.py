@@ -1,0 +1,84 @@
+"""Certificates as a report, without any run."""
+
+import math
+
+import pytest
+
+from tacit.errors import ParameterError
+from tacit.graph import Graph
+from tacit.report import from_certificates, render
+
+
+def test_a_certificate_alone_is_enough(certificates) -> None:
+    data = from_certificates({"fit": certificates["norm"]}, title="A fit")
+    assert not data.charts and data.network is None
+    assert [number.value for number in data.key_numbers["fit"]] == [
+        certificates["norm"].epsilon,
+        certificates["norm"].pure_epsilon,
+        certificates["norm"].paper_epsilon,
+    ]
+    assert "Not private" not in render(data)
+
+
+def test_each_way_to_count_leaves_out_what_it_cannot_bound(certificates) -> None:
+    data = from_certificates(certificates, title="t")
+    found = {
+        entry.key: (list(entry.unbounded), [c.name for c in entry.chart.curves]) for entry in data.accountings
+    }
+    assert found == {
+        "renyi": (["none"], ["norm", "gaussian"]),
+        "pure": (["gaussian", "none"], ["norm"]),
+        "paper": (["gaussian", "none"], ["norm"]),
+    }
+    assert math.isinf(data.key_numbers["none"][0].value)
+
+
+def test_numbers_of_a_statement_are_those_of_the_certificate(certificates) -> None:
+    one = certificates["gaussian"]
+    (statement,) = from_certificates({"g": one}, title="t").statements
+    assert statement.text == one.statement()
+    assert statement.numbers["epsilon"] == one.epsilon and math.isinf(statement.numbers["pure_epsilon"])
+    assert statement.numbers["sha256"] in one.to_json()
+
+
+def test_the_worst_site_leads_and_the_range_goes_down_to_the_cheapest(certificates) -> None:
+    data = from_certificates({"norm": certificates["norm"]}, title="t")
+    accounting = data.accountings[0]
+    (curve,), (costs,) = accounting.chart.curves, accounting.sites
+    assert (
+        curve.mean == curve.high
+        and curve.mean[-1] == max(costs.totals)
+        and curve.low[-1] == min(costs.totals)
+    )
+    assert len(costs.by_round) == 3
+
+
+def test_records_are_shown_where_all_runs_agree(certificates) -> None:
+    graph = Graph.path(3)
+    assert from_certificates(certificates, title="t", graph=graph).network.samples == [30, 45, 60]
+    assert from_certificates(certificates, title="t", graph=Graph.path(4)).network.samples == ()
+
+
+def test_one_delta_for_all(certificates) -> None:
+    one = certificates["norm"]
+    other = type(one).from_facts(one.run, one.sites, one.ceilings, one.releases, 1e-6)
+    with pytest.raises(ParameterError, match="the same `delta`"):
+        from_certificates({"a": one, "b": other}, title="t")
+    with pytest.raises(ParameterError, match="at least one"):
+        from_certificates({}, title="t")
+
+
+def test_where_the_papers_condition_fails_the_page_says_so(certificates) -> None:
+    one = certificates["norm"]
+    failing = type(one).from_facts(
+        one.run,
+        tuple(type(site)(site.site, site.samples, site.degree, (9.0,)) for site in one.sites),
+        one.ceilings,
+        one.releases,
+        1e-5,
+    )
+    notes = [
+        from_certificates({"n": certificate}, title="t").accountings[2].chart.note
+        for certificate in (one, failing)
+    ]
+    assert "condition fails" not in notes[0] and "condition fails for n" in notes[1]

@@ -1,0 +1,63 @@
+"""The result in one sentence, and what qualifies it."""
+
+from dataclasses import replace
+
+import pytest
+
+from tacit.privacy.certificate import Certificate
+from tacit.report.claims import headline, marks
+from tacit.report.numbers import written
+
+
+def test_one_run_in_one_sentence(certificates) -> None:
+    one = certificates["norm"]
+    epsilon = written(one.epsilon, "bound")
+    assert headline({"norm": one}) == (
+        f"This run, all 5 rounds and all 3 sites, cost any one person at most (ε, δ) = ({epsilon}, 10⁻⁵)."
+    )
+
+
+def test_a_part_of_a_run_is_called_a_part(certificates) -> None:
+    one = certificates["norm"]
+    part = replace(one, run=replace(one.run, rounds=9, sites=4))
+    assert headline({"norm": part}).startswith("This run, 5 of 9 planned rounds and 3 of 4 sites, cost")
+
+
+def test_no_noise_claims_nothing(certificates) -> None:
+    assert "no noise: nothing limits" in headline({"none": certificates["none"]})
+
+
+def test_a_comparison_names_every_cost_and_who_has_none(certificates) -> None:
+    said = headline(certificates)
+    for name in ("norm", "gaussian"):
+        assert f"{written(certificates[name].epsilon, 'bound')} with {name}" in said
+    assert said.endswith("at δ = 10⁻⁵. No guarantee: none.")
+
+
+def test_many_runs_are_a_range(certificates) -> None:
+    many = {f"run {k}": replace(certificates["norm"], epsilon=1.0 + k) for k in range(6)}
+    assert "at most ε = 1.00 with run 0 to 6.00 with run 5, at" in headline(many)
+
+
+@pytest.mark.parametrize(
+    ("changes", "labels"),
+    [
+        ({}, [("Simulated", True), ("Idealised", True)]),
+        ({"simulated": False}, [("Real", False), ("Idealised", True)]),
+        ({"simulated": False, "output_noise": "norm"}, [("Real", False), ("Solver error covered", False)]),
+        (
+            {"marks": ("bounds taken from the data",)},
+            [("Simulated", True), ("Idealised", True), ("Note", True)],
+        ),
+    ],
+)
+def test_marks_say_how_real_a_run_is(changes, labels, certificates) -> None:
+    one: Certificate = certificates["norm"]
+    found = marks({"norm": replace(one, run=replace(one.run, **changes))})
+    assert [(mark.label, mark.warn) for mark in found] == labels
+
+
+def test_marks_of_some_runs_name_them(certificates) -> None:
+    found = {mark.label: mark.meaning for mark in marks(certificates)}
+    assert found["Not private"] == "none: No noise was added: ε is infinite."
+    assert not found["Idealised"].startswith("norm")
