@@ -36,7 +36,7 @@ def test_written(value: float | None, form: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(1e-5, "10⁻⁵"), (2.5e-6, "2.5 × 10⁻⁶"), (0.05, "0.05000"), (9.9996e-6, "10⁻⁵")]
+    ("value", "text"), [(1e-5, "10⁻⁵"), (2.5e-6, "2.5 × 10⁻⁶"), (0.05, "0.05"), (9.9996e-6, "10⁻⁵")]
 )
 def test_power(value: float, text: str) -> None:
     assert power(value) == text

@@ -35,7 +35,7 @@ def power(value: float) -> str:
     ('10⁻⁵', '2.5 × 10⁻⁶', '0.3')
     """
     if not 0 < value < 1e-2:
-        return _plain(value)
+        return f"{value:g}"
     mantissa, exponent = f"{value:.3e}".split("e")
     ten = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
     digits = f"{float(mantissa):g}"
