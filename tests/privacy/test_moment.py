@@ -32,7 +32,7 @@ def quadrature(q, u, d):
 def test_above_the_quadrature_and_close(d):
     excess = []
     for q in (1.02, 1.3, 2.0, 5.0, 20.0, 400.0):
-        for share in (1e-3, 0.02, 0.1, 0.2, 0.27):
+        for share in (1e-3, 0.02, 0.1, 0.2, 0.27, 0.32):
             u = share * d / (q - 1)
             if u < 30:
                 exact, bound = quadrature(q, u, d), float(log_moment(q, u, d))
