@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..errors import CertificateError
+from ..errors import CertificateError, ParameterError
 from . import bounds, document
 from .chain import Head
 from .costs import Releases, SiteCost, paper_costs, paper_holds, pure_costs, renyi_totals
@@ -101,9 +101,12 @@ class Certificate:
 
     def verify(self) -> None:
         """Compute every number again from the facts; `CertificateError` names the first that differs."""
-        fresh = Certificate.from_facts(
-            self.run, self.sites, self.ceilings, self.releases, self.delta, self.head
-        )
+        facts = self.run, self.sites, self.ceilings, self.releases, self.delta, self.head
+        try:
+            fresh = Certificate.from_facts(*facts)
+        except (ValueError, ArithmeticError) as error:
+            reason = str(error) if isinstance(error, ParameterError) else "they are out of all range."
+            raise CertificateError(f"the certificate's facts make no sense: {reason}") from error
         stated = document.document(self) if self.stated is None else self.stated
         document.compare(stated, document.document(fresh))
 
@@ -127,6 +130,7 @@ def _check_releases(run: RunFacts, site: SiteFacts, columns: Columns) -> None:
             raise CertificateError(f"{site.name} has charges whose `{name}` does not fit the run's facts.")
 
 
+@np.errstate(over="ignore", invalid="ignore")  # beyond the floats there is no finite bound
 def _costs(
     run: RunFacts,
     sites: Sequence[SiteFacts],
@@ -144,8 +148,9 @@ def _costs(
         first.setdefault(key, row)
     rows = list(first.values())
     table = Releases.of([sites[row] for row in rows], [releases[row] for row in rows])
-    paper, pure = paper_costs(run, table).sum(axis=1), pure_costs(run, table).sum(axis=1)
+    paper, pure = (np.sum(cost(run, table), axis=1) for cost in (paper_costs, pure_costs))
     epsilon, order = bounds.to_epsilon(bounds.ORDERS, renyi_totals(run, table, bounds.ORDERS), delta)
+    paper, pure, epsilon = (np.where(np.isnan(cost), np.inf, cost) for cost in (paper, pure, epsilon))
     known: dict[Any, SiteCost] = {}
     for k, (key, row) in enumerate(first.items()):
         limit, columns = ceilings[row], releases[row]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FORMAT = "tacit certificate 1"
 _TEXTS = ("theorems", "conditions", "statement")
+_LARGEST = 100_000_000
 _CLOSE = 1e-9  # relative; another build of the special functions may differ in the last digits
 
 
@@ -119,7 +120,7 @@ def _digest(body: Mapping[str, Any]) -> str:
 def read(source: str) -> dict[str, Any]:
     """The values in a certificate's text; a key that comes twice is refused."""
     try:
-        body = json.loads(source, object_pairs_hook=_once, parse_constant=_refused)
+        body = json.loads(source, object_pairs_hook=_once, parse_constant=_refused, parse_int=_whole)
     except (json.JSONDecodeError, RecursionError) as error:
         raise CertificateError(
             f"this is not a certificate: not valid JSON ({type(error).__name__})."
@@ -129,9 +130,20 @@ def read(source: str) -> dict[str, Any]:
     return body
 
 
+def checked_size(body: Mapping[str, Any]) -> None:
+    """A certificate for more releases than anyone can compute is refused before it takes all memory."""
+    planned, sites = body["run"]["rounds"], len(body["sites"])
+    if not 0 < sites * checks.whole("rounds", planned, least=1) <= _LARGEST:
+        raise CertificateError(f"the certificate must state 1 to {_LARGEST:,} sites times rounds.")
+    for entry in body["sites"]:
+        if checks.whole("charged_rounds", entry["charged_rounds"]) > planned:
+            raise CertificateError("the certificate states more charged rounds than were planned.")
+
+
 def fields(body: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the `Certificate` that the values state."""
     try:
+        checked_size(body)
         head = body["ledger_head"]
         tables = [np.array(table, dtype=np.float64) for table in body["tables"]]
         return {
@@ -146,7 +158,7 @@ def fields(body: Mapping[str, Any]) -> dict[str, Any]:
         } | {name: _bound(body[name]) for name in ("epsilon", "pure_epsilon", "paper_epsilon")}
     except KeyError as error:
         raise CertificateError(f"the certificate has no entry {error}.") from error
-    except (TypeError, IndexError, ValueError) as error:
+    except (TypeError, IndexError, ValueError, OverflowError) as error:
         reason = str(error) if isinstance(error, ParameterError) else "an entry has the wrong type."
         raise CertificateError(f"the certificate cannot be read: {reason}") from error
 
@@ -159,12 +171,14 @@ def _site(entry: Mapping[str, Any], tables: list[Array]) -> SiteFacts:
 
 
 def _columns(entry: Mapping[str, Any], tables: list[Array]) -> Columns:
-    t = np.arange(1, checks.whole("charged_rounds", entry["charged_rounds"]) + 1)
+    t = np.arange(1, entry["charged_rounds"] + 1)
     columns = []
     for name in ("eta", "scale", "output_scale", "degree"):
         number = entry[f"charged_{name}"]
         table = np.zeros(0) if number is None else tables[number]
         columns.append(table[np.minimum(t, len(table)) - 1])
+    if not np.all((columns[3] < 2**31) & (np.floor(columns[3]) == columns[3])):
+        raise CertificateError("the certificate holds a degree that is not a whole number.")
     return Columns(t, columns[0], columns[1], columns[2], columns[3].astype(np.int64))
 
 
@@ -182,6 +196,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(entries) < len(pairs):
         raise CertificateError("the certificate has the same key twice.")
     return entries
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 18:
+        raise CertificateError("the certificate holds a whole number of more than 18 digits.")
+    return int(digits)
 
 
 def _refused(name: str) -> float:

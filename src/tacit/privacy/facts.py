@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 MECHANISMS = ("penalty", "dual", "primal", "none")
 NOISES = ("norm", "gaussian", "none")
 PLANNED = "computed from settings alone; no run took place"
+_LARGEST_ORDER = 1e5
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
 
 
@@ -39,6 +40,7 @@ class LossFacts:
     parameters: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        _texts(name=self.name, kind=self.kind)
         _set(self, "slope_bound", checks.positive("slope_bound", self.slope_bound))
         _set(self, "curvature_bound", checks.nonnegative("curvature_bound", self.curvature_bound))
         _set(self, "parameters", {str(k): checks.real(k, v) for k, v in sorted(self.parameters.items())})
@@ -119,7 +121,14 @@ class RunFacts:
                     f"`output_noise` must be None here; got {self.output_noise!r}: primal noise is output "
                     "noise already, and a run without noise stays without a guarantee."
                 )
-        _set(self, "marks", tuple(str(mark) for mark in self.marks))
+        for name in ("regularized", "simulated"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(f"`{name}` must be True or False; got {getattr(self, name)!r}.")
+        if not isinstance(self.versions, Mapping):
+            raise ParameterError(f"`versions` must be a mapping; got {type(self.versions).__name__}.")
+        _texts(start=self.start, relation=self.relation, **self.versions)
+        _texts(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
+        _set(self, "marks", tuple(self.marks))
         _set(self, "versions", dict(self.versions))
 
     @property
@@ -153,6 +162,7 @@ class SiteFacts:
         _set(self, "samples", checks.whole("samples", self.samples, least=1))
         _set(self, "degree", checks.whole("degree", self.degree, least=1))
         _set(self, "dual_step", shortened("dual_step", self.dual_step))
+        _texts(name=self.name)
         _set(self, "name", self.name or f"site {self.site}")
 
 
@@ -210,8 +220,10 @@ class Ceiling:
         _set(self, "delta", checks.probability("delta", self.delta))
         if self.order is not None:
             _set(self, "order", checks.real("order", self.order))
-            if self.order <= 1:
-                raise ParameterError(f"`order` must be above 1; got {self.order:g}.")
+            if not 1 < self.order <= _LARGEST_ORDER:
+                raise ParameterError(
+                    f"`order` must be above 1, up to {_LARGEST_ORDER:g}; got {self.order:g}."
+                )
 
 
 def shortened(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
@@ -231,6 +243,12 @@ def shortened(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
         raise ParameterError(f"`{name}` must stay finite and above 0; got {table[t]:g} at t={t + 1}.")
     changes = np.flatnonzero(table[1:] != table[:-1])
     return tuple(table[: changes[-1] + 2 if changes.size else 1].tolist())
+
+
+def _texts(**values: Any) -> None:
+    for name, value in values.items():
+        if not isinstance(value, str):
+            raise ParameterError(f"`{name}` must be a text; got {type(value).__name__}.")
 
 
 def _set(facts: Any, name: str, value: Any) -> None:

@@ -27,7 +27,7 @@ def to_plain(facts: RunFacts | SiteFacts | Ceiling) -> dict[str, Any]:
 def run_from(plain: Any) -> RunFacts:
     """The run's facts that `to_plain` wrote."""
     fields = _fields(RunFacts, plain)
-    fields["loss"] = LossFacts(**_fields(LossFacts, fields["loss"]))
+    fields["loss"] = _made(LossFacts, _fields(LossFacts, fields["loss"]))
     return _made(RunFacts, fields)
 
 
