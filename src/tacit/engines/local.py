@@ -13,7 +13,6 @@ from ..admm.node import Node, NodeState, loop
 from ..admm.trace import Recorder, Run
 from ..objective.threads import one_blas_thread
 from ..privacy.ledger import MemoryLedger
-from ..rng import SeededStreams
 from .progress import progress
 from .setup import Setup
 
@@ -50,7 +49,7 @@ class Network:
         self.adjacency = setup.graph.sparse_adjacency
         self.f = setup.start_vectors()
         self.heard = self._hear()
-        streams = SeededStreams(setup.seed)
+        streams = setup.streams()
         self.objectives = [setup.problem.site(i) for i in range(setup.graph.n)]
         self.loops: list[Loop] = [
             loop(

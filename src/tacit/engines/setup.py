@@ -16,7 +16,7 @@ from ..graph import Graph
 from ..objective.losses import LogCosh, Logistic, Loss, SmoothHinge
 from ..objective.problem import Problem
 from ..privacy.facts import LossFacts, RunFacts, SiteFacts, versions
-from ..rng import SeededStreams
+from ..rng import SecureStreams, SeededStreams, Streams
 
 Array = NDArray[np.float64]
 Start = Literal["zeros", "random"]
@@ -24,14 +24,14 @@ Start = Literal["zeros", "random"]
 
 @dataclass(frozen=True)
 class Setup:
-    """One simulation: R repeats of T rounds on N sites, seeded."""
+    """One run: R repeats of T rounds on N sites. With a seed a simulation; without, secret noise."""
 
     problem: Problem
     graph: Graph
     method: Method
     plan: Plan
     repeats: int
-    seed: int
+    seed: int | None
     tol: float
     start: Start
     history: bool
@@ -41,12 +41,16 @@ class Setup:
     def rounds(self) -> int:
         return self.plan.rounds
 
+    def streams(self) -> Streams:
+        """Where the noise comes from: seeded streams, or a keyed CSPRNG that cannot be replayed."""
+        return SecureStreams() if self.seed is None else SeededStreams(self.seed)
+
     def start_vectors(self, sites: range | None = None) -> Array:
         """f(0), (sites, repeats, d): zeros, or standard normal from the streams; never from the data."""
         sites = range(self.graph.n) if sites is None else sites
         f = np.zeros((len(sites), self.repeats, self.problem.dimension))
         if self.start == "random":
-            streams = SeededStreams(self.seed)
+            streams = self.streams()
             for k, site in enumerate(sites):
                 for repeat in range(self.repeats):
                     generator = streams.generator(repeat=repeat, site=site, purpose="start", t=0)
@@ -69,14 +73,14 @@ class Setup:
             tol=self.tol,
             grid=plan.grid,
             clip=plan.clip,
-            simulated=True,
+            simulated=self.seed is not None,
             start=self.start,
         )
 
     def facts(self) -> dict[str, Any]:
         """The settings of the run as plain JSON, for every artefact made from it."""
         return {
-            "simulated": True,
+            "simulated": self.seed is not None,
             "seed": self.seed,
             "rounds": self.rounds,
             "repeats": self.repeats,
@@ -125,7 +129,7 @@ def prepare(
     *,
     rounds: int,
     repeats: int,
-    seed: int,
+    seed: int | None,
     tol: float,
     start: Start,
     strict: bool,
@@ -145,7 +149,7 @@ def prepare(
         method=method,
         plan=plan,
         repeats=checks.whole("repeats", repeats, least=1),
-        seed=checks.whole("seed", seed),
+        seed=None if seed is None else checks.whole("seed", seed),
         tol=checks.positive("tol", tol),
         start="random" if checks.choice("start", start, ("zeros", "random")) == "random" else "zeros",
         history=history,

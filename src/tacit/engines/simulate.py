@@ -64,7 +64,7 @@ def simulate(
         method,
         rounds=rounds,
         repeats=repeats,
-        seed=seed,
+        seed=checks.whole("seed", seed),
         tol=tol,
         start=start,
         strict=strict,
