@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tacit.errors import LedgerError
 from tacit.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
 from tacit.privacy.sqlite_ledger import SqliteLedger
 
@@ -98,11 +99,20 @@ def report(folder: Path) -> dict[str, Any]:
     """What was charged and what was seen, at this moment."""
     wire = folder / "wire"
     seen = [line.split() for line in wire.read_text().splitlines()] if wire.exists() else []
-    charged: list[int] = []
-    if (folder / "state.sqlite").exists():
-        with SqliteLedger(folder / "state.sqlite", RUN, [SITE]) as ledger:
-            charged = ledger.columns(0).t.tolist()
-    return {"charged": charged, "seen": [[int(t), frame] for t, frame in seen]}
+    return {"charged": charged(folder / "state.sqlite"), "seen": [[int(t), frame] for t, frame in seen]}
+
+
+def charged(path: Path) -> list[int]:
+    """The rounds in the ledger; none if it died before there was one."""
+    if not path.exists():
+        return []
+    try:
+        with SqliteLedger(path, readonly=True) as ledger:
+            return list(ledger.columns(0).t.tolist())
+    except LedgerError as error:
+        if "no ledger here yet" not in str(error):
+            raise
+        return []
 
 
 def at_every_point(folder: Path, careless: bool) -> list[dict[str, Any]]:

@@ -148,7 +148,7 @@ def _costs(
         first.setdefault(key, row)
     rows = list(first.values())
     table = Releases.of([sites[row] for row in rows], [releases[row] for row in rows])
-    paper, pure = (np.sum(cost(run, table), axis=1) for cost in (paper_costs, pure_costs))
+    paper, pure = (bounds.compose(cost(run, table)) for cost in (paper_costs, pure_costs))
     epsilon, order = bounds.to_epsilon(bounds.ORDERS, renyi_totals(run, table, bounds.ORDERS), delta)
     paper, pure, epsilon = (np.where(np.isnan(cost), np.inf, cost) for cost in (paper, pure, epsilon))
     known: dict[Any, SiteCost] = {}

@@ -219,11 +219,16 @@ class SqliteLedger:
 
 
 def _connected(path: Path, readonly: bool) -> sqlite3.Connection:
-    mode = "ro" if readonly else "rwc"
+    mode = (
+        "rw" if readonly else "rwc"
+    )  # not "ro": a reader, too, must be able to undo what a crash left half done
     with told():
-        return sqlite3.connect(
+        db = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
         )
+        if readonly:
+            db.execute("PRAGMA query_only = ON")
+        return db
 
 
 def _check_durable(db: sqlite3.Connection, owned: bool, readonly: bool) -> None:
