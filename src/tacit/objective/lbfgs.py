@@ -12,6 +12,7 @@ trial is learnt from like an accepted one.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ _MEMORY = 24  # pairs kept; when full, the older half is forgotten
 _OVERSHOOT = 0.9  # accept up to this slope, relative to the first one's size, beyond the minimum
 _WINDOW = 4  # passes over which progress is judged
 _PATIENCE = 30  # passes without progress, after which rounding is all that is left
-_FRESH = 6  # passes that a solve needs about, with a fresh preconditioner
+_FRESH = 10  # passes that a solve needs about, with a fresh preconditioner
 
 
 class Pairs:
@@ -78,48 +79,71 @@ class Pairs:
         self._used -= oldest
 
 
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where every repeat stands: f, its gradient g, P g and ||g||."""
+
+    f: Array
+    g: Array
+    Pg: Array
+    size: Array
+
+    def moved(self, other: Point, which: NDArray[np.bool_]) -> Point:
+        """The other point in the repeats `which`, this one in the rest."""
+        if np.all(which):
+            return other
+        row = which[:, None]
+        return Point(
+            np.where(row, other.f, self.f),
+            np.where(row, other.g, self.g),
+            np.where(row, other.Pg, self.Pg),
+            np.where(which, other.size, self.size),
+        )
+
+
 def lbfgs(
-    passes: Passes, start: Array, target: Array, preconditioner: Preconditioner, most: int
+    passes: Passes,
+    start: Array,
+    target: Array,
+    preconditioner: Preconditioner,
+    most: int,
+    known: Array | None = None,
 ) -> tuple[Array, Array]:
-    """(f, gradient) with ||gradient|| <= target in every repeat, or where `most` passes or rounding end."""
-    f, g = start, passes.gradient(start)
-    size = norms(g)
-    if np.all(size <= target):
-        return f, g
-    preconditioner.ready(passes, f)
-    pairs, Pg = Pairs(*start.shape), preconditioner.apply(passes, g)
-    history = [float(np.max(size / target))]
+    """(f, gradient) with ||gradient|| <= target in every repeat, or where `most` passes or rounding end.
+
+    `known` is about the gradient at the start, where it need not be found by a pass.
+    """
+    g = passes.gradient(start) if known is None else known
+    if np.all(norms(g) <= target):
+        return start, g if known is None else passes.gradient(start)
+    preconditioner.ready(passes, start)
+    at = Point(start, g, preconditioner.apply(passes, g), norms(g))
+    pairs, history = Pairs(*start.shape), [float(np.max(at.size / target))]
     least, idle = history[0], 0
     for _ in range(most):
-        active = size > target
-        p = pairs.direction(g, Pg)
+        active = at.size > target
+        p = pairs.direction(at.g, at.Pg)
         p[~active] = 0.0
-        f_new = f + p
-        g_new = passes.gradient(f_new)
-        size_new = norms(g_new)
-        y = g_new - g
-        bend, slope = dots(y, p), dots(g_new, p)
-        if not np.all((bend > 0.0) & np.isfinite(size_new) | ~active):
+        f = at.f + p
+        g = passes.gradient(f)
+        to = Point(f, g, preconditioner.apply(passes, g), norms(g))
+        y = g - at.g
+        bend, slope = dots(y, p), dots(g, p)
+        if not np.all((bend > 0.0) & np.isfinite(to.size) | ~active):
             break
-        Pg_new = preconditioner.apply(passes, g_new)
-        pairs.add(p, y, Pg_new - Pg, np.where(active, bend, 1.0))
-        better = active & ((slope <= _OVERSHOOT * (bend - slope)) | (size_new <= target))
-        if np.all(better):
-            f, g, Pg, size = f_new, g_new, Pg_new, size_new
-        else:
-            row = better[:, None]
-            f, g, Pg = np.where(row, f_new, f), np.where(row, g_new, g), np.where(row, Pg_new, Pg)
-            size = np.where(better, size_new, size)
-        history.append(float(np.max(size / target)))
+        pairs.add(p, y, to.Pg - at.Pg, np.where(active, bend, 1.0))
+        at = at.moved(to, active & ((slope <= _OVERSHOOT * (bend - slope)) | (to.size <= target)))
+        history.append(float(np.max(at.size / target)))
         idle = 0 if history[-1] < 0.7 * least else idle + 1
         least = min(least, history[-1])
         if history[-1] <= 1.0 or idle > _PATIENCE:
             break
         if _worth_rebuilding(history, preconditioner.cost(passes)):
-            preconditioner.build(passes, f)
-            Pg, history = preconditioner.apply(passes, g), history[-1:]
+            preconditioner.build(passes, at.f)
+            at = replace(at, Pg=preconditioner.apply(passes, at.g))
             pairs.clear()
-    return f, g
+            history = history[-1:]
+    return at.f, at.g
 
 
 def _worth_rebuilding(history: list[float], cost: float) -> bool:

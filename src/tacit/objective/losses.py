@@ -7,7 +7,8 @@ convex, its slope bounded by `slope_bound` (so the squared loss is excluded) and
 `curvature_bound`. Optional members:
 
     curvature_at_slope(p)     sup of L''(z) over the z with |L'(z)| = p; gives a smaller privacy bound
-    slope_in_place(z)         overwrite z with L'(z), to spare an array in the solver's loop
+    slope_in_place(z)         overwrite z with L'(z), to spare an array in the solver's loop; may overflow
+                              inside, since the solver does not listen
     curvature_within(z, r)    sup of L'' over [z - r, z + r]; certifies more where the loss is flat
     shift                     |z| + shift bounds what is rounded inside slope(z); 0 if absent
 
@@ -66,11 +67,10 @@ class Logistic:
         return np.asarray(np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z))))
 
     def slope(self, z: Array) -> Array:
-        return self.slope_in_place(np.array(z, dtype=np.float64))
+        return self.slope_in_place(np.minimum(z, _EXP_MAX, dtype=np.float64))
 
     def slope_in_place(self, z: Array) -> Array:
-        """L'(z) = -1 / (1 + exp(z)), to a few units in the last place."""
-        np.minimum(z, _EXP_MAX, out=z)
+        """L'(z) = -1 / (1 + exp(z)), to a few units in the last place; for z > 709 by way of infinity."""
         np.exp(z, out=z)
         np.add(z, 1.0, out=z)
         return np.divide(-1.0, z, out=z)

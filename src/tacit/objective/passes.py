@@ -38,7 +38,12 @@ class Passes:
     def gradient(self, F: Array) -> Array:
         """grad phi, (repeats, d)."""
         self.count += 1
-        Ft = np.ascontiguousarray(F.T)
+        with np.errstate(over="ignore"):
+            data = self._data_gradient(np.ascontiguousarray(F.T))
+        return self.with_smooth_terms(F, np.ascontiguousarray(data.T))
+
+    def _data_gradient(self, Ft: Array) -> Array:
+        """sum_n weight L'(z_n) Z_n, (d, repeats)."""
         total = np.zeros_like(Ft)
         for block in self.blocks:
             if isinstance(block.Z, np.ndarray):
@@ -54,7 +59,7 @@ class Passes:
                 product = block.ZT @ slope
             product *= block.weight
             total += product
-        return self.with_smooth_terms(F, np.ascontiguousarray(total.T))
+        return total
 
     def doubt(self, F: Array) -> Array:
         """A bound on the norm of the evaluation error of `gradient(F)`, (repeats,)."""
@@ -71,8 +76,8 @@ class Passes:
         """weight * L''(z_n), averaged over the models, per block."""
         self.count += 1
         Ft = np.ascontiguousarray(F.T)
-        curvature = self.objective.loss.curvature
-        return [block.weight * curvature(block.margins(Ft)).mean(axis=1) for block in self.blocks]
+        curvature, even = self.objective.loss.curvature, np.full(len(F), 1.0 / len(F))
+        return [block.weight * (curvature(block.margins(Ft)) @ even) for block in self.blocks]
 
     def mean_diagonal(self, F: Array) -> Array:
         """rho R''(f) + curvature, averaged over the models, (d,)."""

@@ -28,9 +28,10 @@ _NEAR = 8  # Newton steps from where L-BFGS ended
 
 @dataclass
 class SolverState:
-    """What a site keeps between solves: its preconditioner. Fresh state changes results within `tol` only."""
+    """What a site keeps between solves. Fresh state changes results within `tol` only."""
 
     preconditioner: Preconditioner = field(default_factory=Preconditioner)
+    last: tuple[Array, Array] | None = None  # the last minimisers, and the gradient of the data's part there
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,7 @@ def minimise(
     goal = passes.strong * tol
     built = state.preconditioner.rebuilds
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        f, bound = _together(passes, start, goal, state.preconditioner)
+        f, bound = _together(passes, start, goal, state)
         missed = np.flatnonzero(~(bound <= goal))
         if len(missed):
             careful = CarefulPasses(objective, curvature, linear[missed])
@@ -79,14 +80,17 @@ def minimise(
     return Solution(f, bound / passes.strong, bound, passes.count, rebuilds)
 
 
-def _together(
-    passes: Passes, start: Array, goal: float, preconditioner: Preconditioner
-) -> tuple[Array, Array]:
+def _together(passes: Passes, start: Array, goal: float, state: SolverState) -> tuple[Array, Array]:
     """All repeats by L-BFGS, as far as plain gradients carry: (f, bound on the gradient's norm)."""
+    known = None
+    if state.last is not None and np.array_equal(start, state.last[0]):
+        known = passes.with_smooth_terms(start, state.last[1].copy())
     slack = passes.doubt(start)
     target = np.maximum(goal - 2.0 * slack, np.maximum(0.25 * goal, 1e-3 * slack))
-    f, g = lbfgs(passes, start.copy(), target, preconditioner, _most(passes))
-    return f, norms(g) + passes.doubt(f)
+    f, g = lbfgs(passes, start.copy(), target, state.preconditioner, _most(passes), known)
+    bound = norms(g) + passes.doubt(f)
+    state.last = (f.copy(), g - passes.with_smooth_terms(f, np.zeros_like(f)))
+    return f, bound
 
 
 def _polished(
