@@ -1,0 +1,205 @@
+"""Worst cases for an audit: two neighbouring data sets at one site, and a neighbour who plays along.
+
+A site has one neighbour, the observer, who knows every other record and chooses what to send. All records but
+one are x = 0, as an invalid row is: they bend nothing, so the one that is replaced shows as much as it can.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..admm.methods import Method, PenaltyPerturbation, Plan, PrimalPerturbation
+from ..engines.setup import loss_facts
+from ..errors import ParameterError
+from ..objective.local import LocalObjective
+from ..objective.losses import Logistic, Loss, SmoothHinge
+from ..privacy.facts import RunFacts, SiteFacts
+from ..privacy.noise import GaussianNoise, NormNoise
+
+Array = NDArray[np.float64]
+Score = Callable[[Array], Array]
+SITES = 2  # the site and the observer
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One site's run on either of two neighbouring data sets, and what the observer sends it.
+
+    old, new : the record that is there, and the one that replaces it; each of norm at most 1, label +1.
+    samples : B; the other B - 1 records are 0.
+    messages : what the neighbour sends, t = 0 .. rounds, (rounds + 1, d); zeros by default.
+    delta : at which epsilon is compared.
+    scores : further scores that the observer tries, each of a transcript (rounds, runs, d); larger means old.
+    """
+
+    name: str
+    about: str
+    method: Method
+    old: Sequence[float]
+    new: Sequence[float]
+    rounds: int
+    samples: int
+    loss: Loss = field(default_factory=Logistic)
+    C: float = 1.0
+    regularization: float = 1e-6
+    messages: Array | None = None
+    delta: float = 0.01
+    tol: float = 1e-8
+    scores: Mapping[str, Score] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if len(self.old) != len(self.new):
+            raise ParameterError(
+                f"`new` must have as many entries as `old`, {len(self.old)}; got {len(self.new)}."
+            )
+
+    @property
+    def dimension(self) -> int:
+        return len(self.old)
+
+    def plan(self) -> Plan:
+        """The method, spread over the two sites."""
+        return self.method.plan(SITES, self.rounds)
+
+    def objective(self, record: Sequence[float]) -> LocalObjective:
+        """What the site minimises when it holds this record."""
+        X = np.zeros((self.samples, self.dimension))
+        X[0] = record
+        return LocalObjective(
+            X,
+            np.ones(self.samples),
+            loss=self.loss,
+            C=self.C,
+            regularization=self.regularization,
+            sites=SITES,
+        )
+
+    def heard(self) -> Array:
+        """(rounds + 1, d)"""
+        if self.messages is None:
+            return np.zeros((self.rounds + 1, self.dimension))
+        return np.asarray(self.messages, dtype=np.float64)
+
+    def run_facts(self) -> RunFacts:
+        """What the accountant must know of the run."""
+        plan = self.plan()
+        return RunFacts(
+            mechanism=plan.mechanism,
+            noise="none" if plan.noise is None else plan.noise.kind,
+            loss=loss_facts(self.loss),
+            sites=SITES,
+            rounds=self.rounds,
+            dimension=self.dimension,
+            C=self.C,
+            regularization=self.regularization,
+            output_noise=None if plan.output_noise is None else plan.output_noise.kind,
+            tol=self.tol,
+            grid=plan.grid,
+            clip=plan.clip,
+            simulated=True,
+        )
+
+    def site_facts(self) -> SiteFacts:
+        """What the accountant must know of the site."""
+        return SiteFacts(
+            site=0, samples=self.samples, degree=1, dual_step=tuple(self.plan().theta[0].tolist())
+        )
+
+
+def default_cases() -> tuple[Case, ...]:
+    """Each way that the product makes a release, where its bound is nearly reached."""
+    return (gaussian_case(), norm_case(), logistic_case(), bend_case(), primal_case())
+
+
+def gaussian_case(rounds: int = 2, shift: float = 1.0) -> Case:
+    """Opposite records on the straight part of the hinge: the noise moves by D in every round.
+
+    `shift` is the distance, in standard deviations, that all rounds together move the noise.
+    """
+    eta, B = 2.5, 10
+    D = 1.0 / (eta * B)
+    return Case(
+        name="penalty, Gaussian",
+        about="opposite records, smooth hinge",
+        method=PenaltyPerturbation(
+            penalty=eta, dual_step=eta / 2, noise=GaussianNoise(std=D * math.sqrt(rounds) / shift)
+        ),
+        old=(1.0,),
+        new=(-1.0,),
+        rounds=rounds,
+        samples=B,
+        loss=SmoothHinge(0.5),
+    )
+
+
+def norm_case(rounds: int = 2, pure: float = 2.0) -> Case:
+    """The same with norm noise in one dimension, where its pure bound is nearly reached."""
+    eta, B = 2.5, 10
+    D = 1.0 / (eta * B)
+    return Case(
+        name="penalty, norm",
+        about="opposite records, smooth hinge",
+        method=PenaltyPerturbation(penalty=eta, dual_step=eta / 2, noise=NormNoise(rate=pure / (rounds * D))),
+        old=(1.0,),
+        new=(-1.0,),
+        rounds=rounds,
+        samples=B,
+        loss=SmoothHinge(0.5),
+    )
+
+
+def logistic_case(shift: float = 1.0) -> Case:
+    """Records 150 degrees apart, and a neighbour who drags the model to where both are misclassified."""
+    eta, B, half = 2.5, 10, math.radians(75.0)
+    D = 1.0 / (eta * B)
+    push = np.zeros((2, 2))
+    push[:, 0] = -60.0
+    return Case(
+        name="penalty, Gaussian, logistic",
+        about="records 150 degrees apart, dragged to where both are misclassified",
+        method=PenaltyPerturbation(penalty=eta, dual_step=eta / 2, noise=GaussianNoise(std=D / shift)),
+        old=(math.cos(half), math.sin(half)),
+        new=(math.cos(half), -math.sin(half)),
+        rounds=1,
+        samples=B,
+        messages=push,
+    )
+
+
+def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
+    """A record against an empty one, under a penalty so small that the Jacobian is most of the bound."""
+    B = 1
+    return Case(
+        name="penalty, norm, Jacobian",
+        about="a record against none, tiny penalty",
+        method=PenaltyPerturbation(
+            penalty=1.0 / (2 * k * B), dual_step=1.0 / (4 * k * B), noise=NormNoise(rate=rate)
+        ),
+        old=(1.0,),
+        new=(0.0,),
+        rounds=1,
+        samples=B,
+    )
+
+
+def primal_case(rounds: int = 6, shift: float = 1.0, ratio: float = 100.0) -> Case:
+    """Noise on what is broadcast; the site must go on from the noisy value. eta = ratio theta."""
+    eta, B = 2.5, 10
+    S = 1.0 / (eta * B)
+    return Case(
+        name="primal, Gaussian",
+        about="opposite records, smooth hinge",
+        method=PrimalPerturbation(
+            penalty=eta, dual_step=eta / ratio, noise=GaussianNoise(std=S * math.sqrt(rounds) / shift)
+        ),
+        old=(1.0,),
+        new=(-1.0,),
+        rounds=rounds,
+        samples=B,
+        loss=SmoothHinge(0.5),
+    )
