@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .privacy.certificate import Certificate
     from .privacy.noise import GaussianNoise, NormNoise
     from .schedules import Constant, Geometric, Table
+    from .trials.audit import audit
 
 __version__ = "0.1.0"
 
@@ -38,6 +39,7 @@ __all__ = [
     "Problem",
     "SmoothHinge",
     "Table",
+    "audit",
     "data",
     "simulate",
 ]
@@ -50,6 +52,7 @@ _HOMES = {
     "privacy.certificate": ("Certificate",),
     "privacy.noise": ("GaussianNoise", "NormNoise"),
     "schedules": ("Constant", "Geometric", "Table"),
+    "trials.audit": ("audit",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
