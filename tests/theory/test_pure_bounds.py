@@ -55,7 +55,7 @@ def test_log_ratio_never_above_the_pure_bound():
 
 
 def test_small_rates_really_need_the_logistic_maximum():
-    """a = 1, k = 3, alpha = 0.2: a pair whose log ratio is 1.504, well above C alpha / (eta V B) = 1.2.
+    """a = 1, k = 3, alpha = 0.2: a pair whose log ratio is 1.51, well above C alpha / (eta V B) = 1.2.
 
     The rows are almost opposite and f lies far away across, so the new sample is steep and flat, while the
     old one is at the best p; the history puts the noise on the line of the displacement.
