@@ -5,19 +5,26 @@ The faults are put in from out here. The product has no switch for them.
 
 from __future__ import annotations
 
+import datetime
 import logging
 import multiprocessing
 import os
+import resource
 import signal
 import sqlite3
 import sys
 import time
+import types
+from dataclasses import replace
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import tacit
 import tacit.admm.node as node_module
+import tacit.engines.zenoh.trust as trust_module
 from tacit.engines.local import run_local
 from tacit.engines.setup import prepare
 from tacit.engines.zenoh.driver import run_site
@@ -32,7 +39,8 @@ from tacit.objective.passes import Passes
 from tacit.objective.problem import Problem
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["siteprocess"])
+
+_STARTED = "SITE_TESTS_FORK_SERVER"
 
 POINTS = ("before the charge", "after the charge", "after the send", "in a solve")
 
@@ -42,6 +50,7 @@ class SiteProcess:
 
     def __init__(self, path: Path, fault: dict[str, Any] | None = None) -> None:
         self.path, self.log = path, path.parent / "log.txt"
+        _start_forks()
         self.process = _FORKS.Process(target=_run, args=(str(path), str(self.log), fault), daemon=True)
         self.process.start()
 
@@ -63,17 +72,62 @@ class SiteProcess:
         return self.log.read_text() if self.log.exists() else ""
 
 
-def run_all(paths: list[Path], faults: dict[int, dict[str, Any]] | None = None) -> list[SiteProcess]:
+class Network:
+    """All sites of a run. Whoever is killed is started again, without the fault that killed it."""
+
+    def __init__(self, paths: list[Path], faults: dict[int, dict[str, Any]] | None = None) -> None:
+        self.paths, self.restarts = paths, 0
+        self.running = [SiteProcess(path, (faults or {}).get(i)) for i, path in enumerate(paths)]
+
+    def alive(self) -> list[int]:
+        """The sites that have not ended, after starting those again that were killed."""
+        for i, entry in enumerate(self.running):
+            if entry.process.exitcode == -signal.SIGKILL:
+                self.restarts += 1
+                self.running[i] = SiteProcess(self.paths[i])
+        return [i for i, entry in enumerate(self.running) if entry.process.exitcode is None]
+
+    def finish(self, seconds: float = 90.0) -> None:
+        """Wait until every site has ended well."""
+        end = time.monotonic() + seconds
+        try:
+            while self.alive():
+                codes = [entry.process.exitcode for entry in self.running]
+                assert all(code in (None, 0) for code in codes), self.logs()
+                assert time.monotonic() < end, self.logs()
+                time.sleep(0.02)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        for entry in self.running:
+            if entry.process.exitcode is None:
+                entry.kill()
+
+    def logs(self) -> str:
+        return "\n".join(f"== {entry.path.parent.name}\n{entry.text()}" for entry in self.running)
+
+
+def run_all(paths: list[Path], faults: dict[int, dict[str, Any]] | None = None) -> Network:
     """Start every site, start again whoever dies of a fault, and wait until all have ended well."""
-    faults = faults or {}
-    running = [SiteProcess(path, faults.get(i)) for i, path in enumerate(paths)]
-    for i, process in enumerate(running):
-        code = process.wait()
-        while code == -signal.SIGKILL:
-            running[i] = SiteProcess(process.path)
-            code = running[i].wait()
-        assert code == 0, running[i].text()
-    return running
+    network = Network(paths, faults)
+    network.finish()
+    return network
+
+
+def _start_forks() -> None:
+    """One process has everything imported and forks the sites; it must find the tests' modules too."""
+    if os.environ.get(_STARTED) == str(os.getpid()):
+        return
+    _FORKS.set_forkserver_preload(["siteprocess"])
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    forkserver.ensure_running()
+    os.environ[_STARTED] = str(os.getpid())
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before
 
 
 def _run(path: str, log: str, fault: dict[str, Any] | None) -> None:
@@ -97,8 +151,10 @@ def _die() -> None:
     time.sleep(60)
 
 
-def _arrange(point: str | None = None, t: int = 1, jump: float | None = None, slow: float = 0.0) -> None:
-    """Die at `point` of round t; or have the clock jump by `jump` seconds there; or solve slowly."""
+def _arrange(
+    point: str | None = None, t: int = 1, jump: float | None = None, slow: float = 0.0, full: bool = False
+) -> None:
+    """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow."""
     if point == "before the charge":
         _before(Store, "release", lambda store, state, charge, *rest: _die() if charge.t == t else None)
     elif point == "after the charge":
@@ -109,6 +165,8 @@ def _arrange(point: str | None = None, t: int = 1, jump: float | None = None, sl
         _die_in_solve(t)
     if jump is not None:
         _jump_clock(t, jump)
+    if full:
+        _before(Store, "release", lambda store, state, charge, *rest: _fill_disk() if charge.t == t else None)
     if slow:
         _before(node_module.Node, "primal", lambda *rest: time.sleep(slow))
 
@@ -150,10 +208,22 @@ def _die_in_solve(t: int) -> None:
     _before(Passes, "gradient", look)
 
 
+def _fill_disk() -> None:
+    """From now on no file may grow: writing past 4 kB fails."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+
+
 def _jump_clock(t: int, seconds: float) -> None:
     """From round t on the wall clock is off; the monotonic clock, by its nature, is not."""
     real, shift = time.time, [0.0]
+
+    class Shifted(datetime.datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime.datetime:
+            return datetime.datetime.fromtimestamp(time.time(), tz)
+
     time.time = lambda: real() + shift[0]
+    trust_module.datetime = types.SimpleNamespace(datetime=Shifted, UTC=datetime.UTC)
     _before(
         Session, "publish", lambda session, sent, *rest: shift.__setitem__(0, seconds if sent >= t else 0.0)
     )
@@ -164,8 +234,6 @@ def _jump_clock(t: int, seconds: float) -> None:
 
 def in_process(sites: list[Site]) -> np.ndarray:
     """The same job by the in-process engine: every released vector, (rounds, sites, d)."""
-    import tacit
-
     job = sites[0].job
     problem = Problem(
         [load_rows(site) for site in sites], loss=job.loss, C=job.C, regularization=job.regularization
@@ -193,15 +261,9 @@ def in_process(sites: list[Site]) -> np.ndarray:
         strict=False,
         history=True,
     )
-    history = run_local(_afresh(setup), show=False).history
+    history = run_local(replace(setup, refresh=1), show=False).history
     assert history is not None
     return history[:, 0]
-
-
-def _afresh(setup: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(setup, refresh=1)
 
 
 def released(site: Site) -> np.ndarray:
@@ -229,7 +291,3 @@ def check_end(paths: list[Path], expected: np.ndarray | None = None) -> None:
         assert "a second, different" not in (path_log := (paths[i].parent / "log.txt").read_text()), path_log
     models = {(site.state / "model.json").read_bytes() for site in sites}
     assert len(models) == 1
-
-
-if __name__ == "__main__":
-    sys.exit("this module is imported by tests")

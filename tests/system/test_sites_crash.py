@@ -1,0 +1,108 @@
+"""Killed, cut off, out of disk, out of time: the run ends with the bytes of an undisturbed one."""
+
+import os
+import random
+import sqlite3
+import time
+
+import numpy as np
+import pytest
+
+from siteprocess import POINTS, Network, SiteProcess, charged, check_end, released, run_all
+from sitework import PATH_OF_3, RING_OF_3, network
+from tacit.engines.zenoh.site import load_site
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_every_site_killed_at_a_point(tmp_path, point):
+    """Each site dies once: in the first round, in the middle and in the last."""
+    paths = network(tmp_path)
+    done = run_all(
+        paths, {0: {"point": point, "t": 1}, 1: {"point": point, "t": 3}, 2: {"point": point, "t": 5}}
+    )
+    assert done.restarts == 3
+    check_end(paths)
+
+
+def test_twenty_random_kills_in_one_run(tmp_path):
+    paths = network(tmp_path, job={"rounds": 60})
+    rng = random.Random(os.urandom(16))
+    running = Network(paths, {i: {"slow": 0.05} for i in range(3)})
+    kills = 0
+    while kills < 20 and (alive := running.alive()):
+        time.sleep(rng.uniform(0.0, 0.15))
+        victim = running.running[rng.choice(alive)]
+        if victim.process.exitcode is None:
+            victim.kill()
+            kills += 1
+    running.finish()
+    assert kills == running.restarts == 20
+    check_end(paths)
+
+
+def test_without_a_seed_a_charged_round_keeps_its_bytes(tmp_path):
+    """Real noise cannot be drawn again: what the neighbours heard is what the outbox holds."""
+    paths = network(tmp_path, job={"seed": None}, site={"output_noise": {"kind": "gaussian", "std": 1e-3}})
+    running = Network(
+        paths, {0: {"point": "after the charge", "t": 5}, 1: {"point": "after the send", "t": 5}}
+    )
+    running.finish()
+    assert running.restarts == 2
+    sites = [load_site(path) for path in paths]
+    for site in sites:
+        assert charged(site) == [1, 2, 3, 4, 5]
+        for neighbour in site.neighbours:
+            j = site.job.names.index(neighbour)
+            with sqlite3.connect(site.database) as db:
+                (heard,) = db.execute("SELECT frame FROM heard WHERE sender = ?", (j,)).fetchone()
+            with sqlite3.connect(sites[j].database) as db:
+                (sent,) = db.execute("SELECT frame FROM outbox WHERE t = 5").fetchone()
+            assert heard == sent
+    assert not np.array_equal(released(sites[0]), released(sites[1]))
+    assert "a second, different" not in running.logs()
+    assert len({(site.state / "model.json").read_bytes() for site in sites}) == 1
+
+
+def test_a_full_disk_releases_nothing_and_loses_nothing(tmp_path):
+    paths = network(tmp_path)
+    others = [SiteProcess(paths[1]), SiteProcess(paths[2])]
+    struck = SiteProcess(paths[0], {"full": True, "t": 3})
+    assert struck.wait() == 1
+    assert "nothing may be released" in struck.text()
+    site = load_site(paths[0])
+    assert charged(site) == [1, 2]
+    with sqlite3.connect(site.database) as db:
+        assert db.execute("SELECT max(t) FROM outbox").fetchone() == (2,)
+    again = SiteProcess(paths[0])
+    assert [entry.wait() for entry in (again, *others)] == [0, 0, 0]
+    check_end(paths)
+
+
+@pytest.mark.parametrize("jump", [-40_000.0, 40_000.0])
+def test_a_clock_that_jumps(tmp_path, jump):
+    paths = network(tmp_path)
+    run_all(paths, {0: {"jump": jump, "t": 2}, 1: {"jump": -jump, "t": 3}})
+    check_end(paths)
+
+
+def test_a_silent_neighbour_is_named_and_the_run_resumes(tmp_path):
+    paths = network(tmp_path, PATH_OF_3, site={"patience": 1.5})
+    waiting = [SiteProcess(paths[0]), SiteProcess(paths[1])]
+    assert [entry.wait() for entry in waiting] == [1, 1]
+    assert "site-2 silent since" in waiting[1].text() and "run the same command to go on" in waiting[1].text()
+    assert "waiting for site-2 since" in waiting[1].text()
+    assert charged(load_site(paths[1])) == [1]
+    run_all(paths)
+    check_end(paths)
+
+
+def test_one_process_per_site(tmp_path):
+    paths = network(tmp_path, RING_OF_3)
+    first = SiteProcess(paths[0])
+    while not load_site(paths[0]).database.exists():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    second = SiteProcess(paths[0])
+    assert second.wait() == 1
+    assert "held by another process" in second.text()
+    first.kill()
