@@ -93,7 +93,7 @@ class Network:
         try:
             while self.alive():
                 codes = [entry.process.exitcode for entry in self.running]
-                assert all(code in (None, 0) for code in codes), self.logs()
+                assert all(code in (None, 0, -signal.SIGKILL) for code in codes), f"{codes}\n{self.logs()}"
                 assert time.monotonic() < end, self.logs()
                 time.sleep(0.02)
         finally:
