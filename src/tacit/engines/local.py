@@ -69,18 +69,20 @@ class Network:
             for i, objective in enumerate(self.objectives)
         ]
         self.started = False
+        self.measure = setup.measure
 
     def advance(self, pool: ThreadPoolExecutor, workers: int) -> tuple[Array, Array]:
         """One round of all sites; each one's mean loss and accuracy on its own rows, (sites, repeats)."""
         n = len(self.loops)
         chunks = np.array_split(np.arange(n), min(n, 8 * workers))
         f = np.empty_like(self.f)
-        losses, accuracies = np.empty((2, n, self.f.shape[1]))
+        losses, accuracies = np.full((2, n, self.f.shape[1]), np.nan)
 
         def work(chunk: NDArray[np.int64]) -> None:
             for i in chunk:
                 f[i] = self.loops[i].send(self.heard[i]) if self.started else next(self.loops[i])
-                losses[i], accuracies[i] = self.objectives[i].metrics(f[i])
+                if self.measure:
+                    losses[i], accuracies[i] = self.objectives[i].metrics(f[i])
 
         for future in [pool.submit(work, chunk) for chunk in chunks]:
             future.result()

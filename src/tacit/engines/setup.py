@@ -36,6 +36,7 @@ class Setup:
     start: Start
     history: bool
     refresh: int = 10
+    measure: bool = True
 
     @property
     def rounds(self) -> int:
@@ -134,6 +135,7 @@ def prepare(
     start: Start,
     strict: bool,
     history: bool,
+    measure: bool = True,
 ) -> Setup:
     """Check everything that can be wrong with a run, and put it together."""
     if graph.n != problem.n:
@@ -153,6 +155,7 @@ def prepare(
         tol=checks.positive("tol", tol),
         start="random" if checks.choice("start", start, ("zeros", "random")) == "random" else "zeros",
         history=history,
+        measure=measure,
     )
 
 

@@ -18,14 +18,16 @@ def train(
     rounds: int,
     tol: float = 1e-9,
     history: bool = False,
+    measure: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Run:
     """Run `method` once, with noise from a CSPRNG that nobody can replay.
 
     Give a private method `output_noise`, a little noise after the solve: without it the certificate says
-    'idealised', since a solver that stops within `tol` of the minimiser is not the minimiser. The run's
-    `loss` and `accuracy` are functions of the data that no noise covers: keep them inside.
+    'idealised', since a solver that stops within `tol` of the minimiser is not the minimiser. `measure`
+    records loss and accuracy, functions of the data that no noise covers: without it they are nan, and the run
+    holds nothing but released vectors.
     """
     setup = prepare(
         problem,
@@ -38,5 +40,6 @@ def train(
         start="zeros",
         strict=True,
         history=history,
+        measure=measure,
     )
     return run_local(setup, threads=threads, show=progress)
