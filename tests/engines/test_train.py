@@ -24,7 +24,7 @@ def test_the_certificate_is_real_and_covers_the_solver(problem, ring):
     run = train(problem, ring, METHOD, rounds=2)
     real = run.certificate(delta=1e-5)
     seeded = tacit.simulate(problem, ring, METHOD, rounds=2, tol=1e-9).certificate(delta=1e-5)
-    assert np.isnan(run.loss).all() and np.isnan(run.accuracy).all(), "no number that the noise does not cover"
+    assert np.isnan(run.loss).all() and np.isnan(run.accuracy).all(), "no noise covers them"
     assert not real.run.simulated and not real.run.idealised and "SIMULATED" not in real.statement()
     assert seeded.run.simulated and real.epsilon == seeded.epsilon
     bare = tacit.PenaltyPerturbation(0.5, 0.5, tacit.NormNoise(3.0))

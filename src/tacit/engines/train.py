@@ -26,8 +26,8 @@ def train(
 
     Give a private method `output_noise`, a little noise after the solve: without it the certificate says
     'idealised', since a solver that stops within `tol` of the minimiser is not the minimiser. `measure`
-    records loss and accuracy, functions of the data that no noise covers: without it they are nan, and the run
-    holds nothing but released vectors.
+    records loss and accuracy, functions of the data that no noise covers: without it they are nan, and the
+    run holds nothing but released vectors.
     """
     setup = prepare(
         problem,
