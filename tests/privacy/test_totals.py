@@ -89,6 +89,15 @@ def test_primal_and_output_noise_have_no_bend():
     assert (mixed >= exact).all() and mixed == pytest.approx(exact, rel=0.05)
 
 
+def test_one_round_as_plain_numbers_and_no_round_at_all():
+    assert bounds.renyi_gaussian_total(ORDERS, 0.1, 1.0, 0.0) == pytest.approx(ORDERS * 0.005)
+    one = bounds.renyi_norm_total(ORDERS, 0.1, 2.0, 5, 0.01, 0.25)
+    assert one == pytest.approx(bounds.renyi_norm(ORDERS, 0.1, 2.0, 5, 0.01, 0.25), rel=1e-12)
+    none = np.zeros((3, 0))
+    assert (bounds.renyi_gaussian_total(ORDERS, none, 1.0, none) == np.zeros((3, len(ORDERS)))).all()
+    assert (bounds.renyi_norm_total(ORDERS, none, 1.0, 5, none, none) == np.zeros((3, len(ORDERS)))).all()
+
+
 def test_a_thousand_sites_and_rounds_fit_in_memory():
     D, alpha, x, pure = schedules(1000, 100)
     total = bounds.renyi_gaussian_total(bounds.ORDERS, D, 1 / alpha, x)

@@ -27,9 +27,9 @@ IntArray = NDArray[np.intp]
 def renyi_gaussian_total(orders: ArrayLike, D: ArrayLike, sigma: ArrayLike, x: ArrayLike) -> FloatArray:
     """Sum over the rounds of `renyi_gaussian`: (..., rounds) -> (..., orders)."""
     q = floats(orders)
-    D, sigma, y = np.broadcast_arrays(floats(D), floats(sigma), curl(x))
+    D, sigma, y = np.broadcast_arrays(np.atleast_1d(floats(D)), floats(sigma), curl(x))
     shift = up(np.sum((D / sigma) ** 2, axis=-1) / 2)[..., None] * q
-    axis = _Axis(y.reshape(-1, y.shape[-1]))
+    axis = _Axis(_table(y))
     bent = axis.sums(axis.table(lambda v, _: curl_renyi(q, v)))
     return up(shift + bent.reshape(*y.shape[:-1], len(q)))
 
@@ -49,9 +49,9 @@ def renyi_norm_total(
     """
     q, r = floats(orders), excess(orders)
     d, K = checks.whole("d", d, least=1), checks.whole("K", K, least=1)
-    u = up(np.sqrt(K) * floats(D) * floats(alpha))
+    u = up(np.sqrt(K) * np.atleast_1d(floats(D)) * floats(alpha))
     u, y, pure = np.broadcast_arrays(u, curl(x), floats(pure))
-    moves, bends, pures = (_Axis(part.reshape(-1, part.shape[-1])) for part in (u, y, pure))
+    moves, bends, pures = (_Axis(_table(part)) for part in (u, y, pure))
     move = moves.table(lambda v, w: log_moment(q, v, d * K, w) / r)
     bend = bends.table(lambda v, _: K * curl_renyi(q, v))
     cap = pures.table(lambda v, w: _pure_node(q, v, w) / r)
@@ -63,6 +63,11 @@ def renyi_norm_total(
     turn = _crossings(smaller, moves.left.shape, len(q))
     total = moves.sums(move, stop=turn) + bends.sums(bend, stop=turn) + pures.sums(cap, start=turn)
     return up(total).reshape(*u.shape[:-1], len(q))
+
+
+def _table(values: FloatArray) -> FloatArray:
+    """(..., rounds) as (sites, rounds)."""
+    return values.reshape(int(np.prod(values.shape[:-1])), values.shape[-1])
 
 
 def _pure_node(q: FloatArray, v: FloatArray, w: FloatArray) -> FloatArray:
@@ -115,6 +120,8 @@ class _Axis:
         """Sum over the rounds of a site, each counted at orders from `start` on, or up to `stop`."""
         sites, orders = len(self.left), table.shape[1]
         result = np.zeros((sites, orders))
+        if self.left.size == 0:
+            return result
         step = max(1, _WEIGHTS // len(self.nodes))
         for first in range(0, sites, step):
             part = slice(first, first + step)
