@@ -146,3 +146,19 @@ def test_a_page_that_cannot_be_made_leaves_the_old_one(single: ReportData, tmp_p
     with pytest.raises(ParameterError):
         write(replace(single, settings={"a": object()}), path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["report.html"]
+
+
+def test_a_write_that_fails_half_way_leaves_the_old_page(
+    single: ReportData, tmp_path: Path, monkeypatch
+) -> None:
+    path = write(single, tmp_path / "report.html")
+    before = path.read_bytes()
+
+    def full_disk(self: Path, text: str, **_: str) -> None:
+        self.write_bytes(text[:100].encode())
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full_disk)
+    with pytest.raises(OSError, match="No space"):
+        write(replace(single, title="Another"), path)
+    assert path.read_bytes() == before and os.listdir(tmp_path) == ["report.html"]
