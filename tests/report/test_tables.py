@@ -34,7 +34,7 @@ def test_a_long_run_is_thinned_and_says_so() -> None:
 
 def test_a_run_that_stopped_early_leaves_gaps() -> None:
     curves = [Curve("a", (1, 2), (0.5, 0.4)), Curve("b", (1,), (0.5,))]
-    assert cells(by_round(Chart("k", "Loss", "loss", curves)))[2] == ["2", "0.4", "–"]
+    assert cells(by_round(Chart("k", "Loss", "loss", curves)))[2] == ["2", "0.400000", "–"]
 
 
 def test_by_site_has_every_total(comparison: ReportData) -> None:

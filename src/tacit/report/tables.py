@@ -91,7 +91,7 @@ def digits(value: float | None, form: str = "plain") -> str:
     if form == "bound" and value > 0:
         step = 10.0 ** (math.floor(math.log10(value)) - 5)
         value = math.ceil(value / step * (1 - 1e-12)) * step
-    return f"{value:.6g}"
+    return f"{value:#.6g}".removesuffix(".")
 
 
 def _value(at: Mapping[int, int], part: Sequence[float], t: int, form: str) -> str:
@@ -132,7 +132,7 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return "∞" if math.isinf(value) else f"{value:.10g}"
+        return "∞" if math.isinf(value) else repr(value).removesuffix(".0")
     if isinstance(value, Mapping):
         return "; ".join(f"{_words(str(key))}: {_text(entry)}" for key, entry in value.items()) or "none"
     if isinstance(value, list | tuple):
