@@ -44,7 +44,8 @@ def ledger(samples: list[int], rounds: dict[int, range], ceiling: Ceiling | None
 def test_a_site_that_stopped_early_stays_level() -> None:
     book = ledger([50, 50, 80], {0: range(1, 4), 1: range(1, 7), 2: range(1, 7)})
     found = spent(Certificate.from_ledger(book, delta=1e-5))
-    assert found["pure"][0, 2] == found["pure"][0, 5] == found["pure"][1, 2]
+    assert found["pure"][0, 2] == pytest.approx(found["pure"][0, 5], rel=1e-9)
+    assert found["pure"][0, 2] == pytest.approx(found["pure"][1, 2], rel=1e-9)
     assert found["pure"][1, 5] == pytest.approx(2 * found["pure"][1, 2])
     assert found["renyi"][2, 5] < found["renyi"][1, 5]
 
