@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.report import ReportData, from_runs, write
+from tacit.graph import Graph
+from tacit.report import ReportData, from_certificates, from_runs, write
 from tacit.report.numbers import written
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -24,13 +25,21 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --disable-dev-shm-usage --hide-scrollbars"
 )
-PAGES = ("single", "comparison", "crowd", "bare", "simulated")
+PAGES = ("single", "comparison", "crowd", "bare", "simulated", "partial")
 
 
 @pytest.fixture(scope="session")
 def simulated(runs) -> ReportData:
     """A report of real runs, some without a finite bound."""
     return from_runs(runs, title="Three runs")
+
+
+@pytest.fixture(scope="session")
+def partial(certificates) -> ReportData:
+    """What one real site knows: its own certificate in a network of three, beside one of all."""
+    one = certificates["norm"]
+    part = type(one).from_facts(one.run, one.sites[1:2], one.ceilings[1:2], one.releases[1:2], 1e-5)
+    return from_certificates({"mine": part, "all": one}, title="One site", graph=Graph.path(3))
 
 
 @pytest.fixture(scope="session")
@@ -249,6 +258,17 @@ def test_a_site_can_be_chosen_in_a_list_and_in_the_picture(browser: Browser, com
     assert all(written(c["totals"][2], "bound") in about for c in costs)
     assert {s.get_attribute("value") for s in browser.all("select.site-choice")} == {"2"}
     assert len(browser.all(".link.near")) == 2
+
+
+def test_a_site_that_is_not_covered_reads_as_open(browser: Browser, partial: ReportData) -> None:
+    data = browser.open(partial)
+    mine, everyone = data["accountings"][0]["sites"]
+    assert mine["totals"] == [None, mine["totals"][1], None]
+    assert float(browser.readings("sites.0")["mine"][0][0]) == mine["totals"][1]
+    assert [g.get_attribute("data-site") for g in browser.all(".site.worst")] == ["0"]
+    browser.run("arguments[0].dispatchEvent(new MouseEvent('click'))", browser.one(".site[data-site='2']"))
+    found = browser.readings("sites.0")
+    assert found["mine"][0][1] == "–" and float(found["all"][0][0]) == everyone["totals"][2]
 
 
 def test_a_log_axis_can_be_switched(browser: Browser, comparison: ReportData) -> None:

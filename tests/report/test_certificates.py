@@ -82,3 +82,15 @@ def test_where_the_papers_condition_fails_the_page_says_so(certificates) -> None
         for certificate in (one, failing)
     ]
     assert "condition fails" not in notes[0] and "condition fails for n" in notes[1]
+
+
+def test_a_certificate_of_some_sites_leaves_the_others_open(certificates) -> None:
+    one = certificates["norm"]
+    part = type(one).from_facts(one.run, one.sites[1:2], one.ceilings[1:2], one.releases[1:2], 1e-5)
+    data = from_certificates({"a": part, "b": one}, title="t", graph=Graph.path(3))
+    (some, every) = data.accountings[0].sites
+    assert math.isnan(some.totals[0]) and math.isnan(some.totals[2])
+    assert some.totals[1] == every.totals[1] == part.epsilon
+    assert data.accountings[0].chart.curves[0].mean[-1] == part.epsilon
+    assert data.network.names == ["site 0", "site 1", "site 2"] and data.network.samples == ()
+    assert "<td>–</td>" in render(data)

@@ -34,6 +34,13 @@ def test_a_comparison_names_every_cost_and_who_has_none(certificates) -> None:
     assert said.endswith("at δ = 10⁻⁵. No guarantee: none.")
 
 
+def test_a_comparison_of_parts_says_so(certificates) -> None:
+    one = certificates["norm"]
+    part = replace(one, run=replace(one.run, sites=4))
+    assert headline({"a": one, "b": one}).startswith("All rounds and all sites together cost")
+    assert headline({"a": one, "b": part}).startswith("The rounds and sites that were counted cost")
+
+
 def test_many_runs_are_a_range(certificates) -> None:
     many = {f"run {k}": replace(certificates["norm"], epsilon=1.0 + k) for k in range(6)}
     assert "at most ε = 1.00 with run 0 to 6.00 with run 5, at" in headline(many)

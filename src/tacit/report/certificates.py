@@ -76,13 +76,16 @@ def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, Spe
             "The bound of the paper's Theorem 3, added up over the rounds; it asks for more than the others.",
         ),
     }
-    return [
-        _accounting(key, short, meaning, costs, _failing(key, certificates))
-        for key, (short, meaning) in words.items()
-    ]
+    return [_accounting(key, short, meaning, costs, certificates) for key, (short, meaning) in words.items()]
 
 
-def _accounting(key: str, short: str, meaning: str, costs: Mapping[str, Spent], warning: str) -> Accounting:
+def _accounting(
+    key: str,
+    short: str,
+    meaning: str,
+    costs: Mapping[str, Spent],
+    certificates: Mapping[str, Certificate],
+) -> Accounting:
     bounded = {name: cost[key] for name, cost in costs.items() if np.isfinite(cost[key]).all()}
     curves = [_curve(name, cost) for name, cost in bounded.items()]
     ranged = any(curve.low[-1] < 0.99 * curve.high[-1] for curve in curves if len(curve.low))
@@ -91,11 +94,15 @@ def _accounting(key: str, short: str, meaning: str, costs: Mapping[str, Spent], 
         key,
         short,
         meaning,
-        Chart(key, "By round, the worst site", short, curves, "bound", note=f"{note} {warning}".strip()),
-        [
-            SiteCosts(name, cost[:, -1].tolist(), cost.tolist() if len(cost) <= _FEW else ())
-            for name, cost in bounded.items()
-        ],
+        Chart(
+            key,
+            "By round, the worst site",
+            short,
+            curves,
+            "bound",
+            note=f"{note} {_failing(key, certificates)}".strip(),
+        ),
+        [_site_costs(name, certificates[name], cost) for name, cost in bounded.items()],
         [name for name in costs if name not in bounded],
     )
 
@@ -105,6 +112,13 @@ def _curve(name: str, cost: Array) -> Curve:
     low, high = cost.min(axis=0).tolist(), cost.max(axis=0).tolist()
     rounds = range(1, len(high) + 1)
     return Curve(name, rounds, high) if low == high else Curve(name, rounds, high, low, high)
+
+
+def _site_costs(name: str, certificate: Certificate, cost: Array) -> SiteCosts:
+    """By the sites' numbers in the network; not-a-number for those that the certificate does not cover."""
+    every = np.full((certificate.run.sites, cost.shape[1]), np.nan)
+    every[[facts.site for facts in certificate.sites]] = cost
+    return SiteCosts(name, every[:, -1].tolist(), every.tolist() if len(every) <= _FEW else ())
 
 
 def _odds(delta: float) -> str:

@@ -146,7 +146,7 @@ function siteChart(figure, accounting) {
   const plot = figure.querySelector(".plot");
   const bounded = accounting.sites.filter((costs) => costs.totals.map(number).some(Number.isFinite));
   const keys = legend(figure.querySelector(".legend"), bounded.map((costs) => costs.name), false);
-  const labels = data.network ? data.network.names : bounded[0].totals.map((_, i) => `site ${i}`);
+  const labels = siteNames(accounting);
   let xs = () => [];
   let cursor = () => {};
 
@@ -196,6 +196,15 @@ function siteChart(figure, accounting) {
   return { draw, point };
 }
 
+// The network's names, and numbers for sites beyond them: runs may differ in size.
+function siteNames(accounting) {
+  const known = data.network ? data.network.names : [];
+  const most = Math.max(0, ...accounting.sites.map((costs) => costs.totals.length));
+  return [...known, ...Array.from({ length: Math.max(0, most - known.length) }, (_, k) => `site ${known.length + k}`)];
+}
+
+// The site with the largest total; sites that a run says nothing of do not count.
 function worstOf(costs) {
-  return costs.totals.map(number).reduce((best, v, i, all) => (v > all[best] ? i : best), 0);
+  const totals = costs.totals.map(number);
+  return totals.reduce((best, v, i) => (v > totals[best] || Number.isNaN(totals[best]) ? i : best), 0);
 }

@@ -33,11 +33,17 @@ def headline(certificates: Mapping[str, Certificate]) -> str:
         shown = costs if len(costs) <= 4 else [costs[0], costs[-1]]
         words = [f"{written(bounded[name], 'bound')} with {name}" for name in shown]
         spread = ", ".join(words) if shown is costs else f"{words[0]} to {words[1]}"
-        said.append(f"All rounds and all sites together cost any one person at most ε = {spread}")
-        said[0] += f", at δ = {power(delta)}."
+        whole = all(_whole(certificates[name]) for name in bounded)
+        what = "All rounds and all sites together" if whole else "The rounds and sites that were counted"
+        said.append(f"{what} cost any one person at most ε = {spread}, at δ = {power(delta)}.")
     if unbounded:
         said.append(f"No guarantee: {'; '.join(unbounded)}.")
     return " ".join(said)
+
+
+def _whole(certificate: Certificate) -> bool:
+    run = certificate.run
+    return certificate.rounds == run.rounds and len(certificate.sites) == run.sites
 
 
 def _one(certificate: Certificate) -> str:

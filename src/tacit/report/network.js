@@ -68,8 +68,8 @@ function worstSites() {
   const found = new Map();
   const accounting = chosen();
   for (const costs of accounting ? accounting.sites : []) {
-    const totals = costs.totals.map(number);
-    if (state.hidden.has(costs.name) || !totals.every(Number.isFinite)) continue;
+    const totals = costs.totals.map(number).filter(Number.isFinite);
+    if (state.hidden.has(costs.name) || totals.length < 2) continue;
     if (Math.max(...totals) <= Math.min(...totals) * (1 + 1e-9)) continue;
     const site = worstOf(costs);
     found.set(site, [...(found.get(site) || []), costs.name]);

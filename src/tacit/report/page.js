@@ -60,7 +60,7 @@ function curvesOf(accounting) {
   if (state.site === null) return accounting.chart.curves;
   return accounting.chart.curves.map((curve) => {
     const costs = accounting.sites.find((entry) => entry.name === curve.name);
-    return costs && costs.by_round.length ? { ...curve, mean: costs.by_round[state.site], low: [], high: [] } : curve;
+    return costs && costs.by_round.length > state.site ? { ...curve, mean: costs.by_round[state.site], low: [], high: [] } : curve;
   });
 }
 

@@ -105,9 +105,10 @@ def _panel(data: ReportData, k: int, accounting: Accounting) -> str:
 
 
 def _site_names(data: ReportData, accounting: Accounting) -> Sequence[str]:
-    if data.network is not None:
-        return data.network.names
-    return [f"site {i}" for i in range(max((len(costs.totals) for costs in accounting.sites), default=0))]
+    """The network's names, and numbers for sites beyond them: runs may differ in size."""
+    known = data.network.names if data.network is not None else ()
+    most = max((len(costs.totals) for costs in accounting.sites), default=0)
+    return [*known, *(f"site {i}" for i in range(len(known), most))]
 
 
 def _select(names: Sequence[str]) -> str:

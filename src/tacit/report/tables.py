@@ -44,7 +44,7 @@ def by_site(accounting: Accounting, names: Sequence[str]) -> str:
     head = '<th scope="col">site</th>' + "".join(_th(costs.name) for costs in accounting.sites)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(f"<td>{digits(costs.totals[i], 'bound')}</td>" for costs in accounting.sites)
+        + "".join(f"<td>{digits(_entry(costs.totals, i), 'bound')}</td>" for costs in accounting.sites)
         + "</tr>"
         for i, name in enumerate(names)
     )
@@ -96,6 +96,10 @@ def digits(value: float | None, form: str = "plain") -> str:
 
 def _value(at: Mapping[int, int], part: Sequence[float], t: int, form: str) -> str:
     return f"<td>{digits(part[at[t]], form) if t in at else '–'}</td>"
+
+
+def _entry(values: Sequence[float], i: int) -> float | None:
+    return values[i] if i < len(values) else None
 
 
 def _th(label: str) -> str:
