@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import data
+    from . import data, report
     from .admm.methods import ADMM, MADMM, DualPerturbation, PenaltyPerturbation, PrimalPerturbation
     from .engines.simulate import simulate
     from .graph import Graph
@@ -41,6 +41,7 @@ __all__ = [
     "Table",
     "audit",
     "data",
+    "report",
     "simulate",
 ]
 
@@ -58,8 +59,8 @@ _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name == "data":
-        return importlib.import_module(".data", __name__)
+    if name in ("data", "report"):
+        return importlib.import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module 'tacit' has no attribute {name!r}")
     value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)

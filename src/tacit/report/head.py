@@ -40,12 +40,18 @@ def key_numbers(data: ReportData) -> str:
 def _cards(name: str, entries: Sequence[KeyNumber]) -> str:
     cards = ""
     for k, entry in enumerate(entries):
-        path = f"key_numbers/{name}/{k}"
+        path = _path(name, k)
         cards += (
             f'<div><dt>{escape(entry.label)}</dt><dd><span class="value">'
             f"{number(entry.value, entry.format, path + '/value')}</span>{_aside(entry, path)}</dd></div>"
         )
     return f'<dl class="cards">{cards}</dl>'
+
+
+def _path(name: str, k: int) -> str:
+    """A JSON pointer (RFC 6901)."""
+    escaped = name.replace("~", "~0").replace("/", "~1")
+    return f"/key_numbers/{escaped}/{k}"
 
 
 def _aside(entry: KeyNumber, path: str) -> str:
@@ -64,7 +70,7 @@ def _comparison(data: ReportData) -> str:
     head = "".join(f'<th class="n" scope="col">{escape(label)}</th>' for label in labels)
     body = ""
     for name, row in data.key_numbers.items():
-        cells = {entry.label: _cell(entry, f"key_numbers/{name}/{k}") for k, entry in enumerate(row)}
+        cells = {entry.label: _cell(entry, _path(name, k)) for k, entry in enumerate(row)}
         body += f'<tr><th scope="row"><span data-swatch="{escape(name)}"></span>{escape(name)}</th>'
         body += "".join(
             f'<td class="n" data-label="{escape(label)}"><span>{cells.get(label, "–")}</span></td>'
