@@ -36,7 +36,7 @@ def render(data: ReportData) -> str:
         title=escape(data.title),
         eyebrow=f"tacit · {kind}",
         subtitle=f'<p class="subtitle">{escape(data.subtitle)}</p>' if data.subtitle else "",
-        headline=escape(data.headline),
+        headline=escape(data.headline).replace(" = ", "&nbsp;=&nbsp;"),
         marks=head.marks(data.marks),
         key_numbers=head.key_numbers(data),
         contents=head.contents([(key, name) for key, name, _, _ in parts]),
