@@ -5,6 +5,7 @@ The faults are put in from out here. The product has no switch for them.
 
 from __future__ import annotations
 
+import ctypes
 import datetime
 import logging
 import multiprocessing
@@ -34,6 +35,7 @@ from tacit.engines.zenoh.rows import load_rows
 from tacit.engines.zenoh.session import Session
 from tacit.engines.zenoh.site import Site, load_site
 from tacit.engines.zenoh.store import Store
+from tacit.engines.zenoh.zlog import listening
 from tacit.errors import TacitError
 from tacit.objective.passes import Passes
 from tacit.objective.problem import Problem
@@ -132,10 +134,12 @@ def _start_forks() -> None:
 
 def _run(path: str, log: str, fault: dict[str, Any] | None) -> None:
     logging.basicConfig(filename=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
+    os.chdir(Path(path).parent)
     if fault is not None:
         _arrange(**fault)
     try:
-        run_site(make_ready(load_site(Path(path))))
+        site = load_site(Path(path))
+        run_site(make_ready(site), watch=lambda session, refusals: listening(site, session, refusals))
     except TacitError as error:
         logging.getLogger("tacit.site").error("%s: %s", type(error).__name__, error)
         logging.shutdown()
@@ -152,9 +156,17 @@ def _die() -> None:
 
 
 def _arrange(
-    point: str | None = None, t: int = 1, jump: float | None = None, slow: float = 0.0, full: bool = False
+    point: str | None = None,
+    t: int = 1,
+    netns: str | None = None,
+    jump: float | None = None,
+    slow: float = 0.0,
+    full: bool = False,
+    hold: int | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow."""
+    if netns is not None:
+        _enter(netns)
     if point == "before the charge":
         _before(Store, "release", lambda store, state, charge, *rest: _die() if charge.t == t else None)
     elif point == "after the charge":
@@ -167,6 +179,8 @@ def _arrange(
         _jump_clock(t, jump)
     if full:
         _before(Store, "release", lambda store, state, charge, *rest: _fill_disk() if charge.t == t else None)
+    if hold is not None:
+        _before(Store, "release", lambda store, state, charge, *rest: _hold() if charge.t == hold else None)
     if slow:
         _before(node_module.Node, "primal", lambda *rest: time.sleep(slow))
 
@@ -206,6 +220,19 @@ def _die_in_solve(t: int) -> None:
 
     _before(node_module.Node, "primal", begin)
     _before(Passes, "gradient", look)
+
+
+def _hold() -> None:
+    """Wait until the test says go."""
+    while not Path("go").exists():
+        time.sleep(0.02)
+
+
+def _enter(netns: str) -> None:
+    """Move this process into a network namespace."""
+    with open(f"/run/netns/{netns}") as place:
+        if ctypes.CDLL(None, use_errno=True).setns(place.fileno(), 0) != 0:
+            raise OSError(ctypes.get_errno(), "setns failed")
 
 
 def _fill_disk() -> None:
@@ -272,6 +299,16 @@ def released(site: Site) -> np.ndarray:
         rows = db.execute("SELECT t, frame FROM outbox ORDER BY t").fetchall()
     assert [t for t, _ in rows] == list(range(1, site.job.rounds + 1))
     return np.stack([decode(frame, dimension=site.job.dimension).vector for _, frame in rows])
+
+
+def rounds_of(site: Site) -> int:
+    """How many rounds a running site has released."""
+    if not site.database.exists():
+        return 0
+    with sqlite3.connect(f"file:{site.database}?mode=ro", uri=True) as db:
+        if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'outbox'").fetchone() is None:
+            return 0
+        return int(db.execute("SELECT count(*) FROM outbox").fetchone()[0])
 
 
 def charged(site: Site) -> list[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,8 +33,17 @@ Array = NDArray[np.float64]
 log = logging.getLogger("tacit.site")
 
 
-def run_site(ready: Ready, *, step: Callable[[int], None] = lambda steps: None) -> Outcome:
+def run_site(
+    ready: Ready,
+    *,
+    step: Callable[[int], None] = lambda steps: None,
+    watch: Callable[[Session, Refusals], AbstractContextManager[None]] = lambda session, refusals: (
+        nullcontext()
+    ),
+) -> Outcome:
     """Take part in the job until its end; `step` is told how many rounds were completed.
+
+    `watch` is entered once the site is on the network: the place to listen to Zenoh's own log.
 
     Raises `SiteError` where the site cannot go on: a silent neighbour, a full disk. Nothing is lost by that;
     calling it again goes on from the same round with the same bytes.
@@ -41,7 +51,11 @@ def run_site(ready: Ready, *, step: Callable[[int], None] = lambda steps: None) 
     with open_store(ready) as store:
         resumed, refusals = store.resume(), Refusals()
         mailbox = Mailbox(ready.site.job, ready.site.name, ready.trust, refusals, resumed.state.t + 1)
-        with one_blas_thread(), Session(ready.site, mailbox, refusals) as session:
+        with (
+            one_blas_thread(),
+            Session(ready.site, mailbox, refusals) as session,
+            watch(session, refusals),
+        ):
             drive = Drive(ready, store, mailbox, session)
             if resumed.state.t:
                 log.info("resumed after round %d of %d", resumed.state.t, ready.run.rounds)

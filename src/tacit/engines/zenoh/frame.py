@@ -72,14 +72,14 @@ def decode(data: bytes, *, dimension: int) -> Frame:
     if len(data) > size_cap(dimension):
         raise FrameRefused("size", f"{len(data)} bytes, above the cap of {size_cap(dimension)}")
     if len(data) < HEADER.size + SIGNATURE:
-        raise FrameRefused("garbage", f"{len(data)} bytes are too few for a frame")
+        raise FrameRefused("garbage", f"not a frame: {len(data)} bytes are too few")
     magic, job, t, sender, certificate, d = HEADER.unpack_from(data)
     if magic != MAGIC:
-        raise FrameRefused("garbage", "not a frame of this protocol")
+        raise FrameRefused("garbage", "not a frame: it does not begin like one")
     if d not in (0, dimension):
         raise FrameRefused("length", f"a vector of length {d}, not {dimension}")
     if len(data) != HEADER.size + 8 * d + certificate + SIGNATURE:
-        raise FrameRefused("garbage", f"{len(data)} bytes do not fit its own header")
+        raise FrameRefused("garbage", f"not a frame: {len(data)} bytes do not fit its header")
     end = HEADER.size + 8 * d
     return Frame(
         job=job,

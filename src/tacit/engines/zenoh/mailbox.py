@@ -60,7 +60,7 @@ class Mailbox:
         try:
             self._number(sender)
             if owner not in self._job.names:
-                raise FrameRefused("name", "a last frame of a site that the job does not have")
+                raise FrameRefused("owner", "a last frame of a site that the job does not have")
             number = self._job.names.index(owner)
             known = self._finals.get(number)
             if known is None or known.data != data:

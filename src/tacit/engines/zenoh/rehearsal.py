@@ -12,13 +12,15 @@ import numpy as np
 from .keys import Authority, new_key, pem, signing_request, write_new
 from .toml import write
 
+LOOPBACK = "127.0.0.1"
 
-def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Ports that nobody listens on; all are held at once, so that they differ."""
+
+def free_ports(count: int) -> list[int]:
+    """Ports of this machine that nobody listens on; all are held at once, so that they differ."""
     held = [socket.socket() for _ in range(count)]
     try:
         for entry in held:
-            entry.bind((host, 0))
+            entry.bind((LOOPBACK, 0))
         return [int(entry.getsockname()[1]) for entry in held]
     finally:
         for entry in held:
@@ -38,7 +40,7 @@ def make_network(
     *,
     job: Mapping[str, Any],
     site: Mapping[str, Any],
-    host: str = "127.0.0.1",
+    hosts: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
 ) -> list[Path]:
     """Write job.toml, a throw-away authority and, per shard (X, y), a folder with site.toml, keys and data.
@@ -47,10 +49,11 @@ def make_network(
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = names or [f"site-{i}" for i in range(len(shards))]
-    ports = free_ports(len(shards), host)
+    hosts = hosts or [LOOPBACK] * len(shards)
+    ports = free_ports(len(shards))
     entries = [
         {"name": name, "endpoint": f"tls/{host}:{port}", "samples": len(y)}
-        for name, port, (_, y) in zip(names, ports, shards, strict=True)
+        for name, host, port, (_, y) in zip(names, hosts, ports, shards, strict=True)
     ]
     facts = {"format": "tacit-job/1", "features": int(np.shape(shards[0][0])[1])} | dict(job)
     facts |= {"sites": entries, "links": [[names[i], names[j]] for i, j in links]}
@@ -59,7 +62,7 @@ def make_network(
     authority.save(folder)
     return [
         _make_site(folder / name, name, shard, authority, site, host)
-        for name, shard in zip(names, shards, strict=True)
+        for name, host, shard in zip(names, hosts, shards, strict=True)
     ]
 
 

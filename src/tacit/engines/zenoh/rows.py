@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,11 @@ def load_rows(site: Site) -> tuple[Array, Array]:
 def _from_arrays(path: Path) -> tuple[Array, Array]:
     """X and y of a NumPy archive; objects, which would have to be unpickled, are refused."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            X, y = archive["X"].astype(np.float64), archive["y"].astype(np.float64)
-    except (ValueError, KeyError, EOFError) as error:
+        with path.open("rb") as file, zipfile.ZipFile(file):
+            archive = np.load(path, allow_pickle=False)
+            with archive:
+                X, y = archive["X"].astype(np.float64), archive["y"].astype(np.float64)
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
         raise SiteError(f"{path}: must be an .npz with the arrays of numbers X and y.") from error
     if X.ndim != 2 or y.ndim != 1:
         raise SiteError(f"{path}: X must have two dimensions and y one; got {X.ndim} and {y.ndim}.")

@@ -18,6 +18,7 @@ from ...errors import MissingExtra, SiteError
 from .config import key_of, key_of_final, site_config
 from .frame import size_cap
 from .mailbox import Mailbox
+from .meter import Meter
 from .refusals import Refusals
 from .site import Site
 
@@ -49,6 +50,7 @@ class Session:
             self._zenoh: Any = zenoh.open(zenoh.Config.from_json5(json.dumps(site_config(site))))
         except zenoh.ZError as error:
             raise SiteError(f"cannot open the network at {site.listens()}: {_plain(error)}.") from error
+        self._meter = Meter(refusals, self._ends)
         self._declared: list[Any] = [
             self._zenoh.declare_queryable(f"tacit/{site.name}/**", self._answer),
             *(self._zenoh.declare_subscriber(f"tacit/{name}/**", self._heard) for name in site.neighbours),
@@ -82,10 +84,11 @@ class Session:
 
     def connected(self) -> set[str]:
         """The names in the certificates at the other ends of the open links."""
-        return {str(link.auth_identifier) for link in self._zenoh.info.links() if link.auth_identifier}
+        return set(self._ends().values())
 
     def close(self) -> None:
         """Leave the network."""
+        self._meter.stop()
         if not self._zenoh.is_closed():
             self._zenoh.close()
 
@@ -102,6 +105,7 @@ class Session:
         """Hand a payload to the mailbox; a size that no frame has is not even copied."""
         by_round, by_owner = _ROUND.fullmatch(key), _FINAL.fullmatch(key)
         sender = (by_round or by_owner or re.match(r"tacit/([^/]*)", key) or [key, key])[1]
+        self._meter.count(sender, len(payload))
         if len(payload) > self._cap:
             self._refusals.refuse(sender, "size", f"{len(payload)} bytes, above the cap of {self._cap}")
         elif by_round:
@@ -129,6 +133,16 @@ class Session:
             self._refusals.refuse(sender, "stranger", "it is not a neighbour and may say nothing")
         self.links += 1
         self._mailbox.wake()
+
+    def _ends(self) -> dict[str, str]:
+        """The name in the certificate at the far end of each open link."""
+        if self._zenoh.is_closed():
+            return {}
+        return {
+            str(link.dst): str(link.auth_identifier)
+            for link in self._zenoh.info.links()
+            if link.auth_identifier
+        }
 
     # -- inside -----------------------------------------------------------------------------------------
 

@@ -1,0 +1,203 @@
+"""Strangers, impostors, liars and noise: nothing changes, each is named once, and the run goes on."""
+
+import re
+import resource
+import time
+
+import numpy as np
+import pytest
+
+from linkcut import until
+from siteattack import Attacker
+from siteprocess import Network, check_end, rounds_of
+from sitework import frame, network
+from tacit.engines.zenoh.config import key_of, key_of_final
+from tacit.engines.zenoh.keys import DAY, Authority, new_key, pem, signing_request, write_new
+from tacit.engines.zenoh.site import load_site
+
+PAIR = [(0, 1)]
+
+
+def member(authority, folder, name, file, **options):
+    """A key and a certificate for `name`, in `file`.key and `file`.pem."""
+    key = new_key(folder / f"{file}.key")
+    write_new(
+        folder / f"{file}.pem", pem(authority.sign(signing_request(key, name, ["127.0.0.1"]), **options))
+    )
+
+
+class Scene:
+    """Two honest sites in the middle of a run; the first one is the victim, and listens."""
+
+    def __init__(self, folder):
+        self.paths = network(folder / "net", PAIR, job={"rounds": 40})
+        self.sites = [load_site(path) for path in self.paths]
+        self.victim, self.folder = self.sites[0], folder
+        self.authority = Authority.load(folder / "net")
+        self.running = Network(self.paths, {0: {"slow": 0.02}, 1: {"hold": 10}})
+        until(lambda: rounds_of(self.victim) >= 10)
+
+    def log(self):
+        return (self.paths[0].parent / "log.txt").read_text()
+
+    def refusals(self, words):
+        return [
+            line for line in self.log().splitlines() if line.startswith("WARNING refused") and words in line
+        ]
+
+    def told_once(self, sender, words):
+        """The victim's log names sender and reason in exactly one line, however often it was tried."""
+        until(lambda: self.refusals(words), seconds=10.0)
+        time.sleep(0.05)
+        lines = self.refusals(words)
+        assert len(lines) == 1 and f"from {sender}:" in lines[0], self.log()
+
+    def end(self):
+        """Let the run go on; it ends as if nothing had happened."""
+        (self.folder / "go").touch()
+        for path in self.paths:
+            (path.parent / "go").touch()
+        self.running.finish()
+        check_end(self.paths)
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    made = Scene(tmp_path_factory.mktemp("attack"))
+    yield made
+    try:
+        made.end()
+    finally:
+        made.running.stop()
+
+
+@pytest.fixture(scope="module")
+def liar(scene):
+    """The neighbour itself, with its real key, saying whatever it likes."""
+    folder = scene.paths[1].parent
+    with Attacker(scene.victim, folder, "site-1") as attacker:
+        assert attacker.linked(5.0)
+        yield attacker
+
+
+# -- who may connect ------------------------------------------------------------------------------------
+
+
+def test_another_authority(scene):
+    member(Authority.throw_away(), scene.folder, "site-1", "false")
+    with Attacker(scene.victim, scene.folder, "false") as attacker:
+        assert not attacker.linked(1.0)
+    scene.told_once("a caller without a name", "not from this network's authority")
+
+
+def test_no_certificate(scene):
+    member(scene.authority, scene.folder, "site-1", "unshown")
+    with Attacker(scene.victim, scene.folder, "unshown", mtls=False) as attacker:
+        assert not attacker.linked(1.0)
+    scene.told_once("a caller without a name", "showed no certificate")
+
+
+def test_an_expired_certificate(scene):
+    member(scene.authority, scene.folder, "site-1", "old", days=-1, starts=-3 * DAY)
+    with Attacker(scene.victim, scene.folder, "old") as attacker:
+        assert not attacker.linked(1.0)
+    scene.told_once("a caller without a name", "is expired")
+
+
+def test_a_stranger_with_a_valid_certificate_is_told_nothing(scene):
+    member(scene.authority, scene.folder, "stranger", "stranger")
+    with Attacker(scene.victim, scene.folder, "stranger") as attacker:
+        assert attacker.linked(5.0)
+        for t in range(1, 12):
+            attacker.put(key_of("site-1", t), frame(scene.sites[1], t))
+            assert attacker.ask(key_of("site-0", t)) == []
+    scene.told_once("stranger", "not a neighbour")
+
+
+# -- what a neighbour may say -----------------------------------------------------------------------------
+
+
+def test_a_neighbour_may_not_speak_for_all(scene, liar):
+    """A put under a wildcard reaches the victim, whose access control stops it."""
+    for _ in range(3):
+        liar.put("tacit/*/11", frame(scene.sites[1], 11))
+    scene.told_once("site-1", "may not put under tacit/*/11")
+
+
+def test_a_neighbour_may_not_use_anothers_name(scene, liar):
+    for _ in range(3):
+        liar.put(key_of("site-1", 10), frame(scene.sites[1], 10, sender=0))
+    scene.told_once("site-1", "names site-0 as its sender")
+
+
+def test_a_neighbour_with_another_job_is_refused_by_name(scene, liar):
+    for _ in range(3):
+        liar.put(key_of("site-1", 10), frame(scene.sites[1], 10, job=bytes(32)))
+    scene.told_once("site-1", "holds another job, 000000000000")
+
+
+def test_an_old_round_and_a_future_round(scene, liar):
+    for _ in range(3):
+        liar.put(key_of("site-1", 1), frame(scene.sites[1], 1))
+        liar.put(key_of("site-1", 30), frame(scene.sites[1], 30))
+    scene.told_once("site-1", "round 1 again")
+    scene.told_once("site-1", "round 30, while round")
+
+
+def test_a_round_under_the_name_of_another(scene, liar):
+    liar.put(key_of("site-1", 11), frame(scene.sites[1], 1))
+    scene.told_once("site-1", "a frame of round 1 under the name of round 11")
+
+
+def test_a_wrong_length(scene, liar):
+    for size in (0, 3, 5):
+        liar.put(key_of("site-1", 10), frame(scene.sites[1], 10, np.zeros(size)))
+    scene.told_once("site-1", "a vector of length")
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308])
+def test_values_that_are_no_values(scene, liar, bad):
+    liar.put(key_of("site-1", 10), frame(scene.sites[1], 10, [bad, 0.0, 0.0, 0.0]))
+    scene.told_once("site-1", "a value ")
+
+
+def test_a_signature_of_somebody_else(scene, liar):
+    data = bytearray(frame(scene.sites[1], 10, [1.0, 0.0, 0.0, 0.0]))
+    data[60] ^= 1
+    liar.put(key_of("site-1", 10), bytes(data))
+    scene.told_once("site-1", "its signature is not that of site-1")
+
+
+def test_garbage(scene, liar):
+    rng = np.random.default_rng()
+    for _ in range(500):
+        liar.put(key_of("site-1", 10), rng.bytes(int(rng.integers(0, 2000))))
+    liar.put("tacit/site-1/no/such/thing", b"x")
+    scene.told_once("site-1", "not a frame: ")
+    scene.told_once("site-1", "a key that is not of this protocol")
+
+
+def test_a_last_frame_too_early_or_of_nobody(scene, liar):
+    liar.put(key_of_final("site-1", "nobody"), frame(scene.sites[1], 40))
+    liar.put(key_of_final("site-1", "site-0"), frame(scene.sites[1], 40))
+    scene.told_once("site-1", "a site that the job does not have")
+
+
+def test_a_frame_of_a_gigabyte(scene, liar):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    liar.put(key_of("site-1", 10), bytes(50_000))
+    scene.told_once("site-1", "50000 bytes, above the cap")
+    payload = bytes(10**9)
+    liar.put(key_of("site-1", 10), payload)
+    scene.told_once("site-1", "far more than its frames have")
+    assert before > 0 and memory_of(scene.running.running[0].process.pid) < 600_000
+
+
+def memory_of(pid):
+    """The largest memory a process ever held, in kB."""
+    with open(f"/proc/{pid}/status") as status:
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1])
+
+
+def test_nothing_of_it_was_charged_or_released_meanwhile(scene):
+    assert rounds_of(scene.victim) in (10, 11)

@@ -1,0 +1,64 @@
+"""A link that is cut and healed costs time and nothing else."""
+
+import time
+
+import pytest
+
+from linkcut import Cable, Proxy, cable, until, why_no_namespaces
+from siteprocess import Network, check_end, rounds_of
+from sitework import network, shards
+from tacit.engines.zenoh.config import LEASE
+from tacit.engines.zenoh.site import load_site
+
+NO_NAMESPACES = why_no_namespaces()
+
+
+def by_proxy(tmp_path):
+    """Two sites; the second calls the first through a proxy."""
+    paths = network(tmp_path, [(0, 1)], job={"rounds": 30})
+    first = load_site(paths[0])
+    proxy = Proxy(int(first.listens().rsplit(":", 1)[1]))
+    with paths[1].open("a") as file:
+        file.write(f'endpoints = {{ site-0 = "tls/127.0.0.1:{proxy.port}" }}\n')
+    return paths, first, proxy
+
+
+@pytest.mark.parametrize("hang_up", [False, True], ids=["silence", "hang up"])
+def test_a_link_through_a_proxy_is_cut_and_healed(tmp_path, hang_up):
+    paths, first, proxy = by_proxy(tmp_path)
+    running = Network(paths, {0: {"slow": 0.03}})
+    try:
+        for mark in (5, 15):
+            until(lambda mark=mark: rounds_of(first) >= mark)
+            proxy.cut()
+            if hang_up:
+                proxy.hang_up()
+            time.sleep(0.5)
+            stood = rounds_of(first)
+            assert stood < 30
+            time.sleep(0.3)
+            assert rounds_of(first) <= stood + 1
+            proxy.heal()
+        running.finish()
+    finally:
+        proxy.close()
+        running.stop()
+    check_end(paths)
+
+
+@pytest.mark.skipif(NO_NAMESPACES is not None, reason=str(NO_NAMESPACES))
+def test_a_cable_between_namespaces_is_pulled_out_for_longer_than_the_lease(tmp_path):
+    with cable() as link:
+        paths = network(tmp_path, [(0, 1)], job={"rounds": 30}, data=shards(2), hosts=Cable.HOSTS)
+        first = load_site(paths[0])
+        running = Network(paths, {0: {"slow": 0.03, "netns": link.names[0]}, 1: {"netns": link.names[1]}})
+        try:
+            until(lambda: rounds_of(first) >= 10)
+            link.cut()
+            time.sleep(LEASE / 1000 + 1.0)
+            assert rounds_of(first) < 30
+            link.heal()
+            running.finish()
+        finally:
+            running.stop()
+    check_end(paths)
