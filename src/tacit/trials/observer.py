@@ -23,13 +23,20 @@ from ..rng import Streams
 from .cases import Case
 
 Array = NDArray[np.float64]
+_BATCH = 5_000  # runs at once; more would not fit the cache
 
 
 def transcript(
     case: Case, objective: LocalObjective, runs: int, streams: Streams, ledger: Ledger | None = None
 ) -> Array:
     """What the site broadcasts in `runs` runs of the real node loop, (rounds, runs, d)."""
-    return _drive(_node(case, case.plan(), objective, runs, streams), case, ledger)
+    sizes = [_BATCH] * (runs // _BATCH) + [runs % _BATCH] * (runs % _BATCH > 0)
+    plan = case.plan()
+    parts = [
+        _drive(_node(case, plan, objective, size, streams), case, ledger if number == 0 else None)
+        for number, size in enumerate(sizes)
+    ]
+    return np.concatenate(parts, axis=1)
 
 
 def clean_path(case: Case, objective: LocalObjective, streams: Streams) -> Array:
