@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .privacy.noise import GaussianNoise, NormNoise
     from .schedules import Constant, Geometric, Table
     from .trials.audit import audit
+    from .trials.plan import plan
 
 __version__ = "0.1.0"
 
@@ -41,6 +42,7 @@ __all__ = [
     "Table",
     "audit",
     "data",
+    "plan",
     "report",
     "simulate",
 ]
@@ -54,6 +56,7 @@ _HOMES = {
     "privacy.noise": ("GaussianNoise", "NormNoise"),
     "schedules": ("Constant", "Geometric", "Table"),
     "trials.audit": ("audit",),
+    "trials.plan": ("plan",),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

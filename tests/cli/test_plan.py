@@ -1,0 +1,68 @@
+"""`tacit plan` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tacit.cli.app import run
+
+DESIGN = "plan --epsilon 1 --delta 1e-5 --samples 9044 --sites 5 --graph ring --dimension 105".split()
+QUICK = [*DESIGN, "--effort", "quick"]
+
+
+def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, object]:
+    assert run([*QUICK, *arguments, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return dict(json.loads(captured.out))
+
+
+def test_the_command_of_the_design(capsys: pytest.CaptureFixture[str]) -> None:
+    found = planned(capsys)
+    epsilon = found["epsilon"]
+    assert isinstance(epsilon, float) and 0.99 < epsilon <= 1.0
+    assert found["C"] == 1.0
+
+
+def test_options_reach_the_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps({"fields": [{"name": "age", "low": 0, "high": 99}]}))
+    options = "--C 10 --regularization 0.5 --rounds 2 --noise norm --loss log-cosh --dimension 2 --classes 2"
+    found = planned(
+        capsys,
+        *options.split(),
+        "--schema",
+        str(schema),
+        "--epsilon",
+        "1,2,2,2,2",
+        "--samples",
+        "50,90,90,90,90",
+    )
+    assert (found["C"], found["regularization"], found["rounds"]) == (10.0, 0.5, found["rounds"])
+    assert found["proxy"] == "generated from the schema"
+    assert found["budget"] == {"epsilon": [1.0, 2.0, 2.0, 2.0, 2.0], "delta": 1e-5}
+    assert isinstance(found["noise"], dict) and found["noise"]["kind"] == "norm"
+
+
+def test_a_plan_is_shown_with_its_price(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*QUICK, "--samples", "300,9000,9000,9000,9000"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Site 0 (300 rows" in shown and "one per site" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--samples", "x"], "--samples must be a number"),
+        (["--samples", "1,2"], "one entry per site"),
+        (["--epsilon", "-1"], "above 0"),
+        (["--C", "1e6"], "must not exceed"),
+        (["--delta", "0", "--noise", "gaussian"], "never pure"),
+    ],
+)
+def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+    assert run([*QUICK, *arguments]) == 2
+    assert words in " ".join(capsys.readouterr().err.replace("│", " ").split())
