@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,12 @@ class Attacker:
     """
 
     def __init__(
-        self, victim: Site, folder: Path, name: str, *, mtls: bool = True, mode: str = "peer"
+        self, victim: Site, folder: Path, name: str, *, mtls: bool = True, to: str | None = None
     ) -> None:
         config: dict[str, Any] = site_config(victim)
         del config["access_control"]
         config["listen"] = {"endpoints": []}
-        config["connect"] |= {"endpoints": [victim.listens()]}
+        config["connect"] |= {"endpoints": [to or victim.listens()]}
         config["transport"]["link"]["tls"] |= {"enable_mtls": mtls} | {
             f"{way}_{what}": str(folder / f"{name}.{suffix}")
             for way in ("listen", "connect")
@@ -49,6 +50,10 @@ class Attacker:
     def ask(self, key: str) -> list[bytes]:
         """What the victim answers to a question."""
         return [reply.ok.payload.to_bytes() for reply in self._zenoh.get(key, timeout=1.0) if reply.ok]
+
+    def listen(self, key: str, heard: Callable[[str], None]) -> Any:
+        """Subscribe; `heard` is told the key of each message."""
+        return self._zenoh.declare_subscriber(key, lambda sample: heard(str(sample.key_expr)))
 
     def close(self) -> None:
         self._zenoh.close()

@@ -1,11 +1,15 @@
 """Five processes on loopback with mutual TLS do what one process does, to the last bit."""
 
 import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from siteprocess import check_end, in_process, run_all
+from linkcut import until
+from siteprocess import check_end, in_process, rounds_of, run_all
 from sitework import network
 from tacit.data import deal_evenly
 from tacit.engines.zenoh.results import verify_statement
@@ -55,3 +59,31 @@ def test_every_site_states_what_it_cost_and_signs_it(trained):
         facts = verify_statement(site.state / "statement.json", trust)
         assert facts["site"] == site.name and facts["epsilon"] == certificate.epsilon
         assert facts["simulated"] is True
+
+
+def test_a_network_of_processes_comes_up_with_one_command(tmp_path):
+    """`tacit site up --local 2`: real processes from the command line, real noise, one model."""
+    command = [sys.executable, "-m", "tacit.cli", "site", "up", "--local", "2", "--rounds", "6"]
+    paths = os.pathsep.join(filter(None, sys.path))
+    done = subprocess.run(
+        [*command, "--out", str(tmp_path / "net")],
+        env=os.environ | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "all 2 sites hold the same model" in done.stdout
+    model = json.loads((tmp_path / "net" / "site-0" / "state" / "model.json").read_text())
+    assert model["simulated"] is False
+
+
+def test_a_site_asked_to_stop_says_that_it_can_go_on(tmp_path):
+    path = network(tmp_path)[0]
+    command = [sys.executable, "-m", "tacit.cli", "site", "run", str(path)]
+    paths = os.pathsep.join(filter(None, sys.path))
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}, stderr=subprocess.PIPE) as process:
+        until(lambda: rounds_of(load_site(path)) == 1)
+        process.terminate()
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 1 and b"run the same command to go on" in err

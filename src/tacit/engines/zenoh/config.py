@@ -28,9 +28,7 @@ def site_config(site: Site) -> dict[str, Any]:
     allowed = {name: [name] for name in site.neighbours}
     if relay is not None:
         allowed[relay.name] = list(site.neighbours)
-    listen = site.listens()
-    mode = "peer" if listen is not None or relay is None else "client"
-    return _common(site, mode=mode, listen=[] if listen is None else [listen]) | {
+    return _common(site) | {
         "connect": {
             "endpoints": list(site.dials().values()),
             "timeout_ms": -1,
@@ -66,12 +64,13 @@ def relay_config(job: Job, *, private: str, certificate: str, authority: str) ->
     }
 
 
-def _common(site: Site, *, mode: str, listen: list[str]) -> dict[str, Any]:
-    keys = site.file.keys
+def _common(site: Site) -> dict[str, Any]:
+    """A site that talks through the relay alone is its client; every other one is a peer."""
+    keys, listen = site.file.keys, site.listens()
     paths = [str(site.path(path).absolute()) for path in (keys.private, keys.certificate, keys.authority)]
     return {
-        "mode": mode,
-        "listen": {"endpoints": listen},
+        "mode": "client" if site.outward else "peer",
+        "listen": {"endpoints": [] if listen is None else [listen]},
         "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}},
         "transport": _transport(site.job, *paths),
     }

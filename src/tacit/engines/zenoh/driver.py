@@ -20,7 +20,7 @@ from ...admm.node import loop
 from ...objective.threads import one_blas_thread
 from ...privacy.facts import Charge
 from .ending import Outcome, end
-from .frame import decode, encode
+from .frame import decode
 from .mailbox import Letter, Mailbox
 from .prepare import Ready
 from .probe import probe
@@ -56,6 +56,7 @@ def run_site(
             Session(ready.site, mailbox, refusals) as session,
             watch(session, refusals),
         ):
+            session.keep(0, ready.seal(0))
             drive = Drive(ready, store, mailbox, session)
             if resumed.state.t:
                 log.info("resumed after round %d of %d", resumed.state.t, ready.run.rounds)
@@ -75,15 +76,6 @@ def open_store(ready: Ready) -> Store:
         facts=ready.facts,
         ceiling=ready.ceiling,
     )
-
-
-def seal(ready: Ready, t: int, vector: Array) -> bytes:
-    """The signed frame of round t."""
-    site, identity = ready.site, ready.identity
-    unsigned = encode(
-        job=site.job.hash, t=t, sender=site.number, vector=vector, certificate=identity.certificate
-    )
-    return unsigned + identity.sign(unsigned)
 
 
 def summed(letters: dict[int, Letter], dimension: int, clip: float) -> Array:
@@ -119,7 +111,7 @@ class Drive:
         f = next(steps)
         for t in range(state.t + 1, job.rounds + 1):
             if frame is None:
-                frame = seal(ready, t, f)
+                frame = ready.seal(t, f)
                 self.store.release(state, charges.pop(), frame, heard)
             self.session.publish(t, frame)
             letters = self.hear(t)

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from .frame import encode
 from .mailbox import Letter, Mailbox
 from .prepare import Ready
 from .results import write_results
@@ -92,12 +91,8 @@ def gather(
 
 def linger(ready: Ready, mailbox: Mailbox, session: Session, waiting: Waiting) -> None:
     """Answer the neighbours until each has said that it has all it needs."""
-    site, identity = ready.site, ready.identity
-    t = site.job.rounds + 1
-    unsigned = encode(
-        job=site.job.hash, t=t, sender=site.number, vector=np.empty(0), certificate=identity.certificate
-    )
-    session.publish(t, unsigned + identity.sign(unsigned))
+    t = ready.site.job.rounds + 1
+    session.publish(t, ready.seal(t))
 
     def ask(names: Sequence[str]) -> None:
         for name in names:

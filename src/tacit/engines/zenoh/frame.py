@@ -11,7 +11,8 @@
     ...     c      the sender's X.509 certificate, DER: which key signs for that name
     ...     64     Ed25519 signature of all that precedes
 
-Numbers are little-endian. d = 0 is a frame without a vector: 'I have all I need', sent after the last round.
+Numbers are little-endian. A frame without a vector, d = 0, says 'this is my job' in round 0, and 'I have all
+that I need' after the last round.
 """
 
 from __future__ import annotations

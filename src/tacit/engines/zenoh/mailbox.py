@@ -29,7 +29,7 @@ class Letter(NamedTuple):
 
 
 class Mailbox:
-    """What one site has been sent. `t` is the round it waits for; rounds + 1 stands for 'done'."""
+    """What one site was sent. `t` is the round it waits for; 0 stands for 'hello', rounds + 1 for 'done'."""
 
     def __init__(self, job: Job, name: str, trust: Trust, refusals: Refusals, t: int) -> None:
         self.t = t
@@ -134,7 +134,7 @@ class Mailbox:
             raise FrameRefused("name", f"a frame that names {said} as its sender, not {name}")
         if frame.t != t:
             raise FrameRefused("round", f"a frame of round {frame.t} under the name of round {t}")
-        if frame.vector.size != (0 if t > job.rounds else job.dimension):
+        if frame.vector.size != (job.dimension if 1 <= t <= job.rounds else 0):
             raise FrameRefused("length", f"a vector of length {frame.vector.size} in round {t}")
         self._trust.check(frame, name)
         check_values(frame.vector, clip=job.clip)

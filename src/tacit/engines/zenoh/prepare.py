@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...admm.methods import PenaltyPerturbation
 from ...admm.node import Node, NodeState
@@ -16,9 +17,12 @@ from ...privacy.facts import Ceiling, RunFacts, SiteFacts
 from ...privacy.ledger import MemoryLedger
 from ...rng import SecureStreams, SeededStreams
 from ..setup import loss_facts
+from .frame import encode
 from .rows import load_rows
 from .site import Site
 from .trust import Identity, Trust, load_identity, load_trust
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,17 @@ class Ready:
         """t = 0: zeros everywhere, at every site."""
         zeros = np.zeros((1, self.site.job.dimension))
         return NodeState.start(zeros, zeros)
+
+    def seal(self, t: int, vector: Array | None = None) -> bytes:
+        """The signed frame of round t."""
+        unsigned = encode(
+            job=self.site.job.hash,
+            t=t,
+            sender=self.site.number,
+            vector=np.empty(0) if vector is None else vector,
+            certificate=self.identity.certificate,
+        )
+        return unsigned + self.identity.sign(unsigned)
 
     def forecast(self) -> Certificate:
         """What all rounds together will have cost, if every one is released."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -19,8 +20,10 @@ from .config import key_of, key_of_final, site_config
 from .frame import size_cap
 from .mailbox import Mailbox
 from .meter import Meter
+from .probe import probe
 from .refusals import Refusals
 from .site import Site
+from .waiting import Waiting
 
 try:
     import zenoh
@@ -46,6 +49,7 @@ class Session:
         self._lock = threading.Lock()
         self.links = 0  # how many links came up so far
         self._known = {*site.neighbours, *([site.job.relay.name] if site.job.relay else [])}
+        _reach_relay(site)
         try:
             self._zenoh: Any = zenoh.open(zenoh.Config.from_json5(json.dumps(site_config(site))))
         except zenoh.ZError as error:
@@ -63,7 +67,8 @@ class Session:
         """Send this site's frame of round t, and keep it for those who will ask."""
         self._send(key_of(self._site.name, t), frame)
         with self._lock:
-            self._outbox.pop(key_of(self._site.name, t - 2), None)  # no neighbour can still need that one
+            if t > 2:  # no neighbour can still need what came two rounds before
+                self._outbox.pop(key_of(self._site.name, t - 2), None)
 
     def publish_final(self, owner: str, frame: bytes) -> None:
         """Pass the last frame of `owner` on."""
@@ -121,7 +126,7 @@ class Session:
             with self._lock:
                 frame = self._outbox.get(key)
             if frame is not None:
-                query.reply(key, frame, congestion_control=zenoh.CongestionControl.BLOCK, express=True)
+                query.reply(key, frame, express=True)
 
     def _linked(self, event: Any) -> None:
         """A link came up or went down: look who is there."""
@@ -171,6 +176,28 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _reach_relay(site: Site) -> None:
+    """Wait for the relay where all talk goes through it: Zenoh would wait for it without a word, for ever."""
+    relay = site.job.relay
+    if relay is None or not site.outward:
+        return
+    why: dict[str, str] = {}
+
+    def missing() -> list[str]:
+        reason = probe(site, relay.name, site.dials()[relay.name])
+        why[relay.name] = reason or ""
+        return [] if reason is None else [relay.name]
+
+    waiting = Waiting(
+        site.file.patience,
+        lambda seconds: time.sleep(min(seconds, 1.0)),
+        lambda: 0,
+        lambda names, since: None,
+        lambda name: f"{name}: {why[name]}",
+    )
+    waiting.need(missing, lambda names: None, "the relay")
 
 
 def _plain(error: Exception) -> str:

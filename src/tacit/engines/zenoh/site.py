@@ -113,19 +113,23 @@ class Site:
     def dials(self) -> dict[str, str]:
         """Whom this site connects to: for each link the site later in the job calls the earlier one.
 
-        A site without an endpoint calls and is never called. Where there is a relay, everyone calls it too.
+        A site without an endpoint calls and is never called. Where there is a relay everyone calls it, and a
+        site without an endpoint nobody else.
         """
-        calls: dict[str, str] = {}
+        relay, own = self.job.relay, self.file.endpoints
+        calls = {} if relay is None else {relay.name: own.get(relay.name) or relay.endpoint}
+        if self.outward:
+            return calls
         for name in self.neighbours:
-            theirs = self.file.endpoints.get(name) or self.job.site(name).endpoint
-            mine = self.job.site(self.name).endpoint
-            if theirs is not None and (mine is None or self.job.names.index(name) < self.number):
+            theirs = own.get(name) or self.job.site(name).endpoint
+            if theirs is not None and (self.listens() is None or self.job.names.index(name) < self.number):
                 calls[name] = theirs
-        if self.job.relay is not None:
-            calls[self.job.relay.name] = (
-                self.file.endpoints.get(self.job.relay.name) or self.job.relay.endpoint
-            )
         return calls
+
+    @property
+    def outward(self) -> bool:
+        """Whether this site talks through the relay alone."""
+        return self.listens() is None and self.job.relay is not None
 
 
 def load_site(path: Path) -> Site:

@@ -63,7 +63,7 @@ class Store:
         facts: SiteFacts,
         ceiling: Ceiling | None,
     ) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # the ledger holds this site's schedules
         self._shape = start.f.shape
         self._lock = LockFile(path)
         self._db: sqlite3.Connection | None = None

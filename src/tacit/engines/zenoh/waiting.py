@@ -34,6 +34,7 @@ class Waiting:
     links: Callable[[], int]
     note: Callable[[Sequence[str], float], None]
     why: Callable[[str], str]
+    quiet: bool = False
 
     def until(
         self,
@@ -59,7 +60,8 @@ class Waiting:
                 gap = min(2 * gap, longest)
                 ask_at = now + gap
             if now >= say_at:
-                self._say(names, began_at, what)
+                if not self.quiet:
+                    self._say(names, began_at, what)
                 say_at, say_gap = now + say_gap, 10 * say_gap
             self.pause(max(0.0, min(ask_at, say_at, begun + self.patience) - now))
         return True

@@ -1,0 +1,73 @@
+"""A relay carries frames between sites that may only connect outward."""
+
+import tomllib
+
+import pytest
+
+from linkcut import until
+from siteattack import Attacker
+from siteprocess import Network, check_end
+from sitework import PATH_OF_3, frame, network
+from tacit.engines.zenoh.config import key_of
+from tacit.engines.zenoh.keys import Authority
+from tacit.engines.zenoh.rehearsal import free_ports, issue
+from tacit.engines.zenoh.relay import open_relay, relay_settings
+from tacit.engines.zenoh.site import load_site
+from tacit.engines.zenoh.toml import write
+from tacit.errors import SiteError
+
+
+@pytest.fixture(params=[(), (1,)], ids=["all outward", "one listens"])
+def behind_a_relay(tmp_path, request):
+    """Three sites in a row, all or all but one without an endpoint, and the relay's settings."""
+    endpoint = f"tls/127.0.0.1:{free_ports(1)[0]}"
+    paths = network(tmp_path, PATH_OF_3, job={"relay": {"name": "relay", "endpoint": endpoint}})
+    facts = tomllib.loads((tmp_path / "job.toml").read_text())
+    for i, entry in enumerate(facts["sites"]):
+        if i not in request.param:
+            del entry["endpoint"]
+    (tmp_path / "job.toml").write_text(write(facts))
+    issue(Authority.load(tmp_path), tmp_path, "relay", ["127.0.0.1"])
+    keys = {"private": tmp_path / "relay.key", "certificate": tmp_path / "relay.pem"}
+    job = load_site(paths[0]).job
+    return paths, relay_settings(job, **keys, authority=tmp_path / "authority.pem")
+
+
+def test_sites_that_only_connect_outward_agree_through_a_relay(behind_a_relay):
+    paths, settings = behind_a_relay
+    outward = [site for site in map(load_site, paths) if site.listens() is None]
+    assert len(outward) >= 2 and all(list(site.dials()) == ["relay"] for site in outward)
+    running = Network(paths)
+    until(lambda: all((path.parent / "log.txt").exists() for path in paths))
+    relay = open_relay(settings)  # late: the sites wait for it
+    try:
+        running.finish()
+    finally:
+        relay.close()
+    check_end(paths)
+
+
+def test_a_relay_lets_nobody_speak_under_anothers_name(behind_a_relay):
+    paths, settings = behind_a_relay
+    sites = [load_site(path) for path in paths]
+    relay, heard = open_relay(settings), []
+    try:
+        with Attacker(sites[1], paths[1].parent, "site-1", to=settings["listen"]["endpoints"][0]) as middle:
+            assert middle.linked(5.0)
+            keep = [middle.listen(f"tacit/{name}/**", heard.append) for name in ("site-0", "site-2")]
+            with Attacker(sites[2], paths[2].parent, "site-2", to=settings["listen"]["endpoints"][0]) as liar:
+                assert liar.linked(5.0)
+                liar.put(key_of("site-0", 1), frame(sites[2], 1))
+                liar.put("tacit/*/1", frame(sites[2], 1))
+                liar.put(key_of("site-2", 1), frame(sites[2], 1))
+                middle.ask("tacit/site-2/none")
+            assert heard == [key_of("site-2", 1)] and keep
+    finally:
+        relay.close()
+
+
+def test_a_job_without_a_relay_has_none(tmp_path):
+    job = load_site(network(tmp_path)[0]).job
+    nowhere = tmp_path / "x"
+    with pytest.raises(SiteError, match="has no `relay`"):
+        relay_settings(job, private=nowhere, certificate=nowhere, authority=nowhere)
