@@ -37,9 +37,7 @@ def attack(
         hands = [(rows.X[i::sites], rows.y[i::sites]) for i in range(sites)]
         problem = Problem(hands, C=samples / 5 if C is None else C, regularization=10**-2.5)
         eta = Geometric(penalty, penalty_ratio)
-        method = (
-            MADMM(eta, penalty) if rate is None else PenaltyPerturbation(eta, penalty, NormNoise(rate))
-        )
+        method = MADMM(eta, penalty) if rate is None else PenaltyPerturbation(eta, penalty, NormNoise(rate))
         result = run_attack(problem, Graph.ring(sites), method, rounds=rounds, seed=seed)
     except ParameterError as error:
         raise typer.BadParameter(str(error)) from error
