@@ -66,6 +66,6 @@ def _show(result: AttackResult) -> None:
     console = Console(highlight=False)
     console.print(table)
     console.print(
-        f"A random guess has cosine {result.chance:.3f}; the mean of the known records, with no attack at all, "
-        f"{result.prior:.3f}, and the commoner label is right in {result.prior_label:.0%}."
+        f"A random guess has cosine +-{result.chance:.3f}; the mean of the known records, with no attack at "
+        f"all, {result.prior:.3f}, and the commoner label is right in {result.prior_label:.0%}."
     )
