@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .admm.methods import ADMM, MADMM, DualPerturbation, PenaltyPerturbation, PrimalPerturbation
     from .engines.simulate import simulate
     from .graph import Graph
-    from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge
+    from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge, SourcedProblem
     from .privacy.certificate import Certificate
     from .privacy.noise import GaussianNoise, NormNoise
     from .schedules import Constant, Geometric, Table
@@ -39,6 +39,7 @@ __all__ = [
     "PrimalPerturbation",
     "Problem",
     "SmoothHinge",
+    "SourcedProblem",
     "Table",
     "audit",
     "data",
@@ -51,7 +52,7 @@ _HOMES = {
     "admm.methods": ("ADMM", "MADMM", "DualPerturbation", "PenaltyPerturbation", "PrimalPerturbation"),
     "engines.simulate": ("simulate",),
     "graph": ("Graph",),
-    "objective": ("L2", "LogCosh", "Logistic", "Problem", "SmoothHinge"),
+    "objective": ("L2", "LogCosh", "Logistic", "Problem", "SmoothHinge", "SourcedProblem"),
     "privacy.certificate": ("Certificate",),
     "privacy.noise": ("GaussianNoise", "NormNoise"),
     "schedules": ("Constant", "Geometric", "Table"),

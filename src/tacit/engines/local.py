@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,8 +10,10 @@ from numpy.typing import NDArray
 
 from ..admm.node import Node, NodeState, loop
 from ..admm.trace import Recorder, Run
+from ..objective.sources import SourcedProblem
 from ..objective.threads import one_blas_thread
 from ..privacy.ledger import MemoryLedger
+from .choice import cpus_here
 from .progress import progress
 from .setup import Setup
 
@@ -22,10 +23,12 @@ Loop = Generator[Array, Array, NodeState]
 
 def run_local(setup: Setup, *, threads: int | None = None, show: bool | None = None) -> Run:
     """Drive every node of `setup` through all rounds: sites over threads, one BLAS thread each."""
+    if isinstance(setup.problem, SourcedProblem):
+        setup = setup.on(setup.problem.load())
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
     network = Network(setup, ledger)
     recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
-    workers = threads or len(os.sched_getaffinity(0))
+    workers = threads or cpus_here()
     with (
         one_blas_thread(),
         ThreadPoolExecutor(workers) as pool,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, is_dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,8 @@ from ..errors import ParameterError
 from ..graph import Graph
 from ..objective.losses import LogCosh, Logistic, Loss, SmoothHinge
 from ..objective.problem import Problem
-from ..privacy.facts import LossFacts, RunFacts, SiteFacts, versions
+from ..objective.sources import SourcedProblem
+from ..privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, versions
 from ..rng import SecureStreams, SeededStreams, Streams
 
 Array = NDArray[np.float64]
@@ -26,7 +28,7 @@ Start = Literal["zeros", "random"]
 class Setup:
     """One run: R repeats of T rounds on N sites. With a seed a simulation; without, secret noise."""
 
-    problem: Problem
+    problem: Problem | SourcedProblem
     graph: Graph
     method: Method
     plan: Plan
@@ -46,17 +48,24 @@ class Setup:
         """Where the noise comes from: seeded streams, or a keyed CSPRNG that cannot be replayed."""
         return SecureStreams() if self.seed is None else SeededStreams(self.seed)
 
-    def start_vectors(self, sites: range | None = None) -> Array:
-        """f(0), (sites, repeats, d): zeros, or standard normal from the streams; never from the data."""
-        sites = range(self.graph.n) if sites is None else sites
-        f = np.zeros((len(sites), self.repeats, self.problem.dimension))
-        if self.start == "random":
-            streams = self.streams()
-            for k, site in enumerate(sites):
-                for repeat in range(self.repeats):
-                    generator = streams.generator(repeat=repeat, site=site, purpose="start", t=0)
-                    f[k, repeat] = generator.standard_normal(f.shape[2])
-        return f
+    def on(self, problem: Problem | SourcedProblem) -> Setup:
+        """The same run on rows that have been looked at; private methods refuse long ones."""
+        if self.plan.private:
+            problem.require_unit_rows()
+        return replace(self, problem=problem)
+
+    def start_vectors(self) -> Array:
+        """f(0) of all sites, (sites, repeats, d)."""
+        shape = (self.repeats, self.problem.dimension)
+        return start_vectors(self.start, range(self.graph.n), shape, self.streams())
+
+    def charges(self, t: int) -> list[Charge]:
+        """What every site releases in round t."""
+        plan, at = self.plan, t - 1
+        eta = plan.eta[:, at].tolist()
+        scale = [0.0] * len(eta) if plan.scale is None else plan.scale[:, at].tolist()
+        output = [None] * len(eta) if plan.output_scale is None else plan.output_scale[:, at].tolist()
+        return [Charge(i, t, *numbers) for i, numbers in enumerate(zip(eta, scale, output, strict=True))]
 
     def run_facts(self) -> RunFacts:
         """All that the accountant must know of the run as a whole."""
@@ -110,6 +119,17 @@ class Setup:
         ]
 
 
+def start_vectors(start: Start, sites: Sequence[int], shape: tuple[int, int], streams: Streams) -> Array:
+    """f(0), (sites, *shape): zeros, or standard normal from the streams; never from the data."""
+    f = np.zeros((len(sites), *shape))
+    if start == "random":
+        for k, site in enumerate(sites):
+            for repeat in range(shape[0]):
+                generator = streams.generator(repeat=repeat, site=site, purpose="start", t=0)
+                f[k, repeat] = generator.standard_normal(shape[1])
+    return f
+
+
 def loss_facts(loss: Loss) -> LossFacts:
     """What the accountant must know of a loss; only the shipped classes may claim a bound made for them."""
     shipped = type(loss) in (Logistic, LogCosh, SmoothHinge)
@@ -124,7 +144,7 @@ def loss_facts(loss: Loss) -> LossFacts:
 
 
 def prepare(
-    problem: Problem,
+    problem: Problem | SourcedProblem,
     graph: Graph,
     method: Method,
     *,
@@ -137,15 +157,16 @@ def prepare(
     history: bool,
     measure: bool = True,
 ) -> Setup:
-    """Check everything that can be wrong with a run, and put it together."""
+    """Check everything that can be wrong with a run, and put it together.
+
+    Rows that are not here yet are checked by `Setup.on`, when an engine has loaded them.
+    """
     if graph.n != problem.n:
         raise ParameterError(f"`graph` must have one node per site, {problem.n}; got {graph.n}.")
     plan = method.plan(problem.n, rounds)
     if strict:
         _check_theorem_1(method, problem.n, rounds)
-    if plan.private:
-        problem.require_unit_rows()
-    return Setup(
+    setup = Setup(
         problem=problem,
         graph=graph,
         method=method,
@@ -157,6 +178,7 @@ def prepare(
         history=history,
         measure=measure,
     )
+    return setup if isinstance(problem, SourcedProblem) else setup.on(problem)
 
 
 def _check_theorem_1(method: Method, sites: int, rounds: int) -> None:

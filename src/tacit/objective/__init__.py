@@ -6,6 +6,7 @@ from .losses import LogCosh, Logistic, Loss, SmoothHinge
 from .problem import Problem
 from .regularizers import L2, Regularizer
 from .solver import Solution, SolverState, minimise
+from .sources import SourcedProblem, save_site
 from .threads import one_blas_thread
 
 __all__ = [
@@ -20,8 +21,10 @@ __all__ = [
     "SmoothHinge",
     "Solution",
     "SolverState",
+    "SourcedProblem",
     "check_loss",
     "check_regularizer",
     "minimise",
     "one_blas_thread",
+    "save_site",
 ]

@@ -85,14 +85,7 @@ class Problem:
 
     def require_unit_rows(self) -> None:
         """Raise unless every row has ||x|| <= 1, which the privacy bounds of `theory` need."""
-        long = [i for i, site in enumerate(self._sites) if site.row_norm > _UNIT]
-        if long:
-            where = f"site {long[0]}" if len(long) == 1 else f"{len(long)} sites, first site {long[0]}"
-            raise DataError(
-                f"rows must have norm at most 1 for a private method; {where} holds longer ones."
-                " Scale the features with public bounds, or clip the rows:"
-                " X / np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))."
-            )
+        check_unit_rows([site.row_norm for site in self._sites])
 
     def pooled(self) -> Objective:
         """The objective of eq. 1 over all sites' rows, which are not copied."""
@@ -117,6 +110,18 @@ class Problem:
         return (
             f"Problem({self.n} sites, {int(self.samples.sum())} samples, {self.dimension} features,"
             f" {self.loss!r}, C={self.C:g}, regularization={self.regularization:g})"
+        )
+
+
+def check_unit_rows(norms: Sequence[float]) -> None:
+    """Raise unless the longest row of every site has norm at most 1."""
+    long = [i for i, norm in enumerate(norms) if norm > _UNIT]
+    if long:
+        where = f"site {long[0]}" if len(long) == 1 else f"{len(long)} sites, first site {long[0]}"
+        raise DataError(
+            f"rows must have norm at most 1 for a private method; {where} holds longer ones."
+            " Scale the features with public bounds, or clip the rows:"
+            " X / np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))."
         )
 
 

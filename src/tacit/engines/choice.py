@@ -1,0 +1,73 @@
+"""Which engine should be done first, for engine="auto".
+
+    local   T (n SITE + entries ENTRY / cores)
+    ray     start + T (ROUND + (n SITE + entries ENTRY) / shards)
+
+n sites, T rounds, entries = rows x features x repeats of all sites. Python's part of the work holds the
+interpreter's lock, so that the local engine's threads do not shorten it; shards do. `docs/scale.md` says how
+the constants were measured, and `python -m benchmarks.scale_ray` measures them again.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+
+from ..objective.sources import SourcedProblem
+from .setup import Setup
+
+SITE = 0.6e-3
+"""Seconds of Python per site and round."""
+ENTRY = 4e-9
+"""Seconds of NumPy per row, feature, repeat and round."""
+ROUND = 4e-3
+"""Seconds that a round costs a cluster, beside the work."""
+START = 7.0
+"""Seconds to start a cluster here and its workers."""
+JOIN = 3.0
+"""Seconds to start workers on a cluster that runs already."""
+
+
+def choose(setup: Setup) -> str:
+    """ "local" or "ray", for this run on this machine, or on the cluster that this process has joined."""
+    if setup.seed is None or importlib.util.find_spec("ray") is None:
+        return "local"
+    problem, cores = setup.problem, cpus_here()
+    rows = 0 if isinstance(problem, SourcedProblem) else int(problem.samples.sum()) * problem.dimension
+    joined = _joined_cpus()
+    running = joined is not None or "RAY_ADDRESS" in os.environ
+    return faster(
+        sites=setup.graph.n,
+        rounds=setup.rounds,
+        entries=rows * setup.repeats,
+        cores=cores,
+        shards=min(joined or cores, setup.graph.n),
+        start=JOIN if running else START,
+    )
+
+
+def faster(*, sites: int, rounds: int, entries: int, cores: int, shards: int, start: float) -> str:
+    """ "local" or "ray", by the model above; "local" where they are equal.
+
+    >>> faster(sites=100, rounds=50, entries=10**6, cores=2, shards=2, start=START)
+    'local'
+    >>> faster(sites=10_000, rounds=50, entries=10**6, cores=2, shards=2, start=START)
+    'ray'
+    """
+    local = rounds * (sites * SITE + entries * ENTRY / cores)
+    cluster = start + rounds * (ROUND + (sites * SITE + entries * ENTRY) / shards)
+    return "ray" if cluster < local else "local"
+
+
+def cpus_here() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _joined_cpus() -> int | None:
+    """The CPUs of the cluster that this process is part of, if any; Ray is not loaded for the question."""
+    ray = sys.modules.get("ray")
+    if ray is None or not ray.is_initialized():
+        return None
+    return int(ray.cluster_resources().get("CPU", 1))
