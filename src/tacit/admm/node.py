@@ -42,7 +42,8 @@ class Node:
     """All that site `site` needs for its run; fixed before the first round.
 
     The solver keeps its preconditioner from round to round, and starts afresh every `refresh` rounds: a run
-    that resumes at such a round repeats every bit of one that never stopped.
+    that resumes at such a round repeats every bit of one that never stopped. `row` is the site's row in
+    the plan, where the plan holds some sites only.
     """
 
     site: int
@@ -53,10 +54,15 @@ class Node:
     streams: Streams
     repeats: int = 1
     refresh: int = 10
+    row: int | None = None
+
+    def at(self, t: int) -> tuple[int, int]:
+        """Where round t of this site stands in the plan's tables."""
+        return self.site if self.row is None else self.row, t - 1
 
     def primal(self, state: NodeState, t: int, solver: SolverState) -> Array:
         """f_i(t) as the network will see it: solved, noised, clipped, rounded."""
-        plan, eta, V = self.plan, float(self.plan.eta[self.site, t - 1]), self.degree
+        plan, eta, V = self.plan, float(self.plan.eta[self.at(t)]), self.degree
         noise, output = self._draw("noise", t), self._draw("output", t)
         inside = noise if plan.mechanism in ("penalty", "dual") else None
         solved = minimise(
@@ -75,12 +81,12 @@ class Node:
 
     def dual(self, state: NodeState, f: Array, heard: Array, t: int) -> NodeState:
         """The state after round t, from what was released and heard in it."""
-        theta = float(self.plan.theta[self.site, t - 1])
+        theta = float(self.plan.theta[self.at(t)])
         return NodeState(t, f, dual_update(state.lam, f, heard, theta=theta, V=self.degree), heard)
 
     def charge_of(self, t: int) -> Charge:
         """What the release of round t costs."""
-        plan, here = self.plan, (self.site, t - 1)
+        plan, here = self.plan, self.at(t)
         return Charge(
             site=self.site,
             t=t,
@@ -99,7 +105,7 @@ class Node:
         drawn = np.empty((self.repeats, self.objective.dimension))
         for repeat in range(self.repeats):
             generator = self.streams.generator(repeat=repeat, site=self.site, purpose=purpose, t=t)
-            drawn[repeat] = noise.sample(generator, float(scale[self.site, t - 1]), drawn.shape[1])
+            drawn[repeat] = noise.sample(generator, float(scale[self.at(t)]), drawn.shape[1])
         return drawn
 
 
