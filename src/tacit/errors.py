@@ -10,7 +10,8 @@
     ├── CertificateError                a certificate's numbers do not follow from its facts
     ├── DataUnavailable                 a public data set was not found; lists what was tried
     ├── MissingExtra (ImportError)      an optional dependency is not installed; gives the command
-    └── SiteError                       a real site cannot go on; state is kept and the run can resume
+    ├── SiteError                       a real site cannot go on; state is kept and the run can resume
+    └── WorkerLost                      a cluster's worker is gone; a run with a checkpoint can resume
 
     TacitWarning (UserWarning)
     ├── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
@@ -65,6 +66,10 @@ class MissingExtra(TacitError, ImportError):  # noqa: N818
 
 class SiteError(TacitError):
     """A real site cannot go on; its state is kept and the run can resume."""
+
+
+class WorkerLost(TacitError):  # noqa: N818
+    """A worker of the cluster is gone, or cannot be had."""
 
 
 class TacitWarning(UserWarning):

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from .. import checks
 from ..admm.methods import Method
 from ..admm.trace import Run
 from ..graph import Graph
 from ..objective.problem import Problem
+from ..objective.sources import SourcedProblem
+from .choice import choose
 from .local import run_local
-from .setup import Start, prepare
+from .setup import Setup, Start, prepare
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """What drives a run somewhere else: `tacit.engines.RayEngine`."""
+
+    def run(self, setup: Setup, *, show: bool | None = None) -> Run:
+        """Drive `setup` through all rounds."""
+        ...
 
 
 def simulate(
-    problem: Problem,
+    problem: Problem | SourcedProblem,
     graph: Graph,
     method: Method,
     *,
@@ -23,7 +36,7 @@ def simulate(
     start: Start = "zeros",
     strict: bool = True,
     history: bool = False,
-    engine: str = "local",
+    engine: str | Engine = "local",
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Run:
@@ -38,8 +51,9 @@ def simulate(
     start : f(0), "zeros" or "random".
     strict : refuse a penalty that decreases or falls below the dual step, which the paper's theorems need.
     history : keep every released vector, (rounds, repeats, sites, features).
-    engine : "local", one process.
-    threads : how many sites are solved at a time; the number of cores by default.
+    engine : "local", one process; "ray", a cluster, or a `tacit.engines.RayEngine` that says which; "auto",
+        the one that should be done first. The vectors are the same to the last bit.
+    threads : how many sites are solved at a time by the local engine; the number of cores by default.
     progress : True shows it, False does not, None only on a terminal.
 
     Returns
@@ -57,7 +71,8 @@ def simulate(
     >>> run.loss.shape, run.coef.shape
     ((1, 5), (1, 3, 4))
     """
-    checks.choice("engine", engine, ("local",))
+    if not isinstance(engine, Engine):
+        checks.choice("engine", engine, ("local", "ray", "auto"))
     setup = prepare(
         problem,
         graph,
@@ -70,4 +85,12 @@ def simulate(
         strict=strict,
         history=history,
     )
-    return run_local(setup, threads=threads, show=progress)
+    if engine == "auto":
+        engine = choose(setup)
+    if engine == "local":
+        return run_local(setup, threads=threads, show=progress)
+    if not isinstance(engine, Engine):
+        from .ray import RayEngine  # an extra: only those who ask for it need it
+
+        engine = RayEngine()
+    return engine.run(setup, show=progress)
