@@ -45,7 +45,7 @@ def test_without_noise_one_round_is_enough_and_a_secret_penalty_does_not_help() 
     found = cosines(result)
     assert found["known"] > 0.9999
     assert found["constant"] < 0.9
-    assert found["estimated"] > 0.97 and found["geometric"] > 0.97
+    assert found["estimated"] > 0.93 and found["geometric"] > 0.93
     assert estimated > 0.8 and geometric > 0.8
     assert result.label[0].all()
 
@@ -63,7 +63,7 @@ def test_with_little_noise_the_estimated_penalty_does_as_well_as_the_known_one()
     assert found["known"] > 0.9
     assert found["estimated"] > found["known"] - 0.1
     assert found["geometric"] > found["known"] - 0.1
-    assert np.median(result.eta_ratio[OBSERVERS.index("estimated"), -1]) == pytest.approx(1.0, abs=0.2)
+    assert np.median(result.eta_ratio[OBSERVERS.index("estimated"), -1]) == pytest.approx(1.0, abs=0.4)
 
 
 def test_more_rounds_tell_more() -> None:
