@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from . import data, report
     from .admm.methods import ADMM, MADMM, DualPerturbation, PenaltyPerturbation, PrimalPerturbation
     from .engines.simulate import simulate
+    from .estimators import PrivateHuberRegressor, PrivateLinearSVC, PrivateLogisticRegression
     from .graph import Graph
     from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge, SourcedProblem
     from .privacy.certificate import Certificate
@@ -37,6 +38,9 @@ __all__ = [
     "NormNoise",
     "PenaltyPerturbation",
     "PrimalPerturbation",
+    "PrivateHuberRegressor",
+    "PrivateLinearSVC",
+    "PrivateLogisticRegression",
     "Problem",
     "SmoothHinge",
     "SourcedProblem",
@@ -51,6 +55,7 @@ __all__ = [
 _HOMES = {
     "admm.methods": ("ADMM", "MADMM", "DualPerturbation", "PenaltyPerturbation", "PrimalPerturbation"),
     "engines.simulate": ("simulate",),
+    "estimators": ("PrivateHuberRegressor", "PrivateLinearSVC", "PrivateLogisticRegression"),
     "graph": ("Graph",),
     "objective": ("L2", "LogCosh", "Logistic", "Problem", "SmoothHinge", "SourcedProblem"),
     "privacy.certificate": ("Certificate",),

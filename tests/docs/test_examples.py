@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from tacit.errors import DataUnavailable
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -24,7 +26,10 @@ def test_the_examples_run(page, tmp_path, monkeypatch, capsys, adult_files):
     module = ModuleType("example")
     monkeypatch.setitem(sys.modules, "example", module)
     for number, block in enumerate(blocks(page), start=1):
-        exec(compile(block, f"{page.name}, block {number}", "exec"), module.__dict__)
+        try:
+            exec(compile(block, f"{page.name}, block {number}", "exec"), module.__dict__)
+        except DataUnavailable as reason:
+            pytest.skip(str(reason))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

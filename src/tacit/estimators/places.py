@@ -1,0 +1,73 @@
+"""Which site holds which row, and who talks to whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..errors import DataError, ParameterError
+from ..graph import Graph
+from ..rng import SecureStreams, SeededStreams
+
+_FAMILIES = {"complete": Graph.complete, "ring": Graph.ring, "star": Graph.star, "path": Graph.path}
+
+
+@dataclass(frozen=True)
+class Places:
+    """The site of every row, as a number, and the sites' names and links."""
+
+    site: NDArray[np.int64]
+    names: tuple[str, ...]
+    graph: Graph
+
+    @property
+    def samples(self) -> list[int]:
+        """B_i."""
+        return [int(count) for count in np.bincount(self.site, minlength=self.graph.n)]
+
+
+def placed(rows: int, labels: Any, sites: Any, graph: Any, seed: int | None) -> Places:
+    """As the labels say, or dealt by chance to `sites` sites; the chance is secret where there is no seed."""
+    if labels is None:
+        site, names = _dealt(rows, checks.whole("sites", sites, least=2), seed)
+    else:
+        site, names = _named(rows, labels)
+    return Places(site, names, _graph(graph, len(names)))
+
+
+def _dealt(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    if rows < sites:
+        raise DataError(f"`sites` must be at most the number of rows; got {sites} with n_samples = {rows}.")
+    streams = SecureStreams() if seed is None else SeededStreams(seed)
+    draw = streams.generator(repeat=0, site=0, purpose="deal", t=0)
+    site = draw.permutation(np.arange(rows, dtype=np.int64) % sites)
+    return np.asarray(site), tuple(f"site {i}" for i in range(sites))
+
+
+def _named(rows: int, labels: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    given = np.asarray(labels)
+    if given.shape != (rows,):
+        raise DataError(f"`site` must name one site per row, {rows}; got shape {given.shape}.")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise DataError("`site` must name a site for every row; some are missing.")
+    if given.dtype.kind == "O" and len({type(label) for label in given}) > 1:
+        raise DataError("`site` must hold names of one type; got several, or missing ones.")
+    found, numbers = np.unique(given, return_inverse=True)
+    if len(found) < 2:
+        raise DataError("`site` must name at least 2 sites; got 1.")
+    words = given.dtype.kind in "OU"
+    names = tuple(str(name) if words else f"site {name}" for name in found.tolist())
+    return np.asarray(numbers, dtype=np.int64), names
+
+
+def _graph(graph: Any, sites: int) -> Graph:
+    if isinstance(graph, Graph):
+        if graph.n != sites:
+            raise ParameterError(f"`graph` must have one node per site, {sites}; got {graph.n}. Set `sites`.")
+        return graph
+    family = _FAMILIES[checks.choice("graph", graph, tuple(_FAMILIES))]
+    return Graph.path(2) if sites == 2 else family(sites)

@@ -1,0 +1,50 @@
+"""PrivateHuberRegressor: a line within the budget, whatever y holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.errors import ParameterError
+from tacit.estimators import PrivateHuberRegressor
+
+
+@pytest.fixture(scope="module")
+def line():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (4000, 3)) / 2
+    return X, 1000.0 * (X @ [2.0, -1.0, 0.5] + 1.0 + 0.1 * rng.standard_normal(4000))
+
+
+def test_a_line_is_found_within_the_budget(line, quick):
+    X, y = line
+    model = PrivateHuberRegressor(epsilon=2.0, target_scale=1000.0, **quick).fit(X, y)
+    assert model.score(X, y) > 0.5 and model.certificate_.epsilon <= 2.0
+    assert model.coef_.shape == (3,) and isinstance(model.intercept_, float)
+    assert model.site_coef_.shape == (5, 1, 3)
+    assert model.site_coef_[:, 0].mean(axis=0) == pytest.approx(model.coef_)
+
+
+def test_an_outlier_moves_the_fit_no_further_than_any_other_row(line, quick):
+    X, y = line
+    fits = []
+    for far in (1e4, 1e308):
+        wild = y.copy()
+        wild[0] = far
+        fits.append(PrivateHuberRegressor(target_scale=1000.0, random_state=0, **quick).fit(X, wild).coef_)
+    assert fits[0] == pytest.approx(fits[1], rel=1e-3)
+
+
+def test_the_scales_must_be_positive(line):
+    for options in ({"target_scale": 0.0}, {"scale": -1.0}):
+        with pytest.raises(ParameterError, match=f"`{next(iter(options))}` must"):
+            PrivateHuberRegressor(**options).fit(*line)
+
+
+def test_without_privacy_it_agrees_with_least_squares(line):
+    X, y = line
+    model = PrivateHuberRegressor(epsilon=float("inf"), target_scale=1000.0).fit(X, y)
+    squares = np.linalg.lstsq(np.column_stack([X, np.ones(len(X))]), y, rcond=None)[0]
+    assert model.coef_ == pytest.approx(squares[:3], abs=30) and model.intercept_ == pytest.approx(
+        squares[3], abs=30
+    )
