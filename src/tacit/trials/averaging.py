@@ -7,7 +7,6 @@ vector that was not released would.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,8 +69,3 @@ def _shares(weights: ArrayLike | None, sites: int) -> Array:
     if w.shape != (sites,) or not np.all(np.isfinite(w) & (w >= 0)) or w.sum() <= 0:
         raise ParameterError(f"`weights` must be {sites} numbers of at least 0, not all 0.")
     return np.asarray(w / w.sum())
-
-
-def equal_shares(samples: Sequence[int]) -> bool:
-    """Whether sites of these sizes may count alike: the largest is at most twice the smallest."""
-    return max(samples) <= 2 * min(samples)
