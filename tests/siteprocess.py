@@ -16,6 +16,7 @@ import sqlite3
 import sys
 import time
 import types
+from contextlib import closing
 from dataclasses import replace
 from multiprocessing import forkserver
 from pathlib import Path
@@ -25,6 +26,7 @@ import numpy as np
 
 import tacit
 import tacit.admm.node as node_module
+import tacit.engines.zenoh.ending as ending_module
 import tacit.engines.zenoh.trust as trust_module
 from tacit.engines.local import run_local
 from tacit.engines.setup import prepare
@@ -139,7 +141,7 @@ def _run(path: str, log: str, fault: dict[str, Any] | None) -> None:
         _arrange(**fault)
     try:
         site = load_site(Path(path))
-        run_site(make_ready(site), watch=lambda session, refusals: listening(site, session, refusals))
+        run_site(make_ready(site), watch=listening(site))
     except TacitError as error:
         logging.getLogger("tacit.site").error("%s: %s", type(error).__name__, error)
         logging.shutdown()
@@ -162,6 +164,7 @@ def _arrange(
     jump: float | None = None,
     slow: float = 0.0,
     full: bool = False,
+    fill: bool = False,
     hold: int | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow."""
@@ -173,10 +176,18 @@ def _arrange(
         _after(Store, "release", lambda store, state, charge, *rest: _die() if charge.t == t else None)
     elif point == "after the send":
         _after(Session, "publish", lambda session, sent, *rest: _die() if sent == t else None)
+    elif point == "after the last round":
+        _after(Store, "finish", lambda *rest: _die())
+    elif point == "after the results":
+        _after(ending_module, "write_results", lambda *rest: _die())
     elif point == "in a solve":
         _die_in_solve(t)
     if jump is not None:
         _jump_clock(t, jump)
+    if fill:
+        _before(
+            Store, "release", lambda store, state, charge, *rest: _fill("state") if charge.t == t else None
+        )
     if full:
         _before(Store, "release", lambda store, state, charge, *rest: _fill_disk() if charge.t == t else None)
     if hold is not None:
@@ -220,6 +231,16 @@ def _die_in_solve(t: int) -> None:
 
     _before(node_module.Node, "primal", begin)
     _before(Passes, "gradient", look)
+
+
+def _fill() -> None:
+    """Write to the state folder until its disk is full."""
+    with open("state/filler", "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(1024))
+        except OSError:
+            return
 
 
 def _hold() -> None:
@@ -295,7 +316,7 @@ def in_process(sites: list[Site]) -> np.ndarray:
 
 def released(site: Site) -> np.ndarray:
     """Every vector in a site's outbox, (rounds, d)."""
-    with sqlite3.connect(f"file:{site.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
         rows = db.execute("SELECT t, frame FROM outbox ORDER BY t").fetchall()
     assert [t for t, _ in rows] == list(range(1, site.job.rounds + 1))
     return np.stack([decode(frame, dimension=site.job.dimension).vector for _, frame in rows])
@@ -305,7 +326,7 @@ def rounds_of(site: Site) -> int:
     """How many rounds a running site has released."""
     if not site.database.exists():
         return 0
-    with sqlite3.connect(f"file:{site.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
         if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'outbox'").fetchone() is None:
             return 0
         return int(db.execute("SELECT count(*) FROM outbox").fetchone()[0])
@@ -313,7 +334,7 @@ def rounds_of(site: Site) -> int:
 
 def charged(site: Site) -> list[int]:
     """The rounds in a site's ledger, in the order they were charged."""
-    with sqlite3.connect(f"file:{site.database}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
         rows = db.execute("SELECT t FROM ledger WHERE t IS NOT NULL ORDER BY seq").fetchall()
     return [t for (t,) in rows]
 

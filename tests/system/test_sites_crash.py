@@ -3,7 +3,9 @@
 import os
 import random
 import sqlite3
+import subprocess
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -21,6 +23,13 @@ def test_every_site_killed_at_a_point(tmp_path, point):
         paths, {0: {"point": point, "t": 1}, 1: {"point": point, "t": 3}, 2: {"point": point, "t": 5}}
     )
     assert done.restarts == 3
+    check_end(paths)
+
+
+@pytest.mark.parametrize("point", ["after the last round", "after the results"])
+def test_every_site_killed_at_the_end(tmp_path, point):
+    paths = network(tmp_path, PATH_OF_3, site={"patience": 20.0})
+    assert run_all(paths, {i: {"point": point} for i in range(3)}).restarts == 3
     check_end(paths)
 
 
@@ -53,9 +62,9 @@ def test_without_a_seed_a_charged_round_keeps_its_bytes(tmp_path):
         assert charged(site) == [1, 2, 3, 4, 5]
         for neighbour in site.neighbours:
             j = site.job.names.index(neighbour)
-            with sqlite3.connect(site.database) as db:
+            with closing(sqlite3.connect(site.database)) as db:
                 (heard,) = db.execute("SELECT frame FROM heard WHERE sender = ?", (j,)).fetchone()
-            with sqlite3.connect(sites[j].database) as db:
+            with closing(sqlite3.connect(sites[j].database)) as db:
                 (sent,) = db.execute("SELECT frame FROM outbox WHERE t = 5").fetchone()
             assert heard == sent
     assert not np.array_equal(released(sites[0]), released(sites[1]))
@@ -71,11 +80,33 @@ def test_a_full_disk_releases_nothing_and_loses_nothing(tmp_path):
     assert "nothing may be released" in struck.text()
     site = load_site(paths[0])
     assert charged(site) == [1, 2]
-    with sqlite3.connect(site.database) as db:
+    with closing(sqlite3.connect(site.database)) as db:
         assert db.execute("SELECT max(t) FROM outbox").fetchone() == (2,)
     again = SiteProcess(paths[0])
     assert [entry.wait() for entry in (again, *others)] == [0, 0, 0]
     check_end(paths)
+
+
+def test_a_disk_that_is_really_full(tmp_path):
+    """The same on a small disk of its own, where one can be mounted."""
+    paths = network(tmp_path)
+    site = load_site(paths[0])
+    site.state.mkdir(mode=0o700)
+    mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "none", str(site.state)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("mounting a small disk is not allowed here")
+    try:
+        others = [SiteProcess(paths[1]), SiteProcess(paths[2])]
+        struck = SiteProcess(paths[0], {"fill": True, "t": 3})
+        assert struck.wait() == 1
+        assert "disk is full; nothing may be released" in struck.text()
+        assert charged(site) == [1, 2]
+        (site.state / "filler").unlink()
+        again = SiteProcess(paths[0])
+        assert [entry.wait() for entry in (again, *others)] == [0, 0, 0]
+        check_end(paths)
+    finally:
+        subprocess.run(["umount", str(site.state)], check=True)
 
 
 @pytest.mark.parametrize("jump", [-40_000.0, 40_000.0])

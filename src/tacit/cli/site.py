@@ -80,9 +80,7 @@ def run(file: SiteFile) -> None:
     ready = make_ready(load_site(file))
     try:
         with progress(ready.run.rounds, "rounds", show=True) as step:
-            outcome = run_site(
-                ready, step=step, watch=lambda session, refusals: listening(ready.site, session, refusals)
-            )
+            outcome = run_site(ready, step=step, watch=listening(ready.site))
     except KeyboardInterrupt:
         typer.echo("stopped; everything is kept: run the same command to go on", err=True)
         raise typer.Exit(1) from None

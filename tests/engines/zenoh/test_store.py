@@ -1,6 +1,7 @@
 """The store: a round is on disk as a whole, or not at all."""
 
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -51,7 +52,7 @@ def test_a_round_cannot_be_charged_or_released_twice(ready):
         with pytest.raises(LedgerError, match="charged"):
             store.release(state(1, 0.1), ready.node.charge_of(1), b"other", {})
         assert store.frame(1) == b"one" and same(store.resume().state, ready.start())
-        with pytest.raises(sqlite3.IntegrityError), sqlite3.connect(ready.site.database) as db:
+        with pytest.raises(sqlite3.IntegrityError), closing(sqlite3.connect(ready.site.database)) as db:
             db.execute("UPDATE outbox SET frame = 'x'")
 
 

@@ -16,7 +16,8 @@ ACL = (
 @pytest.fixture
 def heard(tmp_path):
     refusals = Refusals()
-    return teller(sites(tmp_path)[0], refusals, lambda: {"site-1"}), refusals
+    refusals.connected = lambda: {"site-1"}
+    return teller(sites(tmp_path)[0], refusals), refusals
 
 
 @pytest.mark.parametrize(

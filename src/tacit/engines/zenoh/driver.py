@@ -37,13 +37,11 @@ def run_site(
     ready: Ready,
     *,
     step: Callable[[int], None] = lambda steps: None,
-    watch: Callable[[Session, Refusals], AbstractContextManager[None]] = lambda session, refusals: (
-        nullcontext()
-    ),
+    watch: Callable[[Refusals], AbstractContextManager[None]] = lambda refusals: nullcontext(),
 ) -> Outcome:
     """Take part in the job until its end; `step` is told how many rounds were completed.
 
-    `watch` is entered once the site is on the network: the place to listen to Zenoh's own log.
+    `watch` is entered before the site goes on the network: the place to listen to Zenoh's own log.
 
     Raises `SiteError` where the site cannot go on: a silent neighbour, a full disk. Nothing is lost by that;
     calling it again goes on from the same round with the same bytes.
@@ -53,8 +51,8 @@ def run_site(
         mailbox = Mailbox(ready.site.job, ready.site.name, ready.trust, refusals, resumed.state.t + 1)
         with (
             one_blas_thread(),
+            watch(refusals),
             Session(ready.site, mailbox, refusals) as session,
-            watch(session, refusals),
         ):
             session.keep(0, ready.seal(0))
             drive = Drive(ready, store, mailbox, session)

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import SiteError, TacitError
+from ...errors import SiteError
 from .rehearsal import make_network
-from .site import Site, load_site
-from .status import Status, read_status
+from .site import load_site
+from .status import Status, completed_rounds, read_status
 
 Array = NDArray[np.float64]
 
@@ -92,20 +92,13 @@ def watch(
         if failed:
             log = paths[0].parent.parent / failed[0] / "log.txt"
             raise SiteError(f"{failed[0]} failed: {log.read_text().strip().splitlines()[-1]}")
-        rounds = [_completed(site) for site in sites]
+        rounds = [completed_rounds(site) for site in sites]
         if rounds != last:
             shown(rounds)
             last = rounds
         if all(code == 0 for code in ended):
             return [read_status(site) for site in sites]
         time.sleep(0.2)
-
-
-def _completed(site: Site) -> int:
-    try:
-        return read_status(site).completed
-    except TacitError:
-        return 0  # not begun yet
 
 
 def _environment() -> dict[str, str]:

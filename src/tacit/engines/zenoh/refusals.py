@@ -5,14 +5,19 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from collections.abc import Callable
 
 log = logging.getLogger("tacit.site")
 
 
 class Refusals:
-    """Who sent what that was not accepted. Counts stay here; they never leave the site."""
+    """Who sent what that was not accepted. Counts stay here; they never leave the site.
+
+    `connected` says who is on the line; whoever is missing may be the caller without a name.
+    """
 
     def __init__(self) -> None:
+        self.connected: Callable[[], set[str]] = set
         self._counts: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 

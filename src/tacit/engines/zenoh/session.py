@@ -54,6 +54,7 @@ class Session:
             self._zenoh: Any = zenoh.open(zenoh.Config.from_json5(json.dumps(site_config(site))))
         except zenoh.ZError as error:
             raise SiteError(f"cannot open the network at {site.listens()}: {_plain(error)}.") from error
+        refusals.connected = self.connected
         self._meter = Meter(refusals, self._ends)
         self._declared: list[Any] = [
             self._zenoh.declare_queryable(f"tacit/{site.name}/**", self._answer),

@@ -99,6 +99,20 @@ def read_status(site: Site) -> Status:
     )
 
 
+def completed_rounds(site: Site) -> int:
+    """How many rounds are complete; 0 before the first, and before the site's file is there."""
+    if not site.database.exists():
+        return 0
+    db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    try:
+        row = db.execute("SELECT t FROM state").fetchone()
+    except sqlite3.OperationalError:
+        return 0  # not begun yet
+    finally:
+        db.close()
+    return 0 if row is None else int(row[0])
+
+
 def _line(neighbour: Neighbour) -> str:
     heard = (
         "not heard yet" if neighbour.at is None else f"heard in round {neighbour.heard}, {_ago(neighbour.at)}"

@@ -17,7 +17,6 @@ from contextlib import AbstractContextManager, contextmanager
 import zenoh
 
 from .refusals import Refusals
-from .session import Session
 from .site import Site
 
 FILTER = "off,zenoh_link_tls=warn,zenoh::net::routing::interceptor::access_control=trace"
@@ -60,19 +59,19 @@ def zenoh_log(heard: Callable[[str], None]) -> Iterator[None]:
         listener.join(1.0)
 
 
-def listening(site: Site, session: Session, refusals: Refusals) -> AbstractContextManager[None]:
+def listening(site: Site) -> Callable[[Refusals], AbstractContextManager[None]]:
     """Listen to Zenoh's log for a site; what `run_site` takes as `watch`."""
-    return zenoh_log(teller(site, refusals, session.connected))
+    return lambda refusals: zenoh_log(teller(site, refusals))
 
 
-def teller(site: Site, refusals: Refusals, connected: Callable[[], set[str]]) -> Callable[[str], None]:
+def teller(site: Site, refusals: Refusals) -> Callable[[str], None]:
     """A reader of lines that tells `refusals` what Zenoh refused."""
     declared = {"tacit", *(key for name in site.job.names for key in (f"tacit/{name}", f"tacit/{name}/**"))}
 
     def heard(line: str) -> None:
         handshake, denied = _HANDSHAKE.search(line), _DENIED.search(line)
         if handshake:
-            absent = sorted(set(site.neighbours) - connected())
+            absent = sorted(set(site.neighbours) - refusals.connected())
             hint = f" (not connected: {', '.join(absent)})" if absent else ""
             kind, words = _reason(handshake[1])
             refusals.refuse("a caller without a name", kind, f"{words}{hint}")
