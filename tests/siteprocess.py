@@ -185,9 +185,7 @@ def _arrange(
     if jump is not None:
         _jump_clock(t, jump)
     if fill:
-        _before(
-            Store, "release", lambda store, state, charge, *rest: _fill("state") if charge.t == t else None
-        )
+        _before(Store, "release", lambda store, state, charge, *rest: _fill() if charge.t == t else None)
     if full:
         _before(Store, "release", lambda store, state, charge, *rest: _fill_disk() if charge.t == t else None)
     if hold is not None:
