@@ -27,7 +27,7 @@ from .rehearsal import Rehearsal
 from .search import fewest_rounds, search
 from .shapes import Network, Shape
 
-_GOOD = 1.08  # fewer rounds are taken where they are predicted to cost no more than this
+_GOOD = 1.04  # fewer rounds are taken where they are predicted to cost no more than this
 
 
 def plan(

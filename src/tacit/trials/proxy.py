@@ -141,5 +141,5 @@ def _model(X: Array, generator: np.random.Generator) -> Array:
 
 def rows_per_site(samples: NDArray[np.int64], d: int) -> NDArray[np.int64]:
     """How many proxy rows each site gets: its own number, or its share of what is worth the time."""
-    most = max(400, min(20_000, 8_000_000 // d))
+    most = max(400, min(20_000, 4_000_000 // d))
     return np.minimum(samples, max(20, most // len(samples)))

@@ -36,6 +36,8 @@ class Rehearsal:
         ends = np.cumsum(counts)
         deal = [np.arange(end - count, end) % (rows - held) for count, end in zip(counts, ends, strict=True)]
         self._sites = [(proxy.X[at], proxy.y[at]) for at in deal]
+        size = max(self._graph.n / 50, proxy.X.shape[1] / 500)
+        self._limit = 8 if size <= 1 else 4 if size <= 6 else 2
         self._held = LocalObjective(
             proxy.X[rows - held :], proxy.y[rows - held :], loss=loss, C=1.0, regularization=1.0, sites=1
         )
@@ -44,7 +46,7 @@ class Rehearsal:
         self, ranked: Sequence[tuple[float, Shape]], drawer: Drawer
     ) -> tuple[Blueprint | None, tuple[Tried, ...]]:
         """Run the shapes that are predicted to do well, then steps around the best; the best of all."""
-        limit = 8 if self._graph.n <= 50 else 4 if self._graph.n <= 300 else 2
+        limit = self._limit
         worth = [entry for entry in ranked if entry[0] <= _WORTH * ranked[0][0]][:limit]
         results = self._run(worth, drawer)
         if results:
