@@ -14,7 +14,8 @@ from .rows import Matrix, Rows
 Array = NDArray[np.float64]
 
 _DENSE = 1_000_000  # entries of Z times models in a block of dense rows
-_SPARSE = 50_000  # margins in a block of sparse rows
+_SPARSE = 100_000  # margins in a block of sparse rows
+_THIN = 0.05  # share of nonzero entries below which a sparse Gram matrix is quicker
 _FEWEST, _MOST = 64, 1024  # rows in a block; rounding grows with them
 
 
@@ -44,12 +45,20 @@ class Block:
 
     def gram(self, weights: Array) -> Array:
         """Z' diag(weights) Z for weights >= 0."""
-        root = np.sqrt(weights)[:, None]
+        root = np.sqrt(weights)
         if isinstance(self.Z, np.ndarray):
-            scaled = self.Z * root
+            scaled = self.Z * root[:, None]
             return np.asarray(scaled.T @ scaled)
-        sparsely = self.Z.multiply(root).tocsr()
-        return np.asarray((sparsely.T @ sparsely).toarray())
+        rows, d = self.Z.shape
+        if self.Z.nnz < _THIN * rows * d:
+            thin = self.Z.multiply(root[:, None]).tocsr()
+            return np.asarray((thin.T @ thin).toarray())
+        total = np.zeros((d, d))
+        for start in range(0, rows, _MOST):
+            stop = min(start + _MOST, rows)
+            scaled = _csr_rows(self.Z, start, stop).toarray() * root[start:stop, None]
+            total += scaled.T @ scaled
+        return total
 
     def squares(self, weights: Array) -> Array:
         """The diagonal of Z' diag(weights) Z."""

@@ -90,7 +90,7 @@ class Point:
 
     def moved(self, other: Point, which: NDArray[np.bool_]) -> Point:
         """The other point in the repeats `which`, this one in the rest."""
-        if np.all(which):
+        if which.all():
             return other
         row = which[:, None]
         return Point(
@@ -114,11 +114,11 @@ def lbfgs(
     `known` is about the gradient at the start, where it need not be found by a pass.
     """
     g = passes.gradient(start) if known is None else known
-    if np.all(norms(g) <= target):
+    if (norms(g) <= target).all():
         return start, g if known is None else passes.gradient(start)
     preconditioner.ready(passes, start)
     at = Point(start, g, preconditioner.apply(passes, g), norms(g))
-    pairs, history = Pairs(*start.shape), [float(np.max(at.size / target))]
+    pairs, history = Pairs(*start.shape), [float((at.size / target).max())]
     least, idle = history[0], 0
     for _ in range(most):
         active = at.size > target
@@ -129,11 +129,11 @@ def lbfgs(
         to = Point(f, g, preconditioner.apply(passes, g), norms(g))
         y = g - at.g
         bend, slope = dots(y, p), dots(g, p)
-        if not np.all((bend > 0.0) & np.isfinite(to.size) | ~active):
+        if not ((bend > 0.0) & np.isfinite(to.size) | ~active).all():
             break
         pairs.add(p, y, to.Pg - at.Pg, np.where(active, bend, 1.0))
         at = at.moved(to, active & ((slope <= _OVERSHOOT * (bend - slope)) | (to.size <= target)))
-        history.append(float(np.max(at.size / target)))
+        history.append(float((at.size / target).max()))
         idle = 0 if history[-1] < 0.7 * least else idle + 1
         least = min(least, history[-1])
         if history[-1] <= 1.0 or idle > _PATIENCE:
@@ -161,7 +161,7 @@ def _times(A: Array, v: Array) -> Array:
 
 def dots(a: Array, b: Array) -> Array:
     """a_r . b_r for every repeat r."""
-    return np.asarray(np.einsum("rd,rd->r", a, b))
+    return np.asarray(np.vecdot(a, b))
 
 
 def norms(a: Array) -> Array:

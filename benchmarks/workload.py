@@ -1,0 +1,113 @@
+"""What is measured: private M-ADMM on Adult-shaped data, 45,222 x 105, 5 sites on a ring, 10 repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from unittest import mock
+
+import numpy as np
+from numpy.typing import NDArray
+
+import tacit
+from tacit.admm import node
+from tacit.errors import DataUnavailable
+from tacit.objective import Objective, Solution, minimise
+
+Array = NDArray[np.float64]
+
+SITES, REPEATS = 5, 10
+C, RHO, RATE, START = 1750.0, 10**-2.5, 3.0, 0.5
+TOL = 1e-8
+
+
+@dataclass(eq=False)
+class Task:
+    """One primal update of one site, all repeats: what each contender has to solve."""
+
+    objective: Objective
+    curvature: float
+    linear: Array
+    start: Array
+    solution: Solution
+    X: Array
+    y: Array
+
+    @property
+    def strong(self) -> float:
+        """m = rho/N + 2 eta V."""
+        return self.objective.strong + self.curvature
+
+    @property
+    def weight(self) -> float:
+        """C / B."""
+        return self.objective.parts[0].weight
+
+    @cached_property
+    def Z(self) -> Array:  # noqa: N802 - the signed rows, as in the solver
+        """y X, made before the clock starts."""
+        return self.y[:, None] * self.X
+
+
+def adult_shaped() -> tuple[Array, Array, str]:
+    """Adult itself where it is at hand, else random rows of its shape: (X, y, what it is)."""
+    try:
+        data = tacit.data.load_adult(fetch=False)
+    except DataUnavailable:
+        return *one_hot_rows(45_222), "random rows shaped like Adult"
+    return data.X, data.y, "Adult"
+
+
+def one_hot_rows(rows: int, seed: int = 0) -> tuple[Array, Array]:
+    """Six numeric columns and one-hot groups of 8 + 16 + 7 + 14 + 6 + 5 + 2 + 41, each row of norm 1."""
+    rng = np.random.default_rng(seed)
+    X = np.zeros((rows, 105))
+    X[:, :6] = rng.random((rows, 6)) ** 2
+    column = 6
+    for size in (8, 16, 7, 14, 6, 5, 2, 41):
+        shares = rng.dirichlet(np.full(size, 0.5))
+        X[np.arange(rows), column + rng.choice(size, rows, p=shares)] = 1.0
+        column += size
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = np.where(X @ rng.normal(size=105) + 0.5 * rng.normal(size=rows) > 0, 1.0, -1.0)
+    return X, y
+
+
+def method() -> tacit.PenaltyPerturbation:
+    """Penalty perturbation with theta = eta = 0.5 and alpha = 3."""
+    return tacit.PenaltyPerturbation(penalty=START, dual_step=START, noise=tacit.NormNoise(rate=RATE))
+
+
+def run(
+    problem: tacit.Problem, graph: tacit.Graph, *, rounds: int, repeats: int, threads: int | None
+) -> object:
+    """`tacit.simulate` as a user calls it."""
+    return tacit.simulate(
+        problem, graph, method(), rounds=rounds, repeats=repeats, tol=TOL, threads=threads, progress=False
+    )
+
+
+def recorded(X: Array, y: Array, *, rounds: int) -> tuple[tacit.Problem, list[list[Task]]]:
+    """The problem, and the tasks of every round of a run, site by site, as the engine really meets them."""
+    hands = [(X[i::SITES].copy(), y[i::SITES].copy()) for i in range(SITES)]
+    problem = tacit.Problem(hands, C=C, regularization=RHO)
+    with _recording(hands) as tasks:
+        run(problem, tacit.Graph.ring(SITES), rounds=rounds, repeats=REPEATS, threads=1)
+    return problem, [tasks[t * SITES : (t + 1) * SITES] for t in range(rounds)]
+
+
+@contextmanager
+def _recording(hands: list[tuple[Array, Array]]) -> Iterator[list[Task]]:
+    tasks: list[Task] = []
+
+    def watched(objective: Objective, **arguments: object) -> Solution:
+        solution = minimise(objective, **arguments)
+        keep = {name: arguments[name] for name in ("curvature", "linear", "start")}
+        X, y = hands[len(tasks) % SITES]
+        tasks.append(Task(objective, **keep, solution=solution, X=X, y=y))
+        return solution
+
+    with mock.patch.object(node, "minimise", watched):
+        yield tasks
