@@ -44,7 +44,7 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[test,ray,zenoh]'
+	$(PIP) install -c constraints.txt -e '.[tables,test,ray,zenoh]'
 	@touch $@
 
 clean:

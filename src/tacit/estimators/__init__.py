@@ -1,6 +1,13 @@
 """The scikit-learn face: private linear models in five lines."""
 
 from .classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from .files.model import load_model, save_model
 from .regressor import PrivateHuberRegressor
 
-__all__ = ["PrivateHuberRegressor", "PrivateLinearSVC", "PrivateLogisticRegression"]
+__all__ = [
+    "PrivateHuberRegressor",
+    "PrivateLinearSVC",
+    "PrivateLogisticRegression",
+    "load_model",
+    "save_model",
+]

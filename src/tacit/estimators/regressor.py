@@ -79,12 +79,16 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         return LogCosh(self.scale)
 
     def fit(self, X: Any, y: Any, site: Any = None) -> Self:
-        """Train across sites; `site` says which site holds which row."""
+        """Train across sites; `site` says which site holds which row. A target of NaN makes its row zeros."""
+        keep = None
+        if isinstance(y, np.ndarray) and y.dtype.kind == "f":
+            keep = ~np.isnan(np.ravel(y))
+            y = np.where(np.isnan(y), 0.0, y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         unit = checks.positive("target_scale", self.target_scale)
         with np.errstate(over="ignore"):
             targets = np.clip(np.asarray(y, dtype=np.float64) / unit, -_FAR, _FAR)
-        self._fit_targets(X, targets[None], site)
+        self._fit_targets(X, targets[None], site, keep=keep)
         for name in ("coef_", "intercept_", "site_coef_", "site_intercept_"):
             setattr(self, name, getattr(self, name) * unit)
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])

@@ -1,0 +1,1 @@
+"""What a fit reads and writes: job files, tables, models."""

@@ -1,0 +1,163 @@
+"""job.toml of `tacit train`: what to learn, from which files, within which budget; errors name the line."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from ...data.schema import Schema
+from ...errors import ParameterError
+from ...graph import Graph
+from .lines import line_of
+
+
+class _Part(BaseModel):
+    """Typed, complete, frozen, and with no key that nobody reads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+
+
+class SiteEntry(_Part):
+    """One site: its name, and the file that holds its rows, from the folder of the job on."""
+
+    name: str = Field(min_length=1)
+    data: str = Field(min_length=1)
+
+
+class Label(_Part):
+    """The column to learn: the public list of its classes, or the public size of a usual value."""
+
+    column: str = Field(min_length=1)
+    classes: list[str] | None = Field(default=None, min_length=2)
+    scale: float = Field(default=1.0, gt=0)
+
+
+class Job(_Part):
+    """A training run, as a person writes it down.
+
+    epsilon, delta : the budget of any one record, for the whole run.
+    model : "logistic", "svc" or "huber" (a regression).
+    graph : a family, or `links`, pairs of site names.
+    missing : what a missing value makes zero: its whole "row", or its own "field".
+    seed : noise that can be replayed, for rehearsals; the certificate then says `simulated`.
+    rounds, noise, C, regularization, effort : as for `tacit.PrivateLogisticRegression`.
+    """
+
+    name: str = Field(min_length=1)
+    epsilon: float = Field(gt=0)
+    delta: float = Field(default=1e-5, ge=0, lt=1)
+    model: Literal["logistic", "svc", "huber"] = "logistic"
+    graph: Literal["complete", "ring", "star", "path"] = "complete"
+    links: list[list[str]] | None = None
+    intercept: bool = True
+    missing: Literal["row", "field"] = "row"
+    rounds: int | None = Field(default=None, ge=1)
+    noise: Literal["best", "gaussian", "norm"] = "best"
+    C: float | None = Field(default=None, gt=0)
+    regularization: float | None = Field(default=None, gt=0)
+    effort: Literal["quick", "full"] = "quick"
+    seed: int | None = Field(default=None, ge=0)
+    label: Label
+    site: list[SiteEntry] = Field(min_length=2)
+    table: dict[str, Any] = Field(alias="schema")
+
+    @field_validator("table")
+    @classmethod
+    def _check_table(cls, entry: dict[str, Any]) -> dict[str, Any]:
+        Schema.from_dict(entry)
+        return entry
+
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        if (self.label.classes is None) != (self.model == "huber"):
+            raise ValueError("`label.classes` must be given for a classifier, and only there")
+        if self.label.classes is not None and len(set(self.label.classes)) < len(self.label.classes):
+            raise ValueError("`label.classes` must differ")
+        if len(set(self.names)) < len(self.names):
+            raise ValueError("`site` must have different names")
+        if self.label.column in self.schema_.names:
+            raise ValueError(
+                "`label.column` must not be among the columns of the schema: it is what is learnt"
+            )
+        self._links()
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sites' names; a site's number is its place in here."""
+        return tuple(site.name for site in self.site)
+
+    @property
+    def schema_(self) -> Schema:
+        """The public facts about the tables."""
+        return Schema.from_dict(self.table)
+
+    def network(self) -> str | Graph:
+        """Who talks to whom: sites in the order of their sorted names, as the estimators number them."""
+        return self.graph if self.links is None else self._links()
+
+    def _links(self) -> Graph:
+        number = {name: i for i, name in enumerate(sorted(self.names))}
+        if self.links is None:
+            return Graph.complete(len(number))
+        for link in self.links:
+            if len(link) != 2 or any(name not in number for name in link):
+                raise ParameterError("`links` must be pairs of the sites' names")
+        return Graph.from_edges([(number[a], number[b]) for a, b in self.links], n=len(number))
+
+
+def read_job(path: Path) -> Job:
+    """The job in a file, checked as a whole; one line names the file, the line and the key otherwise."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        entries = tomllib.loads(text)
+    except OSError as error:
+        raise ParameterError(f"{path}: cannot be read ({error.strerror}).") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{path}: is not TOML: {error}.") from error
+    try:
+        return Job.model_validate(_numbers(entries))
+    except ValidationError as error:
+        raise ParameterError(f"{path}{_first(text, entries, error)}") from error
+
+
+def _numbers(entries: dict[str, Any]) -> dict[str, Any]:
+    """`epsilon = 1` is a number too."""
+    floats = ("epsilon", "delta", "C", "regularization")
+    found = {k: float(v) if k in floats and type(v) is int else v for k, v in entries.items()}
+    label = found.get("label")
+    if isinstance(label, dict) and type(label.get("scale")) is int:
+        found["label"] = {**label, "scale": float(label["scale"])}
+    return found
+
+
+def _first(text: str, entries: dict[str, Any], error: ValidationError) -> str:
+    """The first problem: `, line n: `key`: what is wrong`. The value stays out."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    path = tuple(part for part in problem["loc"] if not str(part).startswith(("function-", "literal[")))
+    message = problem["msg"].removeprefix("Value error, ").rstrip(".")
+    line = line_of(text, path + _inside(path, message, entries))
+    where = "" if line is None else f", line {line}"
+    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
+    key = ".".join(map(str, path))
+    return f"{where}: `{key}`: {message}.{more}" if key else f"{where}: {message}.{more}"
+
+
+def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) -> tuple[str | int, ...]:
+    """The rest of a path, from the key that the message begins with; a field of the schema by its name."""
+    if not message.startswith("`"):
+        return ()
+    key = message.split("`")[1]
+    if path != ("schema",):
+        return tuple(key.split("."))
+    numbered = re.fullmatch(r"fields\[(\d+)\]", key)
+    if numbered:
+        return "fields", int(numbered[1])
+    fields = entries["schema"].get("fields")
+    names = [field.get("name") for field in fields if isinstance(field, dict)] if fields else []
+    name = key.rsplit(".", 1)[0]
+    return ("fields", names.index(name)) if name in names else ("fields",)

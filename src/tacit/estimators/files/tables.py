@@ -1,0 +1,57 @@
+"""Tables from CSV and Parquet as columns; errors name the file and the column, never a cell."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ...errors import DataError, MissingExtra
+
+Columns = dict[str, Sequence[Any]]
+
+SUFFIXES = (".csv", ".parquet")
+
+
+def read_table(path: Path, needed: Sequence[str]) -> Columns:
+    """The columns of a file, with at least those that are needed; a row of another length has no values."""
+    if path.suffix not in SUFFIXES:
+        raise DataError(f"{path}: a table must end in {' or '.join(SUFFIXES)}.")
+    try:
+        columns = _from_csv(path) if path.suffix == ".csv" else _from_parquet(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or 'no such table'}).") from error
+    absent = [name for name in needed if name not in columns]
+    if absent:
+        raise DataError(f"{path}, line 1: lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}.")
+    if not len(next(iter(columns.values()))):
+        raise DataError(f"{path}: holds no rows.")
+    return columns
+
+
+def _from_csv(path: Path) -> Columns:
+    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+        lines = csv.reader(file)
+        try:
+            names = [name.strip() for name in next(lines, [])]
+            rows: list[list[Any]] = [
+                row if len(row) == len(names) else [None] * len(names) for row in lines if row
+            ]
+        except csv.Error as error:
+            raise DataError(f"{path}, line {lines.line_num}: is not CSV.") from error
+    if not names or not all(names) or len(set(names)) < len(names):
+        raise DataError(f"{path}, line 1: must hold the names of the columns, each once.")
+    return dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {name: () for name in names}
+
+
+def _from_parquet(path: Path) -> Columns:
+    try:
+        from pyarrow import ArrowInvalid, parquet
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "tables") from error
+    try:
+        table = parquet.read_table(path)
+    except ArrowInvalid as error:
+        raise DataError(f"{path}: is no Parquet file.") from error
+    return {name: table[name].to_pylist() for name in table.column_names}

@@ -1,0 +1,81 @@
+"""model.json: plain, checked when read, and the same predictions wherever it is loaded."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from tacit.errors import DataError
+from tacit.estimators import (
+    PrivateHuberRegressor,
+    PrivateLinearSVC,
+    PrivateLogisticRegression,
+    load_model,
+    save_model,
+)
+from tacit.estimators.files.model import Model, read_model
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", [PrivateLogisticRegression, PrivateLinearSVC, PrivateHuberRegressor])
+def test_back_into_the_estimator_and_into_scikit_learn(kind, classes, rows, quick, tmp_path):
+    X, _ = rows
+    y = np.digitize(X[:, 0], [-0.2, 0.2][: classes - 1])
+    fitted = kind(random_state=0, **quick).fit(X, y.astype(float) if kind is PrivateHuberRegressor else y)
+    save_model(fitted, tmp_path / "model.json")
+    back, bare = load_model(tmp_path / "model.json"), read_model(tmp_path / "model.json").scikit_learn()
+    assert type(back) is kind and type(bare).__module__.startswith("sklearn.")
+    for loaded in (back, bare):
+        assert np.array_equal(loaded.predict(X), fitted.predict(X))
+    if kind is PrivateLogisticRegression:
+        assert bare.predict_proba(X) == pytest.approx(fitted.predict_proba(X))
+
+
+def test_five_lines_without_tacit_are_enough(rows, quick, tmp_path):
+    X, y = rows
+    fitted = PrivateLogisticRegression(**quick).fit(X, y)
+    save_model(fitted, tmp_path / "model.json")
+    model = json.loads((tmp_path / "model.json").read_text())
+    bare = LogisticRegression()
+    bare.coef_, bare.intercept_ = np.array(model["coef"]), np.array(model["intercept"])
+    bare.classes_ = np.array(model["classes"])
+    assert np.array_equal(bare.predict(X), fitted.predict(X))
+
+
+def test_names_of_columns_and_the_certificate_travel_along(rows, quick):
+    pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
+    X, y = rows
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    model = Model.of(PrivateLogisticRegression(**quick).fit(frame, y))
+    assert model.features == list("abcd") and model.settings["epsilon"] == 1.0
+    assert len(model.certificate) == 64
+    table = {name: [str(cell) for cell in frame[name]] for name in frame}
+    assert np.array_equal(model.rows(table), X)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda m: m.pop("coef"), "is not a model of tacit: `coef`: Field required"),
+        (lambda m: m.update(format="other"), "is not a model of tacit: `format`"),
+        (lambda m: m.update(coef=[[1.0]]), "do not fit together"),
+        (lambda m: m.update(intercept=[]), "do not fit together"),
+        (lambda m: m.pop("classes"), "a classifier has `classes`"),
+        (lambda m: m.update(schema={"fields": []}), "`schema`: `fields` must hold"),
+        (
+            lambda m: m.update(schema={"fields": [{"name": "a", "low": 0, "high": 1}]}),
+            "`features` must be those",
+        ),
+        (lambda m: m.update(coef=[["__import__", 1, 2, 3]]), "is not a model of tacit"),
+    ],
+)
+def test_a_file_that_is_no_model_is_refused_in_one_line(change, words, rows, quick, tmp_path):
+    model = json.loads(Model.of(PrivateLogisticRegression(**quick).fit(*rows)).to_json())
+    change(model)
+    (tmp_path / "m.json").write_text(json.dumps(model))
+    with pytest.raises(DataError, match=words) as error:
+        load_model(tmp_path / "m.json")
+    assert "\n" not in str(error.value) and "m.json" in str(error.value)
