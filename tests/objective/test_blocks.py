@@ -27,6 +27,7 @@ def test_they_cover_every_row_once_without_a_copy(repeats: int, csr: bool, kind:
     for block in cut:
         whole = rows.Z.data if csr else rows.Z
         assert np.shares_memory(block.Z.data if csr else block.Z, whole)
+        assert np.shares_memory(block.ZT.data if csr else block.ZT, whole)
 
 
 @pytest.mark.parametrize("csr", [False, True])

@@ -19,6 +19,7 @@ from tacit.objective import LocalObjective, Logistic, Solution, SolverState, min
 from tacit.objective.lbfgs import norms
 from tacit.objective.newton import newton
 from tacit.objective.passes import Passes
+from tacit.objective.preconditioner import Diagonal
 
 
 def solve(recipe: Recipe, tol: float, state: SolverState | None = None) -> Solution:
@@ -105,7 +106,7 @@ def test_thousands_of_sparse_features_without_a_square_matrix(share: float) -> N
         objective, curvature=2.0, linear=linear, start=np.zeros((2, 4000)), tol=1e-10, state=state
     )
     assert np.all(solution.distance <= 1e-10)
-    assert state.preconditioner.size < 5 * 4000
+    assert isinstance(state.preconditioner.form, Diagonal)
 
 
 def test_a_start_at_the_minimiser_is_returned() -> None:

@@ -60,6 +60,17 @@ class Block:
             total += scaled.T @ scaled
         return total
 
+    def products(self, others: list[Block], scale: Array) -> Array:
+        """Z diag(scale) Y' for the rows Y of the other blocks, side by side."""
+        scaled = self.Z * scale if isinstance(self.Z, np.ndarray) else self.Z.multiply(scale).tocsr()
+        pieces = [scaled @ other.ZT for other in others]
+        return np.concatenate([p if isinstance(p, np.ndarray) else p.toarray() for p in pieces], axis=1)
+
+    @property
+    def entries(self) -> int:
+        """Stored entries."""
+        return int(self.Z.size if isinstance(self.Z, np.ndarray) else self.Z.nnz)
+
     def squares(self, weights: Array) -> Array:
         """The diagonal of Z' diag(weights) Z."""
         if isinstance(self.Z, np.ndarray):
@@ -83,8 +94,12 @@ def _cut(part: Part, repeats: int) -> list[Block]:
     blocks = []
     for start in range(0, rows, step):
         stop = min(start + step, rows)
-        piece = Z[start:stop] if isinstance(Z, np.ndarray) else _csr_rows(Z, start, stop)
-        blocks.append(Block(piece, piece.T, None if offset is None else offset[start:stop], part.weight))
+        some = None if offset is None else offset[start:stop]
+        if isinstance(Z, np.ndarray):
+            blocks.append(Block(Z[start:stop], Z[start:stop].T, some, part.weight))
+        else:
+            piece = _csr_rows(Z, start, stop)
+            blocks.append(Block(piece, _transposed(piece), some, part.weight))
     return blocks
 
 
@@ -95,3 +110,10 @@ def _csr_rows(Z: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
     rows.data, rows.indices = Z.data[first:last], Z.indices[first:last]
     rows.indptr = Z.indptr[start : stop + 1] - first
     return rows
+
+
+def _transposed(Z: sparse.csr_array) -> sparse.csc_array:
+    """Z' as a view; Z.T would copy what is itself a view."""
+    columns = sparse.csc_array((Z.shape[1], Z.shape[0]), dtype=np.float64)
+    columns.data, columns.indices, columns.indptr = Z.data, Z.indices, Z.indptr
+    return columns
