@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tacit.errors import ParameterError
-from tacit.objective import L2, Problem, check_loss, check_regularizer
+from tacit.objective import L2, Logistic, Problem, check_loss, check_regularizer
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,20 @@ def test_a_sound_loss_is_checked_once() -> None:
 def test_a_problem_checks_its_loss() -> None:
     with pytest.raises(ParameterError, match="loss"):
         Problem([(np.ones((2, 1)), np.ones(2))], loss=Squared(), C=1.0, regularization=0.1)
+
+
+def test_a_subclass_of_a_shipped_part_is_checked_like_any_other() -> None:
+    class Steep(Logistic):
+        def slope(self, z):
+            return 5.0 * super().slope(z)
+
+    class Loose(L2):
+        strong_convexity = 2.0
+
+    with pytest.raises(ParameterError, match="slope_bound"):
+        check_loss(Steep())
+    with pytest.raises(ParameterError, match="strong_convexity"):
+        check_regularizer(Loose())
 
 
 def test_a_missing_member_is_named() -> None:

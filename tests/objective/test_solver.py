@@ -120,6 +120,18 @@ def test_a_start_at_the_minimiser_is_returned() -> None:
     assert second.passes == 1
 
 
+def test_what_is_left_of_the_last_solve_is_not_taken_for_a_gradient() -> None:
+    objective, linear, start = Recipe(rows=200, dimension=5, rank=5, repeats=2).make()
+    state = SolverState()
+    before = minimise(objective, curvature=1e8, linear=1e9 * linear, start=start, tol=1e-7, state=state)
+    assert state.last is not None
+    here = state.last[1] + (objective.strong + 1e-3) * before.f  # so that the first repeat seems to be done
+    task = {"curvature": 1e-3, "linear": here + np.array([[0.0], [1.0]]), "start": before.f}
+    after = minimise(objective, **task, tol=1e-9, state=state)
+    fresh = minimise(objective, **task, tol=1e-10, state=SolverState())
+    assert np.all(norms(after.f - fresh.f) <= 1.1e-9)
+
+
 def test_inputs_are_left_alone() -> None:
     recipe = Recipe(share=1.0, norm=1e4)
     objective, linear, start = recipe.make()

@@ -49,6 +49,15 @@ def test_norm_total_is_the_sum_of_rounds(d, distinct):
         assert a == pytest.approx(b, rel=1e-3)
 
 
+@pytest.mark.parametrize("least", [1e-2, 1e-12, 1e-300])
+def test_chords_of_the_pure_bound_stay_above_it_up_to_the_last_node(least):
+    spread, top = np.append(np.geomspace(least, 0.5, 999), 1.0), np.linspace(0.99, 0.998, 5)
+    pure = np.concatenate([spread, *(np.full(5000, value) for value in top)])
+    total = bounds.renyi_norm_total(ORDERS, 1e9, 1.0, 5, 1e9, pure)
+    exact = np.array([bounds.pure_renyi(q, pure).sum() for q in ORDERS])
+    assert (total >= exact * (1 - 1e-12)).all()
+
+
 def test_equal_rounds_cost_n_times_one_and_order_does_not_matter():
     D, alpha, x, pure = (part[0] for part in schedules(1, 40))
     one = bounds.renyi_norm(ORDERS, D[0], alpha[0], 9, x[0], pure[0])

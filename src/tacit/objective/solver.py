@@ -24,6 +24,7 @@ from .preconditioner import LARGEST_MATRIX, Preconditioner
 Array = NDArray[np.float64]
 
 _NEAR = 8  # Newton steps from where L-BFGS ended
+_UP = 1 + 1e-9  # more than the rounding of a norm, and of m, for d up to millions
 
 
 @dataclass
@@ -88,7 +89,10 @@ def _together(passes: Passes, start: Array, goal: float, state: SolverState) -> 
     slack = passes.doubt(start)
     target = np.maximum(goal - 2.0 * slack, np.maximum(0.25 * goal, 1e-3 * slack))
     f, g = lbfgs(passes, start.copy(), target, state.preconditioner, _most(passes), known)
-    bound = norms(g) + passes.doubt(f)
+    unseen = g is known or passes.count > 1  # else the one pass was at the start
+    if known is not None and unseen and np.any(np.all(f == start, axis=1)):
+        g = passes.gradient(f)  # `known` holds the rounding of the last solve, which `doubt` does not
+    bound = _certain(g, passes.doubt(f))
     state.last = (f.copy(), g - passes.with_smooth_terms(f, np.zeros_like(f)))
     return f, bound
 
@@ -99,12 +103,12 @@ def _polished(
     """What plain gradients could not certify, with careful ones."""
     g = careful.gradient(start)
     doubt = careful.doubt(start)
-    bound = norms(g) + doubt
+    bound = _certain(g, doubt)
     if np.all(bound <= goal):
         return start, bound
     target = np.maximum(goal - 1.5 * doubt, 0.25 * goal)
     f, g = lbfgs(careful, start.copy(), target, preconditioner, _most(careful))
-    return f, norms(g) + careful.doubt(f)
+    return f, _certain(g, careful.doubt(f))
 
 
 def _alone(
@@ -117,7 +121,12 @@ def _alone(
     if not (size[0] + doubt[0] <= goal or size[0] <= doubt[0]):  # neither done nor at the end of floats
         f = newton(careful, continued(plain, 1e-3 * goal), 0.25 * goal)
         size, doubt = norms(careful.gradient(f)), careful.doubt(f)
-    return f, float(size[0] + doubt[0]), plain.count + careful.count
+    return f, float(_UP * (size[0] + doubt[0])), plain.count + careful.count
+
+
+def _certain(g: Array, doubt: Array) -> Array:
+    """A bound on the norm of the true gradient, (repeats,)."""
+    return np.asarray(_UP * (norms(g) + doubt))
 
 
 def _most(passes: Passes) -> int:

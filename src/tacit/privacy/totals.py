@@ -102,7 +102,7 @@ class _Axis:
         count = int(np.clip(np.ceil(np.log(high / low) / _STEP), 1, _MANY)) + 1
         grid = np.geomspace(low, high, count)
         self.nodes = grid if distinct[0] > 0 else np.concatenate([[0.0], grid])
-        self.next = np.append(self.nodes[1:], self.nodes[-1])
+        self.next = np.append(self.nodes[1:], 2 * self.nodes[-1] - self.nodes[-2])
         left = np.searchsorted(self.nodes, values, side="right") - 1
         self.left = np.minimum(left, len(self.nodes) - 2)
         start = self.nodes[self.left]
