@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import tacit
-from tacit.errors import ParameterError, PrivacyLeakWarning, TacitError
+from tacit.errors import DataError, ParameterError, PrivacyLeakWarning, TacitError
 from tacit.estimators import PrivateLinearSVC, PrivateLogisticRegression
 from tacit.estimators.classifiers import READ_OFF
 from tacit.estimators.rows import Ball
@@ -45,6 +45,13 @@ def test_a_seed_replays_the_fit_and_the_certificate_says_so(rows, quick):
     shared = np.random.RandomState(0)
     one, two = (PrivateLogisticRegression(random_state=shared, **quick).fit(X, y) for _ in range(2))
     assert not np.array_equal(one.coef_, two.coef_), "a generator moves on between fits"
+
+
+@pytest.mark.parametrize("X", [[["Ada Example"], ["b"]], np.array([[1, "Ada Example"], [2, "b"]])])
+def test_an_error_does_not_quote_the_data(X):
+    with pytest.raises(DataError, match="must hold numbers") as caught:
+        PrivateLogisticRegression(sites=2).fit(X, [0, 1])
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
 
 
 def test_more_classes_are_paid_for_together(rows, quick):

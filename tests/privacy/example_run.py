@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from tacit.privacy.certificate import Certificate
 from tacit.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
+from tacit.privacy.ledger import MemoryLedger
 
+DELTA = 1e-5
+SIGMA = math.sqrt(105) / 3
 LOGISTIC = LossFacts("logistic", 1.0, 0.25)
 
 
@@ -28,3 +33,17 @@ def site_facts(sites: int = 3, **changes: Any) -> list[SiteFacts]:
 
 def charges(sites: int, rounds: int, eta: float = 0.5, scale: float = 3.0, **changes: Any) -> list[Charge]:
     return [Charge(i, t, eta, scale, **changes) for t in range(1, rounds + 1) for i in range(sites)]
+
+
+def ledger(
+    sites: int = 2, rounds: int = 3, scale: float = 3.0, planned: int | None = None, **run: Any
+) -> MemoryLedger:
+    book = MemoryLedger(run_facts(sites, planned or rounds, **run), site_facts(sites))
+    output = {"output_scale": 1e6} if run.get("output_noise") else {}
+    for charge in charges(sites, rounds, scale=scale, **output):
+        book.charge(charge)
+    return book
+
+
+def certificate(**settings: Any) -> Certificate:
+    return Certificate.from_ledger(ledger(**settings), delta=DELTA)

@@ -18,7 +18,7 @@ from ..admm.trace import Run
 from ..data.dealing import deal
 from ..engines.simulate import simulate
 from ..engines.train import train
-from ..errors import ParameterError, PrivacyLeakWarning
+from ..errors import DataError, ParameterError, PrivacyLeakWarning
 from ..graph import Graph
 from ..objective.losses import Loss
 from ..objective.problem import Problem
@@ -139,9 +139,20 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _decide(self, X: Any) -> Array:
         """coef.x + intercept, (rows, outputs); a sum of huge terms that cancel in no definite way is 0."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = self._validated(X, reset=False)
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(np.nan_to_num(X @ np.atleast_2d(self.coef_).T + self.intercept_))
+
+    def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
+        """scikit-learn's own checks, but for a message that quotes an entry of the data."""
+        try:
+            return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, **options)
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+        raise DataError(
+            "`X`, and `y` of a regression, must hold numbers; some entries are texts. Encode them."
+        )
 
     def _wishes(self) -> Wishes:
         return Wishes(

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from ..admm.methods import Method
 from ..errors import DataError, ParameterError
@@ -70,7 +69,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         y : the labels; a label that is not among `classes` turns its row into zeros.
         site : which site holds which row; dealt at random to `sites` sites where it is not given.
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y = self._validated(X, y)
         check_classification_targets(y)
         known = np.unique(y) if self.classes is None else _declared(self.classes)
         if len(known) < 2:

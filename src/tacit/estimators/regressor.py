@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 
 from .. import checks
 from ..admm.methods import Method
@@ -84,7 +83,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         if isinstance(y, np.ndarray) and y.dtype.kind == "f":
             keep = ~np.isnan(np.ravel(y))
             y = np.where(np.isnan(y), 0.0, y)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        X, y = self._validated(X, y, y_numeric=True)
         unit = checks.positive("target_scale", self.target_scale)
         with np.errstate(over="ignore"):
             targets = np.clip(np.asarray(y, dtype=np.float64) / unit, -_FAR, _FAR)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,9 @@ from .costs import Releases, SiteCost, paper_costs, paper_holds, pure_costs, ren
 from .facts import Array, Ceiling, Columns, RunFacts, SiteFacts
 from .ledger import Ledger, checked_sites
 from .statement import statement
+
+_EXACT = 400  # rounds whose sum takes no chords
+_CLOSE = 1e-9  # relative: a running sum rounds otherwise than the sum of a run
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,10 +172,27 @@ def _filtered(
 ) -> SiteCost:
     """Charges that reacted to the run: the ceiling is what holds, and only if they stayed below it."""
     orders = np.array([limit.order])
-    spent = renyi_totals(run, Releases.of([site], [columns]), orders)[0]
-    within = float(bounds.to_epsilon(orders, spent, limit.delta)[0]) <= limit.epsilon * (1 + 1e-4)
-    epsilon = limit.epsilon if within and limit.delta <= delta else math.inf
+    table = Releases.of([site], [columns])
+    spent = sum((renyi_totals(run, part, orders)[0] for part in _short(table)), np.zeros(1))
+    cost = max(
+        float(bounds.to_epsilon(orders, bounds.compose(spent[:, None]), limit.delta)[0]), limit.epsilon
+    )
+    epsilon = cost if cost <= limit.epsilon * (1 + _CLOSE) and limit.delta <= delta else math.inf
     return SiteCost(math.inf, holds, math.inf, epsilon, limit.order if math.isfinite(epsilon) else None)
+
+
+def _short(table: Releases) -> Iterator[Releases]:
+    """The rounds in parts so short that each is summed exactly, as the ledger's filter sums them."""
+    for first in range(0, table.eta.shape[1], _EXACT):
+        at = np.s_[:, first : first + _EXACT]
+        yield Releases(
+            table.samples,
+            table.eta[at],
+            table.scale[at],
+            table.output_scale[at],
+            table.degree[at],
+            table.charged[at],
+        )
 
 
 # -- curves -----------------------------------------------------------------------------------------

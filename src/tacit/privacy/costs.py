@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from . import bounds
 from .facts import Array, Charge, Columns, RunFacts, SiteFacts
 
+_ROUNDED = 1 + 4e-12  # a row passes as unit where its norm, as floats add it up, is at most 1 + 1e-12
+
 
 @dataclass(frozen=True)
 class Releases:
@@ -128,10 +130,10 @@ def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
     k, a = _weight(run, releases)
     on, loss = releases.charged, run.loss
     if run.mechanism == "primal":
-        S = bounds.primal_sensitivity(k, a, loss.slope_bound, run.tol, run.row_norm)
+        S = bounds.primal_sensitivity(k, a, loss.slope_bound, run.tol, _reach(run))
         return _renyi_shift(run.noise, np.where(on, S, 0.0), releases.scale, run.dimension, orders)
-    D = np.where(on, bounds.displacement(k, loss.slope_bound, run.row_norm), 0.0)
-    x = np.where(on, bounds.bend(k, a, loss.curvature_bound, run.row_norm), 0.0)
+    D = np.where(on, bounds.displacement(k, loss.slope_bound, _reach(run)), 0.0)
+    x = np.where(on, bounds.bend(k, a, loss.curvature_bound, _reach(run)), 0.0)
     if run.noise == "gaussian":
         return bounds.renyi_gaussian_total(orders, D, releases.scale, x)
     pure = np.where(on, _pure_update(run, releases), 0.0)
@@ -149,7 +151,7 @@ def _renyi_shift(noise: str, moved: Array, scale: Array, d: int, orders: Array) 
 def _pure_update(run: RunFacts, releases: Releases) -> Array:
     """Pure epsilon of the perturbed update with norm noise, one class, without the output noise."""
     k, a = _weight(run, releases)
-    loss, alpha, X = run.loss, releases.scale, run.row_norm
+    loss, alpha, X = run.loss, releases.scale, _reach(run)
     if run.mechanism == "primal":
         return bounds.primal_pure(bounds.primal_sensitivity(k, a, loss.slope_bound, run.tol, X), alpha)
     if loss.name == "logistic" and (loss.slope_bound, loss.curvature_bound) == (1.0, 0.25):
@@ -163,3 +165,8 @@ def _weight(run: RunFacts, releases: Releases) -> tuple[Array, Array]:
     """k and a of every release."""
     k = bounds.sample_weight(run.C, releases.eta, releases.degree, releases.samples)
     return k, bounds.least_eigenvalue(run.strong, releases.eta, releases.degree)
+
+
+def _reach(run: RunFacts) -> float:
+    """X: no row is longer than this, those included that only rounding makes longer than the public bound."""
+    return run.row_norm * _ROUNDED
