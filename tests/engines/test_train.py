@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 
 import numpy as np
+import pytest
 
 import tacit
-from tacit.engines.train import train
+from tacit.engines.train import covered, train
 
 METHOD = tacit.PenaltyPerturbation(
     0.5, 0.5, tacit.NormNoise(3.0), output_noise=tacit.NormNoise(1e4), grid=2.0**-40, clip=64.0
@@ -27,6 +28,29 @@ def test_the_certificate_is_real_and_covers_the_solver(problem, ring):
     assert np.isnan(run.loss).all() and np.isnan(run.accuracy).all(), "no noise covers them"
     assert not real.run.simulated and not real.run.idealised and "SIMULATED" not in real.statement()
     assert seeded.run.simulated and real.epsilon == seeded.epsilon
-    bare = tacit.PenaltyPerturbation(0.5, 0.5, tacit.NormNoise(3.0))
-    idealised = train(problem, ring, bare, rounds=2).certificate(delta=1e-5)
-    assert idealised.run.idealised and idealised.pure_epsilon < real.pure_epsilon
+
+
+@pytest.mark.parametrize(
+    ("method", "cost"),
+    [
+        (tacit.PenaltyPerturbation(0.5, 0.5, tacit.NormNoise(3.0)), 2e-4),
+        (tacit.PenaltyPerturbation(0.5, 0.5, tacit.GaussianNoise(1.0)), 1e-5),
+        (tacit.DualPerturbation(0.5, tacit.NormNoise(3.0)), 2e-4),
+        (tacit.PrimalPerturbation(0.5, tacit.NormNoise(3.0)), 0.0),
+    ],
+)
+def test_a_bare_method_is_covered_unless_it_is_asked_for(problem, ring, method, cost):
+    real = train(problem, ring, method, rounds=2)
+    stated = real.certificate(delta=1e-5)
+    assert not stated.run.idealised and stated.run.grid is not None and stated.run.clip is not None
+    assert np.array_equal(np.rint(real.coef / stated.run.grid) * stated.run.grid, real.coef)
+    bare = train(problem, ring, method, rounds=2, idealised=True).certificate(delta=1e-5)
+    assert bare.run.idealised == (cost > 0) and bare.run.grid is None
+    assert 0 <= stated.epsilon - bare.epsilon <= 2 * cost * (1 + 1e-6)
+
+
+def test_what_a_method_says_itself_stays(problem, ring):
+    run = train(problem, ring, METHOD, rounds=1).certificate(delta=1e-5).run
+    assert (run.grid, run.clip) == (METHOD.grid, METHOD.clip)
+    plain = tacit.MADMM(0.5, 0.5)
+    assert covered(plain, 1e-9) is plain

@@ -88,7 +88,7 @@ class MADMM:
 
 
 @dataclass(frozen=True)
-class _Release:
+class Release:
     """How a private method's vectors leave the site; the same for all of them.
 
     output_noise: a little noise after the solve, which makes an inexact minimiser private. Without it the
@@ -113,7 +113,7 @@ class _Release:
 
 
 @dataclass(frozen=True)
-class PenaltyPerturbation(_Release):
+class PenaltyPerturbation(Release):
     """M-ADMM with noise inside the penalty: eta sum_j ||f + e - (f_i + f_j)/2||^2."""
 
     penalty: PerSite
@@ -125,7 +125,7 @@ class PenaltyPerturbation(_Release):
 
 
 @dataclass(frozen=True)
-class DualPerturbation(_Release):
+class DualPerturbation(Release):
     """ADMM whose dual variable is lam + eta V e: penalty perturbation with eta = theta, fixed."""
 
     penalty: float
@@ -140,7 +140,7 @@ class DualPerturbation(_Release):
 
 
 @dataclass(frozen=True)
-class PrimalPerturbation(_Release):
+class PrimalPerturbation(Release):
     """ADMM that broadcasts argmin + e; the noise is in the units of f, not of the penalty.
 
     `dual_step` defaults to the penalty, as in [zhang2017].
@@ -162,7 +162,7 @@ def _plan(
     penalty: PerSite,
     dual_step: PerSite,
     noise: Noise | None = None,
-    release: _Release | None = None,
+    release: Release | None = None,
 ) -> Plan:
     sites, rounds = checks.whole("sites", sites, least=1), checks.whole("rounds", rounds, least=1)
     if noise is not None and not isinstance(noise, NormNoise | GaussianNoise):
