@@ -77,3 +77,18 @@ def test_the_check_says_which_hypotheses_hold():
     for name, method in cases.items():
         failed = [h.name for h in convergence(method, 5, 50).hypotheses if not h.holds]
         assert failed == [name]
+
+
+def test_steps_that_differ_between_sites_move_the_limit():
+    """sum_i lam_i / theta_i stays 0: the run ends at the minimiser of sum_i O_i / theta_i."""
+    rng = np.random.default_rng(5)
+    sites = [(rng.uniform(-1, 1, (20, 1)), rng.choice([-1.0, 1.0], 20)) for _ in range(3)]
+    problem = tacit.Problem(sites, loss=tacit.Logistic(), C=5.0, regularization=0.5)
+    theta = [0.1, 0.3, 0.5]
+    method = tacit.MADMM(0.5, theta)
+    run = tacit.simulate(problem, tacit.Graph.ring(3), method, rounds=600, tol=1e-10)
+    f = run.coef[0, :1]
+    assert run.consensus_gap[0, -1] < 1e-6
+    slopes = np.array([problem.site(i).gradient(f)[0, 0] for i in range(3)])
+    assert abs((slopes / theta).sum()) < 1e-5 and abs(slopes.sum()) > 1e-2
+    assert "theta differs between sites" in str(convergence(method, 3, 10))

@@ -107,8 +107,15 @@ def _equal_penalties(plan: Plan) -> Hypothesis:
 def _fixed_dual_step(plan: Plan) -> Hypothesis:
     if (plan.theta == plan.theta[0, 0]).all():
         return Hypothesis("dual step fixed", True, f"theta = {plan.theta[0, 0]:g} for all sites and rounds")
+    if (plan.theta == plan.theta[0]).all():
+        return Hypothesis(
+            "dual step fixed", False, "theta varies over rounds; the paper shows this by experiment only"
+        )
     return Hypothesis(
-        "dual step fixed", False, "theta varies over rounds or sites; the paper shows this by experiment only"
+        "dual step fixed",
+        False,
+        "theta differs between sites: sum_i lam_i / theta_i stays 0, so the run ends at the minimiser of "
+        "sum_i O_i / theta_i, which is not the optimum",
     )
 
 
