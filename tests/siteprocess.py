@@ -157,6 +157,12 @@ def _die() -> None:
     time.sleep(60)
 
 
+def _die_later() -> None:
+    """Once the bytes are on their way."""
+    time.sleep(0.2)
+    _die()
+
+
 def _arrange(
     point: str | None = None,
     t: int = 1,
@@ -175,7 +181,7 @@ def _arrange(
     elif point == "after the charge":
         _after(Store, "release", lambda store, state, charge, *rest: _die() if charge.t == t else None)
     elif point == "after the send":
-        _after(Session, "publish", lambda session, sent, *rest: _die() if sent == t else None)
+        _after(Session, "publish", lambda session, sent, *rest: _die_later() if sent == t else None)
     elif point == "after the last round":
         _after(Store, "finish", lambda *rest: _die())
     elif point == "after the results":
@@ -320,6 +326,13 @@ def released(site: Site) -> np.ndarray:
     return np.stack([decode(frame, dimension=site.job.dimension).vector for _, frame in rows])
 
 
+def kept(site: Site) -> np.ndarray:
+    """The vector that a site goes on with, from its stored state."""
+    with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
+        (blob,) = db.execute("SELECT f FROM state").fetchone()
+    return np.frombuffer(blob)
+
+
 def rounds_of(site: Site) -> int:
     """How many rounds a running site has released."""
     if not site.database.exists():
@@ -344,6 +357,7 @@ def check_end(paths: list[Path], expected: np.ndarray | None = None) -> None:
     for i, site in enumerate(sites):
         assert charged(site) == list(range(1, site.job.rounds + 1))
         assert released(site).tobytes() == np.ascontiguousarray(history[:, i]).tobytes()
+        assert kept(site).tobytes() == released(site)[-1].tobytes()
         assert "a second, different" not in (path_log := (paths[i].parent / "log.txt").read_text()), path_log
     models = {(site.state / "model.json").read_bytes() for site in sites}
     assert len(models) == 1

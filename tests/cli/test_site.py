@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import sys
 import threading
 import urllib.error
 import urllib.request
@@ -160,6 +161,20 @@ def test_a_relay_prints_its_configuration(tmp_path: Path, capsys: Capture) -> No
     assert json.loads(capsys.readouterr().out)["listen"]["endpoints"] == [endpoint]
     assert run(["site", "relay", str(tmp_path / "job.toml"), *words("site-0/site-0"), "--config"]) == 1
     assert "certificate of 'site-0'" in capsys.readouterr().err
+
+
+def test_without_the_extra_the_error_gives_the_command_to_install_it(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = network(tmp_path)[0]
+    for name in [name for name in sys.modules if name.startswith("tacit.engines.zenoh.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "zenoh", None)
+    assert run(["site", "run", str(path)]) == 1
+    assert (
+        capsys.readouterr().err
+        == "tacit: `eclipse-zenoh` is not installed; run: pip install 'tacit[zenoh]'\n"
+    )
 
 
 @pytest.mark.parametrize("command", ["check", "run", "status", "keys"])

@@ -10,8 +10,10 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from siteprocess import POINTS, Network, SiteProcess, charged, check_end, released, run_all
+from siteprocess import POINTS, Network, SiteProcess, charged, check_end, kept, released, run_all
 from sitework import PATH_OF_3, RING_OF_3, network
+from tacit.engines.zenoh.keys import Authority
+from tacit.engines.zenoh.rehearsal import issue
 from tacit.engines.zenoh.site import load_site
 
 
@@ -60,10 +62,11 @@ def test_without_a_seed_a_charged_round_keeps_its_bytes(tmp_path):
     sites = [load_site(path) for path in paths]
     for site in sites:
         assert charged(site) == [1, 2, 3, 4, 5]
+        assert kept(site).tobytes() == released(site)[-1].tobytes()  # a site goes on with what it released
         for neighbour in site.neighbours:
             j = site.job.names.index(neighbour)
             with closing(sqlite3.connect(site.database)) as db:
-                (heard,) = db.execute("SELECT frame FROM heard WHERE sender = ?", (j,)).fetchone()
+                (heard,) = db.execute("SELECT frame FROM final WHERE owner = ?", (j,)).fetchone()
             with closing(sqlite3.connect(sites[j].database)) as db:
                 (sent,) = db.execute("SELECT frame FROM outbox WHERE t = 5").fetchone()
             assert heard == sent
@@ -124,6 +127,28 @@ def test_a_silent_neighbour_is_named_and_the_run_resumes(tmp_path):
     assert "waiting for site-2 since" in waiting[1].text()
     assert charged(load_site(paths[1])) == [1]
     run_all(paths)
+    check_end(paths)
+
+
+def test_a_key_is_rotated_in_the_middle(tmp_path):
+    """What was signed with the old key stays valid; what comes after is signed with the new one."""
+    paths = network(tmp_path, site={"patience": 1.0})
+    alone = SiteProcess(paths[0])
+    assert alone.wait() == 1 and charged(load_site(paths[0])) == [1]
+    issue(Authority.load(tmp_path), tmp_path, "site-0", ["127.0.0.1"])
+    for suffix in ("key", "pem"):
+        (tmp_path / f"site-0.{suffix}").replace(paths[0].parent / f"site-0.{suffix}")
+    for path in paths:
+        path.write_text(path.read_text().replace("patience = 1.0", "patience = 60.0"))
+    run_all(paths)
+    check_end(paths)
+
+
+def test_a_finished_site_that_is_started_again_ends_at_once(tmp_path):
+    paths = network(tmp_path, [(0, 1)])
+    run_all(paths)
+    again = SiteProcess(paths[0])
+    assert again.wait(30.0) == 0
     check_end(paths)
 
 

@@ -10,7 +10,7 @@ from tacit.engines.zenoh.site import load_site
 from tacit.engines.zenoh.toml import write
 from tacit.errors import SiteError
 
-HASH = "e9b36f938c9d58f0d1f94a930f83f4b3e8b5ea66b464e7e71165f23ceac77eee"
+HASH = "6ac29f5c743b7aa9053c62e868ec95103c09544ba88e08a498237c4f7131d02d"
 
 
 def job(**changes):
@@ -54,7 +54,7 @@ def test_the_hash_counts_facts_and_not_layout(tmp_path):
         {"delta": 1e-6},
         {"loss": {"kind": "smooth-hinge", "h": 0.5}},
         {"dual_step": 0.4},
-        {"grid": 2.0**-19},
+        {"grid": 2.0**-39},
         {"links": [["a", "b"], ["a", "c"]]},
         {"sites": [{"name": n, "endpoint": f"tls/{n}.example:7448", "samples": 24} for n in ("a", "b", "c")]},
         {"sites": [{"name": n, "endpoint": f"tls/{n}.example:7447", "samples": 25} for n in ("a", "b", "c")]},

@@ -1,6 +1,7 @@
 """The store: a round is on disk as a whole, or not at all."""
 
 import sqlite3
+import tomllib
 from contextlib import closing
 
 import numpy as np
@@ -10,7 +11,9 @@ from sitework import sites
 from tacit.admm.node import NodeState
 from tacit.engines.zenoh.driver import open_store
 from tacit.engines.zenoh.prepare import make_ready
+from tacit.engines.zenoh.site import load_site
 from tacit.engines.zenoh.store import Store
+from tacit.engines.zenoh.toml import write
 from tacit.errors import BudgetExceeded, LedgerError, SiteError
 
 
@@ -94,6 +97,18 @@ def test_a_store_belongs_to_one_job_and_one_site(ready, tmp_path):
     )
     with pytest.raises(LedgerError, match="rounds"):
         open_store(second)
+
+
+@pytest.mark.parametrize("key", ["penalty", "noise", "output_noise"])
+def test_schedules_are_fixed_once_a_run_has_begun(ready, tmp_path, key):
+    open_store(ready).close()
+    file = tmp_path / "site-0" / "site.toml"
+    changed = {"penalty": 0.7, "noise": {"kind": "gaussian", "std": 2.0}}
+    facts = tomllib.loads(file.read_text()) | {key: changed.get(key, {"kind": "gaussian", "std": 1e-5})}
+    file.write_text(write(facts))
+    other = make_ready(load_site(file))
+    with pytest.raises((SiteError, LedgerError), match="begun with another"):
+        open_store(other)
 
 
 def test_one_process_at_a_time(ready):

@@ -69,6 +69,7 @@ def open_store(ready: Ready) -> Store:
         ready.site.database,
         job=ready.site.job.hash,
         name=ready.site.name,
+        schedules=ready.site.schedules,
         start=ready.start(),
         run=ready.run,
         facts=ready.facts,

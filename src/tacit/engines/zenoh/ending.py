@@ -50,7 +50,7 @@ def end(ready: Ready, store: Store, mailbox: Mailbox, session: Session, waiting:
         certificate.delta,
         ready.site.state,
     )
-    linger(ready, mailbox, session, waiting)
+    linger(ready, store, mailbox, session, waiting)
     return Outcome(model, certificate.epsilon, certificate.delta, ready.site.state)
 
 
@@ -89,9 +89,11 @@ def gather(
     return mailbox.finals()
 
 
-def linger(ready: Ready, mailbox: Mailbox, session: Session, waiting: Waiting) -> None:
+def linger(ready: Ready, store: Store, mailbox: Mailbox, session: Session, waiting: Waiting) -> None:
     """Answer the neighbours until each has said that it has all it needs."""
-    t = ready.site.job.rounds + 1
+    t, site = ready.site.job.rounds + 1, ready.site
+    if store.all_heard(t, [site.job.names.index(name) for name in site.neighbours]):
+        return
     session.publish(t, ready.seal(t))
 
     def ask(names: Sequence[str]) -> None:
@@ -102,6 +104,7 @@ def linger(ready: Ready, mailbox: Mailbox, session: Session, waiting: Waiting) -
         left = ", ".join(mailbox.missing())
         log.warning("left while %s may still need this site; if it asks, run the same command again", left)
         return
+    store.add_done(t, {number: letter.data for number, letter in mailbox.take().items()})
     leave_at = time.monotonic() + GRACE  # a neighbour that missed our 'done' asks for it meanwhile
     while session.connected() and time.monotonic() < leave_at:
         mailbox.wait(BETWEEN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,22 +10,24 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import SiteError
 from .keys import Authority, new_key, pem, signing_request, write_new
 from .toml import write
 
 LOOPBACK = "127.0.0.1"
+PORTS = range(20_000, 32_000)
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of this machine that nobody listens on; all are held at once, so that they differ."""
-    held = [socket.socket() for _ in range(count)]
-    try:
-        for entry in held:
-            entry.bind((LOOPBACK, 0))
-        return [int(entry.getsockname()[1]) for entry in held]
-    finally:
-        for entry in held:
-            entry.close()
+    """Ports of this machine that nobody listens on, below those that the system gives to callers."""
+    ports: list[int] = []
+    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
+        with socket.socket() as attempt:
+            if attempt.connect_ex((LOOPBACK, port)) != 0:
+                ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise SiteError(f"no {count} free ports between {PORTS.start} and {PORTS.stop}.")
 
 
 def issue(authority: Authority, folder: Path, name: str, hosts: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ...errors import SiteError
+from ...errors import MissingExtra, SiteError
 from .config import relay_config
 from .job import Job
 from .trust import load_identity, load_trust
@@ -23,8 +23,10 @@ def relay_settings(job: Job, *, private: Path, certificate: Path, authority: Pat
 
 def open_relay(settings: dict[str, Any]) -> Any:
     """A router in this process; close what is returned to end it."""
-    import zenoh
-
+    try:
+        import zenoh
+    except ImportError as error:
+        raise MissingExtra("eclipse-zenoh", "zenoh") from error
     try:
         return zenoh.open(zenoh.Config.from_json5(json.dumps(settings)))
     except zenoh.ZError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -101,6 +103,12 @@ class Site:
     def database(self) -> Path:
         """State, ledger and outbox."""
         return self.state / "site.sqlite"
+
+    @property
+    def schedules(self) -> bytes:
+        """SHA-256 of this site's penalty and noises, which must not change once a run has begun."""
+        facts = self.file.model_dump(mode="json", include={"penalty", "noise", "output_noise"})
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).digest()
 
     def path(self, path: Path) -> Path:
         """A path of site.toml, which counts from the folder of that file."""

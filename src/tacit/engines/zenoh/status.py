@@ -75,10 +75,11 @@ def read_status(site: Site) -> Status:
             (job,) = db.execute("SELECT job FROM site").fetchone()
             (completed,) = db.execute("SELECT t FROM state").fetchone()
             (released,) = db.execute("SELECT count(*) FROM outbox").fetchone()
-            heard = {sender: (t, at) for sender, t, at in db.execute("SELECT sender, t, at FROM heard")}
+            rows = db.execute("SELECT sender, t, at FROM heard").fetchall()
             silent = dict(db.execute("SELECT sender, since FROM silent").fetchall())
     finally:
         db.close()
+    heard = {sender: (min(t, site.job.rounds), at) for sender, t, at in rows}  # 'done' is no round
     if job != site.job.hash:
         raise SiteError(f"{site.database}: belongs to another job.")
     numbers = {name: site.job.names.index(name) for name in site.neighbours}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,8 @@ from ...privacy.sqlite_ledger import SqliteLedger
 Array = NDArray[np.float64]
 
 _TABLES = (
-    "CREATE TABLE site (one INTEGER PRIMARY KEY CHECK (one = 1), job BLOB NOT NULL, name TEXT NOT NULL)",
+    "CREATE TABLE site (one INTEGER PRIMARY KEY CHECK (one = 1), job BLOB NOT NULL, name TEXT NOT NULL, "
+    "schedules BLOB NOT NULL)",
     "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), t INTEGER NOT NULL, "
     "f BLOB NOT NULL, lam BLOB NOT NULL, heard BLOB NOT NULL)",
     "CREATE TABLE outbox (t INTEGER PRIMARY KEY, frame BLOB NOT NULL, at REAL NOT NULL)",
@@ -58,6 +59,7 @@ class Store:
         *,
         job: bytes,
         name: str,
+        schedules: bytes,
         start: NodeState,
         run: RunFacts,
         facts: SiteFacts,
@@ -70,23 +72,28 @@ class Store:
         try:
             self._db = _connected(path)
             self.ledger = SqliteLedger(self._db, run, [facts], ceiling)
-            self._begin(path, job, name, start)
+            self._begin(path, (job, name, schedules), start)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, path: Path, job: bytes, name: str, start: NodeState) -> None:
-        """Tables for a new file; an old one must belong to this job and site."""
+    def _begin(self, path: Path, whose: tuple[bytes, str, bytes], start: NodeState) -> None:
+        """Tables for a new file; an old one must belong to this job and site, with the same schedules."""
         with self._transaction() as db:
             if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'site'").fetchone() is None:
                 for statement in _TABLES:
                     db.execute(statement)
-                db.execute("INSERT INTO site VALUES (1, ?, ?)", (job, name))
+                db.execute("INSERT INTO site VALUES (1, ?, ?, ?)", whose)
                 self._write_state(db, start)
-            stored = db.execute("SELECT job, name FROM site").fetchone()
-        if stored != (job, name):
-            what = "another site" if stored[0] == job else "another job"
-            raise SiteError(f"{path}: belongs to {what}; a new run needs a new `state` folder.")
+            stored = db.execute("SELECT job, name, schedules FROM site").fetchone()
+        for was, now, what in zip(stored, whose, ("another job", "another site", ""), strict=True):
+            if was != now and what:
+                raise SiteError(f"{path}: belongs to {what}; a new run needs a new `state` folder.")
+            if was != now:
+                raise SiteError(
+                    f"{path}: the run was begun with another `penalty`, `noise` or `output_noise`. They are "
+                    "fixed beforehand, or the cost could not be added up: put the old values back."
+                )
 
     # -- rounds -----------------------------------------------------------------------------------------
 
@@ -135,6 +142,17 @@ class Store:
         """The last frames known so far, by site."""
         with told():
             return {owner: bytes(frame) for owner, frame in self._open().execute("SELECT * FROM final")}
+
+    def add_done(self, t: int, frames: Mapping[int, bytes]) -> None:
+        """All neighbours have said that they need nothing more."""
+        with self._transaction() as db:
+            _write_heard(db, t, frames)
+
+    def all_heard(self, t: int, senders: Sequence[int]) -> bool:
+        """Whether each of these was heard in round t, or after."""
+        with told():
+            heard = dict(self._open().execute("SELECT sender, t FROM heard").fetchall())
+        return all(heard.get(sender, -1) >= t for sender in senders)
 
     # -- what `status` shows ----------------------------------------------------------------------------
 
