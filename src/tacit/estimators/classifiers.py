@@ -110,8 +110,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     Parameters
     ----------
-    epsilon, delta : the budget of any one record: all rounds, sites and classes together. `float("inf")`
-        trains without privacy; delta = 0 asks for a pure guarantee.
+    epsilon, delta : the budget of any one record: all rounds, sites and classes together, in one fit. Another
+        fit on the same records, such as a fold or a point of a grid, spends it again. `float("inf")` trains
+        without privacy; delta = 0 asks for a pure guarantee.
     sites : how many sites the rows are dealt to where `fit` is not told.
     graph : who talks to whom: "complete", "ring", "star", "path", or a `tacit.Graph` whose nodes are the
         sites in the order of their sorted names.

@@ -92,6 +92,7 @@ def conditions(certificate: Certificate) -> list[str]:
         _grid(run),
         _solver(run),
         "after each round every site, the sender included, went on from the released value",
+        "this run alone: any other run on the same records, a repeated fit or a fold included, adds its cost",
         "functions of broadcasts alone are free; timing, iteration counts, a training loss shown outside and "
         "stopping by the data are not covered",
     ]
