@@ -9,6 +9,10 @@ import pytest
 
 import tacit
 from tacit.engines.train import covered, train
+from tacit.errors import BudgetExceeded, LedgerError, NotConverged, ParameterError
+from tacit.privacy.certificate import Certificate
+from tacit.privacy.facts import Ceiling
+from tacit.privacy.sqlite_ledger import SqliteLedger
 
 METHOD = tacit.PenaltyPerturbation(
     0.5, 0.5, tacit.NormNoise(3.0), output_noise=tacit.NormNoise(1e4), grid=2.0**-40, clip=64.0
@@ -54,3 +58,39 @@ def test_what_a_method_says_itself_stays(problem, ring):
     assert (run.grid, run.clip) == (METHOD.grid, METHOD.clip)
     plain = tacit.MADMM(0.5, 0.5)
     assert covered(plain, 1e-9) is plain
+
+
+def test_every_charge_is_on_disk(problem, ring, tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    run = train(problem, ring, METHOD, rounds=3, ledger=path)
+    with SqliteLedger(path, readonly=True) as kept:
+        assert [kept.columns(i).t.tolist() for i in range(5)] == [[1, 2, 3]] * 5
+        assert Certificate.from_ledger(kept, delta=1e-5).epsilon == run.certificate(delta=1e-5).epsilon
+    with pytest.raises(LedgerError):
+        train(problem, ring, METHOD, rounds=3, ledger=path)  # no round is charged, or released, a second time
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_a_ceiling_stops_the_run(problem, ring, tmp_path, on_disk):
+    ledger = tmp_path / "ledger.sqlite" if on_disk else None
+    enough = train(problem, ring, METHOD, rounds=3).certificate(delta=1e-5).epsilon
+    train(problem, ring, METHOD, rounds=3, ceiling=Ceiling(1.01 * enough, 1e-5), ledger=ledger)
+    with pytest.raises(BudgetExceeded):
+        train(problem, ring, METHOD, rounds=4, ceiling=Ceiling(1.01 * enough, 1e-5))
+
+
+def test_a_sampler_of_ones_own_is_refused(problem, ring):
+    class Quiet(tacit.NormNoise):
+        def sample(self, generator, scale, d):
+            return np.zeros(d)
+
+    method = tacit.PenaltyPerturbation(0.5, 0.5, Quiet(3.0))
+    with pytest.raises(ParameterError, match="`noise` must be NormNoise or GaussianNoise itself"):
+        train(problem, ring, method, rounds=1)
+
+
+def test_a_failed_solve_tells_nothing_that_was_computed(problem, ring):
+    with pytest.raises(NotConverged) as caught:
+        train(problem, ring, METHOD, rounds=1, tol=1e-300)
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__
+    assert "reached" not in str(caught.value)

@@ -56,9 +56,10 @@ def original_admm(
     f = [zero] * graph.n
     solvers = [SolverState() for _ in range(graph.n)]
     history = []
+    told: set[Pair] = set()
     for t in range(1, rounds + 1):
         etas = {(i, j): eta(i, j, t) for i, j in pairs}
-        pulls = [_pull(i, graph.neighbors(i), w, lam_a, lam_b, etas) for i in range(graph.n)]
+        pulls = [_pull(i, graph.neighbors(i), w, lam_a, lam_b, _Asked(etas, i, told)) for i in range(graph.n)]
         f = [
             minimise(problem.site(i), curvature=kappa, linear=b, start=f[i], tol=tol, state=solvers[i]).f
             for i, (b, kappa) in enumerate(pulls)
@@ -68,8 +69,22 @@ def original_admm(
             lam_a[i, j] = lam_a[i, j] + dual_step * (f[i] - w[i, j])
             lam_b[i, j] = lam_b[i, j] + dual_step * (w[i, j] - f[j])
         history.append(np.concatenate(f))
-    revealed = frozenset(pairs) if callable(penalty) else frozenset()
-    return Original(np.stack(history), lam_a, lam_b, revealed)
+    return Original(np.stack(history), lam_a, lam_b, frozenset(told) if callable(penalty) else frozenset())
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The penalties as site i reads them; notes each one that is another site's own."""
+
+    etas: dict[Pair, float]
+    site: int
+    told: set[Pair]
+
+    def __getitem__(self, pair: Pair) -> float:
+        owner = pair[0]
+        if owner != self.site:
+            self.told.add((self.site, owner))
+        return self.etas[pair]
 
 
 def _pull(
@@ -78,7 +93,7 @@ def _pull(
     w: dict[Pair, Array],
     lam_a: dict[Pair, Array],
     lam_b: dict[Pair, Array],
-    eta: dict[Pair, float],
+    eta: _Asked,
 ) -> tuple[Array, float]:
     """(b, kappa) of (4): f_i meets w_ij through lam_a_ij and eta_ij, and w_ji through lam_b_ji and eta_ji."""
     b = sum(lam_b[j, i] - lam_a[i, j] + eta[i, j] * w[i, j] + eta[j, i] * w[j, i] for j in neighbors)

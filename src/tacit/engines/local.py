@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,7 +12,8 @@ from ..admm.node import Node, NodeState, loop
 from ..admm.trace import Recorder, Run
 from ..objective.sources import SourcedProblem
 from ..objective.threads import one_blas_thread
-from ..privacy.ledger import MemoryLedger
+from ..privacy.facts import Charge
+from ..privacy.ledger import Ledger, MemoryLedger
 from .choice import cpus_here
 from .progress import progress
 from .setup import Setup
@@ -21,12 +22,17 @@ Array = NDArray[np.float64]
 Loop = Generator[Array, Array, NodeState]
 
 
-def run_local(setup: Setup, *, threads: int | None = None, show: bool | None = None) -> Run:
-    """Drive every node of `setup` through all rounds: sites over threads, one BLAS thread each."""
+def run_local(
+    setup: Setup, *, journal: Ledger | None = None, threads: int | None = None, show: bool | None = None
+) -> Run:
+    """Drive every node of `setup` through all rounds: sites over threads, one BLAS thread each.
+
+    `journal` is charged before the ledger in memory that the run keeps: one on disk, or one with a ceiling.
+    """
     if isinstance(setup.problem, SourcedProblem):
         setup = setup.on(setup.problem.load())
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
-    network = Network(setup, ledger)
+    network = Network(setup, _charging(journal, ledger))
     recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
     workers = threads or cpus_here()
     with (
@@ -45,10 +51,21 @@ def run_local(setup: Setup, *, threads: int | None = None, show: bool | None = N
     return recorder.finish(network.f, ledger, setup.facts())
 
 
+def _charging(journal: Ledger | None, ledger: MemoryLedger) -> Callable[[Charge], None]:
+    if journal is None:
+        return ledger.charge
+
+    def charge(charge: Charge) -> None:
+        journal.charge(charge)
+        ledger.charge(charge)
+
+    return charge
+
+
 class Network:
     """All nodes of a run and the vectors that they released last, f (sites, repeats, d)."""
 
-    def __init__(self, setup: Setup, ledger: MemoryLedger) -> None:
+    def __init__(self, setup: Setup, charge: Callable[[Charge], None]) -> None:
         self.adjacency = setup.graph.sparse_adjacency
         self.f = setup.start_vectors()
         self.heard = self._hear()
@@ -67,7 +84,7 @@ class Network:
                     refresh=setup.refresh,
                 ),
                 NodeState.start(self.f[i], self.heard[i]),
-                charge=ledger.charge,
+                charge=charge,
             )
             for i, objective in enumerate(self.objectives)
         ]

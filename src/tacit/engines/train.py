@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from ..admm.methods import Method, PrimalPerturbation, Release
+from ..admm.methods import Method, Plan, PrimalPerturbation, Release
 from ..admm.trace import Run
+from ..errors import NotConverged, ParameterError
 from ..graph import Graph
 from ..objective.problem import Problem
+from ..privacy.facts import Ceiling
+from ..privacy.ledger import Ledger, MemoryLedger
 from ..privacy.noise import GaussianNoise, NormNoise
+from ..privacy.sqlite_ledger import SqliteLedger
 from .local import run_local
-from .setup import prepare
+from .setup import Setup, prepare
 
 _WIDE = 1e4  # output noise in units of tol: what it covers then costs q / 5e7, or 2e-4 pure, a round
 _GRID, _CLIP = 2.0**-22, 2.0**30
@@ -27,6 +35,8 @@ def train(
     history: bool = False,
     measure: bool = False,
     idealised: bool = False,
+    ledger: str | PathLike[str] | None = None,
+    ceiling: Ceiling | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Run:
@@ -35,7 +45,8 @@ def train(
     A private method without `output_noise`, `grid` and `clip` of its own is given them by `covered`;
     `idealised` leaves it as it is, and the certificate then says so. `measure` records loss and accuracy,
     functions of the data that no noise covers: without it they are nan, and the run holds nothing but
-    released vectors.
+    released vectors. `ledger` is a new file for a durable record: each charge is on disk before its release,
+    and `ceiling` stops the run before a site passes it.
     """
     setup = prepare(
         problem,
@@ -50,7 +61,38 @@ def train(
         history=history,
         measure=measure,
     )
-    return run_local(setup, threads=threads, show=progress)
+    check_samplers(setup.plan)
+    try:
+        with _journal(setup, ledger, ceiling) as journal:
+            return run_local(setup, journal=journal, threads=threads, show=progress)
+    except NotConverged:
+        raise NotConverged(
+            f"`tol` = {tol:g} is below what floats can certify here; raise it, or the penalty. "
+            "Nothing was released, but that it failed depends on the data."
+        ) from None  # the solver's own words hold a number that does
+
+
+@contextmanager
+def _journal(
+    setup: Setup, path: str | PathLike[str] | None, ceiling: Ceiling | None
+) -> Iterator[Ledger | None]:
+    """A ledger on disk where there is a path, one in memory where there is only a ceiling, else none."""
+    facts = setup.run_facts(), setup.site_facts(), ceiling
+    if path is not None:
+        with SqliteLedger(Path(path), *facts) as durable:
+            yield durable
+    else:
+        yield None if ceiling is None else MemoryLedger(*facts)
+
+
+def check_samplers(plan: Plan) -> None:
+    """Raise unless the noise is drawn as it is charged: a subclass may sample what it likes."""
+    for name, noise in (("noise", plan.noise), ("output_noise", plan.output_noise)):
+        if noise is not None and type(noise) not in (NormNoise, GaussianNoise):
+            raise ParameterError(
+                f"`{name}` must be NormNoise or GaussianNoise itself in a real run; "
+                f"got {type(noise).__name__}."
+            )
 
 
 def covered(method: Method, tol: float) -> Method:
