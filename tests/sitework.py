@@ -81,3 +81,24 @@ def frame(site: Site, t: int, vector: Any = None, **changes: Any) -> bytes:
     fields = {"job": site.job.hash, "t": t, "sender": site.number, "vector": values} | changes
     unsigned = encode(**({"certificate": who.certificate} | fields))
     return unsigned + who.sign(unsigned)
+
+
+SCHEMA = {"fields": [{"name": "age", "low": 0, "high": 100}, {"name": "sex", "values": ["f", "m"]}]}
+TABLE = """age,sex,income,note
+50,f,high,secret-1
+200,m,low,secret-2
+,f,high,secret-3
+30,x,,secret-4
+short,row
+20,m,high,secret-6
+"""
+
+
+def table(folder: Path, text: str, suffix: str = "csv", **job: Any) -> Site:
+    """A site that holds a table: `text` as rows.csv."""
+    facts = {"schema": SCHEMA, "label": {"column": "income", "positive": "high"}, "C": 1.0, "features": None}
+    paths = network(
+        folder, [(0, 1)], data=shards(2, rows=6), job=JOB | facts | job, site={"data": f"rows.{suffix}"}
+    )
+    (paths[0].parent / "rows.csv").write_text(text)
+    return load_site(paths[0])

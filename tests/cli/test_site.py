@@ -15,6 +15,7 @@ import pytest
 
 from sitework import network, shards
 from tacit.cli.app import run
+from tacit.engines.zenoh.checkup import Finding, neighbours
 from tacit.engines.zenoh.driver import open_store
 from tacit.engines.zenoh.keys import Authority
 from tacit.engines.zenoh.page import server
@@ -71,11 +72,13 @@ def test_check_fails_where_the_budget_is_too_small(tmp_path: Path, capsys: Captu
 
 def test_two_sites_check_each_other_before_either_has_started(tmp_path: Path, capsys: Capture) -> None:
     first, second = network(tmp_path, [(0, 1)])
-    other = threading.Thread(target=run, args=(["site", "check", str(second), "--wait", "10"],))
+    met: list[Finding] = []
+    other = threading.Thread(target=neighbours, args=(make_ready(load_site(second)), 10.0, met.append))
     other.start()
     assert run(["site", "check", str(first), "--wait", "10"]) == 0
     other.join()
-    assert capsys.readouterr().out.count("reached, with its own certificate and the same job") == 2
+    assert "site-1: reached, with its own certificate and the same job" in capsys.readouterr().out
+    assert [finding.good for finding in met] == [True]
 
 
 def test_check_names_a_neighbour_with_another_job(tmp_path: Path, capsys: Capture) -> None:
@@ -83,13 +86,15 @@ def test_check_names_a_neighbour_with_another_job(tmp_path: Path, capsys: Captur
     job = second.parent / "job.toml"
     job.write_text((tmp_path / "job.toml").read_text().replace("rounds = 5", "rounds = 6"))
     second.write_text(second.read_text().replace("../job.toml", "job.toml"))
-    other = threading.Thread(target=run, args=(["site", "check", str(second), "--wait", "2"],))
+    met: list[Finding] = []
+    other = threading.Thread(target=neighbours, args=(make_ready(load_site(second)), 2.0, met.append))
     other.start()
     assert run(["site", "check", str(first), "--wait", "2"]) == 1
     other.join()
     captured = capsys.readouterr()
     assert "FAIL  site-1: reached, and refused (job)" in captured.out
     assert "refused, from site-1: it holds another job" in captured.err
+    assert [finding.good for finding in met] == [False]
 
 
 def test_check_says_that_nobody_is_there(tmp_path: Path, capsys: Capture) -> None:

@@ -1,4 +1,4 @@
-"""`tacit site keys`, `sign` and `verify`: who is who, and who stands by which number."""
+"""`tacit site keys`, `sign`, `verify` and `predict`: who is who, who stands by what, and for what use."""
 
 from __future__ import annotations
 
@@ -82,6 +82,21 @@ def verify(
     kind = "a rehearsal, not private" if facts["simulated"] else "a real run"
     typer.echo(f"signed by {facts['site']}: {facts['rounds']} rounds of {facts['job']['name']}, {kind}")
     typer.echo(f"epsilon {facts['epsilon']:.6g} at delta {facts['delta']:g}")
+
+
+@site.command("predict")
+def predict(
+    model: Annotated[Path, typer.Argument(help="The model.json of any site.")],
+    rows: Annotated[Path, typer.Argument(help="An .npz, .csv or .parquet file.")],
+) -> None:
+    """Print the model's score for every row, and for classification the class, as CSV."""
+    from ..engines.zenoh.model import load_model
+
+    loaded = load_model(model)
+    classes = loaded.loss.kind == "classification"
+    typer.echo("score,predicted" if classes else "score")
+    for score in loaded.scores(rows).tolist():
+        typer.echo(f"{score!r},{1 if score > 0 else -1}" if classes else repr(score))
 
 
 def _authority(folder: Path) -> Authority:

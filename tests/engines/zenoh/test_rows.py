@@ -3,20 +3,9 @@
 import numpy as np
 import pytest
 
-from sitework import JOB, network, shards, sites
+from sitework import TABLE, shards, sites, table
 from tacit.engines.zenoh.rows import load_rows
-from tacit.engines.zenoh.site import load_site
 from tacit.errors import SiteError
-
-SCHEMA = {"fields": [{"name": "age", "low": 0, "high": 100}, {"name": "sex", "values": ["f", "m"]}]}
-TABLE = """age,sex,income,note
-50,f,high,secret-1
-200,m,low,secret-2
-,f,high,secret-3
-30,x,,secret-4
-short,row
-20,m,high,secret-6
-"""
 
 
 def test_arrays_come_back_as_they_are(tmp_path):
@@ -53,15 +42,6 @@ def test_a_broken_file_is_named(tmp_path, content):
     site.path(site.file.data).write_bytes(content)
     with pytest.raises(SiteError, match=r"rows\.npz"):
         load_rows(site)
-
-
-def table(tmp_path, text, suffix="csv", **job):
-    facts = {"schema": SCHEMA, "label": {"column": "income", "positive": "high"}, "C": 1.0, "features": None}
-    paths = network(
-        tmp_path, [(0, 1)], data=shards(2, rows=6), job=JOB | facts | job, site={"data": f"rows.{suffix}"}
-    )
-    (paths[0].parent / "rows.csv").write_text(text)
-    return load_site(paths[0])
 
 
 def test_a_table_is_encoded_by_the_public_schema_and_no_row_is_dropped(tmp_path):

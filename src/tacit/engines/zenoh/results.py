@@ -19,7 +19,7 @@ from ...errors import SiteError
 from ...privacy.certificate import Certificate
 from .frame import FrameRefused
 from .keys import pem
-from .parts import write_loss
+from .model import model_facts
 from .prepare import Ready
 from .store import Store
 from .trust import Trust
@@ -34,7 +34,7 @@ def write_results(ready: Ready, store: Store, model: Array) -> Certificate:
     folder, job = ready.site.state, ready.site.job
     certificate = Certificate.from_ledger(store.ledger, delta=job.delta)
     texts = {
-        MODEL: json.dumps(model_facts(ready, model), indent=1, allow_nan=False) + "\n",
+        MODEL: json.dumps(model_facts(job, model), indent=1, allow_nan=False) + "\n",
         CERTIFICATE: certificate.to_json(),
     }
     texts[STATEMENT] = (
@@ -43,25 +43,6 @@ def write_results(ready: Ready, store: Store, model: Array) -> Certificate:
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
     return certificate
-
-
-def model_facts(ready: Ready, model: Array) -> dict[str, Any]:
-    """The average of what all sites released last, with what one must know to use it."""
-    job = ready.site.job
-    return {
-        "format": "tacit-model/1",
-        "kind": "average of the last released vectors of all sites",
-        "loss": write_loss(job.loss),
-        "features": list(job.feature_names),
-        "coef": model.tolist(),
-        "label": None if job.label is None else job.label.model_dump(),
-        "schema": job.table,
-        "intercept": job.intercept,
-        "job": {"name": job.name, "sha256": job.hash.hex()},
-        "sites": list(job.names),
-        "rounds": job.rounds,
-        "simulated": job.simulated,
-    }
 
 
 def statement(ready: Ready, store: Store, certificate: Certificate, texts: dict[str, str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +64,22 @@ def _from_table(path: Path, job: Job) -> tuple[Array, Array]:
         raise SiteError(
             f"{path}: a table needs `schema` and `label` in the job; with `features` use an .npz."
         )
-    table = _from_csv(path) if path.suffix == ".csv" else _from_parquet(path)
-    absent = [name for name in (*schema.names, label.column) if name not in table]
-    if absent:
-        raise SiteError(f"{path}: lacks the column {absent[0]!r}.")
+    table = read_table(path, (*schema.names, label.column))
     from ...data.encoder import BoundedEncoder
 
     X = BoundedEncoder(schema, data_norm=1.0, intercept=job.intercept).transform(table)
     y, known = _labels(label, table[label.column])
     X[~known] = 0.0
     return X, y
+
+
+def read_table(path: Path, needed: Sequence[str]) -> dict[str, Any]:
+    """The columns of a .csv or .parquet file, with at least those that are needed."""
+    table = _from_csv(path) if path.suffix == ".csv" else _from_parquet(path)
+    absent = [name for name in needed if name not in table]
+    if absent:
+        raise SiteError(f"{path}: lacks the column {absent[0]!r}.")
+    return table
 
 
 def _labels(label: Label, values: Any) -> tuple[Array, NDArray[np.bool_]]:
@@ -104,7 +111,7 @@ def _from_parquet(path: Path) -> dict[str, Any]:
     try:
         from pyarrow import ArrowInvalid, parquet
     except ImportError as error:
-        raise MissingExtra("pyarrow", "parquet") from error
+        raise MissingExtra("pyarrow", "tables") from error
     try:
         table = parquet.read_table(path)
     except ArrowInvalid as error:
