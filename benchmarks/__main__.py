@@ -20,7 +20,7 @@ def main() -> None:
     parser.add_argument("--point", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.point:
-        print(json.dumps(asdict(measure(Point(**json.loads(options.point))))))
+        print(json.dumps(asdict(measure(Point(**json.loads(options.point)), cpu=options.cpu))))
         return
     from .page import as_markdown, write_page
 
@@ -30,7 +30,7 @@ def main() -> None:
         print(
             f"{row.name:32} {row.seconds:8.4f} s  {table.ratio(row.name):7.2f} x  {row.setting}", flush=True
         )
-    costs = scaling(QUICK if options.quick else FULL, tries=1 if options.quick else 2)
+    costs = scaling(QUICK if options.quick else FULL, tries=1 if options.quick else 2, cpu=options.cpu)
     command = "python -m benchmarks" + " --quick" * options.quick + " --cpu" * options.cpu
     print(
         as_markdown(table, costs, command)

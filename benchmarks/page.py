@@ -27,7 +27,7 @@ _CLOCKS = {
     False: "Seconds are the clock's. They change with the machine; the ratios do so less.",
     True: "The machine was busy: seconds are the processor's, on one thread, instead of the clock's.",
 }
-AXES = {"sites": "sites", "rows": "rows", "features": "features"}
+_OURS = "#1f5a99"
 
 
 def write_page(contest: Contest, costs: dict[str, list[Cost]], command: str, folder: Path) -> Path:
@@ -45,8 +45,8 @@ def as_markdown(contest: Contest, costs: dict[str, list[Cost]], command: str) ->
         [
             "# Performance",
             "",
-            f"Made by `{command}`, which `make bench` runs; every number is from one run on one machine:",
-            f"{_machine()}.",
+            f"Made by `{command}`{'' if contest.cpu else ' (`make bench`)'}; every number is from one run on",
+            f"one machine: {_machine()}.",
             f"{_CLOCKS[contest.cpu]}",
             "",
             "![Seconds per round, and how they grow](img/performance.png)",
@@ -103,14 +103,14 @@ def _scaling_section(costs: dict[str, list[Cost]]) -> list[str]:
     lines = [
         "## How the cost grows",
         "",
-        f"Ring, {REPEATS} repeats, all cores; C a fifth of a site's rows. Rows are Adult-shaped, except",
+        f"Ring, {REPEATS} repeats; C a fifth of a site's rows. Rows are Adult-shaped, except",
         "where the number of features grows: there each row has 14 entries in random columns (5 of 10).",
         "`Data` is what the problem holds, once; `beyond` is the most that the run used on top of it.",
         "",
     ]
     for axis, line in costs.items():
         lines += [
-            f"### {AXES[axis].capitalize()}",
+            f"### More {axis}",
             "",
             "| sites | rows | features | seconds per round | data, MB | beyond, MB |",
             "|---:|---:|---:|---:|---:|---:|",
@@ -135,14 +135,17 @@ def _machine() -> str:
 
 
 def draw(contest: Contest, costs: dict[str, list[Cost]], path: Path) -> None:
-    """Four panels: the contest as bars, and one line per axis."""
-    figure, panels = plt.subplots(1, 4, figsize=(15, 3.8), width_ratios=[1.5, 1, 1, 1], layout="constrained")
+    """Four panels: the contest as bars, and one line per axis on a common scale of seconds."""
+    figure, panels = plt.subplots(1, 4, figsize=(15, 3.8), width_ratios=[1.6, 1, 1, 1], layout="constrained")
     _draw_contest(panels[0], contest)
+    every = [cost.seconds for line in costs.values() for cost in line]
     for panel, (axis, line) in zip(panels[1:], costs.items(), strict=True):
         x = [getattr(cost.point, axis) for cost in line]
-        panel.loglog(x, [cost.seconds for cost in line], "o-", color="#1f5a99", lw=1.8, ms=5)
-        panel.set_xlabel(AXES[axis])
-        panel.set_title(f"by {AXES[axis]}", fontsize=11)
+        panel.loglog(x, [cost.seconds for cost in line], "o-", color=_OURS, lw=1.8, ms=5)
+        panel.set_ylim(0.5 * min(every), 2.0 * max(every))
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.set_xlabel(axis)
+        panel.set_title(f"more {axis}", fontsize=11)
         panel.grid(True, which="major", color="#dddddd", lw=0.7)
         panel.set_axisbelow(True)
     panels[1].set_ylabel("seconds per round")
@@ -155,11 +158,12 @@ def draw(contest: Contest, costs: dict[str, list[Cost]], path: Path) -> None:
 
 def _draw_contest(panel: plt.Axes, contest: Contest) -> None:
     rows = contest.rows[::-1]
-    colors = ["#1f5a99" if row.name == "simulate" else "#b8c4d0" for row in rows]
-    bars = panel.barh([row.name for row in rows], [row.seconds for row in rows], color=colors)
-    labels = [f" {row.seconds:.3f} s  ({contest.ratio(row.name):.3g}x)" for row in rows]
+    colors = [_OURS if row.name == "simulate" else "#b8c4d0" for row in rows]
+    names = ["tacit.simulate" if row.name == "simulate" else row.name for row in rows]
+    bars = panel.barh(names, [row.seconds for row in rows], color=colors)
+    labels = [f" {row.seconds:.3f} s, {contest.ratio(row.name):.2g} times" for row in rows]
+    labels[-1] = f" {rows[-1].seconds:.3f} s"
     panel.bar_label(bars, labels, fontsize=9)
-    panel.set_xscale("log")
-    panel.set_xlim(right=6 * max(row.seconds for row in rows))
+    panel.set_xlim(right=1.45 * max(row.seconds for row in rows))
     panel.set_xlabel("seconds per round")
     panel.set_title(f"one round, {contest.data}", fontsize=11)

@@ -53,31 +53,34 @@ QUICK = {
 }
 
 
-def scaling(points: dict[str, list[Point]], tries: int) -> dict[str, list[Cost]]:
-    """The best of several tries at every point."""
+def scaling(points: dict[str, list[Point]], tries: int, *, cpu: bool) -> dict[str, list[Cost]]:
+    """The best of several tries at every point; by the processor's seconds on one thread if `cpu`."""
     return {
         axis: [
-            min((_in_its_own_process(p) for _ in range(tries)), key=lambda cost: cost.seconds) for p in line
+            min((_in_its_own_process(p, cpu) for _ in range(tries)), key=lambda cost: cost.seconds)
+            for p in line
         ]
         for axis, line in points.items()
     }
 
 
-def measure(point: Point) -> Cost:
+def measure(point: Point, *, cpu: bool) -> Cost:
     """Build the problem, then time a run of a few rounds."""
+    clock = time.process_time if cpu else time.perf_counter
     problem = _problem(point)
     graph = tacit.Graph.ring(point.sites)
     held = sum(_bytes(problem.site(i).parts[0].rows.Z) for i in range(problem.n))
     before = _resident("VmRSS", forget=True)
-    start = time.perf_counter()
-    run(problem, graph, rounds=point.rounds, repeats=REPEATS, threads=None)
-    seconds = (time.perf_counter() - start) / point.rounds
+    start = clock()
+    run(problem, graph, rounds=point.rounds, repeats=REPEATS, threads=1 if cpu else None)
+    seconds = (clock() - start) / point.rounds
     return Cost(point, seconds, held / 2**20, _resident("VmHWM") - before)
 
 
-def _in_its_own_process(point: Point) -> Cost:
+def _in_its_own_process(point: Point, cpu: bool) -> Cost:
     command = [sys.executable, "-m", "benchmarks", "--point", json.dumps(asdict(point))]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    command += ["--cpu"] * cpu
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return read_cost(done.stdout)
 
 

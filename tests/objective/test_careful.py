@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from objective.exact_gradient import gradient_error
 from objective.hard_problems import LOSSES, Recipe
+from tacit.objective import LocalObjective, Logistic
 from tacit.objective.careful import CarefulPasses, _bits, _split_columns, _two_sum
 from tacit.objective.passes import Passes
 
@@ -38,6 +39,29 @@ def test_the_evaluation_error_is_within_its_bound(kind: type[Passes], recipe: Re
     F = size * centre
     error = gradient_error(objective, recipe.curvature, linear, F, passes.gradient(F))
     assert np.all(error <= passes.doubt(F))
+
+
+def one_feature(X: list[list[float]], y: list[float], F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(error, doubt) of careful gradients where next to nothing but the data's part is left."""
+    objective = LocalObjective(X, y, loss=Logistic(), C=1.0, regularization=1e-13, sites=1)
+    linear = np.zeros_like(F)
+    passes = CarefulPasses(objective, 0.0, linear)
+    return gradient_error(objective, 0.0, linear, F, passes.gradient(F)), passes.doubt(F)
+
+
+def test_slopes_that_cancel_still_round() -> None:
+    F = np.random.default_rng(0).uniform(1e-9, 1e-3, size=(300, 1))
+    error, doubt = one_feature([[1.0], [1.0]], [1.0, -1.0], F)
+    assert np.all(error <= doubt)
+    assert np.max(error) > 0.05 * np.max(doubt)
+
+
+def test_margins_far_out_round_too() -> None:
+    F = np.random.default_rng(0).uniform(90, 110, size=(300, 2))
+    error, doubt = one_feature([[0.7, 0.3]], [1.0], F)
+    assert np.all(error <= doubt)
+    data = np.exp(-F @ [0.7, 0.3])
+    assert np.max(error / data) > 20 * 2.0**-53  # more than the slope's own rounding
 
 
 def test_careful_gradients_are_far_closer_and_know_it() -> None:

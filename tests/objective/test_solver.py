@@ -15,7 +15,8 @@ from objective.exact_gradient import gradient_error
 from objective.hard_problems import LOSSES, Recipe
 from objective.test_checking import Counted, Elastic
 from tacit.errors import NotConverged, ParameterError
-from tacit.objective import LocalObjective, Logistic, Solution, SolverState, minimise
+from tacit.objective import LocalObjective, Logistic, Solution, SolverState, minimise, passes
+from tacit.objective.careful import CarefulPasses
 from tacit.objective.lbfgs import norms
 from tacit.objective.newton import newton
 from tacit.objective.passes import Passes
@@ -71,6 +72,25 @@ def test_the_certificate_holds_in_exact_arithmetic(recipe: Recipe) -> None:
     nothing = np.zeros_like(linear)
     true = gradient_error(objective, recipe.curvature, linear, solution.f, nothing)
     assert np.all(true <= solution.gradient_norm)
+
+
+@pytest.mark.parametrize("carefully", [False, True])
+def test_the_certificate_needs_its_doubt(carefully: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Near the end of floats the computed gradient alone understates the true one; the bound does not."""
+    understated = 0
+    for seed in range(12):
+        recipe = Recipe(rows=30, dimension=4, rank=4, share=1.0, repeats=2, seed=seed)
+        objective, linear, _ = recipe.make()
+        with monkeypatch.context() as patch:
+            if carefully:  # nothing is certified by plain gradients
+                patch.setattr(passes, "a_priori_error", lambda o, b, c, linear, F: np.full(len(F), 1e-9))
+            solution = solve(recipe, 3e-14)
+        true = gradient_error(objective, recipe.curvature, linear, solution.f, np.zeros_like(linear))
+        assert np.all(true <= solution.gradient_norm)
+        kind = CarefulPasses if carefully else Passes
+        computed = kind(objective, recipe.curvature, linear).gradient(solution.f)
+        understated += np.sum(true > norms(computed))
+    assert understated > 0
 
 
 @pytest.mark.parametrize(
