@@ -81,6 +81,15 @@ def test_huge_margins_are_quiet(loss: Loss, size: float) -> None:
 
 
 @every_loss
+def test_any_shape_will_do(loss: Loss) -> None:
+    for shape in ((), (0,), (3,), (2, 3), (2, 1, 3)):
+        z = np.full(shape, 0.4)
+        for function in (loss.value, loss.slope, loss.curvature):
+            assert np.shape(function(z)) == shape
+            assert np.all(function(z) == function(np.array([0.4]))[0])
+
+
+@every_loss
 def test_arguments_are_left_alone_unless_asked(loss: Loss) -> None:
     z = POINTS.copy()
     slope = loss.slope(z)

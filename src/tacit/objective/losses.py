@@ -67,7 +67,7 @@ class Logistic:
         return np.asarray(np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z))))
 
     def slope(self, z: Array) -> Array:
-        return self.slope_in_place(np.minimum(z, _EXP_MAX, dtype=np.float64))
+        return self.slope_in_place(np.asarray(np.minimum(z, _EXP_MAX), dtype=np.float64))
 
     def slope_in_place(self, z: Array) -> Array:
         """L'(z) = -1 / (1 + exp(z)), to a few units in the last place; for z > 709 by way of infinity."""
