@@ -1,0 +1,30 @@
+"""Run by an interpreter that has diffprivlib: FOLDER EPSILON C SEED -> the model as JSON."""
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+
+def main() -> None:
+    """Fit and print."""
+    from diffprivlib.models import LogisticRegression
+
+    folder, epsilon, C, seed = sys.argv[1:]
+    with np.load(Path(folder) / "rows.npz") as rows:
+        X, y = rows["X"], rows["y"]
+    warnings.simplefilter("ignore")
+    model = LogisticRegression(
+        epsilon=float(epsilon),
+        data_norm=1.0,
+        C=float(C),
+        fit_intercept=False,
+        max_iter=2000,
+        random_state=int(seed),
+    )
+    print(json.dumps(model.fit(X, y).coef_[0].tolist()))
+
+
+main()

@@ -1,0 +1,45 @@
+"""What docs/utility.md says is what a user gets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import tacit
+from tacit.errors import DataUnavailable
+
+NUMBERS = Path(__file__).resolve().parents[2] / "docs" / "utility.json"
+OURS = "tacit (planned, never tuned)"
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Adult, five sites, (1, 1e-5), by contender."""
+    rows = json.loads(NUMBERS.read_text(encoding="utf-8"))
+    return {
+        row["contender"]: row
+        for row in rows
+        if (row["data"], row["sites"], row["epsilon"]) == ("adult", 5, 1.0)
+    }
+
+
+def test_the_aim_is_met(table):
+    own, base = table[OURS], table["no privacy, pooled"]["loss"]
+    price = table["objective perturbation, pooled"]["loss"] - base
+    assert own["accuracy"] >= 0.82 and own["loss"] - base <= 1.5 * price and own["spent"] <= 1.0
+    peers = [row["loss"] for name, row in table.items() if row["decentralised"] and name != OURS]
+    assert len(peers) >= 5 and own["loss"] <= min(peers)
+
+
+def test_five_lines_give_what_the_table_says(table, adult_files):
+    try:
+        adult = tacit.data.load_adult(scaling="public")
+    except DataUnavailable as reason:
+        pytest.skip(str(reason))
+    X, y, test = adult.X, adult.y, adult.test
+    clf = tacit.PrivateLogisticRegression(epsilon=1.0, delta=1e-5, sites=5).fit(X[~test], y[~test])
+    own = table[OURS]
+    assert abs(clf.score(X[test], y[test]) - own["accuracy"]) < 6 * own["accuracy_std"] + 0.002
+    assert clf.certificate_.epsilon <= 1.0 and not clf.certificate_.run.simulated
