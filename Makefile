@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test check lint types layers doctests tests bench clean help
+.PHONY: demo test check lint types layers doctests docs tests bench clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  +##' Makefile | sed -E 's/:[^#]*##/ -/'
@@ -14,11 +14,11 @@ demo: $(VENV)/.core           ## the main job, with a report at the end
 
 test: check tests             ## every check and every test
 
-check: lint types layers doctests  ## ruff, mypy strict, import-linter, doctests
+check: lint types layers doctests docs  ## ruff, mypy strict, import-linter, doctests, the docs
 
 lint: $(VENV)/.test
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples tools
+	$(BIN)/ruff format --check src tests benchmarks examples tools
 
 types: $(VENV)/.test
 	$(BIN)/mypy
@@ -28,6 +28,9 @@ layers: $(VENV)/.test
 
 doctests: $(VENV)/.test
 	$(BIN)/python -m pytest --doctest-modules src/tacit
+
+docs: $(VENV)/.test           ## the site, into build/site; strict, and without the network
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tests: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests
@@ -44,7 +47,7 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[tables,test,ray,zenoh]'
+	$(PIP) install -c constraints.txt -e '.[docs,tables,test,ray,zenoh]'
 	@touch $@
 
 clean:

@@ -74,6 +74,13 @@ def _report(job: Job, fitted: PrivateLinearModel) -> Any:
     settings = dict(fitted.trace_.settings)
     released = fitted.trace_.released
     gap = np.linalg.norm(released - released.mean(axis=1, keepdims=True), axis=3).max(axis=(1, 2))
+    gaps = Chart(
+        "gap",
+        "Disagreement",
+        "largest distance of a site from the mean",
+        [Curve(job.name, range(1, len(gap) + 1), gap.tolist())],
+        note="Made of what the sites released. Loss and accuracy are left out: no noise covers them.",
+    )
     facts, versions = settings.pop("graph"), settings.pop("versions")
     hidden = ("simulated", "repeats", "seed", "names", "samples")
     return from_certificates(
@@ -81,15 +88,7 @@ def _report(job: Job, fitted: PrivateLinearModel) -> Any:
         title=job.name,
         subtitle=f"{len(job.site)} sites learn {job.label.column} together",
         graph=Graph(facts["sites"], tuple((i, j) for i, j in facts["edges"]), facts["name"]),
-        charts=[
-            Chart(
-                "gap",
-                "Disagreement",
-                "largest distance of a site from the mean",
-                [Curve(job.name, range(1, len(gap) + 1), gap.tolist())],
-                note="Made of what the sites released. Loss and accuracy are left out: no noise covers them.",
-            )
-        ],
+        charts=[gaps] if len(gap) > 1 else [],
         settings={key: value for key, value in settings.items() if key not in hidden},
         provenance={"versions": versions},
     )

@@ -132,7 +132,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     coef_, intercept_, classes_ : the model: the average of what the sites released last, which costs nothing.
     site_coef_, site_intercept_ : what each site released last, (sites, outputs, features).
     certificate_ : what the fit cost; `certificate_.epsilon` never exceeds `epsilon`.
-    plan_ : the settings of the run. trace_ : every released vector.
+    plan_ : the settings of the run.
+    trace_ : every released vector.
 
     Examples
     --------

@@ -52,7 +52,8 @@ def _one(certificate: Certificate) -> str:
         return "This run added no noise: nothing limits what can be learnt about a person from what was sent."
     if math.isinf(certificate.epsilon):
         return "This run added too little noise for any guarantee."
-    long = f"all {rounds} rounds" if rounds == run.rounds else f"{rounds} of {run.rounds} planned rounds"
+    whole = f"all {rounds} rounds" if rounds > 1 else "its one round"
+    long = whole if rounds == run.rounds else f"{rounds} of {run.rounds} planned rounds"
     wide = f"all {sites} sites" if sites == run.sites else f"{sites} of {run.sites} sites"
     cost = f"({written(certificate.epsilon, 'bound')}, {power(certificate.delta)})"
     return f"This run, {long} and {wide}, cost any one person at most (ε, δ) = {cost}."

@@ -1,0 +1,51 @@
+"""A griffe extension: the sections of our docstrings as Markdown, to be shown as they read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import griffe
+
+_HEAD = re.compile(r"^(Parameters|Attributes|Returns|Examples|Raises)\n-{3,}\n", re.MULTILINE)
+_ENTRY = re.compile(r"^(\S[^:\n]*?) : (.*)$")
+
+
+class Readable(griffe.Extension):
+    """Every docstring, rewritten once it is loaded."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Change the text of one object's docstring."""
+        if obj.docstring is not None:
+            obj.docstring.value = readable(obj.docstring.value)
+
+
+def readable(text: str) -> str:
+    """`name : words` under Parameters as a list, `>>>` as code."""
+    first, *rest = _HEAD.split(text)
+    parts = [_plain(first)]
+    for title, body in zip(rest[::2], rest[1::2], strict=True):
+        shown = _plain(body) if title in ("Examples", "Returns") else _listed(body)
+        parts.append(f"**{title}**\n\n{shown}")
+    return "\n\n".join(parts)
+
+
+def _plain(body: str) -> str:
+    """Doctests as code, indented blocks as they are."""
+    return re.sub(r"(?:^>>> .*\n?(?:^(?:\.\.\. |\S).*\n?)*)+", _fenced, body, flags=re.MULTILINE)
+
+
+def _fenced(match: re.Match[str]) -> str:
+    return f"\n```pycon\n{match[0].rstrip()}\n```\n"
+
+
+def _listed(body: str) -> str:
+    lines: list[str] = []
+    for line in body.splitlines():
+        entry = _ENTRY.match(line)
+        if entry is not None:
+            names = ", ".join(f"`{name.strip()}`" for name in entry[1].split(","))
+            lines.append(f"- {names}: {entry[2]}")
+        elif line.strip():
+            lines.append(f"  {line.strip()}" if line.startswith(" ") else f"- {line}")
+    return "\n".join(lines)
