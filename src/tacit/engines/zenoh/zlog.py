@@ -91,4 +91,6 @@ def _reason(text: str) -> tuple[str, str]:
 def _listen(reading: int, heard: Callable[[str], None]) -> None:
     with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
         for line in lines:
+            if "RUST_LOG" in os.environ:  # somebody wants to see it all
+                print(line, end="", file=sys.stderr)
             heard(_COLOUR.sub("", line))
