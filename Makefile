@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test check lint types layers doctests docs tests bench clean help
+.PHONY: demo test check lint types layers doctests docs tests bench paper clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  +##' Makefile | sed -E 's/:[^#]*##/ -/'
@@ -37,6 +37,9 @@ tests: $(VENV)/.test
 
 bench: $(VENV)/.test          ## speed, as ratios within one run; writes docs/performance.md
 	$(BIN)/python -m benchmarks
+
+paper: $(VENV)/.core          ## the paper's figures and claims; writes docs/paper.md and docs/img
+	$(BIN)/tacit reproduce all --out build/paper --docs docs
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or later")'

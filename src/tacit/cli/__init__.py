@@ -1,6 +1,20 @@
 """The command line: parse, call, print. One file per command; importing it adds the command."""
 
-from . import attack, audit, certify, data, demo, init, plan, predict, site, site_keys, site_up, train
+from . import (
+    attack,
+    audit,
+    certify,
+    data,
+    demo,
+    init,
+    plan,
+    predict,
+    reproduce,
+    site,
+    site_keys,
+    site_up,
+    train,
+)
 from .app import main
 
 __all__ = [
@@ -13,6 +27,7 @@ __all__ = [
     "main",
     "plan",
     "predict",
+    "reproduce",
     "site",
     "site_keys",
     "site_up",

@@ -84,13 +84,7 @@ def adult(*, fetch: bool = True) -> Task:
 
 def breast_cancer(why: str = "") -> Task:
     """Is the tumour benign? 30 measurements, by their published ranges, and a constant; a fifth held out."""
-    from sklearn.datasets import load_breast_cancer
-
-    raw, target = load_breast_cancer(return_X_y=True)
-    X = np.clip(2 * (raw - _LEAST) / (_LARGEST - _LEAST) - 1, -1.0, 1.0)
-    X = np.column_stack([X, np.ones(len(X))])
-    X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
-    y = np.where(target == 1, 1.0, -1.0)
+    X, y = breast_cancer_rows()
     order = SeededStreams(SEED).generator(repeat=0, site=0, purpose="deal", t=2).permutation(len(y))
     test, train = order[: len(y) // 5], order[len(y) // 5 :]
     return Task(
@@ -105,3 +99,14 @@ def breast_cancer(why: str = "") -> Task:
         penalty=0.5,
         tuned=2.0,
     )
+
+
+def breast_cancer_rows() -> tuple[Array, Array]:
+    """(X, y): 30 measurements in [-1, 1] by their published ranges, a constant, rows clipped to norm 1."""
+    from sklearn.datasets import load_breast_cancer
+
+    raw, target = load_breast_cancer(return_X_y=True)
+    X = np.clip(2 * (raw - _LEAST) / (_LARGEST - _LEAST) - 1, -1.0, 1.0)
+    X = np.column_stack([X, np.ones(len(X))])
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
+    return X, np.where(target == 1, 1.0, -1.0)

@@ -24,6 +24,7 @@ _NEAR = 1e-4  # the same around the peak, where cells are narrow
 _TOWARDS = np.concatenate([[0.0], 2.0 ** np.arange(-7, 1)])  # how the cell beyond the peak is split
 _LARGE = 600.0  # exponents from here on mean: infinite
 _BATCH = 2_000_000  # numbers held at once
+_KEPT = 64  # tables of bounds, a few hundred kilobytes each
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,20 @@ def log_moment(q: ArrayLike, u: ArrayLike, d: int, beyond: ArrayLike | None = No
     """
     q, u, v = np.broadcast_arrays(floats(q), floats(u), floats(u if beyond is None else beyond))
     flat = np.stack([q.ravel(), u.ravel(), v.ravel()], axis=1)
+    return _kept(d, flat.tobytes()).reshape(q.shape).copy()
+
+
+@lru_cache(maxsize=_KEPT)
+def _kept(d: int, rows: bytes) -> FloatArray:
+    """One bound per row (q, u, v); a certificate, its curves and its report ask for the same rows."""
+    flat = np.frombuffer(rows).reshape(-1, 3)
     result = np.empty(len(flat))
     cells = _cells(d)
     step = max(1, _BATCH // len(cells.nodes))
     for start in range(0, len(flat), step):
         part = flat[start : start + step].T[..., None]
         result[start : start + step] = _moments(part[0], part[1], part[2], cells)
-    return result.reshape(q.shape)
+    return result
 
 
 def _moments(q: FloatArray, u: FloatArray, v: FloatArray, cells: _Cells) -> FloatArray:

@@ -1,0 +1,246 @@
+"""What a figure's TOML file may say: everything that its numbers depend on, and how they are drawn."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0)]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Facts(BaseModel):
+    """A table without unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class Data(Facts):
+    """Which rows, and which site holds them.
+
+    limit : how many rows are used, drawn by chance; all of them where it is left out.
+    deal : "evenly"; "unevenly", `least` rows each and the rest in shares ~ Dirichlet(concentration).
+    """
+
+    name: Literal["adult", "breast-cancer"]
+    scaling: Literal["paper", "public"] = "paper"
+    rows: Literal["clip", "scale"] = "clip"
+    limit: Count | None = None
+    sites: Annotated[int, Field(ge=2)]
+    deal: Literal["evenly", "unevenly"]
+    seed: Seed
+    concentration: Positive = 1.0
+    least: Count = 1
+
+
+class Network(Facts):
+    """Who talks to whom; `degree` and `seed` are those of a random regular graph."""
+
+    kind: Literal["ring", "complete", "star", "path", "random_regular"]
+    degree: Count | None = None
+    seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _complete(self) -> Network:
+        if (self.kind == "random_regular") != (self.degree is not None):
+            raise ValueError("`degree` must be given for random_regular, and only there")
+        return self
+
+
+class Objective(Facts):
+    """C, rho and the loss of eq. 1."""
+
+    loss: Literal["logistic"] = "logistic"
+    C: Positive
+    regularization: Positive
+
+
+class Running(Facts):
+    """How often and how long; `delta` is that of the (epsilon, delta) shown beside the paper's bound."""
+
+    rounds: Count
+    repeats: Count
+    seed: Seed
+    start: Literal["zeros", "random"]
+    tol: Positive
+    delta: Fraction
+
+
+class Growing(Facts):
+    """start * ratio**(t - 1), at most cap."""
+
+    start: Positive
+    ratio: Positive = 1.0
+    cap: Positive | None = None
+
+
+class Listed(Facts):
+    """One value per round; the last one holds from then on."""
+
+    values: Annotated[list[Positive], Field(min_length=1)]
+
+
+OneSchedule = Positive | Growing | Listed
+Schedules = OneSchedule | list[OneSchedule]
+"""A number, a schedule, or a list with one for each site."""
+
+
+class Norm(Facts):
+    """Density ~ exp(-rate ||e||)."""
+
+    kind: Literal["norm"]
+    rate: OneSchedule
+
+
+class Gaussian(Facts):
+    """N(0, std^2 I)."""
+
+    kind: Literal["gaussian"]
+    std: OneSchedule
+
+
+class Budget(Facts):
+    """Norm noise whose first rate is the largest that the budget (epsilon, the run's delta) allows."""
+
+    kind: Literal["budget"]
+    epsilon: Positive
+    ratio: Positive = 1.0
+
+
+Noise = Annotated[Norm | Gaussian | Budget, Field(discriminator="kind")]
+
+
+class Panel(Facts):
+    """A row of panels; curves belong to it by its name."""
+
+    name: Annotated[str, Field(min_length=1)]
+    title: str
+
+
+class Curve(Facts):
+    """One method with its parameters, and how its line is drawn.
+
+    name : what tables and reports call it; `label` is for the legend and may hold $mathematics$.
+    panel : the row of panels that it belongs to, by name; a figure of one row leaves it out.
+    regularization : rho of this curve, where it is not the figure's.
+    fit : False where the loss axis should not stretch for this curve; its last mean is then written down.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    label: Annotated[str, Field(min_length=1)]
+    method: Literal["ADMM", "MADMM", "PP", "DVP", "PVP"]
+    panel: str = ""
+    penalty: Schedules
+    dual_step: Schedules | None = None
+    noise: Noise | None = None
+    regularization: Positive | None = None
+    colour: Annotated[str, Field(pattern="^#[0-9A-Fa-f]{6}$")]
+    marker: Literal["o", "s", "^", "v", "D", "P", "X", "none"] = "none"
+    line: Literal["solid", "dashed", "dotted", "dashdot"] = "solid"
+    fit: bool = True
+
+    @model_validator(mode="after")
+    def _complete(self) -> Curve:
+        private = self.method in ("PP", "DVP", "PVP")
+        if private != (self.noise is not None):
+            raise ValueError(f"`noise` must {'' if private else 'not '}be given for {self.method}")
+        if self.method in ("MADMM", "PP") and self.dual_step is None:
+            raise ValueError(f"`dual_step` must be given for {self.method}")
+        if self.method in ("ADMM", "DVP") and not isinstance(self.penalty, float):
+            raise ValueError(f"`penalty` must be one number for {self.method}, which holds it fixed")
+        if self.method in ("ADMM", "DVP", "PVP") and self.dual_step is not None:
+            raise ValueError(f"`dual_step` must be left out for {self.method}: it is the penalty")
+        return self
+
+
+class Figure(Facts):
+    """A figure: data, network, objective, run, curves.
+
+    layout : "convergence" shows L(t) and the distance to the optimum; "tradeoff" shows L(t) with its range
+        beside the paper's P(t) and our (epsilon, delta).
+    """
+
+    name: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
+    title: str
+    caption: str = ""
+    layout: Literal["convergence", "tradeoff"]
+    data: Data
+    graph: Network
+    problem: Objective
+    run: Running
+    panels: list[Panel] = []
+    curves: Annotated[list[Curve], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Figure:
+        names = [(curve.panel, curve.name) for curve in self.curves]
+        if len(set(names)) < len(names):
+            raise ValueError("`name` must be different for every curve of a panel")
+        rows = {panel.name for panel in self.panels} or {""}
+        for k, curve in enumerate(self.curves):
+            if curve.panel not in rows:
+                raise ValueError(f"`curves.{k}.panel` must name one of `panels`; got {curve.panel!r}")
+            for name, spec in (("penalty", curve.penalty), ("dual_step", curve.dual_step)):
+                if isinstance(spec, list) and len(spec) != self.data.sites:
+                    raise ValueError(
+                        f"`curves.{k}.{name}` must have one entry for each of {self.data.sites} sites; "
+                        f"got {len(spec)}"
+                    )
+        return self
+
+    @property
+    def rows(self) -> tuple[Panel, ...]:
+        """The rows of panels, in order; one without a title where none are named."""
+        return tuple(self.panels) or (Panel.model_construct(name="", title=""),)
+
+
+class Attacking(Facts):
+    """Whose records are looked for, from how many runs of which method."""
+
+    rounds: Count
+    repeats: Count
+    seed: Seed
+    tol: Positive
+    site: Seed
+    records: Annotated[list[Seed], Field(min_length=1)]
+    penalty: OneSchedule
+    dual_step: Positive
+    delta: Fraction
+
+
+class NoiseLevel(Facts):
+    """Norm noise of this rate, or none."""
+
+    name: Annotated[str, Field(min_length=1)]
+    title: str
+    rate: Positive | None = None
+
+
+class Observer(Facts):
+    """Who attacks, and how its line is drawn."""
+
+    name: Literal["known", "constant", "estimated", "geometric"]
+    label: str
+    colour: Annotated[str, Field(pattern="^#[0-9A-Fa-f]{6}$")]
+    marker: Literal["o", "s", "^", "v", "D", "P", "X"]
+
+
+class AttackFigure(Facts):
+    """The attack of appendix E, at several levels of noise."""
+
+    name: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
+    title: str
+    caption: str = ""
+    layout: Literal["attack"]
+    data: Data
+    graph: Network
+    problem: Objective
+    run: Attacking
+    noises: Annotated[list[NoiseLevel], Field(min_length=1)]
+    observers: Annotated[list[Observer], Field(min_length=1)]
+
+
+AnyFigure = Figure | AttackFigure
