@@ -1,4 +1,4 @@
-"""tacit demo: the main job on data that needs no account and no server."""
+"""`tacit demo`: the main job on data that needs no account and no server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Data(enum.StrEnum):
 
 @app.command("demo")
 def demo(
-    out: Annotated[Path, typer.Option(help="Directory for what is written.")] = Path("tacit-demo"),
+    out: Annotated[Path, typer.Option(help="Directory for the report and the certificate.")] = Path(
+        "tacit-demo"
+    ),
     data: Annotated[Data, typer.Option(help="auto: Adult where it can be had.")] = Data.auto,
 ) -> None:
     """Train one model across five sites: without privacy, and with two private methods at one budget."""
@@ -37,20 +39,20 @@ def demo(
     from ..experiments.comparison import compare, methods
     from ..experiments.tasks import find_task
 
-    console = Console()
+    console = Console(highlight=False)
     task = find_task(data.value)
-    console.print(task.about, markup=False, highlight=False)
+    console.print(f"{task.about} They may not share it.\n", markup=False)
     results = []
     with progress(len(methods(task)) + 1, "methods") as step:
         for result in compare(task):
             results.append(result)
             step()
     console.print(_table(task, results))
-    console.print(results[-1].certificate.statement(), markup=False, highlight=False)
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / "certificate.json"
-    path.write_text(results[-1].certificate.to_json(), "utf-8")
-    console.print(f"\nCertificate: {path}", markup=False, highlight=False, soft_wrap=True)
+    console.print(
+        f"\nWhat may be claimed of the last run:\n\n{results[-1].certificate.statement()}\n", markup=False
+    )
+    for what, path in _written(task, results, out).items():
+        console.print(f"{what}: {path}", markup=False, soft_wrap=True)
 
 
 def _table(task: Task, results: list[Compared]) -> Table:
@@ -66,7 +68,22 @@ def _table(task: Task, results: list[Compared]) -> Table:
         certificate = result.certificate
         costs = (certificate.epsilon, certificate.pure_epsilon, certificate.paper_epsilon)
         shown = [rounded_up(cost) if result.private else "no limit" for cost in costs]
-        table.add_row(
-            result.name, *shown, f"{result.run.loss[0, -1]:.3f}", f"{100 * result.test_accuracy:.1f} %"
-        )
+        loss = f"{result.run.loss[0, -1]:.3f}"
+        table.add_row(result.name, *shown, loss, f"{100 * result.test_accuracy:.1f} %")
     return table
+
+
+def _written(task: Task, results: list[Compared], out: Path) -> dict[str, Path]:
+    """The report of all runs and the certificate of the last."""
+    from ..report import from_runs, write
+
+    page = from_runs(
+        {result.name: result.run for result in results},
+        title=f"{task.name} at five sites",
+        subtitle=f"{task.about} No privacy, dual and penalty perturbation; the private runs at one budget.",
+        delta=task.delta,
+    )
+    report = write(page, out / "report.html")
+    certificate = out / "certificate.json"
+    certificate.write_text(results[-1].certificate.to_json(), "utf-8")
+    return {"Certificate": certificate, "Report": report}

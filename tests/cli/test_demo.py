@@ -1,0 +1,74 @@
+"""`tacit demo`: a table at one budget, a certificate that verifies, a report; and no Adult is no obstacle."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tacit import Certificate
+from tacit.cli.app import run
+from tacit.errors import DataUnavailable
+from tacit.experiments import tasks
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """What the demonstration prints where Adult cannot be had, and where it wrote."""
+    out = tmp_path_factory.mktemp("demo")
+
+    def nowhere(**_: object) -> None:
+        raise DataUnavailable("tried, and not found")
+
+    with pytest.MonkeyPatch.context() as patch, pytest.MonkeyPatch.context() as terminal:
+        patch.setattr(tasks, "load_adult", nowhere)
+        terminal.setenv("COLUMNS", "200")
+        text = _printed(["demo", "--out", str(out)])
+    return text, out
+
+
+def _printed(arguments: list[str]) -> str:
+    import contextlib
+    import io
+
+    buffer = io.StringIO()
+    with contextlib.redirect_stdout(buffer):
+        assert run(arguments) == 0
+    return buffer.getvalue()
+
+
+def test_without_adult_it_says_so_and_goes_on(shown: tuple[str, Path]) -> None:
+    assert shown[0].startswith("Adult was not found, nor could it be fetched")
+
+
+def test_all_private_methods_cost_the_same(shown: tuple[str, Path]) -> None:
+    rows = re.findall(r"(no privacy|DVP|PP)[^│]*│ *([\d.]+|no limit) *│.*?([\d.]+) %", shown[0])
+    assert [row[0] for row in rows] == ["no privacy", "DVP", "DVP", "PP"]
+    assert [row[1] for row in rows] == ["no limit", "4.00", "4.00", "4.00"]
+    assert all(float(row[2]) > 70 for row in rows)
+
+
+def test_the_certificate_verifies_and_its_statement_is_printed(shown: tuple[str, Path]) -> None:
+    text, out = shown
+    certificate = Certificate.from_json((out / "certificate.json").read_text("utf-8"))
+    certificate.verify()
+    assert 3.9 < certificate.epsilon <= 4.0 and not certificate.run.idealised
+    assert "least protected site" in text
+
+
+def test_the_report_is_written_and_its_path_printed(shown: tuple[str, Path]) -> None:
+    text, out = shown
+    assert str(out / "report.html") in text
+    assert "breast cancer at five sites" in (out / "report.html").read_text("utf-8")
+
+
+def test_asked_for_adult_it_does_not_take_other_data(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def nowhere(**_: object) -> None:
+        raise DataUnavailable("tried, and not found")
+
+    monkeypatch.setattr(tasks, "load_adult", nowhere)
+    assert run(["demo", "--data", "adult", "--out", str(tmp_path)]) == 1
+    assert "not found" in capsys.readouterr().err
