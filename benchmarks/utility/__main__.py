@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from tacit.objective import one_blas_thread
@@ -38,6 +39,7 @@ def main() -> None:
     start = time.perf_counter()
     with one_blas_thread():
         for case in cases:
+            found += _pooled(found, case)
             done = [result.contender for result in found if _same(result, case)]
             field = list(rivals(options.diffprivlib, quick=options.quick))
             for result in contest(case, field, seeds, done):
@@ -61,6 +63,18 @@ def _done(path: Path | None) -> list[Result]:
 
 def _same(result: Result, case: Case) -> bool:
     return (result.data, result.sites, result.epsilon) == (case.task.name, case.sites, case.epsilon)
+
+
+def _pooled(found: list[Result], case: Case) -> list[Result]:
+    """What does not depend on the number of sites is measured once."""
+    known = [result.contender for result in found if _same(result, case)]
+    return [
+        replace(result, sites=case.sites)
+        for result in found
+        if not result.decentralised
+        and (result.data, result.epsilon) == (case.task.name, case.epsilon)
+        and result.contender not in known
+    ]
 
 
 def _line(result: Result) -> str:

@@ -72,7 +72,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         rounds: int | None = None,
         noise: str = "best",
         method: Method | None = None,
-        effort: str = "quick",
+        effort: str = "full",
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon

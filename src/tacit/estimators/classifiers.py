@@ -40,7 +40,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         rounds: int | None = None,
         noise: str = "best",
         method: Method | None = None,
-        effort: str = "quick",
+        effort: str = "full",
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -123,7 +123,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     C, regularization, noise, rounds : what the planner chooses ("auto", "best", None) or is told; `rounds` is
         the most there may be.
     method : a private method of your own, with `rounds`; refused if it costs more than epsilon.
-    effort : "quick", or "full" to let the planner rehearse on made-up rows first.
+    effort : "full" lets the planner rehearse on made-up rows first, for some seconds; "quick" does without.
     random_state : None draws secret noise. A seed makes the fit replayable, and the certificate says
         `simulated`.
 
@@ -184,7 +184,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         rounds: int | None = None,
         noise: str = "best",
         method: Method | None = None,
-        effort: str = "quick",
+        effort: str = "full",
         random_state: Any = None,
     ) -> None:
         super().__init__(

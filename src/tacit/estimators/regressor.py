@@ -53,7 +53,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         rounds: int | None = None,
         noise: str = "best",
         method: Method | None = None,
-        effort: str = "quick",
+        effort: str = "full",
         random_state: Any = None,
     ) -> None:
         super().__init__(

@@ -59,7 +59,7 @@ class Job(_Part):
     noise: Literal["best", "gaussian", "norm"] = "best"
     C: float | None = Field(default=None, gt=0)
     regularization: float | None = Field(default=None, gt=0)
-    effort: Literal["quick", "full"] = "quick"
+    effort: Literal["quick", "full"] = "full"
     seed: int | None = Field(default=None, ge=0)
     label: Label
     site: list[SiteEntry] = Field(min_length=2)
