@@ -10,6 +10,7 @@ import pytest
 
 from experiments.small import write_small
 from tacit.cli.app import run
+from tacit.errors import ParameterError
 from tacit.experiments.reproduce import reproduce
 from tacit.experiments.runner import Drawn
 
@@ -71,6 +72,14 @@ def test_the_command_writes_the_pages_too(
     page = (out / "index.html").read_text("utf-8")
     assert "data:image/svg+xml" in page and "http://" not in page and "https://" not in page
     assert "Two methods on little data" in (out / "small.html").read_text("utf-8")
+
+
+def test_two_figures_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    paths = [str(write_small(tmp_path)), str(write_small(tmp_path / "b"))]
+    with pytest.raises(ParameterError, match="`name` must differ"):
+        reproduce(paths, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_wrong_name_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -65,15 +65,11 @@ def claims_of_fig2(drawn: Drawn) -> list[Claim]:
     return [both(drawn, "fig2"), _dearer(drawn), spread(drawn, "fig2"), _tight(drawn), _pvp(drawn)]
 
 
-def claims_of_large(even: Drawn, uneven: Drawn) -> list[Claim]:
-    """A hundred sites, with the rows dealt evenly and unevenly."""
-    return [
-        both(even, "fig3"),
-        spread(even, "fig3"),
-        both(uneven, "fig4"),
-        spread(uneven, "fig4"),
-        _uneven(even, uneven),
-    ]
+def claims_of_large(even: Drawn | None, uneven: Drawn | None) -> list[Claim]:
+    """A hundred sites, with the rows dealt evenly, and unevenly."""
+    named = {"fig3": even, "fig4": uneven}
+    found = [make(one, name) for name, one in named.items() if one is not None for make in (both, spread)]
+    return found if even is None or uneven is None else [*found, _uneven(even, uneven)]
 
 
 def both(drawn: Drawn, name: str) -> Claim:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engines.progress import progress
+from ..errors import ParameterError
 from . import tables
 from .attacked import Attacked, attack
 from .claim import Claim
@@ -55,6 +56,7 @@ def reproduce(
     """
     wanted = [part for name in names for part in (SHIPPED if name == "all" else (name,))]
     figures = {name: load_figure(name, quick=quick, seed=seed) for name in dict.fromkeys(wanted)}
+    _check_names(figures)
     store = Store(out / "curves")
     drawn: dict[str, Drawn | Attacked] = {}
     with progress(sum(map(_parts, figures.values())), "curves", show=show) as step:
@@ -68,6 +70,17 @@ def reproduce(
     result = Reproduction(drawn, claims, quick)
     write_claims(result, out)
     return result
+
+
+def _check_names(figures: Mapping[str, AnyFigure]) -> None:
+    """Two figures of one name would write over each other."""
+    taken: dict[str, str] = {}
+    for source, figure in figures.items():
+        if figure.name in taken:
+            raise ParameterError(
+                f"{source}: `name` must differ from {taken[figure.name]}'s; both say {figure.name!r}."
+            )
+        taken[figure.name] = source
 
 
 def _parts(figure: AnyFigure) -> int:
@@ -116,8 +129,7 @@ def _claims(
         yield from claims_of_fig1b(drawn["fig1b"])
     if "fig2" in drawn:
         yield from claims_of_fig2(drawn["fig2"])
-    if "fig3" in drawn and "fig4" in drawn:
-        yield from claims_of_large(drawn["fig3"], drawn["fig4"])
+    yield from claims_of_large(drawn.get("fig3"), drawn.get("fig4"))
     if whole:
         yield from claims_of_theorem3(quick=quick, seed=seed)
     if isinstance(attacked := results.get("attack"), Attacked):
