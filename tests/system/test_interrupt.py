@@ -5,16 +5,23 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 
 PROGRAM = """
 import threading, sys
 import numpy as np, tacit
+from tacit.engines.local import Network
+
+advance = Network.advance
+def announced(self, *arguments):
+    if not self.started:
+        print("running", flush=True)
+    return advance(self, *arguments)
+Network.advance = announced
+
 rng = np.random.default_rng(0)
 X = rng.standard_normal((2000, 40)); X /= np.linalg.norm(X, axis=1, keepdims=True)
 y = np.sign(X[:, 0])
 problem = tacit.Problem([(X, y)] * 5, loss=tacit.Logistic(), C=100.0, regularization=0.1)
-print("ready", flush=True)
 result = None
 try:
     result = tacit.simulate(problem, tacit.Graph.ring(5), tacit.ADMM(0.5), rounds=10**6)
@@ -26,8 +33,11 @@ except KeyboardInterrupt:
 
 def test_interrupt_leaves_no_half_result():
     process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
-    assert out == "interrupted None 1\n" and process.returncode == 130
+    try:
+        assert process.stdout.readline() == "running\n"
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+        assert out == "interrupted None 1\n" and process.returncode == 130
+    finally:
+        process.kill()
+        process.wait()
