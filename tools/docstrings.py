@@ -31,8 +31,14 @@ def readable(text: str) -> str:
 
 
 def _plain(body: str) -> str:
-    """Doctests as code, indented blocks as they are."""
+    """Doctests as code, entries of a list as one, indented blocks as they are."""
+    body = "\n\n".join(_listed(part) if _entries(part) else part for part in body.split("\n\n"))
     return re.sub(r"(?:^>>> .*\n?(?:^(?:\.\.\. |\S).*\n?)*)+", _fenced, body, flags=re.MULTILINE)
+
+
+def _entries(part: str) -> bool:
+    """Whether every line that is not indented is `name : words`."""
+    return all(_ENTRY.match(line) or line.startswith(" ") for line in part.splitlines()) and " : " in part
 
 
 def _fenced(match: re.Match[str]) -> str:

@@ -1,0 +1,63 @@
+"""What turns our pages and docstrings into a site: formulas without a script, docstrings as they read."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def site():
+    pytest.importorskip("latex2mathml", reason="the extra `docs` is not installed")
+    return runpy.run_path(str(ROOT / "tools" / "site.py"))
+
+
+def test_a_formula_becomes_mathml(site):
+    formula = r"\(\lVert f\rVert \le \mathscr{L}'\)"
+    page = site["on_page_content"](f'<p><span class="arithmatex">{formula}</span></p>')
+    assert "<math" in page and "arithmatex" not in page
+    assert 'stretchy="false"' in page and "\u2112" in page and "\u2032" in page
+
+
+def test_a_block_stands_by_itself(site):
+    page = site["on_page_content"]('<div class="arithmatex">\\[ a < b \\]</div>')
+    assert 'display="block"' in page and "&lt;" in page
+
+
+def test_the_menu_lists_what_exists(site, tmp_path):
+    (tmp_path / "a.md").touch()
+    nav = [{"A": "a.md"}, {"B": "b.md"}, {"C": [{"D": "a.md"}, {"E": "e.md"}]}, {"F": [{"G": "g.md"}]}]
+    found = site["on_config"]({"nav": nav, "docs_dir": str(tmp_path)})["nav"]
+    assert found == [{"A": "a.md"}, {"C": [{"D": "a.md"}]}]
+
+
+def test_docstrings_become_lists_and_code():
+    pytest.importorskip("griffe", reason="the extra `docs` is not installed")
+    readable = runpy.run_path(str(ROOT / "tools" / "docstrings.py"))["readable"]
+    text = """f(x)
+
+Parameters
+----------
+x, y : the numbers,
+    both of them
+z : another
+
+Examples
+--------
+>>> 1 + 1
+2
+"""
+    assert readable(text) == (
+        "f(x)\n\n\n\n**Parameters**\n\n- `x`, `y`: the numbers,\n  both of them\n- `z`: another"
+        "\n\n**Examples**\n\n\n```pycon\n>>> 1 + 1\n2\n```\n"
+    )
+
+
+def test_every_page_is_in_the_menu():
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = [str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")]
+    assert not [page for page in pages if f" {page}\n" not in menu]
