@@ -8,6 +8,7 @@ import resource
 import signal
 import sys
 import time
+import uuid
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,15 +18,23 @@ import numpy as np
 import tacit
 from problems import make_sites
 from tacit.engines import RayEngine
+from tacit.engines.choice import cpus_here
+from tacit.errors import DataError
 
 PP = tacit.PenaltyPerturbation(
     tacit.Geometric(0.5, 1.04), 0.5, tacit.NormNoise(3.0), output_noise=tacit.NormNoise(1e9)
 )
 
 
+def in_worker():
+    """Whether this process runs an actor of a cluster."""
+    ray = sys.modules.get("ray")
+    return ray is not None and ray.is_initialized() and ray.get_runtime_context().get_actor_id() is not None
+
+
 @dataclass(frozen=True)
 class Trapped(tacit.Logistic):
-    """Logistic loss that springs a trap once: whoever first finds folder/trap while folder/armed is there.
+    """Logistic loss with a trap for the first worker that finds folder/trap while folder/armed is there.
 
     deed: "die" ends its process with kill -9, "raise" raises, "wait" waits until folder/hold is gone.
     """
@@ -36,7 +45,7 @@ class Trapped(tacit.Logistic):
 
     def value(self, z):
         folder = Path(self.folder)
-        if (folder / self.armed).exists():
+        if (folder / self.armed).exists() and in_worker():
             try:
                 (folder / "trap").unlink()
             except FileNotFoundError:
@@ -74,6 +83,25 @@ def wide_rows(i, rows=40_000, d=40):
     X = rng.standard_normal((rows, d))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     return X, np.where(rng.random(rows) < 0.5, 1.0, -1.0)
+
+
+def cores(_):
+    """How many cores a job thinks it has."""
+    return cpus_here()
+
+
+def square(x, forbidden=None):
+    if x == forbidden:
+        raise DataError("three is odd")
+    return x * x
+
+
+def die_at(fatal, folder, x):
+    """x squared, except that one x kills its process, and leaves a file each time."""
+    if x == fatal:
+        (Path(folder) / uuid.uuid4().hex).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return x * x
 
 
 def processes(mark):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 
 import pytest
 
@@ -35,10 +36,22 @@ def test_a_running_cluster_pays_earlier():
     assert pick(**between) == "local" and pick(**between, start=choice.JOIN) == "ray"
 
 
+class Cluster:
+    """What is asked of Ray."""
+
+    cpus = 0
+
+    def is_initialized(self):
+        return self.cpus > 0
+
+    def cluster_resources(self):
+        return {"CPU": float(self.cpus)}
+
+
 @pytest.fixture
 def installed(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
-    monkeypatch.setattr(choice, "_joined_cpus", lambda: None)
+    monkeypatch.setitem(sys.modules, "ray", Cluster())
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     return monkeypatch
 
@@ -50,10 +63,27 @@ def test_a_setup_is_weighed_with_what_is_known_of_it(installed, problem, ring):
     assert seen["sites"] == 5 and seen["rounds"] == 7 and seen["entries"] == 200 * 6 * 3
     assert seen["start"] == choice.START and seen["shards"] == min(5, seen["cores"])
     sourced = tacit.SourcedProblem([lambda: None] * 5, C=1.0, regularization=0.5)
-    installed.setattr(choice, "_joined_cpus", lambda: 64)
+    installed.setattr(sys.modules["ray"], "cpus", 64)
     choice.choose(setup_of(sourced, ring, tacit.ADMM(0.5), rounds=7))
     assert seen["entries"] == 0 and seen["start"] == choice.JOIN and seen["shards"] == 5
-    installed.setattr(choice, "_joined_cpus", lambda: None)
+    installed.setattr(sys.modules["ray"], "cpus", 0)
     installed.setenv("RAY_ADDRESS", "10.0.0.1:6379")
     choice.choose(setup_of(sourced, ring, tacit.ADMM(0.5), rounds=7))
     assert seen["start"] == choice.JOIN
+
+
+def test_jobs_are_shared_where_that_pays(installed):
+    installed.setattr(sys.modules["ray"], "cpus", 4)
+    assert choice.choose_for_jobs(10.0, 8) == "ray"
+    assert choice.choose_for_jobs(10.0, 1) == choice.choose_for_jobs(0.01, 8) == "local"
+    assert choice.choose_for_jobs(10.0, 0) == "local"
+    installed.setattr(sys.modules["ray"], "cpus", 1)
+    assert choice.choose_for_jobs(10.0, 8) == "local"
+
+
+def test_a_job_among_many_takes_one_core():
+    with choice.limited_to(1):
+        assert choice.cpus_here() == 1
+    here = choice.cpus_here()
+    with choice.limited_to(10**6):
+        assert choice.cpus_here() == here >= 1

@@ -11,8 +11,12 @@ the constants were measured, and `python -m benchmarks.scale_ray` measures them 
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from ..objective.sources import SourcedProblem
 from .setup import Setup
@@ -33,18 +37,25 @@ def choose(setup: Setup) -> str:
     """ "local" or "ray", for this run on this machine, or on the cluster that this process has joined."""
     if setup.seed is None or importlib.util.find_spec("ray") is None:
         return "local"
-    problem, cores = setup.problem, cpus_here()
+    problem = setup.problem
     rows = 0 if isinstance(problem, SourcedProblem) else int(problem.samples.sum()) * problem.dimension
-    joined = _joined_cpus()
-    running = joined is not None or "RAY_ADDRESS" in os.environ
+    cpus, start = _cluster()
     return faster(
         sites=setup.graph.n,
         rounds=setup.rounds,
         entries=rows * setup.repeats,
-        cores=cores,
-        shards=min(joined or cores, setup.graph.n),
-        start=JOIN if running else START,
+        cores=cpus_here(),
+        shards=min(cpus, setup.graph.n),
+        start=start,
     )
+
+
+def choose_for_jobs(seconds: float, jobs: int) -> str:
+    """ "local" or "ray", for independent jobs that take so many seconds each, one at a time."""
+    if jobs == 0 or importlib.util.find_spec("ray") is None:
+        return "local"
+    cpus, start = _cluster()
+    return "ray" if start + seconds * math.ceil(jobs / cpus) < seconds * jobs else "local"
 
 
 def faster(*, sites: int, rounds: int, entries: int, cores: int, shards: int, start: float) -> str:
@@ -60,14 +71,28 @@ def faster(*, sites: int, rounds: int, entries: int, cores: int, shards: int, st
     return "ray" if cluster < local else "local"
 
 
+_limit: ContextVar[int | None] = ContextVar("cpus", default=None)
+
+
 def cpus_here() -> int:
     """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cpus, _limit.get() or cpus)
 
 
-def _joined_cpus() -> int | None:
-    """The CPUs of the cluster that this process is part of, if any; Ray is not loaded for the question."""
+@contextmanager
+def limited_to(cpus: int) -> Iterator[None]:
+    """Inside, `cpus_here` is at most `cpus`: for one of many jobs on a machine."""
+    before = _limit.set(cpus)
+    try:
+        yield
+    finally:
+        _limit.reset(before)
+
+
+def _cluster() -> tuple[int, float]:
+    """The CPUs of the cluster that Ray would use, and the seconds until it works; does not load Ray."""
     ray = sys.modules.get("ray")
-    if ray is None or not ray.is_initialized():
-        return None
-    return int(ray.cluster_resources().get("CPU", 1))
+    if ray is not None and ray.is_initialized():
+        return max(1, int(ray.cluster_resources().get("CPU", 1))), JOIN
+    return cpus_here(), JOIN if "RAY_ADDRESS" in os.environ else START

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from functools import cached_property
 from os import PathLike, fspath
 from typing import Any, NamedTuple, TypedDict, Unpack
 from zipfile import BadZipFile
@@ -85,10 +86,12 @@ class SourcedProblem:
         """N, the number of sites."""
         return len(self.sources)
 
-    @property
+    @cached_property
     def samples(self) -> NDArray[np.int64]:
         """B_i of every site."""
-        return np.array([size.samples for size in self.sizes], dtype=np.int64)
+        samples = np.array([size.samples for size in self.sizes], dtype=np.int64)
+        samples.flags.writeable = False
+        return samples
 
     @property
     def dimension(self) -> int:
@@ -126,6 +129,7 @@ class SourcedProblem:
                     f"site {i} has {size.dimension}."
                 )
         problem = copy(self)
+        problem.__dict__.pop("samples", None)
         problem._sizes = tuple(sizes)
         return problem
 

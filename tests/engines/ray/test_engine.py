@@ -7,7 +7,6 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,11 +31,6 @@ def same(run, other):
     assert (run.history is None) == (other.history is None)
     if run.history is not None:
         assert np.array_equal(run.history, other.history)
-
-
-def wait_for(path: Path) -> None:
-    while not path.exists():
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("shards", [2, 3])
@@ -87,7 +81,8 @@ def test_a_killed_driver_goes_on_where_it_was(joined, tmp_path):
         (tmp_path / name).touch()
     command = [sys.executable, raywork.__file__, "run_until_killed", joined, str(tmp_path)]
     with subprocess.Popen(command) as driver:
-        wait_for(tmp_path / "sprung")
+        while not (tmp_path / "sprung").exists() and driver.poll() is None:
+            time.sleep(0.05)
         driver.kill()
     problem = trapped_problem(tmp_path, deed="wait")
     settings = {"rounds": 24, "repeats": 2}

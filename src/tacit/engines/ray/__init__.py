@@ -4,6 +4,7 @@ cluster.py   join one, or start one here on loopback
 worker.py    a shard in a process of the cluster
 driver.py    the rounds: charge, ask every shard, pass references on
 engine.py    RayEngine: from a setup to a run, resumed where a worker was lost
+tasks.py     independent jobs, for sweeps
 """
 
 from ...errors import MissingExtra

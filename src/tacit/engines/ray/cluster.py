@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -14,6 +15,8 @@ from ray._private import ray_constants
 from ...errors import ParameterError, WorkerLost
 
 LOOPBACK = "127.0.0.1"
+
+_PATIENCE = 10.0  # seconds until a host counts as unreachable
 
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",  # nothing is told to Ray's makers
@@ -49,6 +52,8 @@ def cluster(address: str | None, cpus: int) -> Iterator[None]:
 
 def _connect(address: str, options: dict[str, Any]) -> None:
     local = address == "local"
+    if not local:
+        _check_reachable(address)
     with ExitStack() as inside:
         inside.enter_context(_environment(_QUIET | (_LOCAL if local else {})))
         inside.enter_context(_errors_only())
@@ -57,10 +62,25 @@ def _connect(address: str, options: dict[str, Any]) -> None:
         try:
             context = ray.init(address=address, **options)
         except ConnectionError as error:
-            raise ParameterError(f"`address` must be of a running Ray cluster; got {address!r}.") from error
+            raise _unreachable(address) from error
     if local and context.address_info["node_ip_address"] != LOOPBACK:
         ray.shutdown()
         raise WorkerLost("Ray did not stay on loopback; start a cluster yourself and give its `address`.")
+
+
+def _check_reachable(address: str) -> None:
+    """Knock at host:port, since Ray would try for many minutes; other forms of address are left to Ray."""
+    host, _, port = address.rpartition(":")
+    if address == "auto" or "://" in address:
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+    except (OSError, ValueError) as error:
+        raise _unreachable(address) from error
+
+
+def _unreachable(address: str) -> ParameterError:
+    return ParameterError(f"`address` must be host:port of a running Ray cluster; got {address!r}.")
 
 
 @contextmanager

@@ -33,8 +33,8 @@ class RayEngine:
 
     Parameters
     ----------
-    address : of a running cluster, "auto" for one on this machine. None uses the one that this process has
-        joined, or $RAY_ADDRESS; without either, a cluster is started here for the length of the run.
+    address : "host:port" of a running cluster. None uses the one that this process has joined, or
+        $RAY_ADDRESS; without either, a cluster is started here for the length of the run.
     shards : how many worker processes share the sites; one per CPU of the cluster by default.
     checkpoint : a folder that the driver and all workers reach. A run that lost a worker goes on from it; so
         does the next call with the same arguments, if the driver was lost.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import resource
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -74,12 +76,10 @@ class Worker:
         """The last vectors of its sites, (sites, repeats, d)."""
         return self.shard.f
 
-    def memory(self) -> int:
-        """The most memory that this process ever held, in bytes."""
-        import resource
-
+    def usage(self) -> tuple[float, int]:
+        """CPU seconds so far, and the most memory that this process ever held, in bytes."""
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
+        return time.process_time(), peak if sys.platform == "darwin" else peak * 1024
 
 
 @contextmanager
