@@ -72,7 +72,7 @@ def _table(claims: Sequence[Claim]) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+    return text.replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
 
 
 def _figure(drawn: Drawn | Attacked, images: str) -> str:
