@@ -26,6 +26,9 @@ result = None
 try:
     result = tacit.simulate(problem, tacit.Graph.ring(5), tacit.ADMM(0.5), rounds=10**6)
 except KeyboardInterrupt:
+    for thread in threading.enumerate():  # one that was just being started ends by itself
+        if thread is not threading.main_thread():
+            thread.join(60)
     print("interrupted", result, threading.active_count(), flush=True)
     sys.exit(130)
 """
