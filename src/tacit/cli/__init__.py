@@ -13,6 +13,7 @@ from . import (
     site,
     site_keys,
     site_up,
+    sweep,
     train,
 )
 from .app import main
@@ -31,5 +32,6 @@ __all__ = [
     "site",
     "site_keys",
     "site_up",
+    "sweep",
     "train",
 ]

@@ -26,7 +26,7 @@ def reproduce(
     ],
     out: Annotated[Path, typer.Option(help="Directory for pictures, tables and reports.")],
     quick: Annotated[bool, typer.Option("--quick", help="A small version, in about a minute.")] = False,
-    engine: Annotated[str, typer.Option(help="Who drives the sites.")] = "local",
+    engine: Annotated[str, typer.Option(help="Who drives the sites: local, ray or auto.")] = "local",
     seed: Annotated[int | None, typer.Option(help="In place of the seed in the files.")] = None,
     docs: Annotated[Path | None, typer.Option(help="Refresh paper.md and img/ there.")] = None,
 ) -> None:

@@ -21,11 +21,11 @@ from contextvars import ContextVar
 from ..objective.sources import SourcedProblem
 from .setup import Setup
 
-SITE = 0.6e-3
+SITE = 0.55e-3
 """Seconds of Python per site and round."""
-ENTRY = 4e-9
+ENTRY = 3.2e-9
 """Seconds of NumPy per row, feature, repeat and round."""
-ROUND = 4e-3
+ROUND = 5e-3
 """Seconds that a round costs a cluster, beside the work."""
 START = 7.0
 """Seconds to start a cluster here and its workers."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
 from .. import checks
@@ -10,7 +12,7 @@ from ..admm.trace import Run
 from ..graph import Graph
 from ..objective.problem import Problem
 from ..objective.sources import SourcedProblem
-from .choice import choose
+from .choice import choose, cpus_here
 from .local import run_local
 from .setup import Setup, Start, prepare
 
@@ -22,6 +24,18 @@ class Engine(Protocol):
     def run(self, setup: Setup, *, show: bool | None = None) -> Run:
         """Drive `setup` through all rounds."""
         ...
+
+
+@contextmanager
+def one_cluster(engine: str) -> Iterator[None]:
+    """Inside, all runs with engine "ray" share one cluster; nothing else is changed."""
+    if engine != "ray":
+        yield
+        return
+    from .ray.cluster import cluster
+
+    with cluster(None, cpus_here()):
+        yield
 
 
 def simulate(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..engines.progress import progress
+from ..engines.simulate import one_cluster
 from ..errors import ParameterError
 from . import tables
 from .attacked import Attacked, attack
@@ -59,7 +60,7 @@ def reproduce(
     _check_names(figures)
     store = Store(out / "curves")
     drawn: dict[str, Drawn | Attacked] = {}
-    with progress(sum(map(_parts, figures.values())), "curves", show=show) as step:
+    with one_cluster(engine), progress(sum(map(_parts, figures.values())), "curves", show=show) as step:
         for name, figure in figures.items():
             if isinstance(figure, Figure):
                 drawn[name] = draw(figure, store, engine=engine, done=step)
