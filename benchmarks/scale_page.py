@@ -1,0 +1,216 @@
+"""docs/scale.md and its plot: the template beside this file, filled in from the numbers alone."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from tacit.engines import choice
+
+from .scale_ray import DEGREE, FEATURES, ROWS, Cost, Facts
+
+SITES, TOTAL_ROWS, WIDTH, ROUNDS = 10**6, 10**9, 100, 100
+"""The run that the page works out: a million sites, a billion rows of 100 features, 100 rounds."""
+SHARDS = (16, 64, 256)
+LINK = 1.25e9  # bytes per second of a 10 Gbit/s link
+QUIET = 0.1  # the share of the cores that others may use before the wall clock means nothing
+
+
+def write_page(facts: Facts, folder: Path) -> Path:
+    """Write the page and the plot beside it."""
+    (folder / "img").mkdir(parents=True, exist_ok=True)
+    draw(facts, folder / "img" / "scale.png")
+    template = Path(__file__).with_name("scale_template.md").read_text(encoding="utf-8")
+    page = folder / "scale.md"
+    page.write_text(template.format(**_measured(facts), **_worked_out(facts)), encoding="utf-8")
+    return page
+
+
+def _measured(facts: Facts) -> dict[str, Any]:
+    busy = (
+        f"**Others used {facts.busy:.0%} of its cores meanwhile**, so the seconds of the wall clock say "
+        "little; look at the CPU seconds of the busiest process, which are what the wall clock of an idle "
+        "machine with a core for each process would show."
+    )
+    return {
+        "machine": f"{facts.cores} cores ({platform.machine()}), Python {platform.python_version()}, "
+        f"NumPy {np.__version__}",
+        "busy": busy if facts.busy > QUIET else "Nobody else used it.",
+        "small": f"{ROWS} rows of {FEATURES} features, a random {DEGREE}-regular graph, one repeat",
+        "runs": _costs(facts.runs),
+        "big": _costs(facts.big),
+        "big_sites": facts.big[0].sites,
+        "big_rounds": facts.big[0].rounds,
+        "worker_mb": facts.worker / 2**20,
+        "site_kb": facts.site_bytes / 1e3,
+        "rows_kb": ROWS * FEATURES * 8 / 1e3,
+        "constants": _constants(facts),
+        "even": _even(max(2, facts.cores)),
+    }
+
+
+def _worked_out(facts: Facts) -> dict[str, Any]:
+    """The large run, from the constants."""
+    entries, driver = TOTAL_ROWS * WIDTH, facts.driver
+    python, numpy = SITES * facts.site, entries * facts.entry
+    charge, vectors = SITES * driver["charge"], SITES * WIDTH * 8
+    return {
+        "sites": SITES,
+        "rows_each": TOTAL_ROWS // SITES,
+        "width": WIDTH,
+        "rounds": ROUNDS,
+        "degree": DEGREE,
+        "python": python,
+        "numpy": numpy,
+        "hours": (python + numpy) * ROUNDS / 3600,
+        "rows_gb": entries * 8 / 1e9,
+        "driver_gb": SITES * (driver["bytes"] + ROUNDS * driver["bytes_round"]) / 1e9,
+        "prepare": SITES * driver["prepare"],
+        "charge": charge,
+        "losses_mb": SITES * 16 / 1e6,
+        "model_gb": vectors / 1e9,
+        "cross_gb": DEGREE * vectors / 1e9,
+        "cross_tb": DEGREE * vectors * ROUNDS / 1e12,
+        "shards": _by_shards(facts, python + numpy, DEGREE * vectors),
+        "waiting": _rounded(_waited_for(python + numpy, charge, facts.block)),
+        "block_us": facts.block * 1e6,
+        "thousand": 1000 * 999 * facts.block,
+        "squared_gb": SITES * WIDTH**2 * 8 / 1e9,
+        "more_mb": SITES * driver["bytes_round"] / 1e6,
+    }
+
+
+def _waited_for(work: float, charge: float, block: float) -> float:
+    """The number of shards S at which the driver takes as long as they do: work / S = charge + block S^2."""
+    shards = 1.0
+    while work / shards > charge + block * shards**2:
+        shards *= 1.01
+    return shards
+
+
+def _costs(costs: list[Cost]) -> str:
+    head = (
+        "engine",
+        "sites",
+        "shards",
+        "rounds",
+        "seconds",
+        "CPU seconds",
+        "busiest process",
+        "largest process",
+    )
+    rows = [
+        (
+            cost.engine,
+            f"{cost.sites:,}",
+            str(cost.shards) if cost.engine == "ray" else "",
+            str(cost.rounds),
+            f"{cost.seconds:.2f}",
+            f"{cost.cpu:.2f}",
+            f"{cost.busiest:.2f}",
+            f"{cost.peak / 2**20:.0f} MB",
+        )
+        for cost in costs
+    ]
+    return _table(head, rows)
+
+
+def _constants(facts: Facts) -> str:
+    driver = facts.driver
+    rows = [
+        ("`SITE`, Python per site and round", facts.site, choice.SITE, 1e3, "ms"),
+        ("`ENTRY`, NumPy per row, feature, repeat and round", facts.entry, choice.ENTRY, 1e9, "ns"),
+        ("`ROUND`, a cluster's round beside the work", facts.round, choice.ROUND, 1e3, "ms"),
+        ("`START`, a cluster here with two workers", facts.start, choice.START, 1.0, "s"),
+        ("`JOIN`, two workers on a running cluster", facts.join, choice.JOIN, 1.0, "s"),
+        ("driver, per block that crosses", facts.block, None, 1e6, "us"),
+        ("driver, ledger per site and round", driver["charge"], None, 1e6, "us"),
+        ("driver, per site before the first round", driver["prepare"], None, 1e6, "us"),
+    ]
+    cells = [
+        (name, f"{here * unit:.2f} {word}", "" if used is None else f"{used * unit:.2f} {word}")
+        for name, here, used, unit, word in rows
+    ]
+    memory = f"{driver['bytes']:.0f} + {driver['bytes_round']:.0f} T bytes"
+    return _table(("constant", "measured", "in `choice`"), [*cells, ("driver, memory per site", memory, "")])
+
+
+def even_at(rounds: int, cores: int, start: float) -> float:
+    """The number of small sites at which Ray, on the cores of one machine, is as fast as one process."""
+    return (start / rounds + choice.ROUND) / (choice.SITE * (1 - 1 / cores))
+
+
+def _even(cores: int) -> str:
+    head = ("rounds", f"Ray loses below, {cores} cores here", "where a cluster runs already")
+    rows = [
+        (str(rounds), *(f"{_rounded(even_at(rounds, cores, s))} sites" for s in (choice.START, choice.JOIN)))
+        for rounds in (10, 50, 200)
+    ]
+    return _table(head, rows)
+
+
+def _by_shards(facts: Facts, work: float, crossing: float) -> str:
+    head = ("shards", "work per round", "memory per shard", "vectors out of a shard", "blocks, driver's time")
+    rows = []
+    for shards in SHARDS:
+        small = SITES * (facts.site_bytes - ROWS * FEATURES * 8 + WIDTH**2 * 8)
+        held = facts.worker + (small + TOTAL_ROWS * WIDTH * 8) / shards
+        blocks, out = shards * (shards - 1), crossing / shards
+        rows.append(
+            (
+                str(shards),
+                f"{work / shards:,.0f} s",
+                f"{held / 1e9:,.1f} GB",
+                f"{out / 1e6:,.0f} MB, {out / LINK:.2f} s at 10 Gbit/s",
+                f"{blocks:,}, {blocks * facts.block:.1f} s",
+            )
+        )
+    return _table(head, rows)
+
+
+def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))
+
+
+def _rounded(value: float) -> str:
+    """Two digits are all that such numbers deserve."""
+    return f"{float(f'{value:.2g}'):,.0f}"
+
+
+def draw(facts: Facts, path: Path) -> None:
+    """Seconds per round by sites, local and on two shards, and by shards."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    every = sorted([*facts.runs, *facts.big], key=lambda cost: (cost.sites, cost.shards))
+    local = [cost for cost in every if cost.engine == "local"]
+    two = [cost for cost in every if cost.engine == "ray" and cost.shards == 2]
+    what = "busiest" if facts.busy > QUIET else "seconds"
+    for line, colour, label in ((local, "#b8561f", "one process"), (two, "#1f5a99", "Ray, two shards")):
+        left.loglog(*_line(line, "sites", what), "o-", color=colour, label=label)
+    left.set_xlabel("sites")
+    left.set_ylabel("seconds per round" if what == "seconds" else "CPU seconds per round,\nbusiest process")
+    left.legend(frameon=False)
+    most = max(cost.sites for cost in facts.runs)
+    shards = [cost for cost in every if cost.engine == "ray" and cost.sites == most]
+    right.plot(*_line(shards, "shards", what), "o-", color="#1f5a99")
+    right.set_xticks([cost.shards for cost in shards])
+    right.set_ylim(bottom=0)
+    right.set_xlabel(f"shards, {most:,} sites on {facts.cores} cores")
+    for panel in (left, right):
+        panel.grid(True, which="major", color="#dddddd", lw=0.7)
+        panel.set_axisbelow(True)
+        for side in ("top", "right"):
+            panel.spines[side].set_visible(False)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def _line(costs: list[Cost], across: str, what: str) -> tuple[list[float], list[float]]:
+    return [getattr(cost, across) for cost in costs], [getattr(cost, what) / cost.rounds for cost in costs]

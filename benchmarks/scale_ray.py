@@ -1,0 +1,275 @@
+"""`python -m benchmarks.scale_ray`: sites and shards against seconds and bytes; writes docs/scale.md.
+
+Seconds of the wall clock suffer when others use the machine; the page says how busy it was. Seconds of the
+CPU suffer less, and the constants of `tacit.engines.choice` are made of those.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import tacit
+from tacit.engines.choice import cpus_here
+from tacit.engines.partition import cut
+from tacit.engines.progress import progress
+from tacit.engines.ray.cluster import cluster
+from tacit.engines.ray.driver import Driver
+from tacit.engines.ray.worker import crew, fetch
+from tacit.engines.setup import Setup, prepare
+from tacit.objective.sources import Size
+from tacit.privacy.certificate import Certificate
+from tacit.privacy.ledger import MemoryLedger
+
+ROWS, FEATURES, DEGREE = 20, 10, 4
+"""A small site: 20 rows of 10 features, four neighbours."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One run.
+
+    seconds : of the wall clock.
+    cpu : seconds of all processes that worked on it.
+    busiest : CPU seconds of the one that worked most: the wall clock of an idle machine with a core for each.
+    peak : bytes of the largest of them.
+    """
+
+    engine: str
+    sites: int
+    rounds: int
+    shards: int
+    seconds: float
+    cpu: float
+    busiest: float
+    peak: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Everything that the page is made of."""
+
+    site: float  # CPU seconds of Python per site and round
+    entry: float  # CPU seconds per row, feature, repeat and round
+    round: float  # seconds per round of a cluster, beside the work
+    start: float  # seconds to start a cluster here, and its workers
+    join: float  # seconds to start workers on a running one
+    worker: float  # bytes of a worker that holds nothing
+    site_bytes: float  # bytes of a worker per small site, its rows included
+    block: float  # CPU seconds of the driver per block that crosses
+    driver: dict[str, float]  # bytes and seconds of the driver per site
+    runs: list[Cost]
+    big: list[Cost]
+    busy: float  # others' share of the cores while this ran
+    cores: int
+
+
+def rows_of(i: int, rows: int = ROWS, features: int = FEATURES) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of norm 1 with noisy labels, the same in every process."""
+    rng = np.random.default_rng(i)
+    X = rng.standard_normal((rows, features))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X, np.where(X[:, 0] + 0.1 * rng.standard_normal(rows) > 0, 1.0, -1.0)
+
+
+def setup_of(
+    sites: int,
+    rounds: int,
+    *,
+    rows: int = ROWS,
+    features: int = FEATURES,
+    repeats: int = 1,
+    graph: tacit.Graph | None = None,
+) -> Setup:
+    """Penalty perturbation, on a random 4-regular graph unless told; every site makes its own rows."""
+    sources = [partial(rows_of, i, rows, features) for i in range(sites)]
+    method = tacit.PenaltyPerturbation(
+        tacit.Geometric(0.5, 1.02), 0.5, tacit.NormNoise(tacit.Geometric(3.0, 1.01))
+    )
+    return prepare(
+        tacit.SourcedProblem(sources, C=rows / 2, regularization=0.1),
+        graph or tacit.Graph.random_regular(sites, min(DEGREE, sites - 1), seed=0),
+        method,
+        rounds=rounds,
+        repeats=repeats,
+        seed=0,
+        tol=1e-8,
+        start="zeros",
+        strict=True,
+        history=False,
+    )
+
+
+def run_here(setup: Setup) -> Cost:
+    """The local engine, on rows that are loaded before the clock starts."""
+    problem = setup.problem.load()
+    settings = {"rounds": setup.rounds, "repeats": setup.repeats, "progress": False}
+    wall, cpu = time.perf_counter(), time.process_time()
+    tacit.simulate(problem, setup.graph, setup.method, **settings)
+    seconds, spent = time.perf_counter() - wall, time.process_time() - cpu
+    return Cost("local", setup.graph.n, setup.rounds, 1, seconds, spent, spent, _peak())
+
+
+def run_there(setup: Setup, shards: int) -> Cost:
+    """The same rounds on the cluster that this process has joined; loading and starting are not counted."""
+    parts = cut(setup.graph, shards)
+    with crew(parts, setup.problem) as workers, progress(setup.rounds, "", show=False) as step:
+        sizes = [size for part in fetch([w.survey.remote(False) for w in workers]) for size in part]
+        setup = setup.on(setup.problem.surveyed(sizes))
+        driver = Driver(setup, parts, workers, None, [])
+        before = [cpu for cpu, _ in fetch([w.usage.remote() for w in workers])]
+        wall, cpu = time.perf_counter(), time.process_time()
+        driver.run(step)
+        seconds, spent = time.perf_counter() - wall, time.process_time() - cpu
+        usage = fetch([w.usage.remote() for w in workers])
+    cpus = [spent, *(cpu - old for (cpu, _), old in zip(usage, before, strict=True))]
+    largest = max(peak for _, peak in usage)
+    return Cost("ray", setup.graph.n, setup.rounds, shards, seconds, sum(cpus), max(cpus), largest)
+
+
+def driver_costs(sites: int) -> dict[str, float]:
+    """What the driver holds and does for each site, without any worker."""
+    few, many = _driver_costs(sites, 10), _driver_costs(sites, 50)
+    per_round = (many["bytes"] - few["bytes"]) / 40
+    return few | {"bytes": few["bytes"] - 10 * per_round, "bytes_round": per_round}
+
+
+def _driver_costs(sites: int, rounds: int) -> dict[str, float]:
+    clock, held = time.process_time(), _resident()
+    setup = setup_of(sites, rounds)
+    setup = setup.on(setup.problem.surveyed([Size(ROWS, FEATURES, 1.0)] * sites))
+    ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
+    ready = time.process_time()
+    for t in range(1, rounds + 1):
+        ledger.charge_all(setup.charges(t))
+    charged, bytes_held = time.process_time(), _resident() - held
+    Certificate.from_ledger(ledger, delta=1e-5)
+    return {
+        "prepare": (ready - clock) / sites,
+        "charge": (charged - ready) / sites / rounds,
+        "certificate": (time.process_time() - charged) / sites,
+        "bytes": bytes_held / sites,
+    }
+
+
+def block_cost(rounds: int = 40) -> float:
+    """CPU seconds of the driver for one more block per round: 8 shards on a ring, and all with all."""
+    found = []
+    for graph in (tacit.Graph.ring(32), tacit.Graph.complete(32)):
+        blocks = sum(len(part.outbound) for part in cut(graph, 8))
+        clock = time.process_time()
+        run_there(setup_of(32, rounds, graph=graph), 8)
+        found.append((blocks, (time.process_time() - clock) / rounds))
+    (few, cheap), (many, dear) = found
+    return (dear - cheap) / (many - few)
+
+
+def starting() -> tuple[float, float]:
+    """(START, JOIN): seconds to start a cluster with two workers, and two workers on a running one."""
+    setup = setup_of(4, 1)
+    parts = cut(setup.graph, 2)
+    clock = time.perf_counter()
+    with cluster("local", 2):
+        with crew(parts, setup.problem):
+            start = time.perf_counter() - clock
+        clock = time.perf_counter()
+        with crew(parts, setup.problem):
+            join = time.perf_counter() - clock
+    return start, join
+
+
+def measure(*, quick: bool) -> Facts:
+    """All of it; `quick` on fewer sites."""
+    sizes = (10, 100, 1000) if quick else (10, 100, 1000, 3000)
+    rounds, largest = (5, 1000) if quick else (10, 10_000)
+    idle, wall = _idle(), time.perf_counter()
+    own = time.process_time()
+    start, join = starting()
+    runs: list[Cost] = []
+    with cluster("local", 4):
+        for sites in sizes:
+            runs += [run_here(setup_of(sites, rounds)), run_there(setup_of(sites, rounds), 2)]
+            _tell(runs[-2:])
+        for shards in (1, 4):
+            runs.append(run_there(setup_of(sizes[-1], rounds), shards))
+            _tell(runs[-1:])
+        empty = run_there(setup_of(4, 200), 2)
+        wide = run_here(setup_of(4, rounds, rows=20_000, features=50, repeats=5))
+        block = block_cost()
+        big = [run_there(setup_of(largest, 50), 2)]
+        _tell(big)
+        big.append(run_here(setup_of(largest, 50)))
+        _tell(big[1:])
+    several = [cost for cost in runs if cost.engine == "local" and cost.sites >= 100]
+    site = float(np.median([cost.cpu / cost.sites / cost.rounds for cost in several]))
+    small, large = (cost for cost in (runs[1], big[0]))
+    worked = sum(cost.cpu for cost in (*runs, *big, empty, wide)) + time.process_time() - own
+    cores, elapsed = cpus_here(), time.perf_counter() - wall
+    return Facts(
+        site=site,
+        entry=(wide.cpu / wide.rounds - 4 * site) / (4 * 20_000 * 50 * 5),
+        round=max(0.0, empty.seconds / empty.rounds - 2 * site),
+        start=start,
+        join=join,
+        worker=small.peak,
+        site_bytes=(large.peak - small.peak) / (large.sites / large.shards),
+        block=block,
+        driver=driver_costs(20_000 if quick else 100_000),
+        runs=runs,
+        big=big,
+        busy=max(0.0, 1 - (_idle() - idle) / cores / elapsed - worked / cores / elapsed),
+        cores=cores,
+    )
+
+
+def _tell(costs: list[Cost]) -> None:
+    for cost in costs:
+        print(
+            f"{cost.engine:5} {cost.sites:6} sites {cost.shards} shards {cost.rounds:3} rounds "
+            f"{cost.seconds:8.2f} s wall {cost.cpu:8.2f} s CPU {cost.peak / 2**20:7.1f} MB",
+            flush=True,
+        )
+
+
+def _resident() -> int:
+    """Bytes in use."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def _peak() -> float:
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+
+
+def _idle() -> float:
+    """Seconds that all cores together have been idle since the machine started."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")
+
+
+def main() -> None:
+    """Parse, measure, write."""
+    from .scale_page import write_page
+
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale_ray", description=__doc__)
+    parser.add_argument(
+        "--quick", action="store_true", help="1,000 sites where the page has 10,000; prints only"
+    )
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs", help="where to write")
+    options = parser.parse_args()
+    facts = measure(quick=options.quick)
+    print(json.dumps(asdict(facts)))
+    if not options.quick:
+        print(write_page(facts, options.out))
+
+
+if __name__ == "__main__":
+    main()
