@@ -141,6 +141,7 @@ def look_around(i, path):
         quiet = {
             pid for pid in pids if b"RAY_USAGE_STATS_ENABLED=0" in Path(f"/proc/{pid}/environ").read_bytes()
         }
+        quiet |= {pid for pid, name in pids.items() if name.startswith("ray::")}  # the title overwrote it
         seen = {
             "processes": sorted(pids.values()),
             "addresses": sorted(listening(pids)),
