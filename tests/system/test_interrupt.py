@@ -7,10 +7,11 @@ import subprocess
 import sys
 
 PROGRAM = """
-import threading, sys
+import signal, sys, threading
 import numpy as np, tacit
 from tacit.engines.local import Network
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with it ignored
 advance, rounds = Network.advance, []
 def announced(self, *arguments):
     rounds.append(None)
@@ -33,12 +34,11 @@ except KeyboardInterrupt:
 
 
 def test_interrupt_leaves_no_half_result():
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout.readline() == "running\n"
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=120)
-        assert out == "interrupted None 1\n" and process.returncode == 130
-    finally:
-        process.kill()
-        process.wait()
+    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "running\n"
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=120)
+        finally:
+            process.kill()
+    assert out == "interrupted None 1\n" and process.returncode == 130
