@@ -147,9 +147,11 @@ def test_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ([*NORM, "--samples", "0"], "`samples` must be at least 1"),
         ([*NORM, "--samples", "many"], "--samples"),
         ([*NORM, "--output-rate", "1", "--output-std", "1"], "exclude each other"),
+        ([*NORM, "--output-rate", "-1"], "`output_rate` must be above 0"),
+        ([*SETTINGS, "--noise", "none", "--output-std", "1"], "need --noise norm or gaussian"),
         ([*NORM, "--mechanism", "primal", "--output-rate", "1"], "`output_noise` must be None"),
         ([*NORM, "--mechanism", "dual", "--theta", "0.1"], "one constant penalty"),
-        ([*NORM, "--penalty-ratio", "1e9"], "`eta` must be finite"),
+        ([*NORM, "--penalty-ratio", "1e9"], "`penalty` must stay finite and above 0; got inf at t=36"),
     ],
 )
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tacit import Graph, LogCosh, Problem, simulate
-from tacit.engines.setup import loss_facts
+from tacit.admm.accounts import loss_facts
 from tacit.privacy.facts import RunFacts
 from tacit.privacy.planner import Budget
 from tacit.trials.averaging import network_average

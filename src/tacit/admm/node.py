@@ -16,6 +16,7 @@ from ..objective.local import LocalObjective
 from ..objective.solver import SolverState, minimise
 from ..privacy.facts import Charge
 from ..rng import Purpose, Streams
+from . import accounts
 from .methods import Plan
 from .updates import curvature, dual_update, linear_term, to_grid
 
@@ -86,14 +87,7 @@ class Node:
 
     def charge_of(self, t: int) -> Charge:
         """What the release of round t costs."""
-        plan, here = self.plan, self.at(t)
-        return Charge(
-            site=self.site,
-            t=t,
-            eta=float(plan.eta[here]),
-            scale=0.0 if plan.scale is None else float(plan.scale[here]),
-            output_scale=None if plan.output_scale is None else float(plan.output_scale[here]),
-        )
+        return accounts.charge(self.plan, self.site, t, row=self.row)
 
     def _draw(self, purpose: Purpose, t: int) -> Array | None:
         """One fresh vector for every repeat, each from its own stream; None where the method has none."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import ParameterError
 from .app import app
+from .options import usage_errors
 
 if TYPE_CHECKING:
     from ..trials.attack import AttackResult
@@ -32,15 +32,13 @@ def attack(
     from ..trials.attack import run_attack
     from ..trials.proxy import generate
 
-    try:
+    with usage_errors():
         rows = generate(dimension, samples * sites, "classification", seed=seed)
         hands = [(rows.X[i::sites], rows.y[i::sites]) for i in range(sites)]
         problem = Problem(hands, C=samples / 5 if C is None else C, regularization=10**-2.5)
         eta = Geometric(penalty, penalty_ratio)
         method = MADMM(eta, penalty) if rate is None else PenaltyPerturbation(eta, penalty, NormNoise(rate))
         result = run_attack(problem, Graph.ring(sites), method, rounds=rounds, seed=seed)
-    except ParameterError as error:
-        raise typer.BadParameter(str(error)) from error
     if as_json:
         fields = {"chance": result.chance, "prior": result.prior, "prior_label": result.prior_label}
         typer.echo(json.dumps(fields | {"table": result.table()}))

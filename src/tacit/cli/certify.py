@@ -5,17 +5,21 @@ from __future__ import annotations
 import enum
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .. import checks
 from ..errors import ParameterError
 from .app import app
+from .options import Loss, usage_errors
 
 if TYPE_CHECKING:
+    from ..admm.methods import Method
     from ..privacy.certificate import Certificate
+    from ..privacy.noise import GaussianNoise, NormNoise
+    from ..schedules import Schedule
 
 
 class Noise(enum.StrEnum):
@@ -32,14 +36,6 @@ class Mechanism(enum.StrEnum):
     penalty = "penalty"
     dual = "dual"
     primal = "primal"
-
-
-class Loss(enum.StrEnum):
-    """The losses that are shipped."""
-
-    logistic = "logistic"
-    smooth_hinge = "smooth-hinge"
-    log_cosh = "log-cosh"
 
 
 @app.command("certify")
@@ -105,65 +101,69 @@ def _from_settings(given: dict[str, Any]) -> Certificate:
             raise typer.BadParameter(f"--{name} does not go with --noise {given['noise']}.")
     if given["output_rate"] is not None and given["output_std"] is not None:
         raise typer.BadParameter("--output-rate and --output-std exclude each other.")
+    if scale is None and (given["output_rate"] is not None or given["output_std"] is not None):
+        raise typer.BadParameter("--output-rate and --output-std need --noise norm or gaussian.")
     if given["mechanism"] == "dual" and (
         given["penalty_ratio"] != 1 or given["theta"] not in (None, given["penalty"])
     ):
         raise typer.BadParameter("dual perturbation has one constant penalty, which is its dual step too.")
-    try:
-        return _certificate(given, scale)
-    except ParameterError as error:
-        raise typer.BadParameter(str(error)) from error
+    with usage_errors():
+        return _certificate(given)
 
 
-def _certificate(given: dict[str, Any], scale: str | None) -> Certificate:
-    from ..engines.setup import loss_facts
-    from ..objective import losses
+def _certificate(given: dict[str, Any]) -> Certificate:
+    from ..admm.accounts import planned_ledger, run_facts, site_facts
     from ..privacy.certificate import Certificate
-    from ..privacy.facts import PLANNED, Charge, RunFacts, SiteFacts
-    from ..privacy.ledger import MemoryLedger
+    from ..privacy.facts import PLANNED
 
-    shipped: dict[str, losses.Loss] = {
-        "logistic": losses.Logistic(),
-        "smooth-hinge": losses.SmoothHinge(),
-        "log-cosh": losses.LogCosh(),
-    }
-    output = (
-        "norm"
-        if given["output_rate"] is not None
-        else "gaussian"
-        if given["output_std"] is not None
-        else None
-    )
-    run = RunFacts(
-        mechanism="none" if scale is None else str(given["mechanism"]),
-        noise=str(given["noise"]),
-        loss=loss_facts(shipped[given["loss"]]),
-        sites=given["sites"] or max(given["degree"] + 1, 2),
-        rounds=given["rounds"],
+    plan = _method(given).plan(1, given["rounds"])  # the others' schedules cost it nothing
+    run = run_facts(
+        plan,
+        Loss(given["loss"]).make(),
         dimension=given["dimension"],
         C=given["C"],
         regularization=given["regularization"],
-        output_noise=output,
         tol=given["tol"],
+        simulated=True,
+        sites=given["sites"] or max(given["degree"] + 1, 2),
         classes=given["classes"],
         marks=(PLANNED,),
     )
-    theta = given["penalty"] if given["theta"] is None else given["theta"]
-    ledger = MemoryLedger(run, [SiteFacts(0, given["samples"], given["degree"], (theta,))])
-    eta = _schedule(given, "penalty")
-    noise = (lambda t: 0.0) if scale is None else _schedule(given, scale)
-    added = given["output_std"] if given["output_rate"] is None else given["output_rate"]
-    for t in range(1, run.rounds + 1):
-        ledger.charge(Charge(0, t, eta(t), noise(t), added))
+    ledger = planned_ledger(plan, run, site_facts(plan, [given["samples"]], [given["degree"]]))
     return Certificate.from_ledger(ledger, delta=given["delta"])
 
 
-def _schedule(given: dict[str, Any], name: str) -> Callable[[int], float]:
-    from .. import checks
+def _method(given: dict[str, Any]) -> Method:
+    """The method that the options describe."""
+    from ..admm.methods import MADMM, DualPerturbation, PenaltyPerturbation, PrimalPerturbation
+
+    eta = _schedule(given, "penalty")
+    theta = given["penalty"] if given["theta"] is None else given["theta"]
+    noise, output = _noise(given, "rate", "std"), _noise(given, "output_rate", "output_std")
+    if noise is None:
+        return MADMM(eta, theta)
+    match given["mechanism"]:
+        case "dual":
+            return DualPerturbation(given["penalty"], noise, output_noise=output)
+        case "primal":
+            return PrimalPerturbation(eta, noise, theta, output_noise=output)
+    return PenaltyPerturbation(eta, theta, noise, output_noise=output)
+
+
+def _noise(given: dict[str, Any], rate: str, std: str) -> NormNoise | GaussianNoise | None:
+    """The noise whose rate or standard deviation was given; at most one of the two was."""
+    from ..privacy.noise import GaussianNoise, NormNoise
+
+    if given[rate] is not None:
+        return NormNoise(_schedule(given, rate))
+    return None if given[std] is None else GaussianNoise(_schedule(given, std))
+
+
+def _schedule(given: dict[str, Any], name: str) -> Schedule:
     from ..schedules import Geometric
 
-    start, ratio = (checks.positive(entry, given[entry]) for entry in (name, f"{name}_ratio"))
-    return Geometric(start, ratio)
+    start = checks.positive(name, given[name])
+    return Geometric(start, checks.positive(f"{name}_ratio", given.get(f"{name}_ratio", 1.0)))
 
 
 # -- a file -----------------------------------------------------------------------------------------

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import DataError, ParameterError
+from ..errors import DataError
 from .app import app
+from .options import Loss, usage_errors
 
 if TYPE_CHECKING:
     from ..trials.privacy_plan import PrivacyPlan
@@ -40,14 +41,6 @@ class Effort(enum.StrEnum):
     full = "full"
 
 
-class Loss(enum.StrEnum):
-    """The losses that are shipped."""
-
-    logistic = "logistic"
-    smooth_hinge = "smooth-hinge"
-    log_cosh = "log-cosh"
-
-
 @app.command("plan")
 def plan(
     epsilon: Annotated[str, typer.Option(help="The budget: one number, or one per site: 1,1,0.5")],
@@ -63,23 +56,15 @@ def plan(
     loss: Annotated[Loss, typer.Option(help="The loss.")] = Loss.logistic,
     classes: Annotated[int, typer.Option(min=1, help="Releases per round, for one-vs-rest.")] = 1,
     schema: Annotated[Path | None, typer.Option(help="A public schema to make the proxy from.")] = None,
-    effort: Annotated[
-        Effort, typer.Option(help="quick: a formula; full: runs on the proxy too.")
-    ] = Effort.full,
+    effort: Annotated[Effort, typer.Option(help="quick: a formula; full: trial runs too.")] = Effort.full,
     seed: Annotated[int, typer.Option(min=0, help="Of the proxy.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Choose rounds, penalty and noise for a privacy budget, on public proxy data alone."""
     from .. import Graph
-    from ..objective import losses
     from ..trials.plan import plan as make_plan
 
-    shipped: dict[str, Any] = {
-        "logistic": losses.Logistic(),
-        "smooth-hinge": losses.SmoothHinge(),
-        "log-cosh": losses.LogCosh(),
-    }
-    try:
+    with usage_errors():
         found = make_plan(
             epsilon=_numbers("epsilon", epsilon, float),
             delta=delta,
@@ -90,18 +75,13 @@ def plan(
             regularization="auto" if regularization is None else regularization,
             rounds=rounds,
             noise=noise.value,
-            loss=shipped[loss.value],
+            loss=loss.make(),
             classes=classes,
             proxy=None if schema is None else _schema(schema),
             effort=effort.value,
             seed=seed,
         )
-    except ParameterError as error:
-        raise typer.BadParameter(str(error)) from error
-    if as_json:
-        typer.echo(found.to_json())
-    else:
-        _show(found)
+    typer.echo(found.to_json()) if as_json else _show(found)
 
 
 def _numbers(name: str, text: str, kind: type[float] | type[int]) -> Any:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
+from ..admm import accounts
 from ..admm.methods import Method, Plan
 from ..admm.theory import convergence
 from ..errors import ParameterError
 from ..graph import Graph
-from ..objective.losses import LogCosh, Logistic, Loss, SmoothHinge
 from ..objective.problem import Problem
 from ..objective.sources import SourcedProblem
-from ..privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, versions
+from ..privacy.facts import Charge, RunFacts, SiteFacts, versions
+from ..privacy.ledger import MemoryLedger
 from ..rng import SecureStreams, SeededStreams, Streams
 
 Array = NDArray[np.float64]
@@ -61,28 +62,18 @@ class Setup:
 
     def charges(self, t: int) -> list[Charge]:
         """What every site releases in round t."""
-        plan, at = self.plan, t - 1
-        eta = plan.eta[:, at].tolist()
-        scale = [0.0] * len(eta) if plan.scale is None else plan.scale[:, at].tolist()
-        output = [None] * len(eta) if plan.output_scale is None else plan.output_scale[:, at].tolist()
-        return [Charge(i, t, *numbers) for i, numbers in enumerate(zip(eta, scale, output, strict=True))]
+        return [accounts.charge(self.plan, site, t) for site in range(self.graph.n)]
 
     def run_facts(self) -> RunFacts:
         """All that the accountant must know of the run as a whole."""
-        plan, problem = self.plan, self.problem
-        return RunFacts(
-            mechanism=plan.mechanism,
-            noise="none" if plan.noise is None else plan.noise.kind,
-            loss=loss_facts(problem.loss),
-            sites=problem.n,
-            rounds=plan.rounds,
+        problem = self.problem
+        return accounts.run_facts(
+            self.plan,
+            problem.loss,
             dimension=problem.dimension,
             C=problem.C,
             regularization=problem.regularization * problem.regularizer.strong_convexity,
-            output_noise=None if plan.output_noise is None else plan.output_noise.kind,
             tol=self.tol,
-            grid=plan.grid,
-            clip=plan.clip,
             simulated=self.seed is not None,
             start=self.start,
         )
@@ -108,15 +99,11 @@ class Setup:
 
     def site_facts(self) -> list[SiteFacts]:
         """B_i, V_i and the dual steps of every site."""
-        return [
-            SiteFacts(
-                site=i,
-                samples=int(self.problem.samples[i]),
-                degree=int(self.graph.degrees[i]),
-                dual_step=tuple(self.plan.theta[i].tolist()),
-            )
-            for i in range(self.graph.n)
-        ]
+        return accounts.site_facts(self.plan, self.problem.samples, self.graph.degrees)
+
+    def planned_ledger(self) -> MemoryLedger:
+        """The ledger that the run will leave behind."""
+        return accounts.planned_ledger(self.plan, self.run_facts(), self.site_facts())
 
 
 def start_vectors(start: Start, sites: Sequence[int], shape: tuple[int, int], streams: Streams) -> Array:
@@ -128,19 +115,6 @@ def start_vectors(start: Start, sites: Sequence[int], shape: tuple[int, int], st
                 generator = streams.generator(repeat=repeat, site=site, purpose="start", t=0)
                 f[k, repeat] = generator.standard_normal(shape[1])
     return f
-
-
-def loss_facts(loss: Loss) -> LossFacts:
-    """What the accountant must know of a loss; only the shipped classes may claim a bound made for them."""
-    shipped = type(loss) in (Logistic, LogCosh, SmoothHinge)
-    parameters: dict[str, Any] = asdict(loss) if is_dataclass(loss) and not isinstance(loss, type) else {}
-    return LossFacts(
-        name=loss.name if shipped else f"custom {loss.name}",
-        slope_bound=loss.slope_bound,
-        curvature_bound=loss.curvature_bound,
-        kind=loss.kind,
-        parameters={name: value for name, value in parameters.items() if isinstance(value, float)},
-    )
 
 
 def prepare(

@@ -7,14 +7,13 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..admm.methods import MADMM, Method, Plan
-from ..engines.setup import loss_facts
+from ..admm.accounts import planned_ledger, run_facts, site_facts
+from ..admm.methods import MADMM, Method
 from ..errors import ParameterError
 from ..graph import Graph
 from ..objective.losses import Loss
 from ..privacy.certificate import Certificate
-from ..privacy.facts import PLANNED, Charge, RunFacts, SiteFacts
-from ..privacy.ledger import MemoryLedger
+from ..privacy.facts import PLANNED
 from ..trials.plan import plan
 from ..trials.privacy_plan import PrivacyPlan
 from .places import Places
@@ -134,39 +133,20 @@ def _forecast(
     chosen: Chosen, places: Places, wishes: Wishes, loss: Loss, dimension: int, outputs: int
 ) -> Certificate:
     """What the run will have cost: every schedule is fixed in advance."""
-    tables: Plan = chosen.method.plan(places.graph.n, chosen.rounds)
-    run = RunFacts(
-        mechanism=tables.mechanism,
-        noise="none" if tables.noise is None else tables.noise.kind,
-        loss=loss_facts(loss),
-        sites=places.graph.n,
-        rounds=chosen.rounds,
+    tables = chosen.method.plan(places.graph.n, chosen.rounds)
+    run = run_facts(
+        tables,
+        loss,
         dimension=dimension,
         C=chosen.C,
         regularization=chosen.regularization,
-        output_noise=None if tables.output_noise is None else tables.output_noise.kind,
         tol=chosen.tol,
+        simulated=not wishes.real,
         classes=outputs,
         marks=(PLANNED,),
     )
-    sites = [
-        SiteFacts(i, B, int(V), tuple(tables.theta[i].tolist()))
-        for i, (B, V) in enumerate(zip(places.samples, places.graph.degrees, strict=True))
-    ]
-    ledger = MemoryLedger(run, sites)
-    for t in range(chosen.rounds):
-        ledger.charge_all([_charge(tables, i, t) for i in range(tables.sites)])
-    return Certificate.from_ledger(ledger, wishes.delta or 1e-5)
-
-
-def _charge(tables: Plan, i: int, t: int) -> Charge:
-    return Charge(
-        site=i,
-        t=t + 1,
-        eta=float(tables.eta[i, t]),
-        scale=0.0 if tables.scale is None else float(tables.scale[i, t]),
-        output_scale=None if tables.output_scale is None else float(tables.output_scale[i, t]),
-    )
+    sites = site_facts(tables, places.samples, places.graph.degrees)
+    return Certificate.from_ledger(planned_ledger(tables, run, sites), wishes.delta or 1e-5)
 
 
 def _alike(sites: int) -> tuple[float, ...]:

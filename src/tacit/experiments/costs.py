@@ -6,35 +6,13 @@ from collections.abc import Callable
 
 from .. import checks
 from ..admm.methods import Method
-from ..engines.setup import Setup, prepare
+from ..engines.setup import prepare
 from ..errors import ParameterError
 from ..graph import Graph
 from ..objective.problem import Problem
 from ..privacy.certificate import Certificate
-from ..privacy.facts import Charge
-from ..privacy.ledger import MemoryLedger
 
 _STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # how a rate is looked for: first in strides, then by halves
-
-
-def planned_ledger(setup: Setup) -> MemoryLedger:
-    """The ledger that the run will leave behind."""
-    plan = setup.plan
-    ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
-    for t in range(plan.rounds):
-        ledger.charge_all(
-            [
-                Charge(
-                    site=i,
-                    t=t + 1,
-                    eta=float(plan.eta[i, t]),
-                    scale=0.0 if plan.scale is None else float(plan.scale[i, t]),
-                    output_scale=None if plan.output_scale is None else float(plan.output_scale[i, t]),
-                )
-                for i in range(plan.sites)
-            ]
-        )
-    return ledger
 
 
 def planned_certificate(
@@ -53,7 +31,7 @@ def planned_certificate(
         strict=True,
         history=False,
     )
-    return Certificate.from_ledger(planned_ledger(setup), delta=delta)
+    return Certificate.from_ledger(setup.planned_ledger(), delta=delta)
 
 
 def rate_within(cost: Callable[[float], float], epsilon: float) -> float:

@@ -20,7 +20,6 @@ from ..privacy.certificate import Certificate, epsilon_curve, paper_curve, pure_
 from ..privacy.facts import versions
 from . import spec
 from .build import build_graph, build_method, build_problem, load_rows
-from .costs import planned_ledger
 from .store import Arrays, Store, fingerprint
 
 Array = NDArray[np.float64]
@@ -242,7 +241,7 @@ def _restored(setup: Setup, kept: Arrays) -> Run:
         consensus_gap=kept["consensus_gap"],
         coef=kept["coef"],
         history=kept.get("history"),
-        ledger=planned_ledger(setup),
+        ledger=setup.planned_ledger(),
         settings=setup.facts(),
     )
 

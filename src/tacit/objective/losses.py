@@ -189,3 +189,9 @@ def _width(name: str, value: float) -> float:
     if not 1e-100 < width < 1e100:
         raise ParameterError(f"`{name}` must lie between 1e-100 and 1e100; got {width:g}.")
     return width
+
+
+SHIPPED: dict[str, type[Logistic] | type[SmoothHinge] | type[LogCosh]] = {
+    kind.name: kind for kind in (Logistic, SmoothHinge, LogCosh)
+}
+"""The losses of this file by name: those that may claim a bound made for them."""

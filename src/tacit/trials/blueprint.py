@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ..admm.accounts import planned_ledger, site_facts
 from ..admm.methods import PenaltyPerturbation
 from ..privacy.certificate import Certificate
-from ..privacy.facts import Charge, RunFacts, SiteFacts
-from ..privacy.ledger import MemoryLedger
+from ..privacy.facts import RunFacts
 from ..privacy.noise import GaussianNoise, NormNoise
 from ..privacy.planner import Budget, Draft, calibrate, spent
 from ..schedules import Geometric, PerSite
@@ -64,18 +64,9 @@ class Blueprint:
     @cached_property
     def certificate(self) -> Certificate:
         """What a run of it will have cost; for a pure budget look at `pure_epsilon`."""
-        facts = [
-            SiteFacts(i, int(B), int(V), (self.dual_step,))
-            for i, (B, V) in enumerate(zip(self.network.samples, self.network.degrees, strict=True))
-        ]
-        ledger = MemoryLedger(self.run, facts)
-        for t in range(1, self.shape.rounds + 1):
-            ledger.charge_all(
-                [
-                    Charge(i, t, eta(t), noise(t), self.output)
-                    for i, (eta, noise) in enumerate(zip(self.penalty, self.noise, strict=True))
-                ]
-            )
+        plan = self.method.plan(self.network.n, self.shape.rounds)
+        sites = site_facts(plan, self.network.samples, self.network.degrees)
+        ledger = planned_ledger(plan, self.run, sites)
         return Certificate.from_ledger(ledger, self.network.budget.delta or 1e-5)
 
     def draft(self, site: int, *, samples: int | None = None, degree: int | None = None) -> Draft:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..admm import accounts
 from ..admm.methods import Method, PenaltyPerturbation, Plan, PrimalPerturbation
-from ..engines.setup import loss_facts
 from ..errors import ParameterError
 from ..objective.local import LocalObjective
 from ..objective.losses import Logistic, Loss, SmoothHinge
@@ -87,28 +87,19 @@ class Case:
 
     def run_facts(self) -> RunFacts:
         """What the accountant must know of the run."""
-        plan = self.plan()
-        return RunFacts(
-            mechanism=plan.mechanism,
-            noise="none" if plan.noise is None else plan.noise.kind,
-            loss=loss_facts(self.loss),
-            sites=SITES,
-            rounds=self.rounds,
+        return accounts.run_facts(
+            self.plan(),
+            self.loss,
             dimension=self.dimension,
             C=self.C,
             regularization=self.regularization,
-            output_noise=None if plan.output_noise is None else plan.output_noise.kind,
             tol=self.tol,
-            grid=plan.grid,
-            clip=plan.clip,
             simulated=True,
         )
 
     def site_facts(self) -> SiteFacts:
         """What the accountant must know of the site."""
-        return SiteFacts(
-            site=0, samples=self.samples, degree=1, dual_step=tuple(self.plan().theta[0].tolist())
-        )
+        return accounts.site_facts(self.plan(), [self.samples], [1])[0]
 
 
 def default_cases() -> tuple[Case, ...]:

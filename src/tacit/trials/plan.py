@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
+from ..admm.accounts import loss_facts
 from ..data.schema import Schema
-from ..engines.setup import loss_facts
 from ..errors import ParameterError
 from ..graph import Graph
 from ..objective import Logistic, Loss

@@ -9,14 +9,9 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from ... import checks, schedules
 from ...errors import ParameterError
-from ...objective.losses import LogCosh, Logistic, Loss, SmoothHinge
+from ...objective.losses import SHIPPED, Loss
 from ...privacy.noise import GaussianNoise, NormNoise
 
-LOSSES: dict[str, type[Logistic] | type[SmoothHinge] | type[LogCosh]] = {
-    "logistic": Logistic,
-    "smooth-hinge": SmoothHinge,
-    "log-cosh": LogCosh,
-}
 NOISES: dict[str, tuple[type[NormNoise] | type[GaussianNoise], str]] = {
     "norm": (NormNoise, "rate"),
     "gaussian": (GaussianNoise, "std"),
@@ -45,9 +40,9 @@ def read_schedule(entry: Any) -> schedules.Schedule:
 def read_loss(entry: Any) -> Loss:
     """ "logistic", or {kind = "smooth-hinge", h = 0.5}"""
     fields = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
-    kind = checks.choice("kind", fields.pop("kind", None), tuple(LOSSES))
+    kind = checks.choice("kind", fields.pop("kind", None), tuple(SHIPPED))
     try:
-        loss: Loss = LOSSES[kind](**fields)
+        loss: Loss = SHIPPED[kind](**fields)
     except TypeError as error:
         raise ParameterError(f"the loss {kind} does not take these keys: {sorted(fields)}.") from error
     return loss

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...admm.accounts import planned_ledger, run_facts
 from ...admm.methods import PenaltyPerturbation
 from ...admm.node import Node, NodeState
 from ...admm.theory import convergence
@@ -16,7 +17,6 @@ from ...privacy.certificate import Certificate
 from ...privacy.facts import Ceiling, RunFacts, SiteFacts
 from ...privacy.ledger import MemoryLedger
 from ...rng import SecureStreams, SeededStreams
-from ..setup import loss_facts
 from .frame import encode
 from .rows import load_rows
 from .site import Site
@@ -55,9 +55,7 @@ class Ready:
 
     def forecast(self) -> Certificate:
         """What all rounds together will have cost, if every one is released."""
-        ledger = MemoryLedger(self.run, [self.facts])
-        for t in range(1, self.run.rounds + 1):
-            ledger.charge(self.node.charge_of(t))
+        ledger = planned_ledger(self.node.plan, self.run, [self.facts])
         return Certificate.from_ledger(ledger, delta=self.site.job.delta)
 
     def affordable(self) -> int:
@@ -100,7 +98,16 @@ def make_ready(site: Site) -> Ready:
         name=site.name,
     )
     ceiling = Ceiling(site.file.budget.epsilon, job.delta)
-    return Ready(site, node, identity, trust, _run_facts(site), facts, ceiling)
+    run = run_facts(
+        node.plan,
+        job.loss,
+        dimension=job.dimension,
+        C=job.C,
+        regularization=job.regularization,
+        tol=job.tol,
+        simulated=job.simulated,
+    )
+    return Ready(site, node, identity, trust, run, facts, ceiling)
 
 
 def _method(site: Site) -> PenaltyPerturbation:
@@ -126,24 +133,4 @@ def _node(site: Site, objective: LocalObjective) -> Node:
         tol=job.tol,
         streams=SecureStreams() if job.seed is None else SeededStreams(job.seed),
         refresh=1,
-    )
-
-
-def _run_facts(site: Site) -> RunFacts:
-    job, file = site.job, site.file
-    return RunFacts(
-        mechanism="penalty",
-        noise=file.noise.kind,
-        loss=loss_facts(job.loss),
-        sites=len(job.sites),
-        rounds=job.rounds,
-        dimension=job.dimension,
-        C=job.C,
-        regularization=job.regularization,
-        output_noise=None if file.output_noise is None else file.output_noise.kind,
-        tol=job.tol,
-        grid=job.grid,
-        clip=job.clip,
-        simulated=job.simulated,
-        start="zeros",
     )

@@ -1,0 +1,115 @@
+"""What a plan tells the accountant is what the nodes then charge, and nothing is left out."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tacit import (
+    MADMM,
+    DualPerturbation,
+    GaussianNoise,
+    Geometric,
+    LogCosh,
+    Logistic,
+    NormNoise,
+    PenaltyPerturbation,
+    PrimalPerturbation,
+    SmoothHinge,
+)
+from tacit.admm.accounts import charge, loss_facts, planned_ledger, run_facts, site_facts
+from tacit.privacy.facts import PLANNED
+
+NOISE = NormNoise([Geometric(3.0, 1.03), 2.0, 1.0])
+FULL = PenaltyPerturbation(
+    penalty=[0.5, Geometric(0.6, 1.1), 0.7],
+    dual_step=0.4,
+    noise=NOISE,
+    output_noise=GaussianNoise(1e-3),
+    grid=2.0**-20,
+    clip=8.0,
+)
+
+
+def facts(method=FULL, **changes):
+    given = {"dimension": 7, "C": 2.0, "regularization": 0.1, "tol": 1e-8, "simulated": False} | changes
+    return run_facts(method.plan(3, 4), SmoothHinge(0.5), **given)
+
+
+def test_every_fact_of_the_plan_reaches_the_run():
+    run = facts(classes=3, start="random", marks=(PLANNED,))
+    assert (run.mechanism, run.noise, run.output_noise, run.grid, run.clip) == (
+        "penalty",
+        "norm",
+        "gaussian",
+        2.0**-20,
+        8.0,
+    )
+    assert (run.sites, run.rounds, run.dimension, run.C, run.regularization) == (3, 4, 7, 2.0, 0.1)
+    assert (run.tol, run.simulated, run.classes, run.start, run.marks) == (
+        1e-8,
+        False,
+        3,
+        "random",
+        (PLANNED,),
+    )
+    assert run.loss == loss_facts(SmoothHinge(0.5))
+
+
+def test_the_network_may_have_more_sites_than_the_plan_has_rows():
+    assert facts(sites=50).sites == 50
+
+
+@pytest.mark.parametrize(
+    ("method", "mechanism"),
+    [
+        (MADMM(0.5, 0.5), "none"),
+        (DualPerturbation(0.5, NOISE), "dual"),
+        (PrimalPerturbation(0.5, NOISE), "primal"),
+    ],
+)
+def test_the_mechanism_is_the_methods(method, mechanism):
+    run = facts(method)
+    assert (run.mechanism, run.output_noise) == (mechanism, None)
+    assert (run.noise == "none") == (mechanism == "none")
+
+
+def test_a_charge_is_the_plans_entry_for_that_site_and_round():
+    plan = FULL.plan(3, 4)
+    assert charge(plan, 1, 3) == (1, 3, plan.eta[1, 2], 2.0, 1e-3, None)
+    assert charge(plan, 7, 1, row=2) == (7, 1, 0.7, 1.0, 1e-3, None)
+    assert charge(MADMM(0.5, 0.5).plan(3, 4), 0, 1) == (0, 1, 0.5, 0.0, None, None)
+
+
+def test_the_planned_ledger_holds_every_round_of_every_site():
+    plan = FULL.plan(3, 4)
+    sites = site_facts(plan, np.array([10, 20, 30]), np.array([1, 2, 1]))
+    assert [(site.site, site.samples, site.degree, site.dual_step) for site in sites] == [
+        (0, 10, 1, (0.4,)),
+        (1, 20, 2, (0.4,)),
+        (2, 30, 1, (0.4,)),
+    ]
+    whole = planned_ledger(plan, facts(), sites)
+    alone = planned_ledger(plan, facts(), sites[1:2])
+    for i in range(3):
+        columns = whole.columns(i)
+        assert columns.t.tolist() == [1, 2, 3, 4]
+        assert np.array_equal(columns.eta, plan.eta[i]) and np.array_equal(columns.scale, plan.scale[i])
+        assert np.array_equal(columns.output_scale, plan.output_scale[i])
+    assert np.array_equal(alone.columns(1).eta, plan.eta[1])
+
+
+@pytest.mark.parametrize("loss", [Logistic(), SmoothHinge(0.3), LogCosh(2.0)], ids=repr)
+def test_a_shipped_loss_keeps_its_name_and_its_parameters(loss):
+    found = loss_facts(loss)
+    assert found.name == loss.name and found.parameters == dataclasses.asdict(loss)
+    assert (found.slope_bound, found.curvature_bound) == (loss.slope_bound, loss.curvature_bound)
+
+
+def test_a_loss_of_ones_own_may_not_claim_a_bound_made_for_another():
+    class Mine(Logistic):
+        """By the same name."""
+
+    assert loss_facts(Mine()).name == "custom logistic"
