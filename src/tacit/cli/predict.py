@@ -25,8 +25,8 @@ def predict(
 
     A record with a missing value is treated as an empty one, as in training.
     """
+    from ..data.files import read_table
     from ..estimators.files.model import read_model
-    from ..estimators.files.tables import read_table
 
     found = read_model(model)
     X = found.rows(read_table(table, found.columns))

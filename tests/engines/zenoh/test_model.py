@@ -60,5 +60,8 @@ def test_rows_that_do_not_fit(written, tmp_path):
     np.savez(tmp_path / "new.npz", X=np.zeros((5, 3)))
     with pytest.raises(SiteError, match="4 features"):
         load_model(written).scores(tmp_path / "new.npz")
+    np.savez(tmp_path / "other.npz", rows=np.zeros((5, 4)))
+    with pytest.raises(SiteError, match=r"other\.npz: must be an \.npz with arrays of numbers: X\."):
+        load_model(written).scores(tmp_path / "other.npz")
     with pytest.raises(SiteError, match="no schema"):
         load_model(written).scores(tmp_path / "new.csv")

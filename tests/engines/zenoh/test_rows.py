@@ -23,7 +23,7 @@ def test_arrays_come_back_as_they_are(tmp_path):
         (lambda X, y: (X, y[:-1]), "as many rows"),
         (lambda X, y: (X * 777.0, y), "norm at most 1"),
         (lambda X, y: (np.where(X > 0.5, np.nan, X), y), "finite"),
-        (lambda X, y: (X.astype(object), y), "must be an .npz with the arrays"),
+        (lambda X, y: (X.astype(object), y), r"must be an \.npz with arrays of numbers: X, y"),
         (lambda X, y: (X[0], y), "two dimensions"),
     ],
 )
@@ -62,9 +62,11 @@ def test_the_intercept_lies_inside_the_bound(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("age,sex\n1,f\n", "lacks the column 'income'"),
+        ("age,sex\n1,f\n", r"rows\.csv, line 1: lacks the column income\."),
         ("age,age,income\n", "each once"),
         ("", "first line"),
+        ("age,sex,income,name\n", "holds no rows"),
+        ("age,sex,income,name\n1,f,high,secret" + "-7" * 100_000 + "\n", "line 2: is not CSV"),
         (TABLE + "10,f,high,secret-7\n", "says 6 rows"),
     ],
 )

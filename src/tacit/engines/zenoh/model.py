@@ -13,7 +13,7 @@ from pydantic import Field
 from ...errors import SiteError
 from .job import Job, Label
 from .parts import LossField, write_loss
-from .rows import read_table
+from .rows import read_arrays, read_columns
 from .toml import Facts, checked
 
 Array = NDArray[np.float64]
@@ -52,8 +52,7 @@ class SiteModel(Facts):
     def scores(self, path: Path) -> Array:
         """coef . x for every row of an .npz (its X), .csv or .parquet file."""
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as archive:
-                X = np.asarray(archive["X"], dtype=np.float64)
+            (X,) = read_arrays(path, "X")
         elif self.table is None:
             raise SiteError(f"{path}: this model knows no schema; give it an .npz with X.")
         else:
@@ -61,7 +60,7 @@ class SiteModel(Facts):
             from ...data.schema import Schema
 
             schema = Schema.from_dict(self.table)
-            X = BoundedEncoder(schema, intercept=self.intercept).transform(read_table(path, schema.names))
+            X = BoundedEncoder(schema, intercept=self.intercept).transform(read_columns(path, schema.names))
         if X.ndim != 2 or X.shape[1] != len(self.coef):
             raise SiteError(f"{path}: the model has {len(self.coef)} features; the file has shape {X.shape}.")
         return np.asarray(X @ np.array(self.coef))

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ...data.columns import parse_column
 from ...data.encoder import BoundedEncoder
+from ...data.files import read_table
 from ...data.schema import Category, Number
 from ..base import PrivateLinearModel
 from ..classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from ..regressor import PrivateHuberRegressor
 from .job import Job
 from .model import Model
-from .tables import read_table
 
 Array = NDArray[np.float64]
 

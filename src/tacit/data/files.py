@@ -1,4 +1,7 @@
-"""Tables from CSV and Parquet as columns; errors name the file and the column, never a cell."""
+"""Tables from CSV and Parquet files as columns; errors name the file, the line and the column, never a cell.
+
+Nor do they list the columns that a file has: without a header its first line is a record.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...errors import DataError, MissingExtra
+from ..errors import DataError, MissingExtra
 
 Columns = dict[str, Sequence[Any]]
 
@@ -24,8 +27,12 @@ def read_table(path: Path, needed: Sequence[str]) -> Columns:
         raise DataError(f"{path}: cannot be read ({error.strerror or 'no such table'}).") from error
     absent = [name for name in needed if name not in columns]
     if absent:
-        raise DataError(f"{path}, line 1: lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}.")
-    if not len(next(iter(columns.values()))):
+        place = f"{path}, line 1" if path.suffix == ".csv" else path
+        raise DataError(
+            f"{place}: lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}. "
+            "Names are compared to the letter; columns that nobody needs may stay."
+        )
+    if not columns or not len(next(iter(columns.values()))):
         raise DataError(f"{path}: holds no rows.")
     return columns
 
@@ -39,9 +46,9 @@ def _from_csv(path: Path) -> Columns:
                 row if len(row) == len(names) else [None] * len(names) for row in lines if row
             ]
         except csv.Error as error:
-            raise DataError(f"{path}, line {lines.line_num}: is not CSV.") from error
-    if not names or not all(names) or len(set(names)) < len(names):
-        raise DataError(f"{path}, line 1: must hold the names of the columns, each once.")
+            raise DataError(f"{path}, line {lines.line_num}: is not CSV; is a quote left open?") from error
+    if not names or len(set(names)) < len(names):
+        raise DataError(f"{path}, line 1: the first line must hold the names of the columns, each once.")
     return dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {name: () for name in names}
 
 
@@ -53,5 +60,5 @@ def _from_parquet(path: Path) -> Columns:
     try:
         table = parquet.read_table(path)
     except ArrowInvalid as error:
-        raise DataError(f"{path}: is no Parquet file.") from error
+        raise DataError(f"{path}: is no Parquet file; a text table must end in .csv.") from error
     return {name: table[name].to_pylist() for name in table.column_names}

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from tacit.data.files import read_table
 from tacit.errors import DataError, MissingExtra
-from tacit.estimators.files.tables import read_table
 
 
 def test_csv_as_columns_and_a_row_of_another_length_without_values(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('\ufeffage, sex\n31,f\n32\n\n"3,3",m,x\n', encoding="utf-8")
     assert read_table(path, ["age", "sex"]) == {"age": ("31", None, None), "sex": ("f", None, None)}
+
+
+def test_the_nameless_column_of_row_numbers_that_pandas_writes_is_let_be(tmp_path):
+    (tmp_path / "a.csv").write_text(",age\n0,31\n")
+    assert read_table(tmp_path / "a.csv", ["age"])["age"] == ("31",)
 
 
 def test_parquet_as_columns(tmp_path):
@@ -35,8 +40,8 @@ def test_parquet_without_the_extra_names_the_command(tmp_path, monkeypatch):
     ("name", "text", "words"),
     [
         ("a.csv", "age,sex\n31,f\n", r"a\.csv, line 1: lacks the columns height, weight\."),
-        ("a.csv", "age,age\n1,2\n", r"line 1: must hold the names of the columns, each once"),
-        ("a.csv", "", r"line 1: must hold the names"),
+        ("a.csv", "age,age\n1,2\n", r"line 1: the first line must hold the names of the columns, each once"),
+        ("a.csv", "", r"line 1: the first line must hold the names"),
         ("a.csv", "height,weight\n", r"a\.csv: holds no rows"),
         ("a.txt", "", r"a\.txt: a table must end in \.csv or \.parquet"),
     ],
@@ -54,5 +59,5 @@ def test_a_file_that_is_not_there(tmp_path):
 
 def test_a_cell_beyond_the_csv_limit_is_an_error_without_the_cell(tmp_path):
     (tmp_path / "a.csv").write_text("age\n" + "7" * 200_000 + "\n")
-    with pytest.raises(DataError, match=r"a\.csv, line 2: is not CSV\.$"):
+    with pytest.raises(DataError, match=r"a\.csv, line 2: is not CSV; is a quote left open\?$"):
         read_table(tmp_path / "a.csv", ["age"])
