@@ -104,14 +104,11 @@ def run_attack(
     observers : who attacks; see the module.
     """
     plan = method.plan(problem.n, rounds)
-    if plan.mechanism == "primal" or plan.output_noise is not None:
-        raise ParameterError("`method` must release its minimisers as they are: no primal or output noise.")
+    _check_exact(plan)
     if checks.whole("site", site) >= problem.n:
         raise ParameterError(f"`site` must be below the number of sites, {problem.n}; got {site}.")
     names = tuple(checks.choice("observers", name, OBSERVERS) for name in observers)
-    looks = _looks(rounds) if at is None else tuple(checks.whole("at", t, least=1) for t in at)
-    if max(looks) > rounds:
-        raise ParameterError(f"`at` must be at most the number of rounds, {rounds}; got {max(looks)}.")
+    looks = _looks(rounds, at)
     run = simulate(
         problem,
         graph,
@@ -129,7 +126,18 @@ def run_attack(
     return _attacked(seen, names, looks)
 
 
-def _looks(rounds: int) -> tuple[int, ...]:
+def _check_exact(plan: Plan) -> None:
+    if plan.mechanism == "primal" or plan.output_noise is not None:
+        raise ParameterError("`method` must release its minimisers as they are: no primal or output noise.")
+
+
+def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
+    """After how many rounds to look: as asked for, or 1, 2, 5, 10, 20, 50, ... and all."""
+    if at is not None:
+        looks = tuple(checks.whole("at", t, least=1) for t in at)
+        if max(looks) > rounds:
+            raise ParameterError(f"`at` must be at most the number of rounds, {rounds}; got {max(looks)}.")
+        return looks
     steps = [scale * 10**power for power in range(6) for scale in (1, 2, 5)]
     return (*(t for t in steps if t < rounds), rounds)
 

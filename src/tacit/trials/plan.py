@@ -6,6 +6,7 @@ public proxy rows by a closed-form model of the released mean ("quick"), or by r
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -23,9 +24,9 @@ from ..privacy.planner import Budget
 from .blueprint import Blueprint, draw
 from .privacy_plan import PrivacyPlan, Tried, priced
 from .proxy import Proxy, generate, given, rows_per_site
-from .rehearsal import Rehearsal
-from .search import fewest_rounds, search
-from .shapes import Network, Shape
+from .rehearsal import Drawer, Rehearsal
+from .search import Ranked, fewest_rounds, search
+from .shapes import Network
 
 _GOOD = 1.04  # fewer rounds are taken where they are predicted to cost no more than this
 
@@ -66,6 +67,7 @@ def plan(
         generated from `dimension`. Never the private data.
     classes : releases per round, K for one-vs-rest.
     output_noise : add the little noise that covers the solver's error; the certificate is idealised without.
+    row_norm : X, the public bound on the norm of every row.
     seed : of the proxy and its runs; the same seed gives the same plan.
 
     Returns
@@ -95,23 +97,24 @@ def plan(
         most=None if rounds is None else checks.whole("rounds", rounds, least=1),
         balanced=((True, False) if full else (True,)) if network.uneven else (False,),
     )
-
-    def drawer(shape: Shape) -> Blueprint | None:
-        return draw(network, run, shape, output_noise=output_noise)
-
+    drawer = functools.partial(draw, network, run, output_noise=output_noise)
     if full and ranked:
         chosen, tried = Rehearsal(network, graph, loss, stand_in, seed).choose(ranked, drawer)
     else:
-        chosen = next(
-            (found for shape in fewest_rounds(ranked, _GOOD) if (found := drawer(shape)) is not None), None
-        )
-        tried = tuple(Tried(shape, score, None, None) for score, shape in ranked)
+        chosen, tried = _trusted(ranked, drawer)
     if chosen is None:
         raise ParameterError(
             f"`epsilon` = {min(network.budget.epsilon):g} at delta = {delta:g} is out of reach: under no "
             f"penalty tried is any noise enough for the smallest site, with {network.samples.min()} rows."
         )
     return PrivacyPlan(chosen, priced(chosen), tried, effort, stand_in.origin, seed)
+
+
+def _trusted(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Tried, ...]]:
+    """The first shape that can be drawn, fewest rounds first among those forecast to be nearly as good."""
+    drawn = (drawer(shape) for shape in fewest_rounds(ranked, _GOOD))
+    chosen = next((blueprint for blueprint in drawn if blueprint is not None), None)
+    return chosen, tuple(Tried(shape, score, None, None) for score, shape in ranked)
 
 
 def _network(
