@@ -6,7 +6,7 @@ import numpy as np
 
 from tacit.engines.partition import cut
 from tacit.engines.setup import prepare
-from tacit.engines.shards import Shard, Share, exchange
+from tacit.engines.shards import Shard, Share
 
 
 def setup_of(problem, graph, method, *, rounds, repeats=1, seed=0, start="zeros", history=False, strict=True):
@@ -42,6 +42,16 @@ def run_shards(shards, rounds, *, each=lambda t, shards: None):
         blocks = exchange([shard.part for shard in shards], [shard.outgoing() for shard in shards])
         record.append(stepped)
     return record
+
+
+def exchange(parts, outgoing):
+    """What every shard receives, from what every shard hands out."""
+    sent = {
+        (a, b): block
+        for a, part in enumerate(parts)
+        for b, block in zip(part.outbound, outgoing[a], strict=True)
+    }
+    return [[sent[a, b] for a in part.inbound] for b, part in enumerate(parts)]
 
 
 def vectors(shards):

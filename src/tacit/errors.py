@@ -14,8 +14,7 @@
     └── WorkerLost                      a cluster's worker is gone; a run with a checkpoint can resume
 
     TacitWarning (UserWarning)
-    ├── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
-    └── ProofGapWarning                 the run leaves what a theorem covers
+    └── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
 
 Messages quote parameters, never data: an exception is a release.
 """
@@ -78,7 +77,3 @@ class TacitWarning(UserWarning):
 
 class PrivacyLeakWarning(TacitWarning):
     """A bound was taken from the data: outside what is certified."""
-
-
-class ProofGapWarning(TacitWarning):
-    """The run leaves what a theorem covers."""

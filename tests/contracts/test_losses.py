@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal, getcontext
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,11 +126,18 @@ def exact_slope(loss: Loss, z: Decimal) -> Decimal:
     return (1 - e) / (1 + e) * (1 if z >= 0 else -1)
 
 
-@pytest.mark.parametrize("loss", [Logistic(), LogCosh(), LogCosh(0.3)], ids=repr)
-def test_curvature_at_slope_is_the_curvature_there(loss: Loss) -> None:
-    assert loss.curvature_at_slope(np.abs(loss.slope(POINTS))) == pytest.approx(
-        loss.curvature(POINTS), abs=1e-15 * loss.curvature_bound
-    )
+@pytest.mark.parametrize(
+    ("loss", "at_slope"),
+    [
+        (Logistic(), lambda p, c1: p * (1 - p)),
+        (LogCosh(), lambda p, c1: c1 * (1 - p**2)),
+        (LogCosh(0.3), lambda p, c1: c1 * (1 - p**2)),
+    ],
+    ids=["logistic", "log-cosh", "log-cosh 0.3"],
+)
+def test_steep_and_curved_exclude_each_other_as_the_tight_bounds_assume(loss: Loss, at_slope: Any) -> None:
+    slope, c1 = np.abs(loss.slope(POINTS)), loss.curvature_bound
+    assert loss.curvature(POINTS) == pytest.approx(at_slope(slope, c1), abs=1e-15 * c1)
 
 
 @every_loss

@@ -69,6 +69,18 @@ def accountings(names: list[str], sites: int) -> list[Accounting]:
     return found
 
 
+def statement(name: str) -> Statement:
+    """What a certificate says of one run."""
+    return Statement(
+        name,
+        "Replacing one record changes the chance of anything seen by at most the factor exp(3.00).\n"
+        "It assumes that each record is held by one site only.",
+        ("one record is replaced", "noise is fresh"),
+        ("Theorem 3",),
+        {"epsilon": 2.9688, "delta": 1e-5, "worst_site": 4, "run": {"mechanism": "penalty"}},
+    )
+
+
 def report(names: list[str], graph: Graph) -> ReportData:
     """A whole report of these runs over this network."""
     counted = accountings(names, graph.n)
@@ -101,17 +113,7 @@ def report(names: list[str], graph: Graph) -> ReportData:
             graph.name,
             [9044 + 7 * i for i in range(graph.n)],
         ),
-        statements=[
-            Statement(
-                name,
-                "Replacing one record changes the chance of anything seen by at most the factor exp(3.00).\n"
-                "It assumes that each record is held by one site only.",
-                ("one record is replaced", "noise is fresh"),
-                ("Theorem 3",),
-                {"epsilon": 2.9688, "delta": 1e-5, "worst_site": 4, "run": {"mechanism": "penalty"}},
-            )
-            for name in names
-        ],
+        statements=[statement(name) for name in names],
         settings={"rounds": 60, "repeats": 10, "method": {"penalty": [0.5, 1.04], "noise": {"rate": 3.0}}},
         provenance={"seed": 0, "versions": {"python": "3.11", "tacit": "0.1.0"}, "data": "sha256 5b00…603d"},
     )

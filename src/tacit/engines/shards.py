@@ -7,7 +7,7 @@ vector is the same to the last bit, whatever the number of shards.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -180,16 +180,6 @@ class Shard:
     def _hear(self, known: Array) -> Array:
         flat = known.reshape(len(known), -1)
         return np.asarray(self.part.rows @ flat).reshape(len(self.part.own), *known.shape[1:])
-
-
-def exchange(parts: Sequence[Part], outgoing: Sequence[Sequence[Array]]) -> list[list[Array]]:
-    """What every shard receives, from what every shard hands out: for shards in one process."""
-    sent: Mapping[tuple[int, int], Array] = {
-        (a, b): block
-        for a, part in enumerate(parts)
-        for b, block in zip(part.outbound, outgoing[a], strict=True)
-    }
-    return [[sent[a, b] for a in part.inbound] for b, part in enumerate(parts)]
 
 
 def _plan_of(plan: Plan, own: range) -> Plan:

@@ -55,9 +55,8 @@ def methods(task: Task) -> dict[str, Callable[[float], Method]]:
     }
 
 
-def compare(task: Task, *, epsilon: float | None = None) -> Iterator[Compared]:
+def compare(task: Task) -> Iterator[Compared]:
     """Run every method of the task, one after another; the private ones at the same (epsilon, delta)."""
-    epsilon = task.epsilon if epsilon is None else epsilon
     yield _compared("no privacy", task, ADMM(task.penalty))
     for name, make in methods(task).items():
 
@@ -66,7 +65,7 @@ def compare(task: Task, *, epsilon: float | None = None) -> Iterator[Compared]:
                 task.problem, task.graph, make(rate), rounds=task.rounds, delta=task.delta, tol=_TOL
             ).epsilon
 
-        yield _compared(name, task, make(rate_within(cost, epsilon)))
+        yield _compared(name, task, make(rate_within(cost, task.epsilon)))
 
 
 def _compared(name: str, task: Task, method: Method) -> Compared:

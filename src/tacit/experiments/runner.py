@@ -196,36 +196,18 @@ def _outcome(
 
 
 def _simulated(figure: spec.Figure, problem: Problem, graph: Graph, method: Method, engine: str) -> Run:
-    facts = figure.run
-    return simulate(
-        problem,
-        graph,
-        method,
-        rounds=facts.rounds,
-        repeats=facts.repeats,
-        seed=facts.seed,
-        tol=facts.tol,
-        start=facts.start,
-        history=figure.layout == "convergence",
-        engine=engine,
-        progress=False,
-    )
+    return simulate(problem, graph, method, **_options(figure), engine=engine, progress=False)
 
 
 def _setup(figure: spec.Figure, problem: Problem, graph: Graph, method: Method) -> Setup:
-    facts = figure.run
-    return prepare(
-        problem,
-        graph,
-        method,
-        rounds=facts.rounds,
-        repeats=facts.repeats,
-        seed=facts.seed,
-        tol=facts.tol,
-        start=facts.start,
-        strict=True,
-        history=figure.layout == "convergence",
-    )
+    return prepare(problem, graph, method, **_options(figure), strict=True)
+
+
+def _options(figure: spec.Figure) -> dict[str, Any]:
+    """What the figure says of its runs, as `simulate` and `prepare` take it."""
+    names = ("rounds", "repeats", "seed", "tol", "start")
+    options = {name: getattr(figure.run, name) for name in names}
+    return options | {"history": figure.layout == "convergence"}
 
 
 def _arrays(run: Run) -> Arrays:

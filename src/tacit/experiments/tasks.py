@@ -54,21 +54,21 @@ class Task:
     delta: float = 1e-5
 
 
-def find_task(name: str = "auto", *, fetch: bool = True) -> Task:
+def find_task(name: str = "auto") -> Task:
     """Adult, or the breast-cancer data where "auto" cannot have Adult; `about` says which, and why."""
     if name == "breast-cancer":
         return breast_cancer()
     try:
-        return adult(fetch=fetch)
+        return adult()
     except DataUnavailable:
         if name == "adult":
             raise
         return breast_cancer("Adult was not found, nor could it be fetched, so this is another data set: ")
 
 
-def adult(*, fetch: bool = True) -> Task:
+def adult() -> Task:
     """Who earns more than $50,000? Public scaling; the rows of adult.test are held out."""
-    data = load_adult(scaling="public", fetch=fetch)
+    data = load_adult(scaling="public")
     X, y = data.X[~data.test], data.y[~data.test]
     return Task(
         name="Adult",

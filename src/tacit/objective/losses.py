@@ -6,7 +6,6 @@ To add one's own, write a class with the members of `Loss`; it is checked when i
 convex, its slope bounded by `slope_bound` (so the squared loss is excluded) and Lipschitz with constant
 `curvature_bound`. Optional members:
 
-    curvature_at_slope(p)     sup of L''(z) over the z with |L'(z)| = p; gives a smaller privacy bound
     slope_in_place(z)         overwrite z with L'(z), to spare an array in the solver's loop; may overflow
                               inside, since the solver does not listen
     curvature_within(z, r)    sup of L'' over [z - r, z + r]; certifies more where the loss is flat
@@ -82,10 +81,6 @@ class Logistic:
     def curvature_within(self, z: Array, radius: Array) -> Array:
         """sup of L'' over [z - radius, z + radius]: it falls with |z|."""
         return self.curvature(np.maximum(np.abs(z) - radius, 0.0))
-
-    def curvature_at_slope(self, p: Array) -> Array:
-        """L'' = p (1 - p) where |L'| = p: steep and curved exclude each other."""
-        return np.asarray(p * (1.0 - p))
 
 
 @dataclass(frozen=True)
@@ -174,10 +169,6 @@ class LogCosh:
     def curvature_within(self, z: Array, radius: Array) -> Array:
         """sup of L'' over [z - radius, z + radius]: it falls with |z|."""
         return self.curvature(np.maximum(np.abs(z) - radius, 0.0))
-
-    def curvature_at_slope(self, p: Array) -> Array:
-        """L'' = c1 (1 - p^2) where |L'| = p."""
-        return np.asarray(self.curvature_bound * (1.0 - np.square(p)))
 
     def _ratio(self, size: Array, most: float = _EXP_MAX) -> Array:
         """|z| / s, cut off at `most`, so that nothing overflows."""
