@@ -85,7 +85,13 @@ class Logistic:
 
 @dataclass(frozen=True)
 class SmoothHinge:
-    """The Huber hinge: max(0, 1 - z), with a parabola where |1 - z| <= h; |L'| <= 1, L'' <= 1/(2h)."""
+    """The Huber hinge: max(0, 1 - z), with a parabola where |1 - z| <= h; |L'| <= 1, L'' <= 1/(2h).
+
+    The loss of a support vector machine, rounded off at its corner, which privacy needs.
+
+    >>> SmoothHinge(0.5).slope(np.array([0.0, 1.0, 2.0])).tolist()
+    [-1.0, -0.5, 0.0]
+    """
 
     h: float = 0.5
 
@@ -132,6 +138,9 @@ class LogCosh:
     """L(z) = s log cosh(z / s) for residuals z, s the scale; |L'| <= 1, L'' <= 1/s.
 
     Quadratic for small residuals, |z| for large ones: regression with a bounded slope, whatever y is.
+
+    >>> LogCosh(2.0).curvature_bound
+    0.5
     """
 
     scale: float = 1.0

@@ -31,6 +31,10 @@ class Certificate:
     pure_epsilon : the same with delta = 0; inf for Gaussian noise.
     paper_epsilon : the bound of [ZKL18, Thm 3]; inf where the theorem is not about such a run.
     worst_site : the number of the site with the largest epsilon.
+
+    `run.certificate(delta)`, `fitted.certificate_` and `tacit.plan(...).certificate` are certificates.
+    `statement()` says it in words, `to_json()` writes all of it, and `from_json(text).verify()` computes
+    every number again from the facts.
     """
 
     run: RunFacts

@@ -145,6 +145,12 @@ def audit(
     -------
     AuditReport
         results, passed, sentence() and to_dict().
+
+    Examples
+    --------
+    >>> from tacit.trials.cases import norm_case
+    >>> audit([norm_case()], runs=2000, seed=0).passed
+    True
     """
     runs = checks.whole("runs", runs, least=100)
     confidence = checks.probability("confidence", confidence)
