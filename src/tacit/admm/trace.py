@@ -18,10 +18,12 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Run:
-    """The record of a simulation.
+    """The record of a run: of a simulation, or of a real one in one process.
 
     loss : (repeats, rounds), the paper's L(t): the mean over sites of each site's mean loss on its own rows.
-    accuracy : (repeats, rounds), the same mean of the share of rows classified rightly.
+    accuracy : (repeats, rounds), the same mean of the share of rows classified rightly, or of the mean
+        absolute error of a regression. No noise covers loss and accuracy: where they were not measured they
+        are nan.
     consensus_gap : (repeats, rounds), the largest distance of a site's vector from the network's mean.
     coef : (repeats, sites, features) after the last round.
     history : (rounds, repeats, sites, features) of every released vector, or None unless it was asked for.

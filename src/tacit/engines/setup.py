@@ -1,4 +1,4 @@
-"""What a simulation needs, checked as a whole before the first round: shared by all engines."""
+"""What a run needs, checked as a whole before the first round: shared by the engines that run all sites."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class Problem:
         return self._sites[i]
 
     def require_unit_rows(self) -> None:
-        """Raise unless every row has ||x|| <= 1, which the privacy bounds of `theory` need."""
+        """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
         check_unit_rows([site.row_norm for site in self._sites])
 
     def pooled(self) -> Objective:

@@ -72,7 +72,7 @@ class RunFacts:
     row_norm : X, the public bound on ||x||.
     output_noise : kind of noise on the minimiser before its release; None is "idealised". Never for primal.
     tol : how far a released minimiser may be from the exact one, ||gradient|| / m, rounding errors included.
-    grid, clip : step of the grid that releases are rounded to; bound on incoming entries; None where unused.
+    grid, clip : step of the grid that releases are rounded to; bound on entries sent and heard; or None.
     simulated : True whenever the noise can be replayed.
     classes : releases per round, K for one-vs-rest.
     start : how f(0) was made; it must not depend on the data.

@@ -219,9 +219,8 @@ class SqliteLedger:
 
 
 def _connected(path: Path, readonly: bool) -> sqlite3.Connection:
-    mode = (
-        "rw" if readonly else "rwc"
-    )  # not "ro": a reader, too, must be able to undo what a crash left half done
+    # not "ro": a reader, too, must be able to undo what a crash left half done
+    mode = "rw" if readonly else "rwc"
     with told():
         db = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False

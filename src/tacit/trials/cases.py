@@ -103,7 +103,7 @@ class Case:
 
 
 def default_cases() -> tuple[Case, ...]:
-    """Each way that the product makes a release, where its bound is nearly reached."""
+    """Each way in which a site makes a release, where its bound is nearly reached."""
     return (gaussian_case(), norm_case(), logistic_case(), bend_case(), primal_case())
 
 

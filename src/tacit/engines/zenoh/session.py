@@ -1,4 +1,4 @@
-"""The session: frames over Eclipse Zenoh. The only file that knows Zenoh.
+"""The session: frames over Eclipse Zenoh. No other file sends or receives any.
 
 Frames are pushed as they are made and can be pulled at any time, since a push before the link is up is lost
 without a word. `open` does not fail on an untrusted certificate either: who is really at the other end of a

@@ -1,1 +1,1 @@
-"""What a fit reads and writes: job files, tables, models."""
+"""What a fit reads and writes: job files and models."""
