@@ -74,7 +74,7 @@ def test_unknown_and_missing_tables_are_named():
 def test_the_file_is_named(tmp_path):
     path = tmp_path / "grid.toml"
     path.write_text("name = ")
-    with pytest.raises(ParameterError, match=r"grid\.toml: not TOML"):
+    with pytest.raises(ParameterError, match=r"grid\.toml: is not TOML"):
         load_grid(path)
     path.write_text(GRID.replace("rounds = 2", "rounds = -2").replace('"run.rounds" = [2, 3]', ""))
     with pytest.raises(ParameterError, match=r"grid\.toml: at .*: `run\.rounds`"):

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from ..errors import ParameterError
+from ..toml import complaint, read_toml
 from ..trials.sweep import grid, placed
 from . import spec
 from .runner import settings
@@ -64,10 +64,7 @@ class Grid:
 
 def load_grid(path: Path) -> Grid:
     """The sweep in a file, or one line that names the file, the key and what is wrong with it."""
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ParameterError(f"{path}: not TOML: {error}.") from None
+    _, entries = read_toml(path)
     try:
         return read_grid(entries)
     except ParameterError as error:
@@ -79,7 +76,7 @@ def read_grid(entries: Mapping[str, Any]) -> Grid:
     try:
         stated = Stated.model_validate(entries)
     except ValidationError as error:
-        raise ParameterError(_complaint(error)) from None
+        raise ParameterError(str(complaint(error, deepest=True))) from None
     count = math.prod(map(len, stated.axes.values()))
     if count > _MOST:
         raise ParameterError(f"`axes` must give at most {_MOST:,} points; got {count:,}.")
@@ -96,18 +93,10 @@ def _point(stated: Stated, settings: Mapping[str, Any]) -> Point:
             {"name": stated.name, "title": stated.title, "layout": "tradeoff", "curves": [curve], **tables}
         )
     except ValidationError as error:
-        complaint = _complaint(error).replace("curves.0.", "method.")
-        raise ParameterError(f"at {_named(settings)}: {complaint}") from None
+        said = str(complaint(error, deepest=True)).replace("curves.0.", "method.")
+        raise ParameterError(f"at {_named(settings)}: {said}") from None
     return Point(settings, figure)
 
 
 def _named(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "the only point"
-
-
-def _complaint(error: ValidationError) -> str:
-    """The complaint that reaches deepest: where several forms are allowed, that of the nearest one."""
-    found = max(error.errors(), key=lambda complaint: len(complaint["loc"]))
-    key = ".".join(str(part) for part in found["loc"])
-    message = str(found["msg"]).removeprefix("Value error, ").rstrip(".")
-    return f"`{key}`: {message}." if key else f"{message}."

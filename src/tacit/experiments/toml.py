@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import ParameterError
+from ..toml import complaint
 from .spec import AnyFigure, AttackFigure, Figure
 
 SHIPPED = ("fig1a", "fig1b", "fig2", "fig3", "fig4", "attack", "budget")
@@ -28,7 +29,7 @@ def load_figure(name_or_path: str, *, quick: bool = False, seed: int | None = No
     try:
         stated = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ParameterError(f"{where}: not TOML: {error}.") from None
+        raise ParameterError(f"{where}: is not TOML: {error}.") from None
     overlay = stated.pop("quick", {})
     if not isinstance(overlay, Mapping):
         raise ParameterError(f"{where}: `quick` must be a table; got {type(overlay).__name__}.")
@@ -71,8 +72,7 @@ def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, 
 
 def _first(error: ValidationError) -> str:
     """The first complaint: the key's path, what is wrong, and what was found there."""
-    found = error.errors()[0]
-    key = ".".join(str(part) for part in found["loc"])
-    message = str(found["msg"]).removeprefix("Value error, ")
-    got = "" if isinstance(found["input"], Mapping | list) else f"; got {found['input']!r}"
-    return f"`{key}`: {message}{got}." if key else f"{message}."
+    found, value = complaint(error), error.errors()[0]["input"]
+    if not isinstance(value, Mapping | list):
+        found = found._replace(message=f"{found.message}; got {value!r}")
+    return str(found)

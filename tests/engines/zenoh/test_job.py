@@ -98,7 +98,7 @@ def test_errors_name_the_file_and_the_key(tmp_path, change, words):
 def test_a_file_that_is_no_toml_is_named_with_its_line(tmp_path):
     path = tmp_path / "job.toml"
     path.write_text("name = \n")
-    with pytest.raises(SiteError, match=r"job\.toml: not TOML.*line 1"):
+    with pytest.raises(SiteError, match=r"job\.toml: is not TOML.*line 1"):
         load_job(path)
     with pytest.raises(SiteError, match=r"none\.toml: cannot be read"):
         load_job(tmp_path / "none.toml")

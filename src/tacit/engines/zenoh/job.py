@@ -12,8 +12,9 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ...errors import ParameterError, SiteError
 from ...graph import Graph
+from ...toml import Facts
 from .parts import LossField, ScheduleField
-from .toml import Facts, read
+from .toml import read
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
     from ...data.schema import Schema

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from ...errors import SiteError
+from ...toml import Facts
 from .job import Job, Label
 from .parts import LossField, write_loss
 from .rows import read_arrays, read_columns
-from .toml import Facts, checked
+from .toml import checked
 
 Array = NDArray[np.float64]
 

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from ...errors import SiteError
+from ...toml import Facts
 from .job import Endpoint, Job, Name, load_job
 from .parts import NoiseField, ScheduleField
-from .toml import Facts, read
+from .toml import read
 
 HEX = r"^[0-9a-fA-F]+$"
 

@@ -1,35 +1,27 @@
-"""TOML files as checked facts, or one line that names file, key and what is wrong with it."""
+"""The two TOML files of a site, read and written; what is wrong with one stops the site, in one line."""
 
 from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from ...errors import ParameterError, SiteError
+from ...toml import complaint, read_toml
 
 Model = TypeVar("Model", bound=BaseModel)
-
-
-class Facts(BaseModel):
-    """A part of a file: typed, complete, frozen, and with no key that nobody reads."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
 def read(path: Path, model: type[Model]) -> Model:
     """The file as `model`."""
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SiteError(f"{path}: cannot be read ({error.strerror}).") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SiteError(f"{path}: not TOML: {error}.") from error
+        _, entries = read_toml(path)
+    except ParameterError as error:
+        raise SiteError(str(error)) from error
     return checked(path, model, entries)
 
 
@@ -38,7 +30,8 @@ def checked(path: Path, model: type[Model], entries: dict[str, Any]) -> Model:
     try:
         return model.model_validate(entries)
     except ValidationError as error:
-        raise SiteError(f"{path}: {_first(error)}") from error
+        found = complaint(error)
+        raise SiteError(f"{path}: {found}{found.more}") from error
     except ParameterError as error:
         raise SiteError(f"{path}: {error}") from error
 
@@ -59,14 +52,3 @@ def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(_value(entry) for entry in value)}]"
     return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False, allow_nan=False)
-
-
-def _first(error: ValidationError) -> str:
-    """The first problem, as `key`: what is wrong. Input values stay out: one could be a path to data."""
-    problem = error.errors(include_url=False, include_input=False)[0]
-    key = ".".join(
-        str(part) for part in problem["loc"] if not str(part).startswith(("function-", "literal["))
-    )
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    message = problem["msg"].removeprefix("Value error, ").rstrip(".")
-    return f"`{key}`: {message}.{more}" if key else f"{message}.{more}"

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ...data.schema import Schema
 from ...errors import ParameterError
 from ...graph import Graph
+from ...toml import Facts, complaint, read_toml
 from .lines import line_of
 
 
-class _Part(BaseModel):
-    """Typed, complete, frozen, and with no key that nobody reads."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
-
-
-class SiteEntry(_Part):
+class SiteEntry(Facts):
     """One site: its name, and the file that holds its rows, from the folder of the job on."""
 
     name: str = Field(min_length=1)
     data: str = Field(min_length=1)
 
 
-class Label(_Part):
+class Label(Facts):
     """The column to learn: the public list of its classes, or the public size of a usual value."""
 
     column: str = Field(min_length=1)
@@ -36,7 +30,7 @@ class Label(_Part):
     scale: float = Field(default=1.0, gt=0)
 
 
-class Job(_Part):
+class Job(Facts):
     """A training run, as a person writes it down.
 
     epsilon, delta : the budget of any one record, for the whole run.
@@ -112,17 +106,14 @@ class Job(_Part):
 
 def read_job(path: Path) -> Job:
     """The job in a file, checked as a whole; one line names the file, the line and the key otherwise."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        entries = tomllib.loads(text)
-    except OSError as error:
-        raise ParameterError(f"{path}: cannot be read ({error.strerror}).") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ParameterError(f"{path}: is not TOML: {error}.") from error
+    text, entries = read_toml(path)
     try:
         return Job.model_validate(_numbers(entries))
     except ValidationError as error:
-        raise ParameterError(f"{path}{_first(text, entries, error)}") from error
+        found = complaint(error)
+        line = line_of(text, found.path + _inside(found.path, found.message, entries))
+        where = path if line is None else f"{path}, line {line}"
+        raise ParameterError(f"{where}: {found}{found.more}") from error
 
 
 def _numbers(entries: dict[str, Any]) -> dict[str, Any]:
@@ -133,18 +124,6 @@ def _numbers(entries: dict[str, Any]) -> dict[str, Any]:
     if isinstance(label, dict) and type(label.get("scale")) is int:
         found["label"] = {**label, "scale": float(label["scale"])}
     return found
-
-
-def _first(text: str, entries: dict[str, Any], error: ValidationError) -> str:
-    """The first problem: `, line n: `key`: what is wrong`. The value stays out."""
-    problem = error.errors(include_url=False, include_input=False)[0]
-    path = tuple(part for part in problem["loc"] if not str(part).startswith(("function-", "literal[")))
-    message = problem["msg"].removeprefix("Value error, ").rstrip(".")
-    line = line_of(text, path + _inside(path, message, entries))
-    where = "" if line is None else f", line {line}"
-    more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    key = ".".join(map(str, path))
-    return f"{where}: `{key}`: {message}.{more}" if key else f"{where}: {message}.{more}"
 
 
 def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) -> tuple[str | int, ...]:
