@@ -19,7 +19,7 @@ from tacit import (
     PrimalPerturbation,
     SmoothHinge,
 )
-from tacit.admm.accounts import charge, loss_facts, planned_ledger, run_facts, site_facts
+from tacit.admm.accounts import charge, charges, loss_facts, planned_ledger, run_facts, site_facts
 from tacit.privacy.facts import PLANNED
 
 NOISE = NormNoise([Geometric(3.0, 1.03), 2.0, 1.0])
@@ -81,6 +81,13 @@ def test_a_charge_is_the_plans_entry_for_that_site_and_round():
     assert charge(plan, 1, 3) == (1, 3, plan.eta[1, 2], 2.0, 1e-3, None)
     assert charge(plan, 7, 1, row=2) == (7, 1, 0.7, 1.0, 1e-3, None)
     assert charge(MADMM(0.5, 0.5).plan(3, 4), 0, 1) == (0, 1, 0.5, 0.0, None, None)
+
+
+@pytest.mark.parametrize("method", [FULL, MADMM(0.5, 0.4), DualPerturbation(0.5, NOISE)], ids=repr)
+def test_all_charges_of_a_round_are_those_of_its_sites(method):
+    plan = method.plan(3, 4)
+    for t in range(1, 5):
+        assert charges(plan, t) == [charge(plan, i, t) for i in range(3)]
 
 
 def test_the_planned_ledger_holds_every_round_of_every_site():

@@ -83,6 +83,14 @@ def charge(plan: Plan, site: int, t: int, *, row: int | None = None) -> Charge:
     )
 
 
+def charges(plan: Plan, t: int) -> list[Charge]:
+    """What every site releases in round t; by columns, since a driver charges many sites at once."""
+    eta = plan.eta[:, t - 1].tolist()
+    scale = [0.0] * len(eta) if plan.scale is None else plan.scale[:, t - 1].tolist()
+    output = [None] * len(eta) if plan.output_scale is None else plan.output_scale[:, t - 1].tolist()
+    return [Charge(i, t, *numbers) for i, numbers in enumerate(zip(eta, scale, output, strict=True))]
+
+
 def planned_ledger(plan: Plan, run: RunFacts, sites: Sequence[SiteFacts]) -> MemoryLedger:
     """The ledger that these sites will hold after the last round."""
     ledger = MemoryLedger(run, sites)

@@ -62,7 +62,7 @@ class Setup:
 
     def charges(self, t: int) -> list[Charge]:
         """What every site releases in round t."""
-        return [accounts.charge(self.plan, site, t) for site in range(self.graph.n)]
+        return accounts.charges(self.plan, t)
 
     def run_facts(self) -> RunFacts:
         """All that the accountant must know of the run as a whole."""
