@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tacit.experiments.store import Store, fingerprint, write_bytes
+from tacit.experiments.store import Store, fingerprint
 
 
 def test_arrays_come_back_bit_for_bit(tmp_path: Path) -> None:
@@ -26,18 +25,6 @@ def test_a_damaged_file_counts_as_none(tmp_path: Path, damage: bytes | None) -> 
     path = tmp_path / "key.npz"
     path.write_bytes(path.read_bytes()[:200] if damage is None else damage)
     assert store.get("key") is None
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write_bytes(tmp_path / "file", b"old")
-
-    def full(*_: object) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(Path, "replace", full)
-    with pytest.raises(OSError, match="no space"):
-        write_bytes(path, b"new")
-    assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
 
 
 def test_a_fingerprint_depends_on_the_facts_and_not_on_their_order() -> None:

@@ -156,11 +156,10 @@ def test_a_write_that_fails_half_way_leaves_the_old_page(
     path = write(single, tmp_path / "report.html")
     before = path.read_bytes()
 
-    def full_disk(self: Path, text: str, **_: str) -> None:
-        self.write_bytes(text[:100].encode())
+    def full_disk(_: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full_disk)
+    monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(OSError, match="No space"):
         write(replace(single, title="Another"), path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["report.html"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import TacitWarning
+from ..wholefile import write_whole
 
 
 def cache_folder() -> Path | None:
@@ -36,9 +36,8 @@ def store(name: str, files: Mapping[str, bytes]) -> None:
         problem = "there is no home folder"
     else:
         try:
-            (folder / name).mkdir(parents=True, exist_ok=True)
             for file, content in files.items():
-                _write_whole(folder / name / file, content)
+                write_whole(folder / name / file, content)
             return
         except OSError as error:
             problem = f"{folder} cannot be written ({error.strerror})"
@@ -47,16 +46,3 @@ def store(name: str, files: Mapping[str, bytes]) -> None:
         TacitWarning,
         stacklevel=2,
     )
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

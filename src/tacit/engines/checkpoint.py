@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -20,6 +18,7 @@ from ..admm.trace import Recorder
 from ..errors import LedgerError, ParameterError
 from ..privacy.facts import versions
 from ..privacy.lockfile import LockFile
+from ..wholefile import PART, whole_file, write_whole
 from .setup import Setup
 from .shards import SavedStates
 
@@ -101,8 +100,8 @@ class Checkpoint:
         record = {"loss": recorder.loss, "accuracy": recorder.accuracy, "gap": recorder.consensus_gap}
         _write_npz(self._record(t), {**record, **history})
         text = json.dumps({"round": t, "fingerprint": fingerprint})
-        _write(self.folder / _MANIFEST, lambda file: file.write(text.encode()))
-        for path in [*self.folder.glob("round*.npz"), *self.folder.glob("*.part")]:
+        write_whole(self.folder / _MANIFEST, text)
+        for path in [*self.folder.glob("round*.npz"), *self.folder.glob(f"*{PART}")]:
             if not path.name.startswith(f"round{t}-"):
                 path.unlink(missing_ok=True)
 
@@ -140,13 +139,5 @@ def fingerprint(setup: Setup, digests: Sequence[str]) -> str:
 
 
 def _write_npz(path: Path, arrays: dict[str, Any]) -> None:
-    _write(path, lambda file: np.savez(file, **arrays))
-
-
-def _write(path: Path, fill: Any) -> None:
-    """Write a file so that `path` is either as before or complete and on disk, whoever else writes it."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-        fill(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(file.name, path)
+    with whole_file(path) as file:
+        np.savez(file, **arrays)

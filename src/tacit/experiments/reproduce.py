@@ -11,6 +11,7 @@ from typing import Any
 from ..engines.progress import progress
 from ..engines.simulate import one_cluster
 from ..errors import ParameterError
+from ..wholefile import write_whole
 from . import tables
 from .attacked import Attacked, attack
 from .claim import Claim
@@ -24,7 +25,7 @@ from .plot_attack import plot_attack
 from .plots import plot
 from .runner import Drawn, draw
 from .spec import AnyFigure, Figure
-from .store import Store, write_text
+from .store import Store
 from .style import FOR_PAGES, FORMATS, paper_style, save
 from .toml import SHIPPED, load_figure
 
@@ -93,8 +94,8 @@ def write_figure(drawn: Drawn | Attacked, out: Path, *, quick: bool) -> None:
     """name.png, name.svg, name.csv and name.json."""
     stem = out / drawn.figure.name
     write_picture(drawn, stem, FORMATS)
-    write_text(stem.with_suffix(".csv"), tables.to_csv(drawn))
-    write_text(stem.with_suffix(".json"), tables.to_json(drawn, quick=quick))
+    write_whole(stem.with_suffix(".csv"), tables.to_csv(drawn))
+    write_whole(stem.with_suffix(".json"), tables.to_json(drawn, quick=quick))
 
 
 def write_picture(drawn: Drawn | Attacked, stem: Path, formats: Mapping[str, Mapping[str, Any]]) -> None:
@@ -106,15 +107,17 @@ def write_picture(drawn: Drawn | Attacked, stem: Path, formats: Mapping[str, Map
 def write_claims(result: Reproduction, out: Path) -> None:
     """claims.json, claims.md and index.html."""
     stated = {"quick": result.quick, "claims": [claim.to_dict() for claim in result.claims]}
-    write_text(out / "claims.json", json.dumps(stated, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-    write_text(out / "claims.md", claims_page(result.drawn, result.claims, quick=result.quick))
+    write_whole(out / "claims.json", json.dumps(stated, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    write_whole(out / "claims.md", claims_page(result.drawn, result.claims, quick=result.quick))
     figures = {one.figure.name: (one.figure.title, one.figure.caption) for one in result.drawn.values()}
-    write_text(out / "index.html", index_page(figures, result.claims, quick=result.quick, folder=out))
+    write_whole(out / "index.html", index_page(figures, result.claims, quick=result.quick, folder=out))
 
 
 def write_docs(result: Reproduction, docs: Path) -> None:
     """docs/paper.md and docs/img/*: the page of a full run."""
-    write_text(docs / "paper.md", claims_page(result.drawn, result.claims, quick=result.quick, images="img/"))
+    write_whole(
+        docs / "paper.md", claims_page(result.drawn, result.claims, quick=result.quick, images="img/")
+    )
     for drawn in result.drawn.values():
         write_picture(drawn, docs / "img" / drawn.figure.name, FOR_PAGES)
 

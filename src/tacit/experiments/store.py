@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..wholefile import write_whole
 
 Arrays = dict[str, NDArray[np.float64]]
 
@@ -20,23 +21,6 @@ def fingerprint(facts: Any) -> str:
     """32 hex digits that are the same for the same facts, and for no others."""
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
-
-
-def write_bytes(path: Path, content: bytes) -> Path:
-    """Write a file: whoever looks sees the old one or the whole new one. Folders are made as needed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    return path
-
-
-def write_text(path: Path, text: str) -> Path:
-    """The same for text."""
-    return write_bytes(path, text.encode("utf-8"))
 
 
 class Store:
@@ -61,7 +45,7 @@ class Store:
         """Keep the arrays; a crash leaves all of them or none."""
         buffer = io.BytesIO()
         np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
-        write_bytes(self._path(key), buffer.getvalue())
+        write_whole(self._path(key), buffer.getvalue())
 
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.npz"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from .store import write_bytes
+from ..wholefile import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +71,7 @@ def save(figure: Figure, stem: Path, formats: Mapping[str, Mapping[str, Any]] = 
     for suffix, options in formats.items():
         buffer = io.BytesIO()
         figure.savefig(buffer, format=suffix, **options)
-        paths.append(write_bytes(stem.with_suffix(f".{suffix}"), buffer.getvalue()))
+        paths.append(write_whole(stem.with_suffix(f".{suffix}"), buffer.getvalue()))
     return paths
 
 

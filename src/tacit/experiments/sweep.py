@@ -14,11 +14,12 @@ from typing import Any
 from ..engines.progress import progress
 from ..privacy.facts import versions
 from ..trials.sweep import each, front
+from ..wholefile import write_whole
 from . import spec
 from .grid import Grid
 from .plot_front import plot_front
 from .runner import draw
-from .store import Arrays, Store, write_text
+from .store import Arrays, Store
 from .style import paper_style, save
 from .tables import summary
 
@@ -96,8 +97,8 @@ def run_point(figure: Mapping[str, Any]) -> dict[str, Any]:
 def write_sweep(swept: Swept, out: Path) -> None:
     """name.csv, name.json, name.png and name.svg."""
     stem = out / swept.grid.name
-    write_text(stem.with_suffix(".csv"), to_csv(swept))
-    write_text(stem.with_suffix(".json"), to_json(swept))
+    write_whole(stem.with_suffix(".csv"), to_csv(swept))
+    write_whole(stem.with_suffix(".json"), to_json(swept))
     with paper_style():
         save(plot_front(swept), stem)
 
@@ -162,7 +163,7 @@ class _Kept:
 
     def put(self, key: str, numbers: Mapping[str, Any]) -> None:
         """Keep the result; a crash leaves all of it or nothing."""
-        write_text(self.folder / f"{key}.json", json.dumps(numbers, allow_nan=False))
+        write_whole(self.folder / f"{key}.json", json.dumps(numbers, allow_nan=False))
 
 
 class _Nowhere(Store):

@@ -11,6 +11,7 @@ from pathlib import Path
 from string import Template
 
 from .. import __version__
+from ..wholefile import write_whole
 from . import head
 from .data import ReportData
 from .encode import embed
@@ -52,16 +53,7 @@ def render(data: ReportData) -> str:
 
 def write(data: ReportData, path: str | os.PathLike[str]) -> Path:
     """Write the page; a reader sees the old file or the whole new one. Folders are made as needed."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    text = render(data)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
-    return target
+    return write_whole(Path(path), render(data))
 
 
 def _asset(name: str) -> str:
