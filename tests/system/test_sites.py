@@ -45,7 +45,7 @@ def test_every_site_holds_the_same_average(trained):
     history = in_process(sites)
     for site in sites:
         model = json.loads((site.state / "model.json").read_text())
-        assert model["coef"] == history[-1].mean(axis=0).tolist()
+        assert model["coef"] == [history[-1].mean(axis=0).tolist()]
         assert model["simulated"] is True and len(model["features"]) == 105
 
 

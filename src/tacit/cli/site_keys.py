@@ -84,21 +84,6 @@ def verify(
     typer.echo(f"epsilon {facts['epsilon']:.6g} at delta {facts['delta']:g}")
 
 
-@site.command("predict")
-def predict(
-    model: Annotated[Path, typer.Argument(help="The model.json of any site.")],
-    rows: Annotated[Path, typer.Argument(help="An .npz, .csv or .parquet file.")],
-) -> None:
-    """Print the model's score for every row, and for classification the class, as CSV."""
-    from ..engines.zenoh.model import load_model
-
-    loaded = load_model(model)
-    classes = loaded.loss.kind == "classification"
-    typer.echo("score,predicted" if classes else "score")
-    for score in loaded.scores(rows).tolist():
-        typer.echo(f"{score!r},{1 if score > 0 else -1}" if classes else repr(score))
-
-
 def _authority(folder: Path) -> Authority:
     """The authority in a folder, made if there is none."""
     from ..engines.zenoh.keys import Authority

@@ -29,8 +29,8 @@ def written(tmp_path):
 
 def test_the_model_is_plain_and_exact(written):
     model = json.loads((written[0].state / "model.json").read_text())
-    assert model["coef"] == [0.1, -0.2, 0.3, 1 / 3] and model["features"] == ["x0", "x1", "x2", "x3"]
-    assert model["job"]["sha256"] == written[0].job.hash.hex() and model["simulated"] is True
+    assert model["coef"] == [[0.1, -0.2, 0.3, 1 / 3]] and model["features"] == ["x0", "x1", "x2", "x3"]
+    assert model["run"]["sha256"] == written[0].job.hash.hex() and model["simulated"] is True
 
 
 def test_the_certificate_follows_from_the_ledger(written):

@@ -6,9 +6,12 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
-from tacit.errors import DataError
+from tacit.data import BoundedEncoder, Category, Number, Schema
+from tacit.errors import DataError, ParameterError
 from tacit.estimators import (
     PrivateHuberRegressor,
     PrivateLinearSVC,
@@ -79,3 +82,33 @@ def test_a_file_that_is_no_model_is_refused_in_one_line(change, words, rows, qui
     with pytest.raises(DataError, match=words) as error:
         load_model(tmp_path / "m.json")
     assert "\n" not in str(error.value) and "m.json" in str(error.value)
+
+
+def test_the_encoder_travels_along_with_all_its_settings(rows, quick, tmp_path):
+    schema = Schema((Number("age", 0, 100), Category("sex", ("f", "m"))))
+    encoder = BoundedEncoder(schema, rows="scale", missing="field")
+    rng = np.random.default_rng(0)
+    table = {"age": rng.uniform(0, 100, 900), "sex": np.array(["f", "m"])[rng.integers(0, 2, 900)]}
+    fitted = PrivateLogisticRegression(**quick).fit(encoder.fit_transform(table), table["sex"])
+    save_model(fitted, tmp_path / "m.json", schema=encoder)
+    model = read_model(tmp_path / "m.json")
+    assert np.array_equal(model.rows(table), encoder.transform(table))
+    save_model(fitted, tmp_path / "m.json", schema=schema)
+    assert not np.array_equal(read_model(tmp_path / "m.json").rows(table), encoder.transform(table))
+    with pytest.raises(ParameterError, match="`schema` must make the rows that the model was fitted to, 3"):
+        save_model(fitted, tmp_path / "m.json", schema=BoundedEncoder(schema, intercept=True))
+
+
+def test_a_model_without_privacy_and_numbers_of_numpy(rows, tmp_path):
+    fitted = PrivateLogisticRegression(epsilon=float("inf"), data_norm=np.float32(2), rounds=3).fit(*rows)
+    save_model(fitted, tmp_path / "m.json")
+    back = load_model(tmp_path / "m.json")
+    assert back.epsilon == float("inf") and back.data_norm == 2.0
+
+
+def test_what_cannot_be_saved_is_named(rows, tmp_path):
+    with pytest.raises(ParameterError, match=r"got Pipeline. Of a pipeline give the last step, model\[-1\]"):
+        save_model(make_pipeline(PrivateLogisticRegression()), tmp_path / "m.json")
+    with pytest.raises(NotFittedError):
+        save_model(PrivateLogisticRegression(), tmp_path / "m.json")
+    assert not (tmp_path / "m.json").exists()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import SiteError
 from ...privacy.certificate import Certificate
+from ...privacy.wholefile import write_whole
 from .frame import FrameRefused
 from .keys import pem
 from .model import model_facts
@@ -88,16 +88,6 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
 def canonical(facts: dict[str, Any]) -> bytes:
     """The bytes that are signed."""
     return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """A file that is either as it was or complete."""
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
 
 
 def _signed(ready: Ready, facts: dict[str, Any]) -> dict[str, Any]:

@@ -1,101 +1,77 @@
-"""model.json: a fitted model as plain JSON; back into its estimator, or into a bare scikit-learn one."""
+"""A fitted estimator -> model.json; a model.json -> its estimator, or a bare scikit-learn one."""
 
 from __future__ import annotations
 
 import hashlib
-import json
+import math
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sklearn.utils.validation import check_is_fitted
 
-from ...data.columns import parse_column
 from ...data.encoder import BoundedEncoder
-from ...data.schema import Number, Schema
-from ...errors import DataError, ParameterError
+from ...data.model import FORMAT, ModelFile, read_as
+from ...data.schema import Schema
+from ...errors import ParameterError
 from ..base import PrivateLinearModel
 from ..classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from ..regressor import PrivateHuberRegressor
 
 Array = NDArray[np.float64]
 
-FORMAT = "tacit-estimator/1"
 _KINDS: dict[str, type[PrivateLinearModel]] = {
     "logistic": PrivateLogisticRegression,
     "svc": PrivateLinearSVC,
     "huber": PrivateHuberRegressor,
 }
-_SETTINGS = ("epsilon", "delta", "data_norm", "fit_intercept")
+_SETTINGS = ("epsilon", "delta", "data_norm", "fit_intercept", "smoothing", "scale")
 
 
-class Model(BaseModel):
-    """score = coef.x + intercept: (outputs, features) and (outputs,); one output, or one per class.
-
-    features : the names of x's entries.
-    table : the schema by which a record becomes x, for models of tables; `missing` as for `BoundedEncoder`.
-    settings : epsilon, delta and what else the estimator was made with.
-    certificate : SHA-256 of the certificate's JSON, which says what the model cost.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    format: Literal["tacit-estimator/1"]
-    kind: Literal["logistic", "svc", "huber"]
-    features: list[str] = Field(min_length=1)
-    coef: list[list[float]] = Field(min_length=1)
-    intercept: list[float]
-    classes: list[bool | int | float | str] | None = None
-    label: str | None = None
-    table: dict[str, Any] | None = Field(default=None, alias="schema")
-    missing: Literal["row", "field"] = "row"
-    settings: dict[str, Any] = Field(default_factory=dict)
-    certificate: str | None = None
+class Model(ModelFile):
+    """A model file that came out of an estimator, and goes into one."""
 
     @classmethod
     def of(
         cls,
         fitted: PrivateLinearModel,
         *,
-        schema: Schema | None = None,
-        missing: str = "row",
+        schema: Schema | BoundedEncoder | None = None,
         label: str | None = None,
     ) -> Model:
-        """The model of a fitted estimator; `schema` where its rows were encoded from a table."""
-        kind = next(name for name, kind in _KINDS.items() if isinstance(fitted, kind))
-        names = getattr(fitted, "feature_names_in_", None)
-        if schema is not None:
-            names = schema.feature_names
-        coef = np.atleast_2d(fitted.coef_)
-        classes = getattr(fitted, "classes_", None)
-        return cls.model_validate(
-            {
-                "format": FORMAT,
-                "kind": kind,
-                "features": [f"x{k}" for k in range(coef.shape[1])]
-                if names is None
-                else [str(n) for n in names],
-                "coef": coef.tolist(),
-                "intercept": np.atleast_1d(fitted.intercept_).tolist(),
-                "classes": None if classes is None else classes.tolist(),
-                "label": label,
-                "schema": None if schema is None else schema.to_dict(),
-                "missing": missing,
-                "settings": {name: getattr(fitted, name) for name in _SETTINGS},
-                "certificate": hashlib.sha256(fitted.certificate_.to_json().encode()).hexdigest(),
-            }
-        )
-
-    def to_json(self) -> str:
-        """One key a line, as text."""
-        entries = self.model_dump(by_alias=True, exclude_none=True)
-        lines = ",\n".join(f" {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in entries.items())
-        return f"{{\n{lines}\n}}\n"
+        """The model of a fitted estimator; `schema`, or the encoder, where its rows came from a table."""
+        kind = next((name for name, kind in _KINDS.items() if isinstance(fitted, kind)), None)
+        if kind is None:
+            raise ParameterError(
+                f"`fitted` must be an estimator of tacit; got {type(fitted).__name__}. Of a pipeline give the "
+                "last step, model[-1], and its encoder as `schema`."
+            )
+        check_is_fitted(fitted)
+        encoder = BoundedEncoder(schema) if isinstance(schema, Schema) else schema
+        coef, classes = np.atleast_2d(fitted.coef_), getattr(fitted, "classes_", None)
+        entries = {
+            "format": FORMAT,
+            "kind": kind,
+            "features": _feature_names(fitted, encoder, coef.shape[1]),
+            "coef": coef.tolist(),
+            "intercept": np.atleast_1d(fitted.intercept_).tolist(),
+            "classes": None if classes is None else classes.tolist(),
+            "label": label,
+            **_encoded(encoder),
+            "settings": _settings(fitted),
+            "certificate": hashlib.sha256(fitted.certificate_.to_json().encode()).hexdigest(),
+            "simulated": fitted.certificate_.run.simulated,
+            "run": {"sites": fitted.trace_.settings["names"], "rounds": fitted.n_iter_},
+        }
+        return cls.model_validate(entries)
 
     def estimator(self) -> Any:
         """The estimator it came from, fitted: it predicts as before, and knows nothing of the fit."""
-        return self._filled(_KINDS[self.kind](**self.settings))
+        known = {name: value for name, value in self.settings.items() if name in _SETTINGS}
+        if known.get("epsilon", 1.0) is None:
+            known["epsilon"] = math.inf
+        return self._filled(_KINDS[self.kind](**known))
 
     def scikit_learn(self) -> Any:
         """A bare scikit-learn estimator with the same predictions."""
@@ -116,19 +92,6 @@ class Model(BaseModel):
         each.estimators_ = [self._one(k) for k in range(len(self.coef))]
         return each
 
-    def rows(self, table: Any) -> Array:
-        """x of every record of a table."""
-        if self.table is not None:
-            schema = Schema.from_dict(self.table)
-            return BoundedEncoder(schema, missing=self.missing).transform(table)
-        columns = [parse_column(Number(name, -1e300, 1e300, fill=0.0), table[name]) for name in self.features]
-        return np.column_stack(columns)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """What a table must have for a prediction."""
-        return tuple(self.features) if self.table is None else Schema.from_dict(self.table).names
-
     def _filled(self, bare: Any) -> Any:
         coef, intercept = np.array(self.coef), np.array(self.intercept)
         bare.n_features_in_ = coef.shape[1]
@@ -147,47 +110,56 @@ class Model(BaseModel):
         return one
 
 
-def save_model(fitted: PrivateLinearModel, path: str | Path, *, schema: Schema | None = None) -> None:
-    """Write a fitted estimator as plain JSON."""
+def save_model(
+    fitted: PrivateLinearModel, path: str | Path, *, schema: Schema | BoundedEncoder | None = None
+) -> None:
+    """Write a fitted estimator as plain JSON, with the schema or the encoder that made its rows, if one did."""
     Path(path).write_text(Model.of(fitted, schema=schema).to_json(), encoding="utf-8")
 
 
 def load_model(path: str | Path) -> Any:
-    """The estimator in a file that `save_model` or `tacit train` wrote, ready to predict."""
+    """The estimator in a file of `save_model`, `tacit train` or a site of a network, ready to predict."""
     return read_model(Path(path)).estimator()
 
 
 def read_model(path: Path) -> Model:
     """The file as a `Model`, or one line that says what is wrong with it."""
-    try:
-        model = Model.model_validate_json(path.read_text(encoding="utf-8"))
-    except (ValidationError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: is not a model of tacit{_reason(error)}.") from error
-    shapes = {len(row) for row in model.coef}
-    outputs = 1 if model.classes is None or len(model.classes) == 2 else len(model.classes)
-    if shapes != {len(model.features)} or not outputs == len(model.coef) == len(model.intercept):
-        raise DataError(f"{path}: `coef`, `intercept`, `features` and `classes` do not fit together.")
-    if (model.classes is None) != (model.kind == "huber"):
-        raise DataError(f"{path}: a classifier has `classes`, a regression has none.")
-    if model.table is not None:
-        try:
-            names = Schema.from_dict(model.table).feature_names
-        except ParameterError as error:
-            raise DataError(f"{path}: `schema`: {error}") from error
-        if list(names) != model.features:
-            raise DataError(f"{path}: `features` must be those of the `schema`.")
-    return model
-
-
-def _reason(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return ""
-    problem = error.errors(include_url=False, include_input=False)[0]
-    key = ".".join(map(str, problem["loc"]))
-    return f": `{key}`: {problem['msg']}" if key else ""
+    return read_as(Model, path)
 
 
 def _binarizer(classes: Any) -> Any:
     from sklearn.preprocessing import LabelBinarizer
 
     return LabelBinarizer(sparse_output=True).fit(classes)
+
+
+def _feature_names(fitted: PrivateLinearModel, encoder: BoundedEncoder | None, features: int) -> list[str]:
+    if encoder is None:
+        return [
+            str(name) for name in getattr(fitted, "feature_names_in_", [f"x{k}" for k in range(features)])
+        ]
+    names: list[str] = encoder.get_feature_names_out().tolist()
+    if len(names) != features:
+        raise ParameterError(
+            f"`schema` must make the rows that the model was fitted to, {features} features; got {len(names)}."
+        )
+    return names
+
+
+def _encoded(encoder: BoundedEncoder | None) -> dict[str, Any]:
+    if encoder is None:
+        return {}
+    given = encoder.get_params(deep=False)
+    schema = given.pop("schema")
+    given["data_norm"] = float(given["data_norm"])
+    return {"schema": schema.to_dict() if isinstance(schema, Schema) else schema, "encoding": given}
+
+
+def _settings(fitted: PrivateLinearModel) -> dict[str, Any]:
+    """What JSON can say of the estimator's parameters; no privacy is null."""
+    given = {name: getattr(fitted, name) for name in _SETTINGS if hasattr(fitted, name)}
+    numbers = {
+        name: float(given[name]) for name in given if isinstance(given[name], np.floating | np.integer)
+    }
+    given |= numbers
+    return given | ({"epsilon": None} if math.isinf(given["epsilon"]) else {})

@@ -35,7 +35,7 @@ class Rows:
 
 def gather(job: Job, folder: Path) -> Rows:
     """Read every site's table; nothing is learnt from it but the number of its rows."""
-    encoder = BoundedEncoder(job.schema_, data_norm=1.0, missing=job.missing)
+    encoder = _encoder(job)
     parts = []
     for site in job.site:
         table = read_table(folder / site.data, [*job.schema_.names, job.label.column])
@@ -43,6 +43,10 @@ def gather(job: Job, folder: Path) -> Rows:
         parts.append((encoder.transform(table), y, np.full(len(y), site.name)))
     X, y, names = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Rows(X, y, names)
+
+
+def _encoder(job: Job) -> BoundedEncoder:
+    return BoundedEncoder(job.schema_, data_norm=1.0, missing=job.missing)
 
 
 def fit(job: Job, rows: Rows) -> tuple[PrivateLinearModel, Model]:
@@ -67,7 +71,7 @@ def fit(job: Job, rows: Rows) -> tuple[PrivateLinearModel, Model]:
         kind = PrivateLogisticRegression if job.model == "logistic" else PrivateLinearSVC
         model = kind(classes=job.label.classes, **options)
     model.fit(rows.X, rows.y, site=rows.site)
-    return model, Model.of(model, schema=job.schema_, missing=job.missing, label=job.label.column)
+    return model, Model.of(model, schema=_encoder(job), label=job.label.column)
 
 
 def _targets(job: Job, values: Any) -> NDArray[Any]:
