@@ -28,6 +28,7 @@ def test_the_run_folder_holds_all_that_was_promised(folder):
         "certificate.json",
         "trace.npz",
         "report.html",
+        "ledger.sqlite",
     }
     certificate = json.loads((folder / "run" / "certificate.json").read_text())
     assert 0.99 < certificate["epsilon"] <= 1.0 and certificate["delta"] == 1e-5
@@ -159,3 +160,54 @@ def test_a_row_never_shows_in_what_is_printed_or_written(folder, tmp_path, capsy
         assert secret not in captured.out + captured.err and secret.encode() not in written
     certificate = json.loads((tmp_path / "run" / "certificate.json").read_text())
     assert [site["samples"] for site in certificate["sites"]] == [3000, 2000], "no row was dropped"
+
+
+def test_a_stopped_run_says_where_its_cost_is_written(folder, tmp_path, capsys, monkeypatch):
+    from tacit.cli import run_folder, train
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "write_results", stop)
+    out = tmp_path / "out"
+    assert run(["train", str(folder / "job.toml"), "--out", str(out)]) == 1
+    said = capsys.readouterr()
+    assert said.err == f"tacit: stopped; what it spent is in {out / 'ledger.sqlite'}.\n" and said.out == ""
+    monkeypatch.setattr(train, "set_aside", stop)
+    monkeypatch.setattr(run_folder, "earlier", lambda *_, **__: [])
+    assert run(["train", str(folder / "job.toml"), "--out", str(tmp_path / "other")]) == 1
+    assert capsys.readouterr().err == "tacit: stopped; nothing was spent.\n"
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_full_disk_leaves_no_half_of_the_results(folder, tmp_path, capsys, monkeypatch):
+    from errno import ENOSPC
+
+    whole = Path.write_bytes
+
+    def full(path, content):
+        if path.name.startswith("report.html"):
+            whole(path, content[:100])
+            raise OSError(ENOSPC, "No space left on device", str(path))
+        return whole(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    out = tmp_path / "out"
+    assert run(["train", str(folder / "job.toml"), "--out", str(out)]) == 1
+    said = capsys.readouterr().err
+    assert said == f"tacit: {out}: No space left on device; what it spent is in {out / 'ledger.sqlite'}.\n"
+    assert {path.name for path in out.iterdir()} <= {"ledger.sqlite", "ledger.sqlite.lock"}
+
+
+@pytest.mark.parametrize("target", ["/dev/full", "job.toml"])
+def test_results_need_a_folder(folder, capsys, target):
+    path = target if target.startswith("/") else str(folder / target)
+    assert run(["train", str(folder / "job.toml"), "--out", path]) == 1
+    assert "must be a new or empty folder; got" in capsys.readouterr().err
+
+
+def test_predictions_on_a_full_disk_are_one_line(folder, capsys):
+    model = str(folder / "run" / "model.json")
+    assert run(["predict", model, str(folder / "new.csv"), "--out", "/dev/full"]) == 1
+    said = capsys.readouterr().err
+    assert "No space left on device" in said and said.count("\n") == 1

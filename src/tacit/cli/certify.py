@@ -42,7 +42,8 @@ class Mechanism(enum.StrEnum):
 def certify(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(help="A certificate to verify; no other settings then.")
+        Path | None,
+        typer.Argument(help="A certificate to verify, or a ledger to certify; no other settings then."),
     ] = None,
     noise: Annotated[Noise | None, typer.Option(help="Kind of noise.")] = None,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the loss.")] = None,
@@ -70,6 +71,8 @@ def certify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what a run with these settings costs, or verify the certificate in FILE.
+
+    FILE may be the ledger of a run too, say of one that was cut off: then this is what is charged in it.
 
     Numbers are printed rounded; the certificate itself (--out) holds them in full.
     """
@@ -176,12 +179,22 @@ def _verified(file: Path, context: typer.Context) -> Certificate:
     given = [name for name in (*_NEEDED, "rate", "std") if context.params[name] is not None]
     if given:
         raise typer.BadParameter(f"a certificate brings its own facts; leave out --{given[0]}.")
+    if _is_ledger(file):
+        from ..privacy.sqlite_ledger import SqliteLedger
+
+        with SqliteLedger(file, readonly=True) as ledger:
+            return Certificate.from_ledger(ledger, delta=context.params["delta"])
     try:
         certificate = Certificate.from_json(file.read_text(encoding="utf-8"))
         certificate.verify()
     except (UnicodeDecodeError, ParameterError) as error:
         raise CertificateError(f"{file.name} is not a certificate: {error}") from error
     return certificate
+
+
+def _is_ledger(file: Path) -> bool:
+    with file.open("rb") as start:
+        return start.read(16) == b"SQLite format 3\x00"
 
 
 # -- printing ---------------------------------------------------------------------------------------
@@ -231,4 +244,4 @@ def _show(certificate: Certificate, *, verified: bool) -> None:
         console.print("The paper's theorem does not apply here: see its conditions in the certificate.")
     console.print(certificate.statement())
     if verified:
-        console.print("Verified: every number follows from the facts in the certificate.")
+        console.print("Verified: every number follows from the facts in the file.")

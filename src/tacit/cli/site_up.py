@@ -49,7 +49,8 @@ def up(
         f"all {local} sites hold {'the same model' if same else 'DIFFERENT models'}; on rows nobody has seen"
     )
     typer.echo(
-        f"it is right {accuracy(models[0]['coef'][0], held_out):.1%} of the time (90% is all there is to learn)"
+        f"it is right {accuracy(models[0]['coef'][0], held_out):.1%} of the time "
+        "(90% is all there is to learn)"
     )
     if not same:
         raise typer.Exit(1)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ParameterError
+from ..errors import TacitError
 from .app import app
+from .run_folder import CERTIFICATE, LEDGER, MODEL, REPORT, RESULTS, TRACE, earlier, set_aside, write_results
 
 if TYPE_CHECKING:
     from ..estimators.base import PrivateLinearModel
     from ..estimators.files.job import Job
-
-MODEL, CERTIFICATE, TRACE, REPORT = "model.json", "certificate.json", "trace.npz", "report.html"
+    from ..estimators.files.training import Rows
 
 
 @app.command("train")
@@ -25,43 +26,78 @@ def train(
         Path | None, typer.Option(help="A new or empty folder for the results; `run` beside the job.")
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Check everything, train nothing.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Run anew where a run was cut off; both costs add up.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Train one model across sites within a privacy budget.
 
-    Everything is checked before anything is spent. The training loss and accuracy are not shown: they are
-    computed from the records, and no noise covers them.
+    Everything is checked before anything is spent; what is spent is in the folder's ledger before anything
+    comes of it. The training loss and accuracy are not shown: they are computed from the records, and no
+    noise covers them.
     """
     from ..estimators.files.job import read_job
-    from ..estimators.files.training import fit, gather
+    from ..estimators.files.training import gather
 
     wanted = read_job(job)
     folder = job.parent / "run" if out is None else out
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ParameterError(f"`--out` must be a new or empty folder; got {folder}, which holds something.")
+    before = earlier(folder, wanted.delta or 1e-5, again=again)
     rows = gather(wanted, job.parent)
     if check:
         typer.echo(f"{job}: {len(rows.y)} rows at {len(wanted.site)} sites; everything is in order.")
         return
-    fitted, model = fit(wanted, rows)
-    _write(folder, wanted, fitted, model.to_json())
+    marks = tuple(f"a run before this one was {run.words()}: that comes on top" for run in before)
+    fitted = _spend(wanted, rows, folder, marks)
     if as_json:
         typer.echo(json.dumps(_facts(wanted, fitted, folder)))
     else:
         _show(wanted, fitted, folder)
 
 
-def _write(folder: Path, job: Job, fitted: PrivateLinearModel, model: str) -> None:
+def _spend(job: Job, rows: Rows, folder: Path, marks: tuple[str, ...]) -> PrivateLinearModel:
+    """The fit and its files; whatever stops it, what was spent until then is on record."""
+    from ..estimators.files.training import fit
+    from ..estimators.journal import Journal
+
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    ledger = None if job.seed is not None else folder / LEDGER
+    try:
+        set_aside(folder)
+        fitted, model = fit(job, rows, None if ledger is None else Journal(ledger, marks))
+        write_results(folder, _contents(job, fitted, model.to_json()))
+    except KeyboardInterrupt:
+        raise TacitError(f"stopped; {_left(folder)}.") from None
+    except OSError as error:
+        raise TacitError(f"{folder}: {error.strerror}; {_left(folder)}.") from error
+    finally:
+        if made and not any(folder.iterdir()):
+            folder.rmdir()
+    (folder / (LEDGER + ".lock")).unlink(missing_ok=True)
+    return fitted
+
+
+def _left(folder: Path) -> str:
+    """What a run that did not come to its end leaves behind."""
+    return f"what it spent is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
+
+
+def _contents(job: Job, fitted: PrivateLinearModel, model: str) -> dict[str, bytes]:
+    """What each file of a run holds."""
     import numpy as np
 
-    from ..report import write
+    from ..report import render
 
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / MODEL).write_text(model, encoding="utf-8")
-    (folder / CERTIFICATE).write_text(fitted.certificate_.to_json(), encoding="utf-8")
+    trace = io.BytesIO()
     names = np.array(fitted.trace_.settings["names"])
-    np.savez_compressed(folder / TRACE, released=fitted.trace_.released, sites=names)
-    write(_report(job, fitted), folder / REPORT)
+    np.savez_compressed(trace, released=fitted.trace_.released, sites=names)
+    return {
+        MODEL: model.encode(),
+        CERTIFICATE: fitted.certificate_.to_json().encode(),
+        TRACE: trace.getvalue(),
+        REPORT: render(_report(job, fitted)).encode(),
+    }
 
 
 def _report(job: Job, fitted: PrivateLinearModel) -> Any:
@@ -105,7 +141,8 @@ def _facts(job: Job, fitted: PrivateLinearModel, folder: Path) -> dict[str, Any]
         "rounds": certificate.rounds,
         "noise": certificate.run.noise,
         "samples": {facts.name: facts.samples for facts in certificate.sites},
-        "files": [str(folder / name) for name in (MODEL, CERTIFICATE, TRACE, REPORT)],
+        "marks": list(certificate.run.marks),
+        "files": [str(folder / name) for name in _files(folder)],
     }
 
 
@@ -132,5 +169,9 @@ def _show(job: Job, fitted: PrivateLinearModel, folder: Path) -> None:
     console.print(table)
     console.print(certificate.statement(), markup=False)
     console.print("\nAnother run on the same rows costs again: the epsilons add up.", markup=False)
-    for name in (MODEL, CERTIFICATE, TRACE, REPORT):
+    for name in _files(folder):
         console.print(f"wrote {folder / name}", markup=False, soft_wrap=True)
+
+
+def _files(folder: Path) -> list[str]:
+    return [name for name in (*RESULTS, LEDGER) if (folder / name).exists()]

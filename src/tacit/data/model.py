@@ -1,4 +1,4 @@
-"""model.json: a linear model as plain JSON, the same whether `tacit train` or a site of a network wrote it."""
+"""model.json: a linear model as plain JSON, whether `tacit train` or a site of a network wrote it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -14,7 +14,7 @@ from ..admm.trace import Run
 from ..errors import NotConverged, ParameterError
 from ..graph import Graph
 from ..objective.problem import Problem
-from ..privacy.facts import Ceiling
+from ..privacy.facts import Ceiling, RunFacts, SiteFacts
 from ..privacy.ledger import Ledger, MemoryLedger
 from ..privacy.noise import GaussianNoise, NormNoise
 from ..privacy.sqlite_ledger import SqliteLedger
@@ -23,6 +23,8 @@ from .setup import Setup, prepare
 
 _WIDE = 1e4  # output noise in units of tol: what it covers then costs q / 5e7, or 2e-4 pure, a round
 _GRID, _CLIP = 2.0**-22, 2.0**30
+
+Opens = Callable[[RunFacts, Sequence[SiteFacts]], AbstractContextManager[Ledger]]
 
 
 def train(
@@ -35,7 +37,7 @@ def train(
     history: bool = False,
     measure: bool = False,
     idealised: bool = False,
-    ledger: str | PathLike[str] | None = None,
+    ledger: str | PathLike[str] | Opens | None = None,
     ceiling: Ceiling | None = None,
     threads: int | None = None,
     progress: bool | None = None,
@@ -46,7 +48,7 @@ def train(
     `idealised` leaves it as it is, and the certificate then says so. `measure` records loss and accuracy,
     functions of the data that no noise covers: without it they are nan, and the run holds nothing but
     released vectors. `ledger` is a new file for a durable record: each charge is on disk before its release,
-    and `ceiling` stops the run before a site passes it.
+    and `ceiling` stops the run before a site passes it. A function of the run's facts may open one instead.
     """
     setup = prepare(
         problem,
@@ -74,12 +76,15 @@ def train(
 
 @contextmanager
 def _journal(
-    setup: Setup, path: str | PathLike[str] | None, ceiling: Ceiling | None
+    setup: Setup, target: str | PathLike[str] | Opens | None, ceiling: Ceiling | None
 ) -> Iterator[Ledger | None]:
     """A ledger on disk where there is a path, one in memory where there is only a ceiling, else none."""
     facts = setup.run_facts(), setup.site_facts(), ceiling
-    if path is not None:
-        with SqliteLedger(Path(path), *facts) as durable:
+    if callable(target):
+        with target(*facts[:2]) as opened:
+            yield opened
+    elif target is not None:
+        with SqliteLedger(Path(target), *facts) as durable:
             yield durable
     else:
         yield None if ceiling is None else MemoryLedger(*facts)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -17,15 +19,14 @@ from ..admm.methods import Method
 from ..admm.trace import Run
 from ..data.dealing import deal
 from ..engines.simulate import simulate
-from ..engines.train import train
+from ..engines.train import Opens, train
 from ..errors import DataError, ParameterError, PrivacyLeakWarning
 from ..graph import Graph
 from ..objective.losses import Loss
 from ..objective.problem import Problem
-from ..privacy.certificate import Certificate
-from ..privacy.facts import Charge
-from ..privacy.ledger import MemoryLedger
+from ..privacy.facts import Ceiling
 from ..trials.averaging import network_average
+from .journal import Joint, Journal, as_journal
 from .places import Places, placed
 from .rows import Ball, row_norms
 from .settings import Settings, Wishes, settle
@@ -34,6 +35,7 @@ Array = NDArray[np.float64]
 
 FROM_DATA = "from data"
 _TINY = 1e-100
+_DELTA = 1e-5  # of the certificate, where a pure guarantee was asked for
 LEAK = "`data_norm` was taken from the data, which no noise covers"
 
 
@@ -73,6 +75,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
+        ledger: str | PathLike[str] | Journal | None = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -87,6 +90,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.noise = noise
         self.method = method
         self.effort = effort
+        self.ledger = ledger
         self.random_state = random_state
 
     def _loss(self) -> Loss:
@@ -105,11 +109,18 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
         Rows where `keep` is False count as rows of zeros.
         """
-        wishes, seed = self._wishes(), self._seed()
+        wishes, seed, journal = self._wishes(), self._seed(), as_journal(self.ledger)
+        if journal is not None:
+            journal.check(seed)
+        if self.data_norm == FROM_DATA:
+            marks = (*marks, LEAK)
         ball = Ball(self._norm_bound(X), bool(self.fit_intercept))
         places = placed(X.shape[0], site, self.sites, self.graph, seed)
         Z, loss = ball.rows(X, keep), self._loss()
         settings = settle(wishes, places, loss=loss, dimension=Z.shape[1], outputs=len(targets))
+        joint = Joint(len(targets), places.names, marks)
+        limit = None if math.isinf(wishes.epsilon) else Ceiling(wishes.epsilon, wishes.delta or _DELTA)
+        opens = None if journal is None else partial(journal.open, joint, limit)
         runs = []
         for output, y in enumerate(targets):
             problem = Problem(
@@ -118,19 +129,18 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
                 C=settings.C,
                 regularization=settings.regularization,
             )
-            runs.append(_run(problem, places.graph, settings, seed, output))
-        self._keep_results(ball, settings, places, runs, marks)
+            runs.append(_run(problem, places.graph, settings, seed, output, None if output else opens))
+        delta = wishes.delta or _DELTA
+        self.certificate_ = (
+            joint.certificate(runs[0], delta) if journal is None else journal.certificate(delta)
+        )
+        self._keep_results(ball, settings, places, runs)
 
-    def _keep_results(
-        self, ball: Ball, settings: Settings, places: Places, runs: list[Run], marks: tuple[str, ...]
-    ) -> None:
+    def _keep_results(self, ball: Ball, settings: Settings, places: Places, runs: list[Run]) -> None:
         """From released vectors alone: the model is their average, which costs nothing more."""
         released = np.stack([run.history[:, 0] for run in runs if run.history is not None], axis=2)
-        if self.data_norm == FROM_DATA:
-            marks = (*marks, LEAK)
         mean = network_average(released[-1].swapaxes(0, 1), settings.weights)
         self.plan_ = settings
-        self.certificate_ = _certificate(runs, places.names, marks, self.delta)
         self.trace_ = Trace(released, {**runs[0].settings, "outputs": len(runs), "names": list(places.names)})
         self.site_coef_, self.site_intercept_ = ball.model(released[-1])
         self.coef_, self.intercept_ = ball.model(mean)
@@ -205,28 +215,23 @@ def _auto(name: str, value: Any) -> float | None:
     return None if isinstance(value, str) and value == "auto" else checks.positive(name, value)
 
 
-def _run(problem: Problem, graph: Graph, settings: Settings, seed: int | None, output: int) -> Run:
+def _run(
+    problem: Problem, graph: Graph, settings: Settings, seed: int | None, output: int, ledger: Opens | None
+) -> Run:
     """A real run with secret noise; with a seed a simulation, each output with noise of its own."""
     rounds, tol = settings.rounds, settings.tol
     if seed is None:
-        return train(problem, graph, settings.method, rounds=rounds, tol=tol, history=True, progress=False)
+        return train(
+            problem,
+            graph,
+            settings.method,
+            rounds=rounds,
+            tol=tol,
+            history=True,
+            ledger=ledger,
+            progress=False,
+        )
     own = int(np.random.SeedSequence([seed, output]).generate_state(1)[0])
     return simulate(
         problem, graph, settings.method, rounds=rounds, tol=tol, seed=own, history=True, progress=False
     )
-
-
-def _certificate(
-    runs: list[Run], names: tuple[str, ...], marks: tuple[str, ...], delta: float
-) -> Certificate:
-    """What all outputs together cost: every record is in each of them."""
-    first = runs[0].ledger
-    facts = replace(first.run, classes=len(runs), marks=(*first.run.marks, *marks))
-    sites = [replace(site, name=name) for site, name in zip(first.sites, names, strict=True)]
-    joint = MemoryLedger(facts, sites)
-    for site in sites:
-        t, eta, scale, output, _ = first.columns(site.site)
-        for k in range(len(t)):
-            shift = float(output[k]) if facts.output_noise else None
-            joint.charge(Charge(site.site, int(t[k]), float(eta[k]), float(scale[k]), shift))
-    return Certificate.from_ledger(joint, delta=delta or 1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..errors import DataError, ParameterError
 from ..graph import Graph
 from ..objective.losses import Logistic, Loss, SmoothHinge
 from .base import PrivateLinearModel
+from .journal import Journal
 
 Array = NDArray[np.float64]
 
@@ -41,6 +43,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
+        ledger: str | PathLike[str] | Journal | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -56,6 +59,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             noise=noise,
             method=method,
             effort=effort,
+            ledger=ledger,
             random_state=random_state,
         )
         self.classes = classes
@@ -124,6 +128,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         the most there may be.
     method : a private method of your own, with `rounds`; refused if it costs more than epsilon.
     effort : "full" lets the planner rehearse on made-up rows first, for some seconds; "quick" does without.
+    ledger : a new file for a durable record: SQLite, each charge on disk before its release, so that a crash
+        leaves a true account; see `SqliteLedger`. None keeps it in memory.
     random_state : None draws secret noise. A seed makes the fit replayable, and the certificate says
         `simulated`.
 
@@ -185,6 +191,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
+        ledger: str | PathLike[str] | Journal | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -201,6 +208,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
             noise=noise,
             method=method,
             effort=effort,
+            ledger=ledger,
             random_state=random_state,
         )
         self.smoothing = smoothing

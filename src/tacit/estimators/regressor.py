@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..admm.methods import Method
 from ..graph import Graph
 from ..objective.losses import LogCosh, Loss
 from .base import PrivateLinearModel
+from .journal import Journal
 
 Array = NDArray[np.float64]
 
@@ -54,6 +56,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
+        ledger: str | PathLike[str] | Journal | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -69,6 +72,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
             noise=noise,
             method=method,
             effort=effort,
+            ledger=ledger,
             random_state=random_state,
         )
         self.target_scale = target_scale

@@ -44,8 +44,8 @@ class Model(ModelFile):
         kind = next((name for name, kind in _KINDS.items() if isinstance(fitted, kind)), None)
         if kind is None:
             raise ParameterError(
-                f"`fitted` must be an estimator of tacit; got {type(fitted).__name__}. Of a pipeline give the "
-                "last step, model[-1], and its encoder as `schema`."
+                f"`fitted` must be an estimator of tacit; got {type(fitted).__name__}. Of a pipeline "
+                "give the last step, model[-1], and its encoder as `schema`."
             )
         check_is_fitted(fitted)
         encoder = BoundedEncoder(schema) if isinstance(schema, Schema) else schema
@@ -113,7 +113,7 @@ class Model(ModelFile):
 def save_model(
     fitted: PrivateLinearModel, path: str | Path, *, schema: Schema | BoundedEncoder | None = None
 ) -> None:
-    """Write a fitted estimator as plain JSON, with the schema or the encoder that made its rows, if one did."""
+    """Write a fitted estimator as plain JSON; `schema` is that of its rows, or the encoder that made them."""
     Path(path).write_text(Model.of(fitted, schema=schema).to_json(), encoding="utf-8")
 
 
@@ -141,7 +141,8 @@ def _feature_names(fitted: PrivateLinearModel, encoder: BoundedEncoder | None, f
     names: list[str] = encoder.get_feature_names_out().tolist()
     if len(names) != features:
         raise ParameterError(
-            f"`schema` must make the rows that the model was fitted to, {features} features; got {len(names)}."
+            f"`schema` must make the rows that the model was fitted to, {features} features; "
+            f"got {len(names)}."
         )
     return names
 

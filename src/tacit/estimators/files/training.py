@@ -15,6 +15,7 @@ from ...data.files import read_table
 from ...data.schema import Category, Number
 from ..base import PrivateLinearModel
 from ..classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from ..journal import Journal
 from ..regressor import PrivateHuberRegressor
 from .job import Job
 from .model import Model
@@ -49,8 +50,8 @@ def _encoder(job: Job) -> BoundedEncoder:
     return BoundedEncoder(job.schema_, data_norm=1.0, missing=job.missing)
 
 
-def fit(job: Job, rows: Rows) -> tuple[PrivateLinearModel, Model]:
-    """The estimator, and the model to write."""
+def fit(job: Job, rows: Rows, ledger: Journal | None = None) -> tuple[PrivateLinearModel, Model]:
+    """The estimator, and the model to write; what is spent goes to the ledger first."""
     options: dict[str, Any] = {
         "epsilon": job.epsilon,
         "delta": job.delta,
@@ -62,6 +63,7 @@ def fit(job: Job, rows: Rows) -> tuple[PrivateLinearModel, Model]:
         "rounds": job.rounds,
         "noise": job.noise,
         "effort": job.effort,
+        "ledger": ledger,
         "random_state": job.seed,
     }
     model: Any

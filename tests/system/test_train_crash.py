@@ -1,0 +1,121 @@
+"""`tacit train` under kill -9: what was spent is on record, and nobody spends it twice unawares."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tacit.cli.app import run
+from tacit.privacy.certificate import Certificate
+from tacit.privacy.sqlite_ledger import SqliteLedger
+
+CLASSES = [f"c{k}" for k in range(40)]  # forty models in turn, all of them charged before the first
+
+JOB = f"""
+name = "crash"
+epsilon = 2.0
+rounds = 2
+noise = "gaussian"
+effort = "quick"
+[label]
+column = "y"
+classes = {json.dumps(CLASSES)}
+[[site]]
+name = "north"
+data = "north.csv"
+[[site]]
+name = "south"
+data = "south.csv"
+[schema]
+fields = [{", ".join(f'{{ name = "x{k}", low = -1, high = 1 }}' for k in range(6))}]
+"""
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory) -> Path:
+    """A run that was killed once its ledger held a charge."""
+    folder = tmp_path_factory.mktemp("crash")
+    rng = np.random.default_rng(0)
+    (folder / "job.toml").write_text(JOB)
+    for name in ("north", "south"):
+        lines = ["x0,x1,x2,x3,x4,x5,y"]
+        X, y = rng.uniform(-1, 1, (4000, 6)), rng.integers(0, len(CLASSES), 4000)
+        lines += [
+            ",".join([*(f"{cell:.6f}" for cell in row), CLASSES[k]]) for row, k in zip(X, y, strict=True)
+        ]
+        (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    command = [sys.executable, "-m", "tacit.cli", "train", str(folder / "job.toml")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        while process.poll() is None and not charges(folder / "run" / "ledger.sqlite"):
+            time.sleep(0.01)
+        assert process.poll() is None, process.communicate()
+        process.send_signal(signal.SIGKILL)
+    return folder
+
+
+def charges(path: Path) -> int:
+    if not path.exists():
+        return 0
+    try:
+        with sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True) as db:
+            return int(db.execute("SELECT count(*) FROM ledger").fetchone()[0]) - 1
+    except sqlite3.Error:
+        return 0
+
+
+def test_what_was_spent_is_on_record_and_nothing_is_half_written(crashed, capsys):
+    left = {path.name for path in (crashed / "run").iterdir()}
+    assert left - {"ledger.sqlite-journal"} == {"ledger.sqlite", "ledger.sqlite.lock"}
+    with SqliteLedger(crashed / "run" / "ledger.sqlite", readonly=True) as ledger:
+        certificate = Certificate.from_ledger(ledger, delta=1e-5)
+        assert ledger.run.classes == 40 and not ledger.run.simulated
+    assert 0 < certificate.epsilon <= 2.0 and [site.name for site in certificate.sites] == ["north", "south"]
+    assert run(["certify", str(crashed / "run" / "ledger.sqlite")]) == 0
+    assert "Verified" in capsys.readouterr().out
+
+
+def test_the_next_run_refuses_and_says_what_it_would_cost(crashed, capsys):
+    before = (crashed / "run" / "ledger.sqlite").read_bytes()
+    assert run(["train", str(crashed / "job.toml")]) == 1
+    said = capsys.readouterr()
+    assert said.err.count("\n") == 1 and said.out == ""
+    assert "cut off in round" in said.err and "epsilon = " in said.err and "`--again`" in said.err
+    assert (crashed / "run" / "ledger.sqlite").read_bytes() == before
+
+
+def test_again_keeps_the_record_and_the_certificate_tells_of_it(crashed, capsys):
+    job = crashed / "job.toml"
+    job.write_text(JOB.replace(json.dumps(CLASSES), '["c0", "c1"]'))  # two classes: this one is quick
+    assert run(["train", str(job), "--again", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert any("cut off in round" in mark and "comes on top" in mark for mark in facts["marks"])
+    names = {path.name for path in (crashed / "run").iterdir()}
+    assert {"ledger-1.sqlite", "ledger.sqlite", "model.json", "certificate.json"} <= names
+    certificate = Certificate.from_json((crashed / "run" / "certificate.json").read_text())
+    certificate.verify()
+    assert "comes on top" in certificate.statement() and certificate.head is not None
+    with SqliteLedger(crashed / "run" / "ledger.sqlite", at_least=certificate.head, readonly=True) as ledger:
+        assert ledger.head == certificate.head
+    assert run(["train", str(job), "--again"]) == 1, "a run that came to its end is never run over"
+    assert "needs a folder of its own" in capsys.readouterr().err
+
+
+def test_a_run_that_is_still_going_is_left_alone(crashed, tmp_path, capsys):
+    with SqliteLedger(crashed / "run" / "ledger-1.sqlite", readonly=True) as old:
+        facts = old.run, old.sites
+    (tmp_path / "out").mkdir()
+    with SqliteLedger(tmp_path / "out" / "ledger.sqlite", *facts):
+        assert run(["train", str(crashed / "job.toml"), "--out", str(tmp_path / "out"), "--again"]) == 1
+    assert "held by another process" in capsys.readouterr().err
