@@ -41,7 +41,14 @@ def test_parquet_without_the_extra_names_the_command(tmp_path, monkeypatch):
     [
         ("a.csv", "age,sex\n31,f\n", r"a\.csv, line 1: lacks the columns height, weight\."),
         ("a.csv", "age,age\n1,2\n", r"line 1: the first line must hold the names of the columns, each once"),
-        ("a.csv", "", r"line 1: the first line must hold the names"),
+        ("a.csv", "", r"a\.csv, line 1: is empty; it must hold the names"),
+        (
+            "a.csv",
+            "height;weight\n180,5;80\n",
+            r"a\.csv, line 1: is separated by semicolons; save it with commas",
+        ),
+        ("a.csv", "height\tweight\n180\t80\n", r"a\.csv, line 1: is separated by tabs"),
+        ("a.csv", 'height,weight\n1,"2\n3,4\n5,6\n', r"a\.csv, line 4: is not CSV; is a quote left open\?$"),
         ("a.csv", "height,weight\n", r"a\.csv: holds no rows"),
         ("a.txt", "", r"a\.txt: a table must end in \.csv or \.parquet"),
     ],
@@ -61,3 +68,23 @@ def test_a_cell_beyond_the_csv_limit_is_an_error_without_the_cell(tmp_path):
     (tmp_path / "a.csv").write_text("age\n" + "7" * 200_000 + "\n")
     with pytest.raises(DataError, match=r"a\.csv, line 2: is not CSV; is a quote left open\?$"):
         read_table(tmp_path / "a.csv", ["age"])
+
+
+def test_utf16_from_a_spreadsheet_is_told_apart(tmp_path):
+    (tmp_path / "a.csv").write_text("age,sex\n31,f\n", encoding="utf-16")
+    with pytest.raises(DataError, match=r"a\.csv: is UTF-16; save it as CSV in UTF-8\.$"):
+        read_table(tmp_path / "a.csv", ["age"])
+
+
+def test_the_case_of_the_ending_does_not_matter(tmp_path):
+    (tmp_path / "A.CSV").write_text("age\n31\n")
+    assert read_table(tmp_path / "A.CSV", ["age"])["age"] == ("31",)
+
+
+def test_parquet_with_a_name_twice(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(arrow.table([[1], [2], [3]], names=["a", "a", "b"]), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a\.parquet: must have each of its columns once"):
+        read_table(tmp_path / "a.parquet", ["b"])

@@ -31,7 +31,6 @@ def predict(
 
     A record with a missing value is treated as an empty one, as in training.
     """
-    from ..data.files import read_table
     from ..estimators.files.model import read_model
 
     found = read_model(model)
@@ -58,8 +57,8 @@ def predict(
 
 def _rows(model: ModelFile, path: Path) -> Any:
     """x of every record in a file; arrays are taken as they are."""
+    from ..data.files import read_table
     from ..errors import DataError
-    from ..estimators.files.tables import read_table
 
     if path.suffix.lower() != ".npz":
         return model.rows(read_table(path, model.columns))

@@ -19,15 +19,16 @@ SUFFIXES = (".csv", ".parquet")
 
 def read_table(path: Path, needed: Sequence[str]) -> Columns:
     """The columns of a file, with at least those that are needed; a row of another length has no values."""
-    if path.suffix not in SUFFIXES:
+    kind = path.suffix.lower()
+    if kind not in SUFFIXES:
         raise DataError(f"{path}: a table must end in {' or '.join(SUFFIXES)}.")
     try:
-        columns = _from_csv(path) if path.suffix == ".csv" else _from_parquet(path)
+        columns = _from_csv(path) if kind == ".csv" else _from_parquet(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or 'no such table'}).") from error
     absent = [name for name in needed if name not in columns]
     if absent:
-        place = f"{path}, line 1" if path.suffix == ".csv" else path
+        place = f"{path}, line 1" if kind == ".csv" else path
         raise DataError(
             f"{place}: lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}. "
             "Names are compared to the letter; columns that nobody needs may stay."
@@ -38,8 +39,9 @@ def read_table(path: Path, needed: Sequence[str]) -> Columns:
 
 
 def _from_csv(path: Path) -> Columns:
+    _check_text(path)
     with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        lines = csv.reader(file)
+        lines = csv.reader(file, strict=True)  # or an open quote swallows rows, and their number is public
         try:
             names = [name.strip() for name in next(lines, [])]
             rows: list[list[Any]] = [
@@ -52,13 +54,31 @@ def _from_csv(path: Path) -> Columns:
     return dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {name: () for name in names}
 
 
+def _check_text(path: Path) -> None:
+    """What programs for spreadsheets like to write, by the first line; its words stay out of the message."""
+    with path.open("rb") as file:
+        first = file.readline(2**16)
+    if first.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{path}: is UTF-16; save it as CSV in UTF-8.")
+    if not first.strip():
+        raise DataError(f"{path}, line 1: is empty; it must hold the names of the columns.")
+    for sign, name in ((b";", "semicolons"), (b"\t", "tabs")):
+        if sign in first and b"," not in first:
+            raise DataError(
+                f"{path}, line 1: is separated by {name}; save it with commas, and a point in 1.5."
+            )
+
+
 def _from_parquet(path: Path) -> Columns:
     try:
         from pyarrow import ArrowInvalid, parquet
     except ImportError as error:
         raise MissingExtra("pyarrow", "tables") from error
     try:
-        table = parquet.read_table(path)
+        with parquet.ParquetFile(path) as file:
+            table = file.read()
     except ArrowInvalid as error:
         raise DataError(f"{path}: is no Parquet file; a text table must end in .csv.") from error
+    if len(set(table.column_names)) < len(table.column_names):
+        raise DataError(f"{path}: must have each of its columns once.")
     return {name: table[name].to_pylist() for name in table.column_names}

@@ -13,11 +13,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..admm.methods import Method
-from ..errors import DataError, ParameterError
+from ..errors import DataError
 from ..graph import Graph
 from ..objective.losses import Logistic, Loss, SmoothHinge
 from .base import PrivateLinearModel
 from .journal import Journal
+from .labels import declared, has_missing, places
 
 Array = NDArray[np.float64]
 
@@ -73,22 +74,35 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         y : the labels; a label that is not among `classes` turns its row into zeros.
         site : which site holds which row; dealt at random to `sites` sites where it is not given.
         """
-        X, y = self._validated(X, y)
-        check_classification_targets(y)
-        known = np.unique(y) if self.classes is None else _declared(self.classes)
-        if len(known) < 2:
-            raise DataError(f"`y` must hold at least 2 classes; got {len(known)} class.")
-        index = np.searchsorted(known, y).clip(max=len(known) - 1)
+        if self.classes is None:
+            X, known, index = self._read_off(X, y)
+        else:
+            known = declared(self.classes)
+            X, index = self._validated(X, places(known, y))
         outputs = range(1, 2) if len(known) == 2 else range(len(known))
         self._fit_targets(
             X,
             np.stack([np.where(index == k, 1.0, -1.0) for k in outputs]),
             site,
-            keep=None if self.classes is None else known[index] == y,
+            keep=None if self.classes is None else index >= 0,
             marks=(READ_OFF,) if self.classes is None else (),
         )
         self.classes_ = known
         return self
+
+    def _read_off(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
+        """X, the classes that y holds, and which of them each row has."""
+        if has_missing(y):
+            raise DataError(
+                "`y` must have a label for every row; some are missing. Declare `classes`: then a row "
+                "without a label counts as zeros."
+            )
+        X, y = self._validated(X, y)
+        check_classification_targets(y)
+        known = np.unique(y)
+        if len(known) < 2:
+            raise DataError(f"`y` must hold at least 2 classes; got {len(known)} class.")
+        return X, known, np.searchsorted(known, y)
 
     def decision_function(self, X: Any) -> Array:
         """coef.x + intercept: (rows,) for two classes, (rows, classes) for more."""
@@ -215,12 +229,3 @@ class PrivateLinearSVC(PrivateLinearClassifier):
 
     def _loss(self) -> Loss:
         return SmoothHinge(self.smoothing)
-
-
-def _declared(classes: Sequence[Any]) -> NDArray[Any]:
-    """The public list of labels, sorted."""
-    given = np.asarray(classes)
-    known = np.unique(given)
-    if given.ndim != 1 or len(known) < 2 or len(known) != len(given):
-        raise ParameterError(f"`classes` must list at least 2 different labels; got {len(known)}.")
-    return known

@@ -15,6 +15,7 @@ from ..graph import Graph
 from ..objective.losses import LogCosh, Loss
 from .base import PrivateLinearModel
 from .journal import Journal
+from .labels import floats_or_same
 
 Array = NDArray[np.float64]
 
@@ -83,7 +84,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
 
     def fit(self, X: Any, y: Any, site: Any = None) -> Self:
         """Train across sites; `site` says which site holds which row. A target of NaN makes its row zeros."""
-        keep = None
+        keep, y = None, floats_or_same(y)
         if isinstance(y, np.ndarray) and y.dtype.kind == "f":
             keep = ~np.isnan(np.ravel(y))
             y = np.where(np.isnan(y), 0.0, y)

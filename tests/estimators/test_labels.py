@@ -1,0 +1,91 @@
+"""Labels and declared classes: of one type, or an error that shows none; what fits nowhere is zeros."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tacit.errors import DataError, ParameterError
+from tacit.estimators import PrivateHuberRegressor, PrivateLogisticRegression
+from tacit.estimators.labels import declared, places
+
+TRUE = np.array([0, 1, 1, 0, 1])
+
+
+@pytest.mark.parametrize("make", [int, float, bool, object, list, "Int64", "boolean", "category"])
+def test_numbers_and_truth_values_find_numbers(make):
+    y = TRUE.tolist() if make is list else TRUE.astype(make) if isinstance(make, type) else series(TRUE, make)
+    for classes in ([0, 1], [False, True], (1.0, 0.0)):
+        assert places(declared(classes), y).tolist() == TRUE.tolist()
+
+
+@pytest.mark.parametrize("make", [str, object, "string", "category"])
+def test_texts_find_texts(make):
+    words = np.array(["no", "yes"])[TRUE]
+    y = words.astype(make) if isinstance(make, type) else series(words, make)
+    assert places(declared(["yes", "no"]), y).tolist() == TRUE.tolist()
+
+
+def series(values, dtype):
+    pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
+    return pandas.Series(values, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([0.0, np.nan, 7.0, 1.0]),
+        np.array([0, None, 7, 1], dtype=object),
+        np.array([0, "0", b"1", 1], dtype=object),
+    ],
+)
+def test_what_is_missing_or_not_declared_is_none_of_them(y):
+    assert places(declared([0, 1]), y).tolist() == [0, -1, -1, 1]
+
+
+def test_missing_values_of_pandas_are_none_of_them():
+    assert places(declared([0, 1]), series([0, None, 7, 1], "Int64")).tolist() == [0, -1, -1, 1]
+    assert places(declared(["a", "b"]), series(["a", None, "c", "b"], "string")).tolist() == [0, -1, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("classes", "y", "words"),
+    [
+        ([0, 1], TRUE.astype(str), r"got numbers and texts\. Write classes=\['0', '1'\], or convert y"),
+        ([0, 1], TRUE.astype(str).astype(object), "got numbers and texts"),
+        (["0", "1"], TRUE, r"got texts and numbers\. Drop the quotes"),
+        (["False", "True"], TRUE == 1, "got texts and numbers"),
+        ([0, 1], TRUE.astype("M8[s]"), "got numbers and others"),
+    ],
+)
+def test_another_type_is_one_clear_error_and_shows_no_label(rows, classes, y, words):
+    with pytest.raises(DataError, match=words):
+        places(declared(classes), y)
+    with pytest.raises(DataError, match=words):
+        PrivateLogisticRegression(classes=classes).fit(rows[0][:5], y)
+
+
+@pytest.mark.parametrize("classes", [[0, "1"], [[0, 1]], [0, 0], ["a"], [None, 1]])
+def test_a_list_of_classes_that_is_none(classes):
+    with pytest.raises(ParameterError, match="`classes` must list"):
+        declared(classes)
+
+
+def test_a_row_without_a_label_counts_as_zeros_or_is_named(rows, quick):
+    X, y = rows
+    labels = y.astype(object)
+    labels[::2] = None
+    fitted = PrivateLogisticRegression(classes=["no", "yes"], random_state=0, **quick).fit(X, labels)
+    assert fitted.certificate_.sites[0].samples == 600, "no row was dropped"
+    with pytest.raises(DataError, match=r"some are missing\. Declare `classes`"):
+        PrivateLogisticRegression(random_state=0, **quick).fit(X, labels)
+
+
+@pytest.mark.parametrize("dtype", ["Float64", "float64", "object"])
+def test_a_missing_target_in_a_frame_counts_as_zeros_too(rows, quick, dtype):
+    X, _ = rows
+    y = X[:, 0].copy()
+    y[::3] = np.nan
+    same = PrivateHuberRegressor(random_state=0, **quick)
+    column = series([None if np.isnan(value) else value for value in y], dtype)
+    assert np.array_equal(same.fit(X, column).coef_, same.fit(X, y).coef_)
