@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import tacit
 from problems import make_sites
 from tacit.data import Dataset, load_adult
-from tacit.errors import DataUnavailable
+from tacit.errors import DataUnavailable, PrivacyLeakWarning
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +29,9 @@ def adult_files() -> Iterator[None]:
 def adult(adult_files: None) -> Dataset:
     """Adult as the paper prepares it; skipped where it cannot be had."""
     try:
-        return load_adult()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            return load_adult(scaling="paper")
     except DataUnavailable as reason:
         pytest.skip(str(reason))
 

@@ -7,13 +7,14 @@ import pytest
 
 from tacit.data import Dataset, load_adult
 from tacit.data.adult import ADULT
-from tacit.errors import DataUnavailable, ParameterError
+from tacit.errors import DataUnavailable, ParameterError, PrivacyLeakWarning
 
 
 @pytest.fixture(scope="module")
 def raw(adult: Dataset) -> Dataset:
     """The same before the rows are scaled."""
-    return load_adult(rows="raw")
+    with pytest.warns(PrivacyLeakWarning):
+        return load_adult(scaling="paper", rows="raw")
 
 
 def test_shape_and_names_are_the_papers(adult: Dataset) -> None:
@@ -67,18 +68,26 @@ def test_row_norms_are_at_most_one(adult: Dataset, raw: Dataset) -> None:
 
 
 def test_scaled_rows_keep_their_proportions(adult: Dataset, raw: Dataset) -> None:
-    scaled = load_adult(rows="scale")
+    with pytest.warns(PrivacyLeakWarning):
+        scaled = load_adult(scaling="paper", rows="scale")
     assert 1 - 1e-12 < np.linalg.norm(scaled.X, axis=1).max() <= 1.0
     factor = scaled.X[0, 0] / raw.X[0, 0]
     np.testing.assert_allclose(scaled.X[::97], factor * raw.X[::97], rtol=1e-13)
 
 
 def test_public_scaling_reads_nothing_off_the_data(raw: Dataset) -> None:
-    public = load_adult(scaling="public", rows="scale")
+    public = load_adult(rows="scale")  # the default, and without a warning
+    assert public.scaling == "public"
     assert np.linalg.norm(public.X, axis=1).max() < 1.0
     fnlwgt = public.X[:, public.names.index("fnlwgt")]
     np.testing.assert_allclose(fnlwgt * np.sqrt(14) * 1_500_000, raw.column("fnlwgt"), rtol=1e-12)
     assert raw.schema != public.schema
+
+
+def test_a_scale_that_is_read_off_the_data_warns_where_it_is_asked_for(adult: Dataset) -> None:
+    with pytest.warns(PrivacyLeakWarning, match="which no noise covers") as told:
+        load_adult(scaling="paper")
+    assert told[0].filename == __file__
 
 
 def test_the_first_row_is_the_files_first_row(raw: Dataset) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from importlib import resources
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
+from ..errors import PrivacyLeakWarning
 from .columns import Parsed, parse
 from .dataset import Dataset
 from .encoding import bound_rows, encode
@@ -51,6 +53,12 @@ def as_dataset(
     schema = shipped_schema(source.name)
     columns = parse(schema, table)
     if scaling == "paper":
+        warnings.warn(
+            "`scaling` = 'paper' divides each column by its largest value, which no noise covers; 'public' "
+            "does not look at the data.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
         schema = _ranges_from_data(schema, columns)
     X = encode(schema, columns)
     if rows != "raw":

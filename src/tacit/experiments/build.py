@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +16,7 @@ from .. import schedules
 from ..admm.methods import ADMM, MADMM, DualPerturbation, Method, PenaltyPerturbation, PrimalPerturbation
 from ..data.adult import load_adult
 from ..data.dealing import deal_evenly, deal_unevenly
-from ..errors import ParameterError
+from ..errors import ParameterError, PrivacyLeakWarning
 from ..graph import Graph
 from ..objective.losses import Logistic
 from ..objective.problem import Problem
@@ -41,7 +42,9 @@ class Rows:
 def load_rows(name: str, scaling: str, rows: str) -> Rows:
     """The rows of a data set, all of them, in the order of its files."""
     if name == "adult":
-        data = load_adult(scaling=scaling, rows=rows)
+        with warnings.catch_warnings():  # a figure says itself how its columns were scaled
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            data = load_adult(scaling=scaling, rows=rows)
         return Rows(data.X, data.y, data.sha256)
     X, y = breast_cancer_rows()
     return Rows(X, y, {"rows": hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()})
