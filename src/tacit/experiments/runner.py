@@ -172,7 +172,7 @@ def _outcome(
     rate = None if kept is None else float(kept["rate"])
     method, rate = build_method(figure, curve, problem, graph, rate)
     if kept is None:
-        run = _simulated(figure, problem, graph, method, engine)
+        run = simulate(problem, graph, method, **_options(figure), engine=engine, progress=False)
         optimum = problem.optimum(tol=_OPTIMUM_TOL) if alike is None else alike.optimum
         kept = _arrays(run) | {
             "optimum": optimum,
@@ -181,7 +181,7 @@ def _outcome(
         }
         store.put(key, kept)
     else:
-        run = _restored(_setup(figure, problem, graph, method), kept)
+        run = _restored(prepare(problem, graph, method, **_options(figure), strict=True), kept)
     return Outcome(
         curve=curve,
         problem=problem,
@@ -193,14 +193,6 @@ def _outcome(
         delta=figure.run.delta,
         key=key,
     )
-
-
-def _simulated(figure: spec.Figure, problem: Problem, graph: Graph, method: Method, engine: str) -> Run:
-    return simulate(problem, graph, method, **_options(figure), engine=engine, progress=False)
-
-
-def _setup(figure: spec.Figure, problem: Problem, graph: Graph, method: Method) -> Setup:
-    return prepare(problem, graph, method, **_options(figure), strict=True)
 
 
 def _options(figure: spec.Figure) -> dict[str, Any]:

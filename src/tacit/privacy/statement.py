@@ -56,7 +56,7 @@ def _cost(certificate: Certificate) -> str:
     said += f""" Suppose someone sees everything that was ever sent, controls all the other sites and knows
         every record but one. Had that one record been replaced by another, nothing this observer could see
         or compute would have become more likely, or less likely, by more than a factor of
-        {_factor(epsilon)}, but for a chance of at most {_odds(certificate.delta)}. In the language of
+        {_factor(epsilon)}, but for a chance of at most {odds(certificate.delta)}. In the language of
         differential privacy: epsilon = {rounded_up(epsilon)} at delta = {delta}, for all rounds together.
         Smaller is safer: at epsilon = 0 nothing about a single record could be learnt."""
     if epsilon > _WEAK:
@@ -110,7 +110,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def _odds(delta: float) -> str:
+def odds(delta: float) -> str:
     """1 in 100,000, say; never below delta."""
     return f"1 in {math.floor(1 / delta + 1e-9):,}"
 

@@ -14,6 +14,7 @@ from ..graph import Graph
 from ..privacy import wording
 from ..privacy.certificate import Certificate
 from ..privacy.facts import Array
+from ..privacy.statement import odds
 from .claims import headline, marks
 from .data import Accounting, Chart, Curve, KeyNumber, Network, ReportData, SiteCosts, Statement
 from .layout import places
@@ -64,7 +65,7 @@ def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, Spe
     words = {
         "renyi": (
             f"ε at δ = {power(delta)}",
-            f"Rényi divergence, added up over the rounds: but for a chance of 1 in {_odds(delta)}, nothing "
+            f"Rényi divergence, added up over the rounds: but for a chance of {odds(delta)}, nothing "
             "that can be seen becomes more likely, or less, by more than the factor exp(ε).",
         ),
         "pure": (
@@ -119,10 +120,6 @@ def _site_costs(name: str, certificate: Certificate, cost: Array) -> SiteCosts:
     every = np.full((certificate.run.sites, cost.shape[1]), np.nan)
     every[[facts.site for facts in certificate.sites]] = cost
     return SiteCosts(name, every[:, -1].tolist(), every.tolist() if len(every) <= _FEW else ())
-
-
-def _odds(delta: float) -> str:
-    return f"{math.floor(1 / delta + 1e-9):,}"
 
 
 def _failing(key: str, certificates: Mapping[str, Certificate]) -> str:

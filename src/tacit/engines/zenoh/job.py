@@ -8,12 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ...errors import ParameterError, SiteError
 from ...graph import Graph
 from ...toml import Facts
-from .parts import LossField, ScheduleField
+from .parts import LISTED, LossField, ScheduleField
 from .toml import read
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
@@ -23,10 +23,6 @@ NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 ENDPOINT = r"^tls/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$"
 Name = Annotated[str, Field(pattern=NAME)]
 Endpoint = Annotated[str, Field(pattern=ENDPOINT)]
-
-
-def _tuple(entry: Any) -> Any:
-    return tuple(entry) if isinstance(entry, list) else entry
 
 
 class SiteEntry(Facts):
@@ -78,10 +74,8 @@ class Job(Facts):
     label: Label | None = None
     intercept: bool = False
     seed: int | None = Field(default=None, ge=0)
-    sites: Annotated[tuple[SiteEntry, ...], BeforeValidator(_tuple)] = Field(min_length=2, max_length=65535)
-    links: Annotated[
-        tuple[Annotated[tuple[Name, Name], BeforeValidator(_tuple)], ...], BeforeValidator(_tuple)
-    ]
+    sites: Annotated[tuple[SiteEntry, ...], LISTED] = Field(min_length=2, max_length=65535)
+    links: Annotated[tuple[Annotated[tuple[Name, Name], LISTED], ...], LISTED]
     relay: Relay | None = None
 
     @field_validator("table")

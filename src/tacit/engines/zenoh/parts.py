@@ -12,6 +12,8 @@ from ...errors import ParameterError
 from ...objective.losses import SHIPPED, Loss
 from ...privacy.noise import GaussianNoise, NormNoise
 
+LISTED = BeforeValidator(lambda entry: tuple(entry) if isinstance(entry, list) else entry)
+"""A list, as TOML has it, for the tuple of a frozen fact."""
 NOISES: dict[str, tuple[type[NormNoise] | type[GaussianNoise], str]] = {
     "norm": (NormNoise, "rate"),
     "gaussian": (GaussianNoise, "std"),

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from ...errors import SiteError
 from ...toml import Facts
 from .job import Endpoint, Job, Name, load_job
-from .parts import NoiseField, ScheduleField
+from .parts import LISTED, NoiseField, ScheduleField
 from .toml import read
 
 HEX = r"^[0-9a-fA-F]+$"
@@ -21,10 +21,6 @@ HEX = r"^[0-9a-fA-F]+$"
 
 def _path(entry: Any) -> Any:
     return Path(entry) if isinstance(entry, str) and entry else entry
-
-
-def _tuple(entry: Any) -> Any:
-    return tuple(entry) if isinstance(entry, list) else entry
 
 
 FilePath = Annotated[Path, BeforeValidator(_path)]
@@ -36,7 +32,7 @@ class Keys(Facts):
     private: FilePath
     certificate: FilePath
     authority: FilePath
-    revoked: Annotated[tuple[Annotated[str, Field(pattern=HEX)], ...], BeforeValidator(_tuple)] = ()
+    revoked: Annotated[tuple[Annotated[str, Field(pattern=HEX)], ...], LISTED] = ()
 
 
 class Budget(Facts):
