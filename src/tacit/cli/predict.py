@@ -47,7 +47,7 @@ def predict(
     if out is None:
         _write(sys.stdout, names, zip(*columns, strict=True))
         return
-    from ..privacy.wholefile import write_whole
+    from ..wholefile import write_whole
 
     text = io.StringIO()
     _write(text, names, zip(*columns, strict=True))

@@ -64,7 +64,7 @@ def test_the_intercept_lies_inside_the_bound(tmp_path):
     [
         ("age,sex\n1,f\n", r"rows\.csv, line 1: lacks the column income\."),
         ("age,age,income\n", "each once"),
-        ("", "first line"),
+        ("", "line 1: is empty"),
         ("age,sex,income,name\n", "holds no rows"),
         ("age,sex,income,name\n1,f,high,secret" + "-7" * 100_000 + "\n", "line 2: is not CSV"),
         (TABLE + "10,f,high,secret-7\n", "says 6 rows"),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import SiteError
 from ...privacy.certificate import Certificate
-from ...privacy.wholefile import write_whole
+from ...wholefile import write_whole
 from .frame import FrameRefused
 from .keys import pem
 from .model import model_facts
