@@ -1,4 +1,4 @@
-"""`tacit site keys`, `sign`, `verify` and `predict`: who is who, who stands by what, and for what use."""
+"""`tacit site keys`, `sign` and `verify`: who is who, and who stands by what."""
 
 from __future__ import annotations
 
