@@ -49,6 +49,15 @@ def test_a_row_that_is_not_kept_is_all_zeros_the_constant_too():
         assert Z[0].all() and not Z[1].any()
 
 
+@pytest.mark.parametrize("size", [0.9, 1e308, 1.7e308])
+def test_entries_that_a_sparse_row_states_twice_are_added_before_it_is_clipped(size):
+    X = sparse.csr_array((np.array([size, size, 0.1]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    assert row_norms(X)[0] == min(2 * size, np.finfo(float).max)
+    Z = Ball(1.0, intercept=False).rows(X)
+    assert Z.toarray() == pytest.approx(np.array([[1.0, 0.0], [0.0, 0.1]]))
+    assert X.nnz == 3  # the caller's own is left alone
+
+
 def test_norms_of_huge_rows_do_not_overflow():
     assert row_norms(np.array([[3e200, 4e200], [0.0, 0.0]])) == pytest.approx([5e200, 0.0])
     assert np.isfinite(row_norms(np.full((1, 4), 1.7e308))).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,31 @@ def test_output_noise_adds_what_it_covers() -> None:
     mixed = certificate(rounds=2, output_noise="gaussian", tol=1e-9)
     assert mixed.pure_epsilon == math.inf and math.isfinite(mixed.epsilon)
     assert ideal.run.idealised and not norm.run.idealised
+
+
+def test_gaussian_output_noise_is_moved_by_twice_the_tolerance() -> None:
+    """Sigma_out = 1e6, and so wide a tolerance that this term is most of the cost; two classes."""
+    tol, rounds, x = 2e5, 50, 1750 / (2 * 0.5 * 2 * 9044) / 4
+    stated = certificate(
+        rounds=rounds, noise="gaussian", scale=SIGMA, output_noise="gaussian", tol=tol, classes=2
+    )
+    q = bounds.ORDERS[(bounds.ORDERS - 1) * x < 1 - 1e-9]
+    jacobian = -np.log1p(-q * (q - 1) * x**2 / (1 + x)) / (q - 1)
+    total = 2 * rounds * (q * (8 * x / SIGMA) ** 2 / 2 + jacobian + q * (2 * tol / 1e6) ** 2 / 2)
+    epsilon = total + np.log1p(-1 / q) - (math.log(DELTA) + np.log(q)) / (q - 1)
+    assert stated.epsilon == pytest.approx(epsilon.min(), rel=1e-9)
+
+
+def test_norm_output_noise_is_moved_by_twice_the_tolerance() -> None:
+    """In one dimension it is Laplace noise, whose Renyi divergence has a closed form."""
+    tol, alpha, q = 0.4e-6, 1e6, np.array([1.5, 2.0, 10.0, 100.0])
+    run = run_facts(2, 1, output_noise="norm", tol=tol, dimension=1)
+    release = Releases.single(site_facts(1)[0], Charge(0, 1, 0.5, 3.0, alpha))
+    extra = renyi_totals(run, release, q) - renyi_totals(replace(run, output_noise=None), release, q)
+    u, r = 2 * tol * alpha, q - 1
+    laplace = np.log((q * np.exp(r * u) + r * np.exp(-q * u)) / (q + r)) / r
+    assert np.all(extra[0] >= laplace)
+    assert np.all(extra[0] <= 1.5 * laplace)
 
 
 def test_no_noise_is_infinite_and_says_so() -> None:

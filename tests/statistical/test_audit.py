@@ -20,7 +20,7 @@ from tacit.trials import observer
 from tacit.trials.audit import OneStream
 from tacit.trials.cases import SITES, Case
 
-RUNS = 20_000
+RUNS = 12_000
 METHODS = {
     "gaussian": PenaltyPerturbation(Geometric(0.5, 1.3), 0.4, GaussianNoise(0.8)),
     "norm": PenaltyPerturbation(Geometric(0.5, 1.3), 0.4, NormNoise(3.0)),
@@ -50,8 +50,9 @@ def ratio(method: str, loss: Loss, d: int, C: float = 1.0) -> MeanRatio:
     y = rng.choice([-1.0, 1.0], 6)
     settings = {"loss": loss, "C": case.C, "regularization": case.regularization, "sites": SITES}
     old, new = (LocalObjective(rows, y, **settings) for rows in (X, other))
-    released = observer.transcript(case, old, RUNS, OneStream(None, 0))
-    return mean_ratio(observer.log_density(case, new, released) - observer.log_density(case, old, released))
+    released = (observer.transcript(case, part, RUNS, OneStream(None, 0)) for part in (old, new))
+    logs = (observer.log_density(case, new, f) - observer.log_density(case, old, f) for f in released)
+    return mean_ratio(*logs)
 
 
 @pytest.mark.parametrize("d", [1, 3])

@@ -19,7 +19,17 @@ from tacit.objective import LocalObjective, Solution, SolverState, minimise
 from tacit.privacy import bounds, costs
 from tacit.trials import observer
 from tacit.trials.audit import AuditResult, audit
-from tacit.trials.cases import Case, bend_case, default_cases, gaussian_case, norm_case, primal_case
+from tacit.trials.cases import (
+    Case,
+    bend_case,
+    classes_case,
+    covered_case,
+    default_cases,
+    dual_case,
+    gaussian_case,
+    norm_case,
+    primal_case,
+)
 
 Array = NDArray[np.float64]
 RUNS = 20_000
@@ -40,7 +50,7 @@ def test_every_default_case_passes() -> None:
     assert len(report.results) == len(default_cases())
     assert all(result.measured.epsilon > 0.3 * result.certified for result in report.results)
     plain = json.loads(json.dumps(report.to_dict(), allow_nan=False))
-    assert plain["passed"] and plain["sentence"].startswith("In 200,000 runs")
+    assert plain["passed"] and plain["sentence"].startswith("In 320,000 runs")
 
 
 def test_a_seed_repeats_the_audit() -> None:
@@ -49,7 +59,16 @@ def test_a_seed_repeats_the_audit() -> None:
     assert first["simulated"]
 
 
-@pytest.mark.parametrize(("noise", "case"), [(GaussianNoise, gaussian_case()), (NormNoise, norm_case())])
+@pytest.mark.parametrize(
+    ("noise", "case"),
+    [
+        (GaussianNoise, gaussian_case()),
+        (NormNoise, norm_case()),
+        (NormNoise, covered_case()),
+        (GaussianNoise, dual_case()),
+        (GaussianNoise, classes_case()),
+    ],
+)
 def test_half_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch, noise: type[Any], case: Case) -> None:
     sample: Callable[..., Array] = noise.sample
     monkeypatch.setattr(noise, "sample", lambda *arguments: 0.5 * sample(*arguments))
@@ -81,6 +100,13 @@ def test_rounds_that_were_charged_once_are_caught(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(costs.Releases, "of", first_round_only)
     assert leaks(one(gaussian_case(rounds=6, shift=2.5)))
+
+
+def test_classes_that_were_charged_once_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    case, one_vs_rest = classes_case(classes=6, shift=2.5), bounds.one_vs_rest
+    assert not leaks(one(case))
+    monkeypatch.setattr(bounds, "one_vs_rest", lambda cost, K: one_vs_rest(cost, 1))
+    assert leaks(one(case))
 
 
 # -- a solver that stops early ----------------------------------------------------------------------

@@ -31,6 +31,7 @@ class Ball:
 
     def rows(self, X: Any, keep: NDArray[np.bool_] | None = None) -> Any:
         """z for every row of X, dense or CSR; all zeros, the constant too, where `keep` is False."""
+        X = _summed(X)
         factors = self.share * self._shrink(X)
         ones = np.full((X.shape[0], 1), self.share)
         if keep is not None:
@@ -59,9 +60,20 @@ class Ball:
 
 def row_norms(X: Any) -> Array:
     """||x|| of every row; entries up to the largest float are no trouble until their norm is none."""
-    largest, length = _lengths(X)
+    largest, length = _lengths(_summed(X))
     with np.errstate(over="ignore"):
         return np.asarray(np.minimum(largest * length, np.finfo(np.float64).max))
+
+
+def _summed(X: Any) -> Any:
+    """X with every entry stored once: what a CSR matrix states twice is added up."""
+    if not _is_sparse(X) or X.has_canonical_format:
+        return X
+    X = X.copy()
+    with np.errstate(over="ignore"):
+        X.sum_duplicates()
+    X.data = np.nan_to_num(X.data)  # a sum past the largest float
+    return X
 
 
 def _lengths(X: Any) -> tuple[Array, Array]:

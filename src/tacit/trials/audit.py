@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
+from ..engines.progress import progress as shown
 from ..objective.threads import one_blas_thread
 from ..privacy.audit import MeanRatio, Measured, mean_ratio, measure
 from ..privacy.certificate import Certificate
@@ -24,6 +25,9 @@ from .cases import Case, default_cases
 from .observer import clean_path, log_density, matched_filter, transcript
 
 Array = NDArray[np.float64]
+
+_SUMMED = ("lean", "log_ratios")  # over the classes, whose noises are independent
+_LARGE = 700.0  # exp of more is infinite
 
 
 class OneStream:
@@ -131,6 +135,7 @@ def audit(
     runs: int = 50_000,
     confidence: float = 1 - 1e-6,
     seed: int | None = None,
+    progress: bool | None = None,
 ) -> AuditReport:
     """Measure a lower bound on epsilon for each case and set it beside the certificate.
 
@@ -140,6 +145,7 @@ def audit(
     runs : runs on each of the two data sets of a case; half of them choose the event, half count it.
     confidence : that a measured bound is below the true epsilon; it holds for each case.
     seed : None draws from the secure source, as a real site does; a number makes the audit repeat.
+    progress : whether to show which case is done; None shows a bar on a terminal only.
 
     Returns
     -------
@@ -156,27 +162,29 @@ def audit(
     confidence = checks.probability("confidence", confidence)
     cases = default_cases() if cases is None else tuple(cases)
     results = []
-    with one_blas_thread():
+    with one_blas_thread(), shown(len(cases), "cases", show=progress) as step:
         for number, case in enumerate(cases):
             streams = OneStream(seed, 2 * number), OneStream(seed, 2 * number + 1)
             results.append(audit_case(case, runs, confidence, streams))
+            step()
     return AuditReport(tuple(results), confidence, simulated=seed is not None)
 
 
 def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams, Streams]) -> AuditResult:
     """One case: runs on both data sets, every score, the certificate of the charges that were made."""
-    old, new = case.objective(case.old), case.objective(case.new)
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
-    released = transcript(case, old, runs, streams[0], ledger), transcript(case, new, runs, streams[1])
-    paths = clean_path(case, old, streams[0]), clean_path(case, new, streams[0])
-    log_ratios = [log_density(case, old, part) - log_density(case, new, part) for part in released]
-    lean = [matched_filter(case, part, *paths) for part in released]
+    seen = [
+        _observed(case, label, runs, streams, ledger if number == 0 else None)
+        for number, label in enumerate(case.labels)
+    ]  # one charge covers all classes: the facts say how many there are
+    lean, log_ratios = (np.sum([getattr(part, name) for part in seen], axis=0) for name in _SUMMED)
+    released = np.concatenate([part.released for part in seen], axis=-1)
     certificate = Certificate.from_ledger(ledger, case.delta)
     scores = {
         "likelihood ratio": (log_ratios[0], log_ratios[1]),
         "clean path": (lean[0], lean[1]),
     } | {name: (score(released[0]), score(released[1])) for name, score in case.scores.items()}
-    plan = case.plan()
+    plan, most = case.plan(), math.exp(min(certificate.pure_epsilon, _LARGE))
     exact = plan.output_noise is None and plan.grid is None and plan.clip is None
     return AuditResult(
         case=case.name,
@@ -185,10 +193,28 @@ def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams,
         runs=runs,
         certified=certificate.epsilon,
         measured=measure(scores, delta=case.delta, confidence=confidence),
-        ratio=mean_ratio(-log_ratios[0], confidence=confidence, most=math.exp(certificate.pure_epsilon))
-        if exact
-        else None,
+        ratio=mean_ratio(-log_ratios[0], -log_ratios[1], confidence=confidence, most=most) if exact else None,
     )
+
+
+class _Observed(NamedTuple):
+    """What the runs on the old and the new data (first axis) released, and how it leans to the old."""
+
+    released: Array  # (2, rounds, runs, d)
+    lean: Array  # (2, runs)
+    log_ratios: Array  # (2, runs): ln p_old / p_new
+
+
+def _observed(
+    case: Case, label: float, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger | None
+) -> _Observed:
+    """One of the problems that a case makes of its record."""
+    old, new = case.objective(case.old, label), case.objective(case.new, label)
+    released = transcript(case, old, runs, streams[0], ledger), transcript(case, new, runs, streams[1])
+    paths = clean_path(case, old, streams[0]), clean_path(case, new, streams[0])
+    log_ratios = [log_density(case, old, part) - log_density(case, new, part) for part in released]
+    lean = [matched_filter(case, part, *paths) for part in released]
+    return _Observed(np.stack(released), np.stack(lean), np.stack(log_ratios))
 
 
 def _mean(result: AuditResult) -> float:

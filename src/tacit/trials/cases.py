@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..admm import accounts
-from ..admm.methods import Method, PenaltyPerturbation, Plan, PrimalPerturbation
+from ..admm.methods import DualPerturbation, Method, PenaltyPerturbation, Plan, PrimalPerturbation
 from ..errors import ParameterError
 from ..objective.local import LocalObjective
 from ..objective.losses import Logistic, Loss, SmoothHinge
@@ -30,11 +30,13 @@ SITES = 2  # the site and the observer
 class Case:
     """One site's run on either of two neighbouring data sets, and what the observer sends it.
 
-    old, new : the record that is there, and the one that replaces it; each of norm at most 1, label +1.
+    old, new : the record that is there, and the one that replaces it; each of norm at most 1.
+    labels : the record's label, old and new, in each of the K problems that one-vs-rest makes of it.
     samples : B; the other B - 1 records are 0.
     messages : what the neighbour sends, t = 0 .. rounds, (rounds + 1, d); zeros by default.
     delta : at which epsilon is compared.
-    scores : further scores that the observer tries, each of a transcript (rounds, runs, d); larger means old.
+    scores : further scores that the observer tries, each of a transcript (rounds, runs, K d); larger means
+        old.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Case:
     delta: float = 0.01
     tol: float = 1e-8
     scores: Mapping[str, Score] = field(default_factory=dict)
+    labels: tuple[float, ...] = (1.0,)
 
     def __post_init__(self) -> None:
         if len(self.old) != len(self.new):
@@ -66,13 +69,13 @@ class Case:
         """The method, spread over the two sites."""
         return self.method.plan(SITES, self.rounds)
 
-    def objective(self, record: Sequence[float]) -> LocalObjective:
+    def objective(self, record: Sequence[float], label: float = 1.0) -> LocalObjective:
         """What the site minimises when it holds this record."""
-        X = np.zeros((self.samples, self.dimension))
-        X[0] = record
+        X, y = np.zeros((self.samples, self.dimension)), np.ones(self.samples)
+        X[0], y[0] = record, label
         return LocalObjective(
             X,
-            np.ones(self.samples),
+            y,
             loss=self.loss,
             C=self.C,
             regularization=self.regularization,
@@ -95,6 +98,7 @@ class Case:
             regularization=self.regularization,
             tol=self.tol,
             simulated=True,
+            classes=len(self.labels),
         )
 
     def site_facts(self) -> SiteFacts:
@@ -104,7 +108,16 @@ class Case:
 
 def default_cases() -> tuple[Case, ...]:
     """Each way in which a site makes a release, where its bound is nearly reached."""
-    return (gaussian_case(), norm_case(), logistic_case(), bend_case(), primal_case())
+    return (
+        gaussian_case(),
+        norm_case(),
+        logistic_case(),
+        bend_case(),
+        covered_case(),
+        dual_case(),
+        classes_case(),
+        primal_case(),
+    )
 
 
 def gaussian_case(rounds: int = 2, shift: float = 1.0) -> Case:
@@ -175,6 +188,68 @@ def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
         new=(0.0,),
         rounds=1,
         samples=B,
+    )
+
+
+def covered_case(pure: float = 2.0, tol: float = 1e-3) -> Case:
+    """All that a real run adds: output noise, wide enough for a poor `tol`, a clip and a coarse grid."""
+    eta, B = 2.5, 10
+    D = 1.0 / (eta * B)
+    return Case(
+        name="penalty, norm, output noise, grid",
+        about="opposite records, smooth hinge, released like a real run's",
+        method=PenaltyPerturbation(
+            penalty=eta,
+            dual_step=eta / 2,
+            noise=NormNoise(rate=pure / D),
+            output_noise=NormNoise(rate=0.05 / tol),
+            grid=2.0**-8,
+            clip=4.0,
+        ),
+        old=(1.0,),
+        new=(-1.0,),
+        rounds=1,
+        samples=B,
+        loss=SmoothHinge(0.5),
+        tol=tol,
+    )
+
+
+def dual_case(rounds: int = 2, shift: float = 1.0) -> Case:
+    """Noise on the dual variable: what penalty perturbation is with eta = theta."""
+    eta, B = 2.5, 10
+    D = 1.0 / (eta * B)
+    return Case(
+        name="dual, Gaussian",
+        about="opposite records, smooth hinge",
+        method=DualPerturbation(penalty=eta, noise=GaussianNoise(std=D * math.sqrt(rounds) / shift)),
+        old=(1.0,),
+        new=(-1.0,),
+        rounds=rounds,
+        samples=B,
+        loss=SmoothHinge(0.5),
+    )
+
+
+def classes_case(classes: int = 3, shift: float = 1.0) -> Case:
+    """One-vs-rest: the same record in each of K problems, opposite in all of them, and all are released.
+
+    `shift` is the distance, in standard deviations, that all problems together move the noise.
+    """
+    eta, B = 2.5, 10
+    D = 1.0 / (eta * B)
+    return Case(
+        name=f"penalty, Gaussian, {classes} classes",
+        about="opposite records of the first class, smooth hinge, one against the rest",
+        method=PenaltyPerturbation(
+            penalty=eta, dual_step=eta / 2, noise=GaussianNoise(std=D * math.sqrt(classes) / shift)
+        ),
+        old=(1.0,),
+        new=(-1.0,),
+        rounds=1,
+        samples=B,
+        loss=SmoothHinge(0.5),
+        labels=(1.0,) + (-1.0,) * (classes - 1),
     )
 
 
