@@ -14,7 +14,7 @@ def test_it_says_what_was_found(adult: Dataset, capsys: pytest.CaptureFixture[st
     assert run(["data", "adult"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "adult: 45222 rows, 105 features, 24.8% positive"
-    assert lines[1].startswith("found in ") and lines[1].endswith("UCI Machine Learning Repository")
+    assert lines[1].startswith("found in ") and lines[1].endswith(ADULT.licence)
     assert lines[2] == f"adult.data: SHA-256 {ADULT.sha256['adult.data']}, verified"
     assert lines[3] == f"adult.test: SHA-256 {ADULT.sha256['adult.test']}, verified"
 
