@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 from .errors import ParameterError
 
@@ -18,7 +19,7 @@ class Facts(BaseModel):
 
 
 class Complaint(NamedTuple):
-    """What is wrong with a file, and where. The value stays out: it could be a path to data."""
+    """What is wrong with a file, and where. Only a number, or a word out of a few, is quoted."""
 
     path: tuple[str | int, ...]
     message: str
@@ -47,8 +48,31 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
 
 def complaint(error: ValidationError, *, deepest: bool = False) -> Complaint:
     """The first one; or the deepest, which is that of the nearest form where several are allowed."""
-    problems = error.errors(include_url=False, include_input=False)
-    found = max(problems, key=lambda entry: len(entry["loc"])) if deepest else problems[0]
+    problems = error.errors(include_url=False)
+    found = max(problems, key=lambda entry: len(entry["loc"])) if deepest else _first(problems)
     path = tuple(part for part in found["loc"] if not str(part).startswith(("function-", "literal[")))
     message = found["msg"].removeprefix("Value error, ").rstrip(".")
-    return Complaint(path, message, len(problems) - 1)
+    return Complaint(path, message + _got(found) + _meant(found, problems), len(problems) - 1)
+
+
+def _first(problems: list[ErrorDetails]) -> ErrorDetails:
+    """A key that nobody reads before one that is missing: the first may be the second, misspelt."""
+    strange = [problem for problem in problems if problem["type"] == "extra_forbidden"]
+    return strange[0] if strange and problems[0]["type"] == "missing" else problems[0]
+
+
+def _got(problem: ErrorDetails) -> str:
+    value = problem["input"]
+    told = isinstance(value, bool | int | float) or problem["type"] == "literal_error"
+    return (
+        f"; got {value!r}" if told and len(repr(value)) < 40 and problem["type"] != "extra_forbidden" else ""
+    )
+
+
+def _meant(problem: ErrorDetails, problems: list[ErrorDetails]) -> str:
+    """The key beside it that is missing, if there is one."""
+    if problem["type"] != "extra_forbidden":
+        return ""
+    beside = [entry["loc"] for entry in problems if entry["type"] == "missing"]
+    names = [str(place[-1]) for place in beside if place[:-1] == problem["loc"][:-1]]
+    return f"; `{names[0]}` is missing" if names else ""

@@ -51,7 +51,7 @@ def predict(
 
     text = io.StringIO()
     _write(text, names, zip(*columns, strict=True))
-    write_whole(out, text.getvalue().encode())
+    write_whole(out, text.getvalue())
     typer.echo(f"wrote {len(X)} predictions to {out}")
 
 

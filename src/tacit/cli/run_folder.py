@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import LedgerError, ParameterError
+from ..wholefile import PART, write_whole
 
 if TYPE_CHECKING:
     from ..privacy.certificate import Certificate
@@ -41,8 +42,8 @@ def earlier(folder: Path, delta: float, *, again: bool) -> list[Spent]:
         raise ParameterError(f"`--out` must be a new or empty folder; got {folder}, which is a file.")
     ledgers = sorted(folder.glob("ledger*.sqlite"))
     known = {path.name + end for path in ledgers for end in ("", ".lock", "-journal")}
-    known |= {name + ".part" for name in RESULTS} | {LEDGER + ".lock"}
-    if any(path.name not in known for path in folder.iterdir()):
+    known.add(LEDGER + ".lock")
+    if any(path.name not in known and path.suffix != PART for path in folder.iterdir()):
         raise ParameterError(
             f"`--out` must be a new or empty folder; got {folder}, which holds something. Another run on the "
             "same rows spends again, and needs a folder of its own."
@@ -80,13 +81,10 @@ def set_aside(folder: Path) -> None:
 
 def write_results(folder: Path, contents: Mapping[str, bytes]) -> None:
     """All files of a run, or none of them."""
-    parts = {name: folder / (name + ".part") for name in contents}
     try:
         for name, content in contents.items():
-            parts[name].write_bytes(content)
-        for name, part in parts.items():
-            part.replace(folder / name)
+            write_whole(folder / name, content)
     except BaseException:
-        for path in (*parts.values(), *(folder / name for name in contents)):
-            path.unlink(missing_ok=True)
+        for name in contents:
+            (folder / name).unlink(missing_ok=True)
         raise

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from ...data.schema import Schema
-from ...errors import ParameterError
+from ...errors import GraphError, ParameterError
 from ...graph import Graph
 from ...toml import Facts, complaint, read_toml
 from .lines import line_of
@@ -28,6 +30,14 @@ class Label(Facts):
     column: str = Field(min_length=1)
     classes: list[str] | None = Field(default=None, min_length=2)
     scale: float = Field(default=1.0, gt=0)
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _check_classes(cls, entry: Any) -> Any:
+        if isinstance(entry, list) and not all(isinstance(label, str) for label in entry):
+            words = json.dumps([str(label) for label in entry])
+            raise ValueError(f"must be texts, written as in the files: classes = {words}")
+        return entry
 
 
 class Job(Facts):
@@ -71,8 +81,10 @@ class Job(Facts):
             raise ValueError("`label.classes` must be given for a classifier, and only there")
         if self.label.classes is not None and len(set(self.label.classes)) < len(self.label.classes):
             raise ValueError("`label.classes` must differ")
-        if len(set(self.names)) < len(self.names):
-            raise ValueError("`site` must have different names")
+        if (k := _repeated(self.names)) is not None:
+            raise ValueError(f"`site.{k}.name` must differ from the names of the other sites")
+        if (k := _repeated([Path(site.data) for site in self.site])) is not None:
+            raise ValueError(f"`site.{k}.data` must be a file of its own: each record is at one site only")
         if self.label.column in self.schema_.names:
             raise ValueError(
                 "`label.column` must not be among the columns of the schema: it is what is learnt"
@@ -99,9 +111,14 @@ class Job(Facts):
         if self.links is None:
             return Graph.complete(len(number))
         for link in self.links:
-            if len(link) != 2 or any(name not in number for name in link):
-                raise ParameterError("`links` must be pairs of the sites' names")
-        return Graph.from_edges([(number[a], number[b]) for a, b in self.links], n=len(number))
+            if len(link) != 2 or link[0] == link[1] or any(name not in number for name in link):
+                raise ParameterError(f"`links` must be pairs of two sites' names; got {link}")
+        try:
+            return Graph.from_edges([(number[a], number[b]) for a, b in self.links], n=len(number))
+        except GraphError as error:
+            alone = sorted(set(number) - {name for link in self.links for name in link})
+            which = f"; nobody is linked to {alone[0]}" if alone else ""
+            raise ParameterError(f"`links` must join all sites, each pair once{which}") from error
 
 
 def read_job(path: Path) -> Job:
@@ -114,6 +131,11 @@ def read_job(path: Path) -> Job:
         line = line_of(text, found.path + _inside(found.path, found.message, entries))
         where = path if line is None else f"{path}, line {line}"
         raise ParameterError(f"{where}: {found}{found.more}") from error
+
+
+def _repeated(values: Sequence[Any]) -> int | None:
+    """The place of the first value that stood there before."""
+    return next((k for k, value in enumerate(values) if value in values[:k]), None)
 
 
 def _numbers(entries: dict[str, Any]) -> dict[str, Any]:
@@ -132,7 +154,7 @@ def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) 
         return ()
     key = message.split("`")[1]
     if path != ("schema",):
-        return tuple(key.split("."))
+        return tuple(int(part) if part.isdigit() else part for part in key.split("."))
     numbered = re.fullmatch(r"fields\[(\d+)\]", key)
     if numbered:
         return "fields", int(numbered[1])

@@ -15,6 +15,7 @@ from ...data.encoder import BoundedEncoder
 from ...data.model import FORMAT, ModelFile, read_as
 from ...data.schema import Schema
 from ...errors import ParameterError
+from ...wholefile import write_whole
 from ..base import PrivateLinearModel
 from ..classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from ..regressor import PrivateHuberRegressor
@@ -114,7 +115,7 @@ def save_model(
     fitted: PrivateLinearModel, path: str | Path, *, schema: Schema | BoundedEncoder | None = None
 ) -> None:
     """Write a fitted estimator as plain JSON; `schema` is that of its rows, or the encoder that made them."""
-    Path(path).write_text(Model.of(fitted, schema=schema).to_json(), encoding="utf-8")
+    write_whole(Path(path), Model.of(fitted, schema=schema).to_json())
 
 
 def load_model(path: str | Path) -> Any:
