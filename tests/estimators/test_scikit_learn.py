@@ -5,14 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn
+from joblib import parallel_config
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from tacit.data import BoundedEncoder, Category, Number, Schema
+from tacit.errors import DataError
 from tacit.estimators import PrivateHuberRegressor, PrivateLinearSVC, PrivateLogisticRegression
 
 ALL = [PrivateLogisticRegression, PrivateLinearSVC, PrivateHuberRegressor]
@@ -91,3 +94,44 @@ def test_sparse_and_dense_rows_give_the_same_model(rows, quick):
     thin = PrivateLogisticRegression(random_state=0, **quick).fit(sparse.csr_matrix(X), y)
     assert thin.coef_ == pytest.approx(dense.coef_, abs=1e-5)
     assert np.array_equal(thin.predict(sparse.csr_array(X)), thin.predict(X))
+
+
+def test_workers_draw_noise_of_their_own(rows, quick):
+    """Four fits on the same rows at the same sites, over two processes of loky: four models."""
+    X, y = rows
+    model = PrivateLogisticRegression(classes=["no", "yes"], **quick)
+    every = np.arange(len(y))
+    with parallel_config(backend="loky", n_jobs=2):
+        done = cross_validate(
+            model, X, y, cv=[(every, every)] * 4, params={"site": every % 2}, return_estimator=True
+        )
+    assert len({tuple(fold.coef_.ravel()) for fold in done["estimator"]}) == 4
+    assert len({tuple(fold.trace_.released.ravel()) for fold in done["estimator"]}) == 4
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_weights_are_refused(kind, rows, quick):
+    X, y = rows
+    with pytest.raises(TypeError, match="sample_weight"):
+        kind(**quick).fit(X, y == "yes", sample_weight=np.ones(len(y)))
+
+
+def test_a_missing_value_points_to_the_encoder(rows):
+    X = rows[0].copy()
+    X[3, 1] = np.nan
+    with pytest.raises(DataError, match=r"contains NaN or infinity; `tacit\.data.BoundedEncoder` makes"):
+        PrivateLogisticRegression().fit(X, rows[1])
+
+
+def test_calibration_from_a_table_with_nullable_columns(quick):
+    pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
+    rng = np.random.default_rng(0)
+    table = pandas.DataFrame(
+        {"age": rng.integers(0, 90, 600), "sex": rng.choice(["f", "m"], 600)}
+    ).convert_dtypes()
+    y = pandas.Series(table["age"] > 45, dtype="boolean")
+    table.loc[3, "age"] = pandas.NA
+    schema = Schema((Number("age", 0, 100), Category("sex", ("f", "m"))))
+    model = make_pipeline(BoundedEncoder(schema), PrivateLogisticRegression(epsilon=9.0, **quick))
+    chances = CalibratedClassifierCV(model, cv=2).fit(table, y).predict_proba(table)
+    assert chances.shape == (600, 2) and chances.sum(axis=1) == pytest.approx(1)

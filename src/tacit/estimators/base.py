@@ -158,6 +158,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         try:
             return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, **options)
         except ValueError as error:
+            if str(error).startswith("Input X contains"):  # followed by advice to use models that learn gaps
+                raise DataError(
+                    "`X` contains NaN or infinity; `tacit.data.BoundedEncoder` makes such a row zeros."
+                ) from None
             if "could not convert" not in str(error):
                 raise
         raise DataError(

@@ -73,6 +73,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         X : (rows, features), dense or sparse; rows longer than `data_norm` are clipped to it.
         y : the labels; a label that is not among `classes` turns its row into zeros.
         site : which site holds which row; dealt at random to `sites` sites where it is not given.
+
+        There is no `sample_weight`: a row that weighs more would cost more.
         """
         if self.classes is None:
             X, known, index = self._read_off(X, y)

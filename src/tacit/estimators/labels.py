@@ -71,7 +71,9 @@ def floats_or_same(y: Any) -> Any:
         return y
     try:
         return y.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError):
+    except TypeError:  # polars, whose gaps are NaN in an array
+        return np.asarray(y)
+    except ValueError:
         return y
 
 
