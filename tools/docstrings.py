@@ -10,6 +10,8 @@ import griffe
 _HEAD = re.compile(r"^(Parameters|Attributes|Returns|Examples|Raises)\n-{3,}\n", re.MULTILINE)
 _ENTRY = re.compile(r"^(\S[^:\n]*?) : (.*)$")
 
+_TYPE = re.compile(r"""^("\w+"|bool\b|float\b|int\b|str\b|Schema\b)[^.:;]*$""")
+
 
 class Readable(griffe.Extension):
     """Every docstring, rewritten once it is loaded."""
@@ -33,7 +35,7 @@ def readable(text: str) -> str:
 def _plain(body: str) -> str:
     """Doctests as code, entries of a list as one, indented blocks as they are."""
     body = "\n\n".join(_listed(part) if _entries(part) else part for part in body.split("\n\n"))
-    return re.sub(r"(?:^>>> .*\n?(?:^(?:\.\.\. |\S).*\n?)*)+", _fenced, body, flags=re.MULTILINE)
+    return re.sub(r"(?:^>>> .*\n?(?:^(?:\.\.\. | *\S).*\n?)*)+", _fenced, body, flags=re.MULTILINE)
 
 
 def _entries(part: str) -> bool:
@@ -47,11 +49,15 @@ def _fenced(match: re.Match[str]) -> str:
 
 def _listed(body: str) -> str:
     lines: list[str] = []
+    typed = -1
     for line in body.splitlines():
         entry = _ENTRY.match(line)
         if entry is not None:
             names = ", ".join(f"`{name.strip()}`" for name in entry[1].split(","))
             lines.append(f"- {names}: {entry[2]}")
+            typed = len(lines) - 1 if _TYPE.search(entry[2]) else -1
         elif line.strip():
+            if typed == len(lines) - 1:  # numpydoc: the type on the line of the name, the words below
+                lines[typed] += "."
             lines.append(f"  {line.strip()}" if line.startswith(" ") else f"- {line}")
     return "\n".join(lines)

@@ -57,6 +57,14 @@ Examples
     )
 
 
+def test_a_type_is_told_from_the_words_and_output_of_several_lines_stays_code():
+    readable = runpy.run_path(str(ROOT / "tools" / "docstrings.py"))["readable"]
+    listed = 'f\n\nParameters\n----------\nrows : "clip" or "scale"\n    How.\nseed : int\n'
+    said = readable(f"{listed}\nExamples\n--------\n>>> 1\n[1\n 2]\n")
+    assert '- `rows`: "clip" or "scale".\n  How.\n- `seed`: int' in said
+    assert "```pycon\n>>> 1\n[1\n 2]\n```" in said
+
+
 def test_every_page_is_in_the_menu():
     menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     pages = [str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")]

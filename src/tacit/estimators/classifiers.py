@@ -66,15 +66,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         self.classes = classes
 
     def fit(self, X: Any, y: Any, site: Any = None) -> Self:
-        """Train across sites.
+        """Train across sites. There is no `sample_weight`: a row that weighs more would cost more.
 
         Parameters
         ----------
         X : (rows, features), dense or sparse; rows longer than `data_norm` are clipped to it.
         y : the labels; a label that is not among `classes` turns its row into zeros.
         site : which site holds which row; dealt at random to `sites` sites where it is not given.
-
-        There is no `sample_weight`: a row that weighs more would cost more.
         """
         if self.classes is None:
             X, known, index = self._read_off(X, y)
