@@ -149,11 +149,8 @@ def published_dvp(case: Case, hands: Hands, setting: Setting, seed: int) -> Arra
     return run.average()[0]
 
 
-def descent(case: Case, hands: Hands, steps: Array, shape: Array, tail: int, seed: int) -> Array:
-    """x_i <- sum_j W_ij u_j, u_j = x_j - step (gradient_j + noise_j): full batches, gossip over released u.
-
-    One record moves a site's mean gradient by at most 2 / B, so the noise's std is `shape` times a factor.
-    """
+def gradient_noise(case: Case, shape: Array) -> Array:
+    """The least multiple of `shape` that is enough: a record moves a mean gradient by at most 2 / B."""
     q = bounds.ORDERS
     moved = np.sum((2 / case.least / shape) ** 2) / 2
     low, high = 1e-9, 1e9
@@ -161,10 +158,15 @@ def descent(case: Case, hands: Hands, steps: Array, shape: Array, tail: int, see
         middle = (low * high) ** 0.5
         spent = float(bounds.to_epsilon(q, q * moved / middle**2, case.delta)[0])
         low, high = (low, middle) if spent <= case.epsilon else (middle, high)
+    return np.asarray(high * shape)
+
+
+def descent(case: Case, hands: Hands, steps: Array, shape: Array, tail: int, seed: int) -> Array:
+    """x_i <- sum_j W_ij u_j, u_j = x_j - step (gradient_j + noise_j): full batches, gossip over the u"""
     draw, W = np.random.default_rng(seed), gossip_weights(case.graph)
     x = np.zeros((case.sites, case.task.dimension))
     seen = []
-    for step, std in zip(steps, high * shape, strict=True):
+    for step, std in zip(steps, gradient_noise(case, shape), strict=True):
         slope = np.stack(
             [-X.T @ (y * expit(-y * (X @ f))) / len(y) for f, (X, y) in zip(x, hands, strict=True)]
         )
