@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import tacit
@@ -38,3 +41,9 @@ def test_an_error_is_one_line_and_1(failing, capsys):
 def test_debug_shows_the_traceback(failing):
     with pytest.raises(ParameterError):
         run(["fail", "--debug"])
+
+
+def test_the_package_runs_as_a_module():
+    command = [sys.executable, "-m", "tacit", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == f"tacit {tacit.__version__}\n"

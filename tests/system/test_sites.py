@@ -63,7 +63,7 @@ def test_every_site_states_what_it_cost_and_signs_it(trained):
 
 def test_a_network_of_processes_comes_up_with_one_command(tmp_path):
     """`tacit site up --local 2`: real processes from the command line, real noise, one model."""
-    command = [sys.executable, "-m", "tacit.cli", "site", "up", "--local", "2", "--rounds", "6"]
+    command = [sys.executable, "-m", "tacit", "site", "up", "--local", "2", "--rounds", "6"]
     paths = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         [*command, "--out", str(tmp_path / "net")],
@@ -80,7 +80,7 @@ def test_a_network_of_processes_comes_up_with_one_command(tmp_path):
 
 def test_a_site_asked_to_stop_says_that_it_can_go_on(tmp_path):
     path = network(tmp_path)[0]
-    command = [sys.executable, "-m", "tacit.cli", "site", "run", str(path)]
+    command = [sys.executable, "-m", "tacit", "site", "run", str(path)]
     paths = os.pathsep.join(filter(None, sys.path))
     with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}, stderr=subprocess.PIPE) as process:
         until(lambda: rounds_of(load_site(path)) == 1)

@@ -70,7 +70,7 @@ def running(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes]]]:
     try:
         for path in paths:
             with (path.parent / "log.txt").open("ab") as log:
-                command = [sys.executable, "-m", "tacit.cli", "site", "run", str(path)]
+                command = [sys.executable, "-m", "tacit", "site", "run", str(path)]
                 processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=_environment()))
         yield processes
     finally:

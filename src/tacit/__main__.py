@@ -1,0 +1,5 @@
+"""`python -m tacit`: the same as `tacit`."""
+
+from .cli import main
+
+main()

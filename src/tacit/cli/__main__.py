@@ -1,5 +1,0 @@
-"""`python -m tacit.cli`: the same as `tacit`."""
-
-from .app import main
-
-main()
