@@ -40,7 +40,7 @@ def main() -> None:
     with one_blas_thread():
         for case in cases:
             found += _pooled(found, case)
-            done = [result.contender for result in found if _same(result, case)]
+            done = [(result.contender, result.blind) for result in found if _same(result, case)]
             field = list(rivals(options.diffprivlib, quick=options.quick))
             for result in contest(case, field, seeds, done):
                 print(_line(result), f"{time.perf_counter() - start:7.0f} s", flush=True)
@@ -81,6 +81,7 @@ def _line(result: Result) -> str:
     return (
         f"{result.data:8} {result.sites:3} sites, epsilon {result.epsilon:4g}  {result.contender:34} "
         f"loss {result.loss:.4f} +- {result.loss_std:.4f}  accuracy {result.accuracy:.4f}  {result.setting}"
+        f"{' chosen blindly' if result.blind else ''}"
     )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tacit.data import Dataset, load_adult, load_credit, load_support
 from tacit.data.dealing import assign_evenly
 from tacit.estimators.rows import Ball
+from tacit.trials.proxy import generate
 
 Array = NDArray[np.float64]
 Hands = list[tuple[Array, Array]]
@@ -49,6 +50,29 @@ class Task:
         """Mean logistic loss and accuracy on the test rows; the mean over models where f has several."""
         margins = self.y_test[:, None] * (self.Z_test @ np.atleast_2d(f).T)
         return float(np.logaddexp(0, -margins).mean()), float((margins > 0).mean())
+
+
+class StandIn(Task):
+    """The planner's public proxy as a task: rows of its own making, the constant among their columns."""
+
+    @cached_property
+    def Z(self) -> Array:  # noqa: N802
+        return self.X
+
+    @cached_property
+    def Z_test(self) -> Array:  # noqa: N802
+        return self.X_test
+
+    @property
+    def dimension(self) -> int:
+        return self.X.shape[1]
+
+
+def stand_in(task: Task) -> StandIn:
+    """As many rows and columns as the task, from the generator that the planner uses."""
+    rows = len(task.y)
+    made = generate(task.dimension, rows + rows // 4, "classification")
+    return StandIn(task.name, made.X[:rows], made.y[:rows], made.X[rows:], made.y[rows:])
 
 
 def load(name: str) -> Task:
