@@ -50,7 +50,7 @@ def ours(case: Case, seed: int) -> tuple[Array, float]:
     model = tacit.PrivateLogisticRegression(
         epsilon=case.epsilon, delta=case.delta, sites=case.sites, random_state=seed
     ).fit(task.X, task.y)
-    f = np.append(model.coef_[0], model.intercept_) * np.sqrt(2)
+    f = np.append(model.coef_[0] / task.ball.share, model.intercept_ / task.ball.constant)
     return f, model.certificate_.epsilon
 
 
@@ -64,7 +64,7 @@ def contest(
         yield _result(case, OURS, scores, decentralised=True, spent=max(cost for _, cost in fits), blind=True)
     public = replace(case, task=stand_in(case.task))
     for rival in rivals:
-        for blind in (False, True) if rival.decentralised and case.epsilon == 1.0 else (False,):
+        for blind in (False, True) if rival.blind and case.epsilon == 1.0 else (False,):
             if (rival.name, blind) in done:
                 continue
             best = _tuned(public if blind else case, rival)

@@ -29,13 +29,18 @@ class Task:
     X_test: Array
     y_test: Array
 
+    @property
+    def ball(self) -> Ball:
+        """Clipped and completed by a constant, as the estimators do it."""
+        return Ball(1.0, intercept=True)
+
     @cached_property
     def Z(self) -> Array:  # noqa: N802
-        return np.asarray(Ball(1.0, intercept=True).rows(self.X))
+        return np.asarray(self.ball.rows(self.X))
 
     @cached_property
     def Z_test(self) -> Array:  # noqa: N802
-        return np.asarray(Ball(1.0, intercept=True).rows(self.X_test))
+        return np.asarray(self.ball.rows(self.X_test))
 
     @property
     def dimension(self) -> int:

@@ -11,6 +11,7 @@ import pytest
 
 from tacit.cli.app import run
 from tacit.estimators import load_model
+from tacit.estimators.rows import Ball
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def test_the_run_folder_holds_all_that_was_promised(folder):
         assert trace["released"].shape[1:] == (2, 1, 9) and trace["sites"].tolist() == ["north", "south"]
         released = trace["released"]
     model = load_model(folder / "run" / "model.json")
-    share = np.sqrt(0.5)
+    share = Ball(1.0, intercept=True).share
     assert model.coef_[0] == pytest.approx(released[-1, :, 0, :-1].mean(axis=0) * share)
 
 

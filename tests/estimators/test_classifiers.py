@@ -214,7 +214,9 @@ def test_no_row_shows_in_errors_reprs_or_pickles(rows, quick):
     assert not any(str(secret)[2:] in text for text in shown)
     kept = pickle.dumps(model)
     assert struct.pack("<d", secret) not in kept and struct.pack(">d", secret) not in kept
-    assert struct.pack("<d", secret / np.sqrt(2)) not in kept, "nor the row inside the ball"
+    assert struct.pack("<d", secret * Ball(1.0, intercept=True).share) not in kept, (
+        "nor the row inside the ball"
+    )
     back = pickle.loads(kept)
     assert np.array_equal(back.predict(X), model.predict(X))
     assert back.certificate_.epsilon == model.certificate_.epsilon

@@ -16,9 +16,9 @@ TABLES = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_sid
 
 
 @settings(max_examples=200, deadline=None)
-@given(TABLES, st.floats(1e-100, 1e100), st.booleans())
-def test_every_row_ends_inside_the_unit_ball(X, bound, intercept):
-    ball = Ball(bound, intercept)
+@given(TABLES, st.floats(1e-100, 1e100), st.booleans(), st.floats(1e-3, 1e3))
+def test_every_row_ends_inside_the_unit_ball(X, bound, intercept, c):
+    ball = Ball(bound, intercept, c)
     Z = ball.rows(X)
     assert np.isfinite(Z).all() and Z.shape == (len(X), X.shape[1] + intercept)
     assert max(np.linalg.norm(row) for row in Z) <= 1.0
@@ -26,14 +26,14 @@ def test_every_row_ends_inside_the_unit_ball(X, bound, intercept):
 
 
 def test_a_short_row_is_only_scaled_and_a_long_one_keeps_its_direction():
-    Z = Ball(2.0, intercept=True).rows(np.array([[1.0, 0.0], [30.0, 40.0]]))
-    assert Z == pytest.approx(np.array([[0.5, 0.0, 1.0], [0.6, 0.8, 1.0]]) / np.sqrt(2))
+    Z = Ball(2.0, intercept=True, c=0.75).rows(np.array([[1.0, 0.0], [30.0, 40.0]]))
+    assert Z == pytest.approx(np.array([[0.5, 0.0, 0.75], [0.6, 0.8, 0.75]]) / 1.25)
 
 
 def test_the_model_of_z_is_a_model_of_x():
     rng = np.random.default_rng(0)
     X, f = rng.uniform(-1, 1, (6, 3)), rng.standard_normal((2, 4))
-    ball = Ball(5.0, intercept=True)
+    ball = Ball(5.0, intercept=True, c=0.3)
     coef, intercept = ball.model(f)
     assert ball.rows(X) @ f.T == pytest.approx(X @ coef.T + intercept)
     coef, intercept = Ball(5.0, intercept=False).model(f[:, :3])

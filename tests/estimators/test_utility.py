@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,13 @@ OURS = "tacit (planned, never tuned)"
 
 @pytest.fixture(scope="module")
 def table():
-    """Adult, five sites, (1, 1e-5), by contender."""
+    """Adult, five sites, (1, 1e-5), by contender; rivals as tuned on the test rows."""
     rows = json.loads(NUMBERS.read_text(encoding="utf-8"))
     return {
         row["contender"]: row
         for row in rows
         if (row["data"], row["sites"], row["epsilon"]) == ("adult", 5, 1.0)
+        and (row["contender"] == OURS or not row["blind"])
     }
 
 
@@ -29,8 +31,13 @@ def test_the_aim_is_met(table):
     own, base = table[OURS], table["no privacy, pooled"]["loss"]
     price = table["objective perturbation, pooled"]["loss"] - base
     assert own["accuracy"] >= 0.82 and own["loss"] - base <= 1.5 * price and own["spent"] <= 1.0
-    peers = [row["loss"] for name, row in table.items() if row["decentralised"] and name != OURS]
-    assert len(peers) >= 5 and own["loss"] <= min(peers)
+    peers = [row for name, row in table.items() if row["decentralised"] and name != OURS]
+    assert len(peers) >= 6
+    for row in peers:  # chance: ten seeds each
+        error = math.hypot(own["loss_std"], row["loss_std"]) / math.sqrt(own["seeds"])
+        assert own["loss"] <= row["loss"] + 2 * error, row["contender"]
+    for name in ("each site alone", "DVP, the papers' accounting"):
+        assert own["loss"] - base < 0.7 * (table[name]["loss"] - base)
 
 
 def test_five_lines_give_what_the_table_says(table, adult_files):

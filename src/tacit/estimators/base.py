@@ -69,6 +69,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         graph: str | Graph = "complete",
         data_norm: float | str | None = 1.0,
         fit_intercept: bool = True,
+        intercept_scaling: float = 0.5,
         C: float | str = "auto",
         regularization: float | str = "auto",
         rounds: int | None = None,
@@ -84,6 +85,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.graph = graph
         self.data_norm = data_norm
         self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
         self.C = C
         self.regularization = regularization
         self.rounds = rounds
@@ -114,7 +116,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             journal.check(seed)
         if self.data_norm == FROM_DATA:
             marks = (*marks, LEAK)
-        ball = Ball(self._norm_bound(X), bool(self.fit_intercept))
+        scaling = checks.positive("intercept_scaling", self.intercept_scaling)
+        ball = Ball(self._norm_bound(X), bool(self.fit_intercept), scaling)
         places = placed(X.shape[0], site, self.sites, self.graph, seed)
         Z, loss = ball.rows(X, keep), self._loss()
         settings = settle(wishes, places, loss=loss, dimension=Z.shape[1], outputs=len(targets))

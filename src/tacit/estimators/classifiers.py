@@ -37,6 +37,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         graph: str | Graph = "complete",
         data_norm: float | str | None = 1.0,
         fit_intercept: bool = True,
+        intercept_scaling: float = 0.5,
         classes: Sequence[Any] | None = None,
         C: float | str = "auto",
         regularization: float | str = "auto",
@@ -54,6 +55,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             graph=graph,
             data_norm=data_norm,
             fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
             C=C,
             regularization=regularization,
             rounds=rounds,
@@ -137,6 +139,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     data_norm : a PUBLIC bound on the norm of a row; longer rows are clipped. "from data" takes it from the
         data, warns, and marks the certificate.
     fit_intercept : whether the model has an intercept, inside the clipped and regularised vector.
+    intercept_scaling : the constant that carries the intercept, in units of data_norm. A smaller one leaves
+        more of the bound to the features, and holds the intercept closer to 0.
     classes : the PUBLIC list of labels. Where it is left out it is read off y, and the certificate says so.
     C, regularization, noise, rounds : what the planner chooses ("auto", "best", None) or is told; `rounds` is
         the most there may be.
@@ -197,6 +201,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         graph: str | Graph = "complete",
         data_norm: float | str | None = 1.0,
         fit_intercept: bool = True,
+        intercept_scaling: float = 0.5,
         classes: Sequence[Any] | None = None,
         smoothing: float = 0.5,
         C: float | str = "auto",
@@ -215,6 +220,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
             graph=graph,
             data_norm=data_norm,
             fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
             classes=classes,
             C=C,
             regularization=regularization,

@@ -1,7 +1,8 @@
-"""Rows inside the unit ball: (x, 1) clipped and scaled by public numbers, so that the proof holds for all."""
+"""Rows inside the unit ball: x and a constant, clipped and scaled by public numbers alone."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,26 +15,33 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ball:
-    """||x|| <= bound  ->  z = (x / bound, 1) / sqrt(2), ||z|| <= 1; without intercept z = x / bound.
+    """||x|| <= bound  ->  z = (x / bound, c) / sqrt(1 + c^2), ||z|| <= 1; without intercept z = x / bound.
 
     A longer x is first clipped to the bound. The intercept is an entry of the same clipped and regularised
     vector, since one that escapes the bound would void the proof. A model f of z is a model of x:
-    f.z = coef.x + intercept.
+    f.z = coef.x + intercept. The smaller c, the less of the ball the constant takes from x, and the harder
+    the regulariser holds the intercept.
     """
 
     bound: float
     intercept: bool
+    c: float = 0.5
 
     @property
     def share(self) -> float:
-        """What is left for x, and for the constant."""
-        return float(np.sqrt(0.5)) if self.intercept else 1.0
+        """What is left for x."""
+        return 1.0 / math.hypot(1.0, self.c) if self.intercept else 1.0
+
+    @property
+    def constant(self) -> float:
+        """The last entry of z."""
+        return self.c / math.hypot(1.0, self.c)
 
     def rows(self, X: Any, keep: NDArray[np.bool_] | None = None) -> Any:
         """z for every row of X, dense or CSR; all zeros, the constant too, where `keep` is False."""
         X = _summed(X)
         factors = self.share * self._shrink(X)
-        ones = np.full((X.shape[0], 1), self.share)
+        ones = np.full((X.shape[0], 1), self.constant)
         if keep is not None:
             factors, ones = np.where(keep, factors, 0.0), np.where(keep[:, None], ones, 0.0)
         if _is_sparse(X):
@@ -46,7 +54,7 @@ class Ball:
         """(coef, intercept) of the models of z in the last axis of f."""
         if not self.intercept:
             return f / self.bound, np.zeros(f.shape[:-1])
-        return f[..., :-1] * (self.share / self.bound), f[..., -1] * self.share
+        return f[..., :-1] * (self.share / self.bound), f[..., -1] * self.constant
 
     def _shrink(self, X: Any) -> Array:
         """1 / max(||x||, bound), by a few last digits smaller, so that ||z|| <= 1 in floats too."""
