@@ -137,6 +137,9 @@ def _frontier(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
+_COLOURS = ("#000000", "#0072B2", "#56B4E9", "#777777", "#D55E00", "#E69F00", "#CC79A7", "#009E73", "#8C6D31")
+
+
 def draw(results: Sequence[Result], path: Path) -> None:
     """Test loss against epsilon, on Adult with five sites; bars are a standard deviation over seeds."""
     import matplotlib
@@ -145,42 +148,31 @@ def draw(results: Sequence[Result], path: Path) -> None:
     from matplotlib import pyplot as plt
 
     plt.rcParams["svg.hashsalt"] = "tacit"
-    figure, axis = plt.subplots(figsize=(7.2, 4.6))
-    colours = [
-        "#000000",
-        "#0072B2",
-        "#56B4E9",
-        "#999999",
-        "#D55E00",
-        "#E69F00",
-        "#CC79A7",
-        "#009E73",
-        "#8C6D31",
-    ]
-    adult = [
-        result
-        for result in results
-        if (result.data, result.sites) == ("adult", 5) and (result.contender == OURS or not result.blind)
-    ]
-    names = list(dict.fromkeys(result.contender for result in adult))
-    for name, colour in zip([n for n in names if n != _NO_PRIVACY], colours, strict=False):
-        line = sorted((r for r in adult if r.contender == name), key=lambda result: result.epsilon)
+    figure, axis = plt.subplots(figsize=(9.0, 4.6))
+    budgets = sorted({result.epsilon for result in results if (result.data, result.sites) == ("adult", 5)})
+    cases = [_case(results, "adult", 5, epsilon) for epsilon in budgets]
+    names = [name for name in _case(results, "adult", 5, 1.0) if name != _NO_PRIVACY]
+    for k, (name, colour) in enumerate(zip(names, _COLOURS, strict=False)):
+        line = [case[name] for case in cases if name in case]
         axis.errorbar(
-            [result.epsilon for result in line],
+            [result.epsilon * 1.012 ** (k - len(names) / 2) for result in line],  # bars side by side
             [result.loss for result in line],
             [result.loss_std for result in line],
             label=name,
             color=colour,
             linewidth=2.4 if name == OURS else 1.2,
+            linestyle="-" if line[0].decentralised else "--",
             marker="o" if name == OURS else ".",
             capsize=2,
             zorder=3 if name == OURS else 2,
         )
-    base = next(result.loss for result in adult if result.contender == _NO_PRIVACY)
+    base = cases[0][_NO_PRIVACY].loss
     axis.axhline(base, color="0.5", linestyle=":", label=_NO_PRIVACY)
-    axis.set(xscale="log", xlabel="epsilon, at delta = 1e-5", ylabel="test loss", ylim=(0.3, 0.72))
+    axis.set(xscale="log", xlabel="epsilon, at delta = 1e-5", ylabel="test loss")
+    axis.set_xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
+    axis.minorticks_off()
     axis.set_title("Adult, five sites, complete graph", fontsize=10)
-    axis.legend(fontsize=7, frameon=False)
+    axis.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axis.grid(alpha=0.3)
     figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
