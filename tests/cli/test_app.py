@@ -47,3 +47,15 @@ def test_the_package_runs_as_a_module():
     command = [sys.executable, "-m", "tacit", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout == f"tacit {tacit.__version__}\n"
+
+
+def test_a_command_that_is_interrupted_says_so(monkeypatch, capsys):
+    from tacit.cli import data
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(data.json, "dumps", stop)
+    monkeypatch.setattr("tacit.data.load_adult", stop)
+    assert run(["data", "adult", "--json"]) == 130
+    assert capsys.readouterr().err == "tacit: stopped.\n"

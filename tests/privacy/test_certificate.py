@@ -224,6 +224,8 @@ def test_a_run_that_stopped_pays_for_what_it_charged() -> None:
     assert stopped.costs == certificate(rounds=4).costs
     assert "10 rounds were planned" in stopped.statement()
     assert "were planned" not in certificate(rounds=4).statement()
+    assert "In each of 4 rounds every site" in certificate(rounds=4).statement()
+    assert "In one round every site" in certificate(rounds=1).statement()
 
 
 def test_the_ceiling_stops_the_run_and_nothing_is_recorded() -> None:

@@ -22,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+_INTERRUPTED = 130  # what typer makes of Ctrl-C that no command has caught
+
 
 def _show_version(wanted: bool) -> None:
     if wanted:
@@ -53,6 +55,8 @@ def run(arguments: Sequence[str]) -> int:
     try:
         typer.main.get_command(app)(rest, prog_name="tacit")  # ends in SystemExit, 2 for wrong usage
     except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            print("tacit: stopped.", file=sys.stderr)
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except (TacitError, OSError) as error:
         if debug:

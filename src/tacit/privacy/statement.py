@@ -33,8 +33,9 @@ def statement(certificate: Certificate) -> str:
 
 def _done(certificate: Certificate) -> str:
     run, rounds = certificate.run, certificate.rounds
-    said = f"""{_count(run.sites, "site")} trained one model together without pooling their records. In each
-        of {_count(rounds, "round")} every site sent its neighbours {_lists(run)}, computed from its own
+    times = "one round" if rounds == 1 else f"each of {_count(rounds, 'round')}"
+    said = f"""{_count(run.sites, "site")} trained one model together without pooling their records. In
+        {times} every site sent its neighbours {_lists(run)}, computed from its own
         records and from what it had received."""
     if len(certificate.sites) < run.sites:
         names = ", ".join(facts.name for facts in certificate.sites[:5])
