@@ -27,7 +27,7 @@ _KINDS: dict[str, type[PrivateLinearModel]] = {
     "svc": PrivateLinearSVC,
     "huber": PrivateHuberRegressor,
 }
-_SETTINGS = ("epsilon", "delta", "data_norm", "fit_intercept", "smoothing", "scale")
+_SETTINGS = ("epsilon", "delta", "data_norm", "fit_intercept", "intercept_scaling", "smoothing", "scale")
 
 
 class Model(ModelFile):
