@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -87,3 +89,27 @@ def test_a_round_charged_before_a_crash_is_sent_again_as_it_stands():
     generator = loop(make_node(), start(), charge=lambda charge: charged.append(charge.t), released=whole[0])
     assert next(generator) is whole[0] and charged == []
     assert np.array_equal(generator.send(heard(1)), whole[1]) and charged == [2]
+
+
+@pytest.mark.parametrize("purpose", ["noise", "output"])
+def test_each_round_of_each_site_draws_the_noise_that_it_is_charged_for(purpose):
+    """Scales that differ everywhere: a draw with the scale of another site or round is seen."""
+    noise = tacit.GaussianNoise([tacit.Geometric(1.0, 3.0), tacit.Geometric(100.0, 5.0)])
+    method = tacit.PenaltyPerturbation(0.5, 0.5, noise, output_noise=noise)
+    asked = []
+
+    class Streams(SeededStreams):
+        def generator(self, **which):
+            asked.append(which)
+            return super().generator(**which)
+
+    for site in (0, 1):
+        node = replace(make_node(), site=site, plan=method.plan(2, ROUNDS), streams=Streams(3))
+        for t in (1, 2, 5):
+            drawn = node._draw(purpose, t)
+            unit = SeededStreams(3).generator(repeat=0, site=site, purpose=purpose, t=t).standard_normal(6)
+            charge = node.charge_of(t)
+            scale = charge.scale if purpose == "noise" else charge.output_scale
+            assert scale == [1.0, 100.0][site] * [3.0, 5.0][site] ** (t - 1)
+            np.testing.assert_allclose(drawn[0], scale * unit, rtol=1e-12)
+            assert asked[-1] == {"repeat": 0, "site": site, "purpose": purpose, "t": t}

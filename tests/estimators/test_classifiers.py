@@ -224,3 +224,24 @@ def test_no_row_shows_in_errors_reprs_or_pickles(rows, quick):
     with pytest.raises(ValueError) as error:
         PrivateLogisticRegression(**quick).fit(X, y)
     assert not re.search(r"\d\.\d{3}", str(error.value))
+
+
+def test_a_method_of_ones_own_is_paid_for_once_per_class(rows):
+    X, y = rows
+    third = np.where(np.arange(len(y)) % 3 == 0, "maybe", y)
+    method = tacit.PenaltyPerturbation(
+        0.01, 0.01, tacit.GaussianNoise(5.0), output_noise=tacit.GaussianNoise(1e-3)
+    )
+    cost = PrivateLogisticRegression(epsilon=1.0, method=method, rounds=2).fit(X, y).certificate_.epsilon
+    model = PrivateLogisticRegression(epsilon=1.05 * cost, method=method, rounds=2)
+    with pytest.raises(ParameterError, match="2 rounds of it cost"):
+        model.fit(X, third)
+
+
+def test_a_method_of_ones_own_must_be_pure_for_a_pure_budget(rows):
+    X, y = rows
+    method = tacit.PenaltyPerturbation(
+        0.01, 0.01, tacit.GaussianNoise(5.0), output_noise=tacit.GaussianNoise(1e-3)
+    )
+    with pytest.raises(ParameterError, match="cost inf at delta = 0"):
+        PrivateLogisticRegression(epsilon=1.0, delta=0, method=method, rounds=2).fit(X, y)

@@ -61,6 +61,15 @@ def test_halves_are_kept_apart() -> None:
     assert np.mean([bound.epsilon > 0 for bound in found]) <= 0.1
 
 
+def test_runs_that_chose_the_event_do_not_count_it() -> None:
+    """The first half says all, the other half says nothing: nothing is proved."""
+    old, new = np.zeros(2000), np.zeros(2000)
+    old[0::2] = 1.0
+    found = measure({"x": (old, new)}, delta=0.0)
+    assert found.epsilon == 0.0 and found.often == found.seldom
+    assert measure({"x": (np.ones(2000), new)}, delta=0.0).epsilon > 4
+
+
 def test_infinite_scores_count_and_nan_is_refused() -> None:
     old, new = np.full(2000, np.inf), np.full(2000, -np.inf)
     assert measure({"x": (old, new)}, delta=0.0).epsilon > 4

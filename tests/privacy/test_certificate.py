@@ -314,3 +314,44 @@ def test_delta_must_be_a_probability() -> None:
         Certificate.from_ledger(ledger(), delta=0.0)
     with pytest.raises(LedgerError):
         ledger().charge(Charge(0, 1, 0.5, 3.0))
+
+
+def test_longer_rows_cost_more() -> None:
+    """D grows with X and the bend with its square."""
+    loss = LossFacts("custom", 1.0, 0.25)
+    k = 1750 / (2 * 0.5 * 2 * 9044)
+    stated = certificate(rounds=1, loss=loss, row_norm=2.0)
+    assert stated.pure_epsilon == pytest.approx(3.0 * 4 * k + math.log1p(k))
+    assert stated.epsilon > certificate(rounds=1, loss=loss).epsilon
+    wide = certificate(rounds=9, noise="gaussian", scale=SIGMA, row_norm=2.0)
+    assert wide.epsilon > certificate(rounds=9, noise="gaussian", scale=SIGMA).epsilon
+
+
+def test_the_pure_figure_is_that_of_the_worst_site() -> None:
+    book = MemoryLedger(run_facts(2, 1), [SiteFacts(0, 9044, 1, (0.5,)), SiteFacts(1, 2000, 1, (0.5,))])
+    book.charge_all(charges(2, 1))
+    stated = Certificate.from_ledger(book, DELTA)
+    assert stated.pure_epsilon == stated.costs[1].pure_epsilon > 4 * stated.costs[0].pure_epsilon
+    assert stated.paper_epsilon == stated.costs[1].paper_epsilon
+    assert stated.worst_site == 1
+
+
+def test_a_number_that_is_off_by_a_millionth_is_found() -> None:
+    body = json.loads(certificate().to_json())
+    body["epsilon"] *= 1 - 1e-6
+    with pytest.raises(CertificateError, match="`epsilon` is stated as"):
+        Certificate.from_json(json.dumps(body)).verify()
+
+
+@pytest.mark.parametrize("head", [{"rows": "x", "digest": 3}, {"rows": 1, "digest": "00"}, {"rows": -1}, [1]])
+def test_a_head_that_no_ledger_can_have_is_refused(head: Any) -> None:
+    body = json.loads(certificate().to_json()) | {"ledger_head": head}
+    with pytest.raises(CertificateError, match=r"ledger_head|cannot be read"):
+        Certificate.from_json(json.dumps(body))
+
+
+def test_more_rounds_than_can_be_computed_in_seconds_are_refused() -> None:
+    body = json.loads(certificate().to_json())
+    body["run"]["rounds"] = 20_000_000
+    with pytest.raises(CertificateError, match="sites times rounds"):
+        Certificate.from_json(json.dumps(body))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from privacy.example_run import charges, run_facts, site_facts
-from tacit.errors import LedgerError, ParameterError
-from tacit.privacy.facts import Charge
+from tacit.errors import BudgetExceeded, LedgerError, ParameterError
+from tacit.privacy.facts import Ceiling, Charge
 from tacit.privacy.ledger import Ledger, MemoryLedger
 
 
@@ -108,3 +108,21 @@ def test_many_threads_charge_each_round_once() -> None:
         thread.join()
     assert len(refused) == 3 * 600
     assert [ledger.columns(i).t.size for i in range(3)] == [200] * 3
+
+
+def test_a_filter_at_a_fixed_order_does_not_look_at_the_pure_cost() -> None:
+    """One round is cheap as a pure cost and dear at order 1.2: which one counts was fixed before."""
+    limit = Ceiling(0.6, 1e-5, order=1.2)
+    book = MemoryLedger(run_facts(2, 3), site_facts(2), limit)
+    with pytest.raises(BudgetExceeded):
+        book.charge(Charge(0, 1, 0.5, 3.0))
+    MemoryLedger(run_facts(2, 3), site_facts(2), Ceiling(0.6, 1e-5)).charge(Charge(0, 1, 0.5, 3.0))
+
+
+def test_a_filter_counts_the_output_noise_of_every_charge() -> None:
+    """The same penalty and noise, less output noise: the second charge costs more than the first."""
+    run = run_facts(2, 2, noise="gaussian", output_noise="gaussian", tol=1e-3)
+    book = MemoryLedger(run, site_facts(2), Ceiling(5.0, 1e-5))
+    book.charge(Charge(0, 1, 0.5, 3.0, 1.0))
+    with pytest.raises(BudgetExceeded):
+        book.charge(Charge(0, 2, 0.5, 3.0, 1e-5))

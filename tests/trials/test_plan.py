@@ -13,7 +13,9 @@ from tacit import Graph, LogCosh, Logistic, Problem, SmoothHinge, simulate
 from tacit.data.schema import Category, Number, Schema
 from tacit.errors import DataError, ParameterError
 from tacit.objective import LocalObjective
+from tacit.privacy.planner import Draft
 from tacit.schedules import from_dict
+from tacit.trials import blueprint
 from tacit.trials.averaging import network_average
 from tacit.trials.plan import plan
 from tacit.trials.privacy_plan import PrivacyPlan
@@ -177,3 +179,15 @@ def test_wrong_settings_are_named() -> None:
 
 def test_it_is_a_public_name() -> None:
     assert tacit.plan is plan
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "norm"])
+def test_noise_is_rounded_to_the_private_side(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+    exact = 1.23456500000001 if kind == "gaussian" else 1.2345659999999
+
+    def found(draft: Draft, budget: Any) -> Any:
+        return exact * draft.releases(np.ones(len(draft.eta))).scale
+
+    monkeypatch.setattr(blueprint, "calibrate", found)
+    for noise in quick(noise=kind, epsilon=1.0).blueprint.noise:
+        assert noise(1) > exact if kind == "gaussian" else noise(1) < exact

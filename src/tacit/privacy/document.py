@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 FORMAT = "tacit certificate 1"
 _TEXTS = ("theorems", "conditions", "statement")
-_LARGEST = 100_000_000
+_LARGEST = 10_000_000  # about a minute's work
+_SHA256 = re.compile("[0-9a-f]{64}")
 _CLOSE = 1e-9  # relative; another build of the special functions may differ in the last digits
 
 
@@ -144,7 +146,6 @@ def fields(body: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the `Certificate` that the values state."""
     try:
         checked_size(body)
-        head = body["ledger_head"]
         tables = [np.array(table, dtype=np.float64) for table in body["tables"]]
         return {
             "run": run_from(body["run"]),
@@ -152,7 +153,7 @@ def fields(body: Mapping[str, Any]) -> dict[str, Any]:
             "ceilings": tuple(ceiling_from(entry["ceiling"]) for entry in body["sites"]),
             "releases": tuple(_columns(entry, tables) for entry in body["sites"]),
             "costs": tuple(_cost(entry) for entry in body["sites"]),
-            "head": None if head is None else Head(**head),
+            "head": _head(body["ledger_head"]),
             "delta": body["delta"],
             "worst_site": body["worst_site"],
         } | {name: _bound(body[name]) for name in ("epsilon", "pure_epsilon", "paper_epsilon")}
@@ -161,6 +162,15 @@ def fields(body: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, IndexError, ValueError, OverflowError) as error:
         reason = str(error) if isinstance(error, ParameterError) else "an entry has the wrong type."
         raise CertificateError(f"the certificate cannot be read: {reason}") from error
+
+
+def _head(entry: Any) -> Head | None:
+    if entry is None:
+        return None
+    head = Head(**entry)
+    if checks.whole("ledger_head.rows", head.rows, least=1) and not _SHA256.fullmatch(head.digest):
+        raise CertificateError("the certificate's `ledger_head` holds no SHA-256.")
+    return head
 
 
 def _site(entry: Mapping[str, Any], tables: list[Array]) -> SiteFacts:

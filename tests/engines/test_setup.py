@@ -1,0 +1,41 @@
+"""What the accountant is told of a run is what the run does, site by site."""
+
+from __future__ import annotations
+
+import pytest
+
+import tacit
+from problems import make_sites
+from tacit.engines.setup import prepare
+from tacit.privacy.certificate import Certificate
+
+SIZES = (40, 3, 17)
+
+
+def test_every_site_is_charged_for_its_own_rows_degree_and_penalty() -> None:
+    hands = [(X[:B], y[:B]) for (X, y), B in zip(make_sites(n=3), SIZES, strict=True)]
+    problem = tacit.Problem(hands, C=3.0, regularization=0.6)
+    method = tacit.PenaltyPerturbation(
+        [0.5, 1.5, 4.0], 0.5, tacit.GaussianNoise(2.0), output_noise=tacit.GaussianNoise(0.1)
+    )
+    setup = prepare(
+        problem,
+        tacit.Graph.path(3),
+        method,
+        rounds=2,
+        repeats=1,
+        seed=1,
+        tol=0.01,
+        start="zeros",
+        strict=True,
+        history=False,
+    )
+    run, sites = setup.run_facts(), setup.site_facts()
+    assert [facts.samples for facts in sites] == list(SIZES)
+    assert [facts.degree for facts in sites] == [1, 2, 1]
+    assert (run.C, run.regularization, run.tol, run.sites) == (3.0, 0.6, 0.01, 3)
+    assert run.strong == pytest.approx(0.2)
+    stated = Certificate.from_ledger(setup.planned_ledger(), 1e-5)
+    k = [3.0 / (2 * eta * V * B) for eta, V, B in zip((0.5, 1.5, 4.0), (1, 2, 1), SIZES, strict=True)]
+    assert stated.worst_site == k.index(max(k)) == 1
+    assert len({cost.epsilon for cost in stated.costs}) == 3
