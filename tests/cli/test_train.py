@@ -213,3 +213,11 @@ def test_predictions_on_a_full_disk_are_one_line(folder, capsys):
     assert run(["predict", model, str(folder / "new.csv"), "--out", "/dev/full"]) == 1
     said = capsys.readouterr().err
     assert "No space left on device" in said and said.count("\n") == 1
+
+
+def test_an_empty_ledger_from_a_disk_that_was_full_is_no_record(folder, tmp_path, capsys):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "ledger.sqlite").touch()
+    assert run(["train", str(folder / "job.toml"), "--out", str(out)]) == 0
+    assert not list(out.glob("ledger-*.sqlite")) and (out / "ledger.sqlite").stat().st_size

@@ -53,7 +53,7 @@ def crashed(tmp_path_factory) -> Path:
             ",".join([*(f"{cell:.6f}" for cell in row), CLASSES[k]]) for row, k in zip(X, y, strict=True)
         ]
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
-    command = [sys.executable, "-m", "tacit.cli", "train", str(folder / "job.toml")]
+    command = [sys.executable, "-m", "tacit", "train", str(folder / "job.toml")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -48,7 +48,7 @@ def earlier(folder: Path, delta: float, *, again: bool) -> list[Spent]:
             f"`--out` must be a new or empty folder; got {folder}, which holds something. Another run on the "
             "same rows spends again, and needs a folder of its own."
         )
-    found = [Spent(path, _certificate(path, delta)) for path in ledgers]
+    found = [Spent(path, _certificate(path, delta)) for path in ledgers if path.stat().st_size]
     spent = [run for run in found if run.certificate.rounds]
     if spent and not again:
         raise LedgerError(
@@ -72,8 +72,10 @@ def set_aside(folder: Path) -> None:
 
     path = folder / LEDGER
     if path.exists():
-        with SqliteLedger(path) as ledger:
-            charged = ledger.head.rows > 1
+        charged = False
+        if path.stat().st_size:  # a disk that was full from the start leaves nothing in it
+            with SqliteLedger(path) as ledger:
+                charged = ledger.head.rows > 1
         number = 1 + len(list(folder.glob("ledger-*.sqlite")))
         path.replace(folder / f"ledger-{number}.sqlite") if charged else path.unlink()
     (folder / (LEDGER + ".lock")).unlink(missing_ok=True)

@@ -178,7 +178,8 @@ class SqliteLedger:
                 bodies, self._head = chain.verified(db, at_least)
                 db.execute("COMMIT")
             except BaseException:
-                db.execute("ROLLBACK")
+                if db.in_transaction:  # a full disk has undone it already
+                    db.execute("ROLLBACK")
                 raise
         begun = bodies[0]
         if given is not None:
