@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tacit.cli.app import run
+from tacit.privacy.plain import canonical
 
 SETTINGS = [
     *("certify --C 1750 --samples 9044 --degree 2".split()),
@@ -125,6 +128,66 @@ def test_a_false_certificate(
     captured = capsys.readouterr()
     assert said in captured.err and captured.err.startswith("tacit: ") and captured.err.count("\n") == 1
     assert captured.out == ""
+
+
+def _doubled(text: str) -> str:
+    return text.replace('"delta": 1e-05', '"delta": 1e-05, "delta": 1e-05', 1)
+
+
+@pytest.mark.parametrize(
+    ("tampered", "said"),
+    [
+        (lambda text: text.replace('"delta": 1e-05', '"delta": 0.001', 1), "`epsilon` is stated as"),
+        (lambda text: text.replace('"delta": 1e-05', '"delta": 1e400', 1), "`delta`"),
+        (lambda text: text.replace('"delta": 1e-05', '"delta": NaN', 1), "holds NaN"),
+        (_doubled, "the same key twice"),
+        (lambda text: text[: len(text) // 2], "not valid JSON"),
+        (lambda text: "[" * 100_000, "not valid JSON"),
+        (lambda text: '{"a":' * 100_000, "not valid JSON"),
+        (lambda text: '{"format": "tacit certificate 1", "x": ' + "9" * 5_000 + "}", "more than 18 digits"),
+        (lambda text: "[" + "1," * 5_000_000 + "1]", "its `format` must be"),
+        (lambda text: text.replace('"rounds": 100', '"rounds": 90000000', 1), "sites times rounds"),
+        (lambda text: "", "not valid JSON"),
+    ],
+)
+def test_a_file_of_any_kind_is_refused_in_one_line(
+    file: Path, capsys: pytest.CaptureFixture[str], tampered: Callable[[str], str], said: str
+) -> None:
+    text = file.read_text()
+    assert tampered(text) != text
+    file.write_text(tampered(text))
+    assert run(["certify", str(file)]) == 1
+    captured = capsys.readouterr()
+    assert said in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+
+
+@pytest.mark.parametrize("order", [(1, 0, 2, 3), (0, 1, 2), (0, 1, 2, 2)])
+def test_rounds_in_another_order_or_number_are_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], order: tuple[int, ...]
+) -> None:
+    """A growing penalty: its table is another one after any such change."""
+    path = tmp_path / "run.json"
+    settings = [entry if entry != "100" else "4" for entry in NORM]
+    assert run([*settings, "--penalty-ratio", "1.5", "--out", str(path)]) == 0
+    capsys.readouterr()
+    body = json.loads(path.read_text())
+    table = body["sites"][0]["charged_eta"]
+    body["tables"][table] = [body["tables"][table][k] for k in order]
+    path.write_text(json.dumps(body))
+    assert run(["certify", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("tacit: ") and captured.err.count("\n") == 1
+
+
+def test_texts_that_were_not_compared_are_not_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever names another version may word the file as he likes, not what is printed."""
+    body = json.loads(file.read_text())
+    body |= {"statement": "All is well.", "run": body["run"] | {"versions": {"tacit": "0.0.1"}}}
+    del body["sha256"]
+    file.write_text(json.dumps(body | {"sha256": hashlib.sha256(canonical(body).encode()).hexdigest()}))
+    assert run(["certify", str(file)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "All is well." not in shown and "the texts in it were not compared" in shown
 
 
 def test_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,8 @@ from .app import app
 from .options import Loss, usage_errors
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from ..admm.methods import Method
     from ..privacy.certificate import Certificate
     from ..privacy.noise import GaussianNoise, NormNoise
@@ -245,3 +247,17 @@ def _show(certificate: Certificate, *, verified: bool) -> None:
     console.print(certificate.statement())
     if verified:
         console.print("Verified: every number follows from the facts in the file.")
+        _tell_version(console, certificate)
+
+
+def _tell_version(console: Console, certificate: Certificate) -> None:
+    """Another version may word things otherwise, so its own texts were not compared."""
+    from ..privacy.facts import versions
+
+    stated = certificate.run.versions.get("tacit", "unknown")
+    if stated != versions()["tacit"]:
+        console.print(
+            f"The file names version {stated[:20]!r} of tacit as its writer: the texts in it were not "
+            "compared; the words above are of this version.",
+            markup=False,
+        )
