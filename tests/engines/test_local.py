@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 import tacit
 from problems import make_sites
+from tacit.engines.local import Network
 from tacit.errors import DataError, ParameterError
 
 PP = tacit.PenaltyPerturbation(tacit.Geometric(0.5, 1.04), 0.5, tacit.NormNoise(tacit.Geometric(3.0, 1.03)))
@@ -137,3 +140,49 @@ def test_averages_of_released_vectors(problem, ring):
     np.testing.assert_allclose(run.average(last=3), run.history[1:].mean(axis=(0, 2)))
     with pytest.raises(ParameterError, match="`last`"):
         run.average(last=9)
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Every start and end of a site's round, in order; site 0 is slow."""
+    events, advance = [], Network._advance
+
+    def slowly(network, k, t):
+        events.append(("start", k, t))
+        advance(network, k, t)
+        if k == 0:
+            time.sleep(0.02)
+        events.append(("end", k, t))
+
+    monkeypatch.setattr(Network, "_advance", slowly)
+    return events
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_a_site_waits_for_its_neighbours_and_nobody_else(problem, ring, watched, threads):
+    run = tacit.simulate(problem, ring, PP, rounds=6, threads=threads, history=True)
+    done = dict.fromkeys(range(5), 0)
+    ahead = 0
+    for what, k, t in watched:
+        if what == "end":
+            done[k] = t
+            continue
+        assert done[k] == t - 1 and all(done[j] >= t - 1 for j in ring.neighbors(k))
+        assert min(done.values()) >= t - 2, "two rounds of vectors are kept"
+        ahead += min(done.values()) < t - 1
+    assert set(done.values()) == {6}
+    assert ahead > 0 or threads == 1, "a free thread begins the next round"
+    assert np.array_equal(run.history[-1], run.coef) and len(np.unique(run.history[:, 0, 0, 0])) == 6
+
+
+def test_a_failure_at_one_site_ends_the_run(problem, ring, monkeypatch):
+    advance = Network._advance
+
+    def failing(network, k, t):
+        if (k, t) == (3, 2):
+            raise RuntimeError("site 3")
+        advance(network, k, t)
+
+    monkeypatch.setattr(Network, "_advance", failing)
+    with pytest.raises(RuntimeError, match="site 3"):
+        tacit.simulate(problem, ring, PP, rounds=6, threads=2)

@@ -9,16 +9,15 @@ import sys
 PROGRAM = """
 import signal, sys, threading
 import numpy as np, tacit
-from tacit.engines.local import Network
+from tacit.engines.local import Recorder
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with it ignored
-advance, rounds = Network.advance, []
-def announced(self, *arguments):
-    rounds.append(None)
-    if len(rounds) == 3:  # by now all threads have started
+record = Recorder.record
+def announced(self, t, *arguments):
+    if t == 3:  # by now all threads have started
         print("running", flush=True)
-    return advance(self, *arguments)
-Network.advance = announced
+    return record(self, t, *arguments)
+Recorder.record = announced
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((2000, 40)); X /= np.linalg.norm(X, axis=1, keepdims=True)

@@ -79,7 +79,7 @@ class Recorder:
         self.accuracy[:, t - 1] = accuracies.mean(axis=0)
         self.consensus_gap[:, t - 1] = np.linalg.norm(f - f.mean(axis=0), axis=2).max(axis=0)
         if self.history is not None:
-            self.history.append(f.transpose(1, 0, 2))
+            self.history.append(f.transpose(1, 0, 2).copy())
 
     def finish(self, f: Array, ledger: MemoryLedger, settings: Mapping[str, Any]) -> Run:
         """The record as a fact."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,23 +33,22 @@ def run_local(
     if isinstance(setup.problem, SourcedProblem):
         setup = setup.on(setup.problem.load())
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
-    network = Network(setup, _charging(journal, ledger))
-    recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
     workers = threads or cpus_here()
+    network = Network(setup, _charging(journal, ledger), parts=8 * workers)
+    recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
     with (
         one_blas_thread(),
         ThreadPoolExecutor(workers) as pool,
         progress(setup.rounds, "rounds", show=show) as step,
     ):
         try:
-            for t in range(1, setup.rounds + 1):
-                losses, accuracies = network.advance(pool, workers)
-                recorder.record(t, network.f, losses, accuracies)
+            for t in network.rounds(pool):
+                recorder.record(t, network.f[t % 2], *network.metrics[t % 2])
                 step()
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    return recorder.finish(network.f, ledger, setup.facts())
+    return recorder.finish(network.f[setup.rounds % 2], ledger, setup.facts())
 
 
 def _charging(journal: Ledger | None, ledger: MemoryLedger) -> Callable[[Charge], None]:
@@ -63,19 +63,32 @@ def _charging(journal: Ledger | None, ledger: MemoryLedger) -> Callable[[Charge]
 
 
 class Network:
-    """All nodes of a run and the vectors that they released last, f (sites, repeats, d)."""
+    """All nodes of a run, and what they released in the last two rounds.
 
-    def __init__(self, setup: Setup, charge: Callable[[Charge], None]) -> None:
-        self.adjacency = setup.graph.sparse_adjacency
-        self.f = setup.start_vectors()
-        self.heard = self._hear()
+    A site waits for its neighbours, not for everybody: threads that have no more to do in this round begin
+    the next one. Nobody is more than a round ahead of the slowest, so two rounds of vectors are all there is.
+
+    f : (2, sites, repeats, d), round t in f[t % 2].
+    metrics : (2, 2, sites, repeats), each site's mean loss and accuracy on its own rows, likewise.
+    """
+
+    def __init__(self, setup: Setup, charge: Callable[[Charge], None], *, parts: int) -> None:
+        n, start = setup.graph.n, setup.start_vectors()
+        self.last, self.measure = setup.rounds, setup.measure
+        self.f = np.stack([start, np.empty_like(start)])
+        self.metrics = np.full((2, 2, n, setup.repeats), np.nan)
+        self.parts = [part.tolist() for part in np.array_split(np.arange(n), min(n, parts))]
+        adjacency = setup.graph.sparse_adjacency
+        self.hears = [adjacency[part] for part in self.parts]
+        owner = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
+        self.needs = [{k, *owner[hears.indices].tolist()} for k, hears in enumerate(self.hears)]
         streams = setup.streams()
-        self.objectives = [setup.problem.site(i) for i in range(setup.graph.n)]
+        self.objectives = [setup.problem.site(i) for i in range(n)]
         self.loops: list[Loop] = [
             loop(
                 Node(
                     site=i,
-                    objective=objective,
+                    objective=self.objectives[i],
                     degree=int(setup.graph.degrees[i]),
                     plan=setup.plan,
                     tol=setup.tol,
@@ -83,35 +96,50 @@ class Network:
                     repeats=setup.repeats,
                     refresh=setup.refresh,
                 ),
-                NodeState.start(self.f[i], self.heard[i]),
+                NodeState.start(start[i], heard),
                 charge=charge,
             )
-            for i, objective in enumerate(self.objectives)
+            for k, part in enumerate(self.parts)
+            for i, heard in zip(part, self._heard(k, 0), strict=True)
         ]
-        self.started = False
-        self.measure = setup.measure
 
-    def advance(self, pool: ThreadPoolExecutor, workers: int) -> tuple[Array, Array]:
-        """One round of all sites; each one's mean loss and accuracy on its own rows, (sites, repeats)."""
-        n = len(self.loops)
-        chunks = np.array_split(np.arange(n), min(n, 8 * workers))
-        f = np.empty_like(self.f)
-        losses, accuracies = np.full((2, n, self.f.shape[1]), np.nan)
+    def rounds(self, pool: ThreadPoolExecutor) -> Iterator[int]:
+        """Drive all sites, and yield every round as soon as all have released in it."""
+        done, told = [0] * len(self.parts), 0
+        idle, ended = set(range(len(self.parts))), SimpleQueue[tuple[int, BaseException | None]]()
 
-        def work(chunk: NDArray[np.int64]) -> None:
-            for i in chunk:
-                f[i] = self.loops[i].send(self.heard[i]) if self.started else next(self.loops[i])
-                if self.measure:
-                    losses[i], accuracies[i] = self.objectives[i].metrics(f[i])
+        def work(k: int, t: int) -> None:
+            try:
+                self._advance(k, t)
+            except BaseException as error:
+                ended.put((k, error))
+            else:
+                ended.put((k, None))
 
-        for future in [pool.submit(work, chunk) for chunk in chunks]:
-            future.result()
-        self.started = True
-        self.f = f
-        self.heard = self._hear()
-        return losses, accuracies
+        while told < self.last:
+            for k in sorted(idle, key=done.__getitem__):
+                t = done[k] + 1
+                if t <= min(self.last, told + 2) and all(done[j] >= t - 1 for j in self.needs[k]):
+                    idle.remove(k)
+                    pool.submit(work, k, t)
+            k, error = ended.get()
+            if error is not None:
+                raise error
+            done[k] += 1
+            idle.add(k)
+            if min(done) > told:
+                told += 1
+                yield told
 
-    def _hear(self) -> Array:
-        """sum_j f_j for every site, added in increasing j as every engine does."""
-        flat = self.f.reshape(self.f.shape[0], -1)
-        return np.asarray(self.adjacency @ flat).reshape(self.f.shape)
+    def _advance(self, k: int, t: int) -> None:
+        """Round t of the sites of part k."""
+        f, (losses, accuracies) = self.f[t % 2], self.metrics[t % 2]
+        for i, heard in zip(self.parts[k], self._heard(k, t - 1), strict=True):
+            f[i] = next(self.loops[i]) if t == 1 else self.loops[i].send(heard)
+            if self.measure:
+                losses[i], accuracies[i] = self.objectives[i].metrics(f[i])
+
+    def _heard(self, k: int, t: int) -> Array:
+        """sum_j f_j(t) for every site of part k, added in increasing j as every engine does."""
+        f = self.f[t % 2]
+        return np.asarray(self.hears[k] @ f.reshape(len(f), -1)).reshape(-1, *f.shape[1:])
