@@ -36,6 +36,14 @@ def test_a_running_cluster_pays_earlier():
     assert pick(**between) == "local" and pick(**between, start=choice.JOIN) == "ray"
 
 
+def test_small_sites_are_solved_on_one_thread(problem, ring, monkeypatch):
+    monkeypatch.setattr(choice, "cpus_here", lambda: 4)
+    setup = setup_of(problem, ring, tacit.ADMM(0.5), rounds=1, repeats=3)
+    assert choice.threads_for(setup) == 1
+    monkeypatch.setattr(choice, "THREADED", 3 * problem.dimension * problem.samples.mean())
+    assert choice.threads_for(setup) == 4
+
+
 class Cluster:
     """What is asked of Ray."""
 

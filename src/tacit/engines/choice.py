@@ -33,6 +33,19 @@ JOIN = 3.0
 """Seconds to start workers on a cluster that runs already."""
 
 
+THREADED = 800_000
+"""Rows x features x repeats of a site from which on a second thread helps, and does not wait for the lock."""
+
+
+def threads_for(setup: Setup) -> int:
+    """How many threads the local engine should use: all cores, or one where the sites are small."""
+    problem = setup.problem
+    if isinstance(problem, SourcedProblem):
+        return 1
+    entries = float(problem.samples.mean()) * problem.dimension * setup.repeats
+    return cpus_here() if entries >= THREADED else 1
+
+
 def choose(setup: Setup) -> str:
     """ "local" or "ray", for this run on this machine, or on the cluster that this process has joined."""
     if setup.seed is None or importlib.util.find_spec("ray") is None:

@@ -15,7 +15,7 @@ from ..objective.sources import SourcedProblem
 from ..objective.threads import one_blas_thread
 from ..privacy.facts import Charge
 from ..privacy.ledger import Ledger, MemoryLedger
-from .choice import cpus_here
+from .choice import threads_for
 from .progress import progress
 from .setup import Setup
 
@@ -33,7 +33,7 @@ def run_local(
     if isinstance(setup.problem, SourcedProblem):
         setup = setup.on(setup.problem.load())
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
-    workers = threads or cpus_here()
+    workers = threads or threads_for(setup)
     network = Network(setup, _charging(journal, ledger), parts=8 * workers)
     recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
     with (

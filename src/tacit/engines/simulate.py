@@ -67,7 +67,8 @@ def simulate(
     history : keep every released vector, (rounds, repeats, sites, features).
     engine : "local", one process; "ray", a cluster, or a `tacit.engines.RayEngine` that says which; "auto",
         the one that should be done first. The vectors are the same to the last bit.
-    threads : how many sites are solved at a time by the local engine; the number of cores by default.
+    threads : how many sites are solved at a time by the local engine; by default the number of cores, or
+        one where sites are so small that threads would wait for each other.
     progress : True shows it, False does not, None only on a terminal.
 
     Returns

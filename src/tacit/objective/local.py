@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import ParameterError
-from .blocks import Part, row_blocks
+from .blocks import Block, Part, row_blocks
 from .checking import check_loss, check_regularizer
 from .losses import Loss
 from .regularizers import L2, Regularizer
@@ -30,6 +30,16 @@ class Objective:
         self.regularizer = regularizer
         self.dimension = parts[0].rows.dimension
         self.row_norm = max(part.rows.norm for part in parts)
+        self._blocks: tuple[int, list[Block]] | None = None
+
+    def blocks(self, repeats: int) -> list[Block]:
+        """The rows in blocks for so many models at a time; views, kept for the next call."""
+        if self._blocks is None or self._blocks[0] != repeats:
+            self._blocks = repeats, row_blocks(self.parts, repeats)
+        return self._blocks[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_blocks": None}  # a copied view would hold the rows a second time
 
     @property
     def strong(self) -> float:
@@ -45,14 +55,14 @@ class Objective:
     def value(self, F: Array) -> Array:
         """O at every model, (repeats,)."""
         total = self.rho * self.regularizer.value(F)
-        for block in row_blocks(self.parts, len(F)):
+        for block in self.blocks(len(F)):
             total = total + block.weight * np.sum(self.loss.value(block.margins(F.T)), axis=0)
         return np.asarray(total)
 
     def gradient(self, F: Array) -> Array:
         """The gradient of O at every model, (repeats, d)."""
         total = self.rho * self.regularizer.gradient(F)
-        for block in row_blocks(self.parts, len(F)):
+        for block in self.blocks(len(F)):
             slope = self.loss.slope(block.margins(F.T))
             total = total + block.weight * (block.ZT @ slope).T
         return np.asarray(total)
@@ -60,7 +70,7 @@ class Objective:
     def hessian(self, f: Array) -> Array:
         """The d x d matrix of second derivatives at one model f, (d,)."""
         total = np.diag(self.rho * self.regularizer.curvature(f[None, :])[0])
-        for block in row_blocks(self.parts, self.dimension):
+        for block in self.blocks(self.dimension):
             curvature = self.loss.curvature(block.margins(f[:, None]))[:, 0]
             total += block.gram(block.weight * curvature)
         return np.asarray(total)
@@ -105,7 +115,7 @@ class LocalObjective(Objective):
         """
         loss, quality = np.zeros(len(F)), np.zeros(len(F))
         Ft, classify = np.ascontiguousarray(F.T), self.loss.kind == "classification"
-        for block in row_blocks(self.parts, len(F)):
+        for block in self.blocks(len(F)):
             z = block.margins(Ft)
             ones = np.ones(len(z))  # BLAS sums down the rows faster than NumPy
             loss += ones @ self.loss.value(z)

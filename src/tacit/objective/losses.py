@@ -63,7 +63,9 @@ class Logistic:
     curvature_bound: ClassVar[float] = 0.25
 
     def value(self, z: Array) -> Array:
-        return np.asarray(np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z))))
+        tail = np.asarray(-np.abs(z))
+        np.log1p(np.exp(tail, out=tail), out=tail)
+        return np.asarray(np.maximum(-z, 0.0) + tail)
 
     def slope(self, z: Array) -> Array:
         return self.slope_in_place(np.asarray(np.minimum(z, _EXP_MAX), dtype=np.float64))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .blocks import row_blocks
 from .rounding import a_priori_error
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class Passes:
         self.curvature = curvature
         self.linear = linear
         self.strong = objective.strong + curvature  # m
-        self.blocks = row_blocks(objective.parts, len(linear))
+        self.blocks = objective.blocks(len(linear))
         self.count = 0
         rows = max(block.Z.shape[0] for block in self.blocks)
         self._z = np.empty((rows, len(linear)))
