@@ -23,13 +23,13 @@ from .setup import Setup
 
 SITE = 0.55e-3
 """Seconds of Python per site and round."""
-ENTRY = 3.2e-9
+ENTRY = 4e-9
 """Seconds of NumPy per row, feature, repeat and round."""
-ROUND = 5e-3
+ROUND = 4e-3
 """Seconds that a round costs a cluster, beside the work."""
-START = 7.0
+START = 4.0
 """Seconds to start a cluster here and its workers."""
-JOIN = 3.0
+JOIN = 1.5
 """Seconds to start workers on a cluster that runs already."""
 
 
