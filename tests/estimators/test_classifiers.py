@@ -144,6 +144,8 @@ def test_a_method_of_ones_own_is_held_to_the_budget(rows):
     assert 0.01 < own(5.0).certificate_.epsilon <= 1.0
     with pytest.raises(ParameterError, match="within epsilon = 1; 2 rounds of it cost"):
         own(0.05)
+    with pytest.raises(ParameterError, match="`method` must add noise for epsilon = 1; got MADMM"):
+        PrivateLogisticRegression(method=tacit.MADMM(0.01, 0.01), rounds=2).fit(X, y)
     with pytest.raises(ParameterError, match="must have `output_noise`"):
         own(5.0, output=None)
     assert own(5.0, output=None, random_state=0).certificate_.run.idealised

@@ -188,7 +188,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
 
     Parameters
     ----------
-    smoothing : half the width of the parabola that rounds the hinge off: what makes it private.
+    smoothing : half the width of the parabola that rounds the hinge off: the proof needs bounded curvature.
     others : as for `PrivateLogisticRegression`, and so are the attributes.
     """
 

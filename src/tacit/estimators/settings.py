@@ -114,6 +114,11 @@ def _own(method: Method, wishes: Wishes, places: Places, loss: Loss, dimension: 
     rho = wishes.regularization or 1e-6 * C
     chosen = Chosen(method, rounds, C, rho, _TOL, _alike(places.graph.n))
     certificate = _forecast(chosen, places, wishes, loss, dimension, outputs)
+    if certificate.run.noise == "none":
+        raise ParameterError(
+            f"`method` must add noise for epsilon = {wishes.epsilon:g}; got {type(method).__name__}, "
+            "which adds none. Try tacit.PenaltyPerturbation, or epsilon=float('inf')."
+        )
     if certificate.run.idealised and wishes.real:
         raise ParameterError(
             "`method` must have `output_noise`, which covers the solver's error; got None. Try "
