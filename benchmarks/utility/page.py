@@ -74,14 +74,19 @@ def _table(case: dict[str, Result], blind: dict[str, Result]) -> list[str]:
         unseen = blind.get(name)
         cells = [
             f"**{name}**" if name == OURS else name,
-            f"{result.accuracy:.4f} ± {result.accuracy_std:.4f}",
-            f"{result.loss:.4f} ± {result.loss_std:.4f}",
+            _spread(result.accuracy, result.accuracy_std),
+            _spread(result.loss, result.loss_std),
             f"{excess:.4f}",
             "" if name == _NO_PRIVACY else f"{excess / price:.2f}",
-            "" if unseen is None else f"{unseen.loss:.4f} ± {unseen.loss_std:.4f}",
+            "" if unseen is None else _spread(unseen.loss, unseen.loss_std),
         ]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
+
+
+def _spread(mean: float, std: float) -> str:
+    """On one line, by spaces that do not break."""
+    return f"{mean:.4f}\u00a0±\u00a0{std:.4f}"
 
 
 def _aim(results: Sequence[Result]) -> str:
