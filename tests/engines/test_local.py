@@ -159,15 +159,17 @@ def watched(monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_a_site_waits_for_its_neighbours_and_nobody_else(problem, ring, watched, threads):
-    run = tacit.simulate(problem, ring, PP, rounds=6, threads=threads, history=True)
-    done = dict.fromkeys(range(5), 0)
+def test_a_site_waits_for_its_neighbours_and_nobody_else(watched, threads):
+    path = tacit.Graph.path(8)  # long enough for its end to run away from site 0
+    problem = tacit.Problem(make_sites(n=8), loss=tacit.Logistic(), C=20.0, regularization=0.5)
+    run = tacit.simulate(problem, path, PP, rounds=6, threads=threads, history=True)
+    done = dict.fromkeys(range(8), 0)
     ahead = 0
     for what, k, t in watched:
         if what == "end":
             done[k] = t
             continue
-        assert done[k] == t - 1 and all(done[j] >= t - 1 for j in ring.neighbors(k))
+        assert done[k] == t - 1 and all(done[j] >= t - 1 for j in path.neighbors(k))
         assert min(done.values()) >= t - 2, "two rounds of vectors are kept"
         ahead += min(done.values()) < t - 1
     assert set(done.values()) == {6}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from ..privacy.noise import GaussianNoise, NormNoise
 Array = NDArray[np.float64]
 Score = Callable[[Array], Array]
 SITES = 2  # the site and the observer
+_ETA, _B = 2.5, 10
+_D = 1.0 / (_ETA * _B)  # how far one of _B records, replaced by its opposite, moves the noise under _ETA
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,52 +127,29 @@ def gaussian_case(rounds: int = 2, shift: float = 1.0) -> Case:
 
     `shift` is the distance, in standard deviations, that all rounds together move the noise.
     """
-    eta, B = 2.5, 10
-    D = 1.0 / (eta * B)
-    return Case(
-        name="penalty, Gaussian",
-        about="opposite records, smooth hinge",
-        method=PenaltyPerturbation(
-            penalty=eta, dual_step=eta / 2, noise=GaussianNoise(std=D * math.sqrt(rounds) / shift)
-        ),
-        old=(1.0,),
-        new=(-1.0,),
-        rounds=rounds,
-        samples=B,
-        loss=SmoothHinge(0.5),
-    )
+    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
+    return _opposite("penalty, Gaussian", PenaltyPerturbation(_ETA, _ETA / 2, noise), rounds)
 
 
 def norm_case(rounds: int = 2, pure: float = 2.0) -> Case:
     """The same with norm noise in one dimension, where its pure bound is nearly reached."""
-    eta, B = 2.5, 10
-    D = 1.0 / (eta * B)
-    return Case(
-        name="penalty, norm",
-        about="opposite records, smooth hinge",
-        method=PenaltyPerturbation(penalty=eta, dual_step=eta / 2, noise=NormNoise(rate=pure / (rounds * D))),
-        old=(1.0,),
-        new=(-1.0,),
-        rounds=rounds,
-        samples=B,
-        loss=SmoothHinge(0.5),
-    )
+    noise = NormNoise(rate=pure / (rounds * _D))
+    return _opposite("penalty, norm", PenaltyPerturbation(_ETA, _ETA / 2, noise), rounds)
 
 
 def logistic_case(shift: float = 1.0) -> Case:
     """Records 150 degrees apart, and a neighbour who drags the model to where both are misclassified."""
-    eta, B, half = 2.5, 10, math.radians(75.0)
-    D = 1.0 / (eta * B)
+    half = math.radians(75.0)
     push = np.zeros((2, 2))
     push[:, 0] = -60.0
     return Case(
         name="penalty, Gaussian, logistic",
         about="records 150 degrees apart, dragged to where both are misclassified",
-        method=PenaltyPerturbation(penalty=eta, dual_step=eta / 2, noise=GaussianNoise(std=D / shift)),
+        method=PenaltyPerturbation(_ETA, _ETA / 2, GaussianNoise(std=_D / shift)),
         old=(math.cos(half), math.sin(half)),
         new=(math.cos(half), -math.sin(half)),
         rounds=1,
-        samples=B,
+        samples=_B,
         messages=push,
     )
 
@@ -193,42 +172,25 @@ def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
 
 def covered_case(pure: float = 2.0, tol: float = 1e-3) -> Case:
     """All that a real run adds: output noise, wide enough for a poor `tol`, a clip and a coarse grid."""
-    eta, B = 2.5, 10
-    D = 1.0 / (eta * B)
-    return Case(
-        name="penalty, norm, output noise, grid",
+    method = PenaltyPerturbation(
+        penalty=_ETA,
+        dual_step=_ETA / 2,
+        noise=NormNoise(rate=pure / _D),
+        output_noise=NormNoise(rate=0.05 / tol),
+        grid=2.0**-8,
+        clip=4.0,
+    )
+    return replace(
+        _opposite("penalty, norm, output noise, grid", method, 1),
         about="opposite records, smooth hinge, released like a real run's",
-        method=PenaltyPerturbation(
-            penalty=eta,
-            dual_step=eta / 2,
-            noise=NormNoise(rate=pure / D),
-            output_noise=NormNoise(rate=0.05 / tol),
-            grid=2.0**-8,
-            clip=4.0,
-        ),
-        old=(1.0,),
-        new=(-1.0,),
-        rounds=1,
-        samples=B,
-        loss=SmoothHinge(0.5),
         tol=tol,
     )
 
 
 def dual_case(rounds: int = 2, shift: float = 1.0) -> Case:
     """Noise on the dual variable: what penalty perturbation is with eta = theta."""
-    eta, B = 2.5, 10
-    D = 1.0 / (eta * B)
-    return Case(
-        name="dual, Gaussian",
-        about="opposite records, smooth hinge",
-        method=DualPerturbation(penalty=eta, noise=GaussianNoise(std=D * math.sqrt(rounds) / shift)),
-        old=(1.0,),
-        new=(-1.0,),
-        rounds=rounds,
-        samples=B,
-        loss=SmoothHinge(0.5),
-    )
+    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
+    return _opposite("dual, Gaussian", DualPerturbation(_ETA, noise), rounds)
 
 
 def classes_case(classes: int = 3, shift: float = 1.0) -> Case:
@@ -236,36 +198,29 @@ def classes_case(classes: int = 3, shift: float = 1.0) -> Case:
 
     `shift` is the distance, in standard deviations, that all problems together move the noise.
     """
-    eta, B = 2.5, 10
-    D = 1.0 / (eta * B)
-    return Case(
-        name=f"penalty, Gaussian, {classes} classes",
+    noise = GaussianNoise(std=_D * math.sqrt(classes) / shift)
+    return replace(
+        _opposite(f"penalty, Gaussian, {classes} classes", PenaltyPerturbation(_ETA, _ETA / 2, noise), 1),
         about="opposite records of the first class, smooth hinge, one against the rest",
-        method=PenaltyPerturbation(
-            penalty=eta, dual_step=eta / 2, noise=GaussianNoise(std=D * math.sqrt(classes) / shift)
-        ),
-        old=(1.0,),
-        new=(-1.0,),
-        rounds=1,
-        samples=B,
-        loss=SmoothHinge(0.5),
         labels=(1.0,) + (-1.0,) * (classes - 1),
     )
 
 
 def primal_case(rounds: int = 6, shift: float = 1.0, ratio: float = 100.0) -> Case:
     """Noise on what is broadcast; the site must go on from the noisy value. eta = ratio theta."""
-    eta, B = 2.5, 10
-    S = 1.0 / (eta * B)
+    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
+    return _opposite("primal, Gaussian", PrimalPerturbation(_ETA, noise, dual_step=_ETA / ratio), rounds)
+
+
+def _opposite(name: str, method: Method, rounds: int) -> Case:
+    """One record and its opposite, both on the straight part of the hinge, so that the slopes differ most."""
     return Case(
-        name="primal, Gaussian",
+        name=name,
         about="opposite records, smooth hinge",
-        method=PrimalPerturbation(
-            penalty=eta, dual_step=eta / ratio, noise=GaussianNoise(std=S * math.sqrt(rounds) / shift)
-        ),
+        method=method,
         old=(1.0,),
         new=(-1.0,),
         rounds=rounds,
-        samples=B,
+        samples=_B,
         loss=SmoothHinge(0.5),
     )
