@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from tacit.data import Category, Number, Schema
 from tacit.data.columns import MISSING, parse
@@ -80,7 +81,6 @@ def test_wrong_tables_get_one_clear_line(table: Any, says: str) -> None:
 
 
 def test_sparse_tables_are_refused() -> None:
-    sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(DataError, match="must be dense"):
         parse(SCHEMA, sparse.eye_array(2))
 
