@@ -10,7 +10,7 @@ help:            ## what can be made
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  +##' Makefile | sed -E 's/:[^#]*##/ -/'
 
 demo: $(VENV)/.core           ## the main job, with a report at the end
-	$(BIN)/tacit demo
+	$(BIN)/taciturn demo
 
 test: check tests             ## every check and every test
 
@@ -27,7 +27,7 @@ layers: $(VENV)/.test
 	$(BIN)/lint-imports
 
 doctests: $(VENV)/.test
-	$(BIN)/python -m pytest --doctest-modules src/tacit
+	$(BIN)/python -m pytest --doctest-modules src/taciturn
 
 docs: $(VENV)/.test           ## the site, into build/site; strict, and without the network
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
@@ -39,10 +39,10 @@ bench: $(VENV)/.test          ## speed, as ratios within one run; writes docs/pe
 	$(BIN)/python -m benchmarks
 
 paper: $(VENV)/.core          ## the paper's figures and claims; writes docs/paper.md and docs/img
-	$(BIN)/tacit reproduce all --out build/paper --docs docs
+	$(BIN)/taciturn reproduce all --out build/paper --docs docs
 
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tacit needs Python 3.11 or later")'
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "taciturn needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt

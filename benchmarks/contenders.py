@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from tacit.objective.blocks import row_blocks
+from taciturn.objective.blocks import row_blocks
 
 from .workload import TOL, Task
 

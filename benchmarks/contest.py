@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-import tacit
+import taciturn as tt
 
 from .contenders import by_bare_products, by_newton, by_scipy
 from .timing import Contender, over_threads, race, timed
@@ -78,8 +78,8 @@ def contest(*, rounds: int, tries: int, cpu: bool) -> Contest:
     )
 
 
-def _simulation(problem: tacit.Problem, rounds: int, threads: int) -> Contender:
-    graph = tacit.Graph.ring(SITES)
+def _simulation(problem: tt.Problem, rounds: int, threads: int) -> Contender:
+    graph = tt.Graph.ring(SITES)
     work = partial(run, problem, graph, rounds=rounds, repeats=REPEATS, threads=threads)
     return Contender("simulate", SETTINGS[threads, 1], work, share=rounds)
 

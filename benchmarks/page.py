@@ -72,7 +72,7 @@ def _contest_section(contest: Contest) -> list[str]:
     ]
     for row in contest.rows:
         cells = [
-            "`tacit.simulate`" if row.name == "simulate" else row.name,
+            "`taciturn.simulate`" if row.name == "simulate" else row.name,
             f"{row.seconds:.4f}",
             f"{contest.ratio(row.name):.2f}",
             AIMS.get(row.name, ""),
@@ -159,7 +159,7 @@ def draw(contest: Contest, costs: dict[str, list[Cost]], path: Path) -> None:
 def _draw_contest(panel: plt.Axes, contest: Contest) -> None:
     rows = contest.rows[::-1]
     colors = [_OURS if row.name == "simulate" else "#b8c4d0" for row in rows]
-    names = ["tacit.simulate" if row.name == "simulate" else row.name for row in rows]
+    names = ["taciturn.simulate" if row.name == "simulate" else row.name for row in rows]
     bars = panel.barh(names, [row.seconds for row in rows], color=colors)
     labels = [f" {row.seconds:.3f} s, {contest.ratio(row.name):.2g} times" for row in rows]
     labels[-1] = f" {rows[-1].seconds:.3f} s"

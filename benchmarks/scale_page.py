@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from tacit.engines import choice
+from taciturn.engines import choice
 
 from .scale_ray import DEGREE, FEATURES, ROWS, Cost, Facts
 

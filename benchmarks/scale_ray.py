@@ -1,7 +1,7 @@
 """`python -m benchmarks.scale_ray`: sites and shards against seconds and bytes; writes docs/scale.md.
 
 Seconds of the wall clock suffer when others use the machine; the page says how busy it was. Seconds of the
-CPU suffer less, and the constants of `tacit.engines.choice` are made of those.
+CPU suffer less, and the constants of `taciturn.engines.choice` are made of those.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 
 import numpy as np
 
-import tacit
-from tacit.engines.choice import cpus_here
-from tacit.engines.partition import cut
-from tacit.engines.progress import progress
-from tacit.engines.ray.cluster import cluster
-from tacit.engines.ray.driver import Driver
-from tacit.engines.ray.worker import crew, fetch
-from tacit.engines.setup import Setup, prepare
-from tacit.objective.sources import Size
-from tacit.privacy.certificate import Certificate
-from tacit.privacy.ledger import MemoryLedger
+import taciturn as tt
+from taciturn.engines.choice import cpus_here
+from taciturn.engines.partition import cut
+from taciturn.engines.ray.cluster import cluster
+from taciturn.engines.ray.driver import Driver
+from taciturn.engines.ray.worker import crew, fetch
+from taciturn.engines.setup import Setup, prepare
+from taciturn.objective.sources import Size
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.progress import progress
 
 ROWS, FEATURES, DEGREE = 20, 10, 4
 """A small site: 20 rows of 10 features, four neighbours."""
@@ -86,16 +86,14 @@ def setup_of(
     rows: int = ROWS,
     features: int = FEATURES,
     repeats: int = 1,
-    graph: tacit.Graph | None = None,
+    graph: tt.Graph | None = None,
 ) -> Setup:
     """Penalty perturbation, on a random 4-regular graph unless told; every site makes its own rows."""
     sources = [partial(rows_of, i, rows, features) for i in range(sites)]
-    method = tacit.PenaltyPerturbation(
-        tacit.Geometric(0.5, 1.02), 0.5, tacit.NormNoise(tacit.Geometric(3.0, 1.01))
-    )
+    method = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.02), 0.5, tt.NormNoise(tt.Geometric(3.0, 1.01)))
     return prepare(
-        tacit.SourcedProblem(sources, C=rows / 2, regularization=0.1),
-        graph or tacit.Graph.random_regular(sites, min(DEGREE, sites - 1), seed=0),
+        tt.SourcedProblem(sources, C=rows / 2, regularization=0.1),
+        graph or tt.Graph.random_regular(sites, min(DEGREE, sites - 1), seed=0),
         method,
         rounds=rounds,
         repeats=repeats,
@@ -112,7 +110,7 @@ def run_here(setup: Setup) -> Cost:
     problem = setup.problem.load()
     settings = {"rounds": setup.rounds, "repeats": setup.repeats, "progress": False}
     wall, cpu = time.perf_counter(), time.process_time()
-    tacit.simulate(problem, setup.graph, setup.method, **settings)
+    tt.simulate(problem, setup.graph, setup.method, **settings)
     seconds, spent = time.perf_counter() - wall, time.process_time() - cpu
     return Cost("local", setup.graph.n, setup.rounds, 1, seconds, spent, spent, _peak())
 
@@ -162,7 +160,7 @@ def _driver_costs(sites: int, rounds: int) -> dict[str, float]:
 def block_cost(rounds: int = 40) -> float:
     """CPU seconds of the driver for one more block per round: 8 shards on a ring, and all with all."""
     found = []
-    for graph in (tacit.Graph.ring(32), tacit.Graph.complete(32)):
+    for graph in (tt.Graph.ring(32), tt.Graph.complete(32)):
         blocks = sum(len(part.outbound) for part in cut(graph, 8))
         clock = time.process_time()
         run_there(setup_of(32, rounds, graph=graph), 8)

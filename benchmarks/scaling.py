@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-import tacit
+import taciturn as tt
 
 from .workload import REPEATS, RHO, one_hot_rows, run
 
@@ -68,7 +68,7 @@ def measure(point: Point, *, cpu: bool) -> Cost:
     """Build the problem, then time a run of a few rounds."""
     clock = time.process_time if cpu else time.perf_counter
     problem = _problem(point)
-    graph = tacit.Graph.ring(point.sites)
+    graph = tt.Graph.ring(point.sites)
     held = sum(_bytes(problem.site(i).parts[0].rows.Z) for i in range(problem.n))
     before = _resident("VmRSS", forget=True)
     start = clock()
@@ -90,10 +90,10 @@ def read_cost(text: str) -> Cost:
     return Cost(Point(**facts.pop("point")), **facts)
 
 
-def _problem(point: Point) -> tacit.Problem:
+def _problem(point: Point) -> tt.Problem:
     X, y = one_hot_rows(point.rows) if point.features == 105 else _sparse_rows(point.rows, point.features)
     hands = [(X[i :: point.sites], y[i :: point.sites]) for i in range(point.sites)]
-    return tacit.Problem(hands, C=0.2 * (point.rows // point.sites), regularization=RHO)
+    return tt.Problem(hands, C=0.2 * (point.rows // point.sites), regularization=RHO)
 
 
 def _sparse_rows(rows: int, features: int, entries: int = 14) -> tuple[sparse.csr_array, Array]:

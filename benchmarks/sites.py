@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from tacit.admm.node import NodeState
-from tacit.engines.zenoh.driver import open_store
-from tacit.engines.zenoh.local import running, watch
-from tacit.engines.zenoh.prepare import Ready, make_ready
-from tacit.engines.zenoh.rehearsal import make_network
-from tacit.engines.zenoh.site import Site, load_site
-from tacit.objective.solver import SolverState
+from taciturn.admm.node import NodeState
+from taciturn.objective.solver.minimise import SolverState
+from taciturn.sites.files.site import Site, load_site
+from taciturn.sites.rounds.driver import open_store
+from taciturn.sites.rounds.prepare import Ready, make_ready
+from taciturn.sites.trial.local import running, watch
+from taciturn.sites.trial.rehearsal import make_network
 
 ROWS, D = 100, 105
 JOB: dict[str, Any] = {

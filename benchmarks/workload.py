@@ -11,10 +11,10 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-import tacit
-from tacit.admm import node
-from tacit.errors import DataUnavailable
-from tacit.objective import Objective, Solution, minimise
+import taciturn as tt
+from taciturn.admm import node
+from taciturn.errors import DataUnavailable
+from taciturn.objective import Objective, Solution, minimise
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ class Task:
 def adult_shaped() -> tuple[Array, Array, str]:
     """Adult itself where it is at hand, else random rows of its shape: (X, y, what it is)."""
     try:
-        data = tacit.data.load_adult(fetch=False)
+        data = tt.data.load_adult(fetch=False)
     except DataUnavailable:
         return *one_hot_rows(45_222), "random rows shaped like Adult"
     return data.X, data.y, "Adult"
@@ -75,26 +75,24 @@ def one_hot_rows(rows: int, seed: int = 0) -> tuple[Array, Array]:
     return X, y
 
 
-def method() -> tacit.PenaltyPerturbation:
+def method() -> tt.PenaltyPerturbation:
     """Penalty perturbation with theta = eta = 0.5 and alpha = 3."""
-    return tacit.PenaltyPerturbation(penalty=START, dual_step=START, noise=tacit.NormNoise(rate=RATE))
+    return tt.PenaltyPerturbation(penalty=START, dual_step=START, noise=tt.NormNoise(rate=RATE))
 
 
-def run(
-    problem: tacit.Problem, graph: tacit.Graph, *, rounds: int, repeats: int, threads: int | None
-) -> object:
-    """`tacit.simulate` as a user calls it."""
-    return tacit.simulate(
+def run(problem: tt.Problem, graph: tt.Graph, *, rounds: int, repeats: int, threads: int | None) -> object:
+    """`taciturn.simulate` as a user calls it."""
+    return tt.simulate(
         problem, graph, method(), rounds=rounds, repeats=repeats, tol=TOL, threads=threads, progress=False
     )
 
 
-def recorded(X: Array, y: Array, *, rounds: int) -> tuple[tacit.Problem, list[list[Task]]]:
+def recorded(X: Array, y: Array, *, rounds: int) -> tuple[tt.Problem, list[list[Task]]]:
     """The problem, and the tasks of every round of a run, site by site, as the engine really meets them."""
     hands = [(X[i::SITES].copy(), y[i::SITES].copy()) for i in range(SITES)]
-    problem = tacit.Problem(hands, C=C, regularization=RHO)
+    problem = tt.Problem(hands, C=C, regularization=RHO)
     with _recording(hands) as tasks:
-        run(problem, tacit.Graph.ring(SITES), rounds=rounds, repeats=REPEATS, threads=1)
+        run(problem, tt.Graph.ring(SITES), rounds=rounds, repeats=REPEATS, threads=1)
     return problem, [tasks[t * SITES : (t + 1) * SITES] for t in range(rounds)]
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
-import tacit
+import taciturn as tt
 
 
-def main(folder: Path = Path("tacit-hospitals")) -> float:
+def main(folder: Path = Path("taciturn-hospitals")) -> float:
     """Train, compare, write a certificate and a report; the held-out accuracy."""
-    data = tacit.data.load_support()
+    data = tt.data.load_support()
     rng = np.random.default_rng(0)
     hospital = np.array(["Beth", "Cleveland", "Durham", "Marshfield", "Ronald"])[
         rng.integers(0, 5, len(data))
@@ -22,21 +22,21 @@ def main(folder: Path = Path("tacit-hospitals")) -> float:
     X, y = data.X, data.y
 
     for epsilon in (0.5, 1.0, 3.0, float("inf")):
-        model = tacit.PrivateLogisticRegression(epsilon=epsilon, graph="ring", classes=[-1.0, 1.0])
+        model = tt.PrivateLogisticRegression(epsilon=epsilon, graph="ring", classes=[-1.0, 1.0])
         model.fit(X[~test], y[~test], site=hospital[~test])
         said = f"epsilon {model.certificate_.epsilon:5.3f} after {model.n_iter_} rounds"
         print(f"{said}: {model.score(X[test], y[test]):.3f} of the test patients right")
 
-    model = tacit.PrivateLogisticRegression(epsilon=3.0, graph="ring", classes=[-1.0, 1.0])
+    model = tt.PrivateLogisticRegression(epsilon=3.0, graph="ring", classes=[-1.0, 1.0])
     model.fit(X[~test], y[~test], site=hospital[~test])
     strongest = np.argsort(-np.abs(model.coef_[0]))[:5]
     print("what weighs most:", ", ".join(f"{data.names[k]} {model.coef_[0, k]:+.1f}" for k in strongest))
     folder.mkdir(exist_ok=True)
     (folder / "certificate.json").write_text(model.certificate_.to_json())
-    page = tacit.report.from_certificates(
-        {"five hospitals": model.certificate_}, title="Five hospitals", graph=tacit.Graph.ring(5)
+    page = tt.report.from_certificates(
+        {"five hospitals": model.certificate_}, title="Five hospitals", graph=tt.Graph.ring(5)
     )
-    print("report:", tacit.report.write(page, folder / "report.html"))
+    print("report:", tt.report.write(page, folder / "report.html"))
     return float(model.score(X[test], y[test]))
 
 

@@ -6,8 +6,8 @@ also what makes it private: one row's pull is bounded, whatever is written in it
 
 import numpy as np
 
-import tacit
-from tacit.data import BoundedEncoder, Category, Number, Schema
+import taciturn as tt
+from taciturn.data import BoundedEncoder, Category, Number, Schema
 
 SCHEMA = Schema(
     (
@@ -50,9 +50,9 @@ def main() -> float:
     print(f"least squares, not private: {off:.2f} hours off")
     error = np.inf
     for epsilon in (float("inf"), 3.0, 1.0):
-        model = tacit.PrivateHuberRegressor(epsilon=epsilon, target_scale=5.0).fit(X, noted, site=workshop)
+        model = tt.PrivateHuberRegressor(epsilon=epsilon, target_scale=5.0).fit(X, noted, site=workshop)
         error = float(np.abs(model.predict(X_test) - truth).mean())
-        print(f"tacit, epsilon {model.certificate_.epsilon:.3f}: {error:.2f} hours off")
+        print(f"taciturn, epsilon {model.certificate_.epsilon:.3f}: {error:.2f} hours off")
     return error
 
 

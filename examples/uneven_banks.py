@@ -6,13 +6,13 @@ needs more noise.
 
 import numpy as np
 
-import tacit
-from tacit.data.dealing import assign_unevenly
+import taciturn as tt
+from taciturn.data.tables.dealing import assign_unevenly
 
 
 def main() -> dict[str, float]:
     """Train on a star, on a ring and with every link; the held-out accuracy of each."""
-    data = tacit.data.load_credit()
+    data = tt.data.load_credit()
     rng = np.random.default_rng(0)
     test = rng.random(len(data)) < 0.2
     X, y = data.X[~test], data.y[~test]
@@ -22,11 +22,11 @@ def main() -> dict[str, float]:
 
     found = {}
     for name, graph in {
-        "star around bank 0": tacit.Graph.star(6),
-        "ring": tacit.Graph.ring(6),
-        "every link": tacit.Graph.complete(6),
+        "star around bank 0": tt.Graph.star(6),
+        "ring": tt.Graph.ring(6),
+        "every link": tt.Graph.complete(6),
     }.items():
-        model = tacit.PrivateLogisticRegression(epsilon=1.0, graph=graph, classes=[-1.0, 1.0]).fit(
+        model = tt.PrivateLogisticRegression(epsilon=1.0, graph=graph, classes=[-1.0, 1.0]).fit(
             X, y, site=bank
         )
         found[name] = float(model.score(data.X[test], data.y[test]))

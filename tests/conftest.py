@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-import tacit
-from problems import make_sites
-from tacit.data import Dataset, load_adult
-from tacit.errors import DataUnavailable, PrivacyLeakWarning
+import taciturn as tt
+from support.problems import make_sites
+from taciturn.data import Dataset, load_adult
+from taciturn.errors import DataUnavailable, PrivacyLeakWarning
 
 
 @pytest.fixture(scope="session")
 def adult_files() -> Iterator[None]:
-    """$TACIT_DATA where it is set, else the folder beside the repository that may hold it."""
+    """$TACITURN_DATA where it is set, else the folder beside the repository that may hold it."""
     beside = Path(__file__).resolve().parents[2] / "shared" / "data"
     with pytest.MonkeyPatch.context() as patch:
-        if not os.environ.get("TACIT_DATA") and (beside / "adult").is_dir():
-            patch.setenv("TACIT_DATA", str(beside))
+        if not os.environ.get("TACITURN_DATA") and (beside / "adult").is_dir():
+            patch.setenv("TACITURN_DATA", str(beside))
         yield
 
 
@@ -39,9 +39,9 @@ def adult(adult_files: None) -> Dataset:
 @pytest.fixture(scope="session")
 def problem():
     """Five sites, 40 rows each, six features."""
-    return tacit.Problem(make_sites(), loss=tacit.Logistic(), C=20.0, regularization=0.5)
+    return tt.Problem(make_sites(), loss=tt.Logistic(), C=20.0, regularization=0.5)
 
 
 @pytest.fixture(scope="session")
 def ring():
-    return tacit.Graph.ring(5)
+    return tt.Graph.ring(5)

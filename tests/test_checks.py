@@ -7,15 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tacit import checks
-from tacit.errors import ParameterError, TacitError
+from taciturn import checks
+from taciturn.errors import ParameterError, TaciturnError
 
 
 def refused(check, value, message, **options):
     with pytest.raises(ParameterError) as caught:
         check("p", value, **options)
     assert str(caught.value) == message
-    assert isinstance(caught.value, ValueError) and isinstance(caught.value, TacitError)
+    assert isinstance(caught.value, ValueError) and isinstance(caught.value, TaciturnError)
 
 
 @pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int64(3), Fraction(3)])

@@ -6,8 +6,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from tacit import Graph
-from tacit.errors import GraphError, ParameterError
+from taciturn import Graph
+from taciturn.errors import GraphError, ParameterError
 
 FAMILIES = [
     Graph.complete(6),

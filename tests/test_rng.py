@@ -11,9 +11,9 @@ import threading
 import numpy as np
 import pytest
 
-from tacit import rng
-from tacit.errors import ParameterError
-from tacit.rng import SecureStreams, SeededStreams
+from taciturn import rng
+from taciturn.errors import ParameterError
+from taciturn.rng import SecureStreams, SeededStreams
 
 NAME = {"repeat": 0, "site": 1, "purpose": "noise", "t": 1}
 
@@ -83,7 +83,7 @@ def test_threads_get_different_keys():
 
 FORK = """
 import os
-from tacit.rng import SecureStreams
+from taciturn.rng import SecureStreams
 def draw():
     generator = SecureStreams().generator(repeat=0, site=0, purpose="noise", t=1)
     return generator.standard_normal(4).tobytes().hex()

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tacit import Constant, Geometric, Table, schedules
-from tacit.errors import ParameterError
+from taciturn import Constant, Geometric, Table, schedules
+from taciturn.errors import ParameterError
 
 POSITIVE = st.floats(1e-3, 1e3)
 ANY = st.one_of(

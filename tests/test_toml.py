@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from tacit.errors import ParameterError
-from tacit.toml import Facts, complaint, read_toml
+from taciturn.errors import ParameterError
+from taciturn.toml import Facts, complaint, read_toml
 
 
 class Inner(Facts):

@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from tacit.objective import one_blas_thread
+from taciturn.objective import one_blas_thread
 
 from .contest import Result, contest
 from .rivals import Case, rivals

@@ -1,7 +1,7 @@
 """Every contender on every case: rivals tuned first, then ten seeds each, dealt and drawn anew.
 
 A rival is tuned twice: on the test rows, which nobody may do, and on the planner's public rows, as blindly as
-`tacit` itself.
+`taciturn` itself.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-import tacit
+import taciturn as tt
 
 from .rivals import Case, Rival, Setting
 from .tasks import Array, stand_in
 
-OURS = "tacit (planned, never tuned)"
+OURS = "taciturn (planned, never tuned)"
 _TUNING = (1001, 1002)  # seeds that no result uses
 
 
@@ -47,7 +47,7 @@ class Result:
 def ours(case: Case, seed: int) -> tuple[Array, float]:
     """What the estimator gives a user who sets the budget and nothing else; and what it certifies."""
     task = case.task
-    model = tacit.PrivateLogisticRegression(
+    model = tt.PrivateLogisticRegression(
         epsilon=case.epsilon, delta=case.delta, sites=case.sites, random_state=seed
     ).fit(task.X, task.y)
     f = np.append(model.coef_[0] / task.ball.share, model.intercept_ / task.ball.constant)

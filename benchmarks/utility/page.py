@@ -101,10 +101,10 @@ def _aim(results: Sequence[Result]) -> str:
 
 
 def _rank(results: Sequence[Result]) -> str:
-    """How `tacit` stands among the decentralised contenders, over the tables."""
+    """How `taciturn` stands among the decentralised contenders, over the tables."""
     blind, tuned = _standing(results, blind=True), _standing(results, blind=False)
     return (
-        "Beside decentralised rivals whose settings were chosen as ours are, without the data, `tacit` is "
+        "Beside decentralised rivals whose settings were chosen as ours are, without the data, `taciturn` is "
         f"{blind}; beside rivals set on the test rows, {tuned}."
     )
 
@@ -152,7 +152,7 @@ def draw(results: Sequence[Result], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    plt.rcParams["svg.hashsalt"] = "tacit"
+    plt.rcParams["svg.hashsalt"] = "taciturn"
     figure, axis = plt.subplots(figsize=(9.0, 4.6))
     budgets = sorted({result.epsilon for result in results if (result.data, result.sites) == ("adult", 5)})
     cases = [_case(results, "adult", 5, epsilon) for epsilon in budgets]

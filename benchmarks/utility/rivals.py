@@ -1,7 +1,7 @@
 """What a user would pick instead.
 
 Every rival has the same accounting, no output noise, and the best of a grid of settings, chosen on the test
-rows at no cost: all of that flatters it. `tacit` itself gets none of this.
+rows at no cost: all of that flatters it. `taciturn` itself gets none of this.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 from scipy import sparse
 from scipy.special import expit
 
-import tacit
-from tacit.objective import LocalObjective, Logistic, SolverState, minimise
-from tacit.privacy import bounds
-from tacit.privacy.facts import LossFacts, RunFacts
-from tacit.privacy.planner import Budget, Draft, calibrate
-from tacit.trials.averaging import gossip_weights
+import taciturn as tt
+from taciturn.admm.averaging import gossip_weights
+from taciturn.objective import LocalObjective, Logistic, SolverState, minimise
+from taciturn.planning.calibration import Budget, Draft, calibrate
+from taciturn.privacy.accounting import bounds
+from taciturn.privacy.facts import LossFacts, RunFacts
 
 from .tasks import Array, Hands, Task
 
@@ -43,8 +43,8 @@ class Case:
     delta: float
 
     @property
-    def graph(self) -> tacit.Graph:
-        return tacit.Graph.complete(self.sites)
+    def graph(self) -> tt.Graph:
+        return tt.Graph.complete(self.sites)
 
     @property
     def least(self) -> int:
@@ -104,7 +104,7 @@ def objective_perturbation(case: Case, X: Array, y: Array, kappa: float, seed: i
 def no_privacy(case: Case, hands: Hands, setting: Setting, seed: int) -> Array:
     """The optimum of all rows together, hardly regularised."""
     task = case.task
-    return tacit.Problem([(task.Z, task.y)], C=1.0, regularization=setting[0] / len(task.y)).optimum(tol=1e-2)
+    return tt.Problem([(task.Z, task.y)], C=1.0, regularization=setting[0] / len(task.y)).optimum(tol=1e-2)
 
 
 def pooled(case: Case, hands: Hands, setting: Setting, seed: int) -> Array | None:
@@ -129,10 +129,10 @@ def perturbed_admm(mechanism: str) -> Fit:
         std = noise_std(case, mechanism, kappa, rounds, case.least, V, case.sites)
         if std is None:
             return None
-        kind = tacit.DualPerturbation if mechanism == "dual" else tacit.PrimalPerturbation
-        problem = tacit.Problem(hands, C=1.0, regularization=_RHO)
-        method = kind(kappa / (2 * V), tacit.GaussianNoise(std))
-        run = tacit.simulate(problem, case.graph, method, rounds=rounds, seed=seed, tol=1e-6, progress=False)
+        kind = tt.DualPerturbation if mechanism == "dual" else tt.PrimalPerturbation
+        problem = tt.Problem(hands, C=1.0, regularization=_RHO)
+        method = kind(kappa / (2 * V), tt.GaussianNoise(std))
+        run = tt.simulate(problem, case.graph, method, rounds=rounds, seed=seed, tol=1e-6, progress=False)
         return run.average()[0]
 
     return fit
@@ -145,9 +145,9 @@ def published_dvp(case: Case, hands: Hands, setting: Setting, seed: int) -> Arra
     rate = case.epsilon * kappa * case.least / (2 * rounds) - 1.4 * c1
     if rate <= 0 or 2 * c1 >= case.least * kappa:
         return None
-    problem = tacit.Problem(hands, C=1.0, regularization=_RHO)
-    method = tacit.DualPerturbation(kappa / (2 * V), tacit.NormNoise(rate))
-    run = tacit.simulate(problem, case.graph, method, rounds=rounds, seed=seed, tol=1e-6, progress=False)
+    problem = tt.Problem(hands, C=1.0, regularization=_RHO)
+    method = tt.DualPerturbation(kappa / (2 * V), tt.NormNoise(rate))
+    run = tt.simulate(problem, case.graph, method, rounds=rounds, seed=seed, tol=1e-6, progress=False)
     return run.average()[0]
 
 

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tacit.data import Dataset, load_adult, load_credit, load_support
-from tacit.data.dealing import assign_evenly
-from tacit.estimators.rows import Ball
-from tacit.trials.proxy import generate
+from taciturn.data import Dataset, load_adult, load_credit, load_support
+from taciturn.data.tables.dealing import assign_evenly
+from taciturn.estimators.rows import Ball
+from taciturn.planning.proxy import generate
 
 Array = NDArray[np.float64]
 Hands = list[tuple[Array, Array]]

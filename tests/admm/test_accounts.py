@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tacit import (
+from taciturn import (
     MADMM,
     DualPerturbation,
     GaussianNoise,
@@ -19,8 +19,15 @@ from tacit import (
     PrimalPerturbation,
     SmoothHinge,
 )
-from tacit.admm.accounts import charge, charges, loss_facts, planned_ledger, run_facts, site_facts
-from tacit.privacy.facts import PLANNED
+from taciturn.admm.accounts import (
+    charge,
+    charges,
+    loss_facts,
+    planned_ledger,
+    run_facts,
+    site_facts,
+)
+from taciturn.privacy.facts import PLANNED
 
 NOISE = NormNoise([Geometric(3.0, 1.03), 2.0, 1.0])
 FULL = PenaltyPerturbation(

@@ -5,21 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tacit
-from tacit.errors import ParameterError
+import taciturn as tt
+from taciturn.errors import ParameterError
 
-NOISE = tacit.NormNoise(rate=3.0)
+NOISE = tt.NormNoise(rate=3.0)
 
 
 def test_admm_uses_its_penalty_as_dual_step():
-    plan = tacit.ADMM(penalty=0.5).plan(3, 4)
+    plan = tt.ADMM(penalty=0.5).plan(3, 4)
     assert (plan.eta == 0.5).all() and (plan.theta == 0.5).all() and not plan.private
 
 
 def test_schedules_may_differ_by_site_and_round():
-    plan = tacit.MADMM(
-        penalty=[tacit.Geometric(0.55, 1.01), 0.6, tacit.Table([0.6, 0.7])],
-        dual_step=[0.5, tacit.Geometric(0.4, 1.1), 0.3],
+    plan = tt.MADMM(
+        penalty=[tt.Geometric(0.55, 1.01), 0.6, tt.Table([0.6, 0.7])],
+        dual_step=[0.5, tt.Geometric(0.4, 1.1), 0.3],
     ).plan(3, 3)
     np.testing.assert_allclose(plan.eta[0], [0.55, 0.5555, 0.561055])
     np.testing.assert_allclose(plan.eta[2], [0.6, 0.7, 0.7])
@@ -28,27 +28,27 @@ def test_schedules_may_differ_by_site_and_round():
 
 def test_a_list_must_have_one_entry_per_site():
     with pytest.raises(ParameterError, match=r"`penalty` must have one entry per site, 5; got 3"):
-        tacit.MADMM(penalty=[0.5, 0.5, 0.5], dual_step=0.5).plan(5, 2)
+        tt.MADMM(penalty=[0.5, 0.5, 0.5], dual_step=0.5).plan(5, 2)
 
 
 def test_a_schedule_that_overflows_is_refused_before_the_run():
     with pytest.raises(ParameterError, match=r"`penalty` must stay finite"):
-        tacit.MADMM(penalty=tacit.Geometric(0.5, 10.0), dual_step=0.5).plan(2, 400)
+        tt.MADMM(penalty=tt.Geometric(0.5, 10.0), dual_step=0.5).plan(2, 400)
 
 
 @pytest.mark.parametrize("penalty", [0, -1.0, float("nan"), float("inf"), "0.5", True])
 def test_a_penalty_must_be_a_positive_number(penalty):
     with pytest.raises(ParameterError, match="`penalty`"):
-        tacit.ADMM(penalty=penalty).plan(2, 1)
+        tt.ADMM(penalty=penalty).plan(2, 1)
 
 
 def test_clip_must_lie_on_the_grid():
     with pytest.raises(
         ParameterError, match=r"`clip` must be a whole multiple of `grid` = 0.25; got 1.1. Use 1\."
     ):
-        tacit.DualPerturbation(0.5, NOISE, grid=0.25, clip=1.1)
+        tt.DualPerturbation(0.5, NOISE, grid=0.25, clip=1.1)
 
 
 def test_noise_must_be_a_noise():
     with pytest.raises(ParameterError, match="`noise` must be NormNoise or GaussianNoise; got float"):
-        tacit.PenaltyPerturbation(0.5, 0.5, 3.0).plan(2, 1)
+        tt.PenaltyPerturbation(0.5, 0.5, 3.0).plan(2, 1)

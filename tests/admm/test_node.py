@@ -7,20 +7,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import tacit
-import tacit.errors
-from problems import make_sites
-from tacit.admm.node import Node, NodeState, loop
-from tacit.rng import SeededStreams
+import taciturn as tt
+import taciturn.errors
+from support.problems import make_sites
+from taciturn.admm.node import Node, NodeState, loop
+from taciturn.rng import SeededStreams
 
-METHOD = tacit.PenaltyPerturbation(
-    tacit.Geometric(0.5, 1.04), 0.5, tacit.NormNoise(3.0), grid=2.0**-30, clip=8.0
-)
+METHOD = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.04), 0.5, tt.NormNoise(3.0), grid=2.0**-30, clip=8.0)
 ROUNDS = 7
 
 
 def make_node(refresh=1):
-    problem = tacit.Problem(make_sites(n=2), loss=tacit.Logistic(), C=20.0, regularization=0.5)
+    problem = tt.Problem(make_sites(n=2), loss=tt.Logistic(), C=20.0, regularization=0.5)
     return Node(
         site=0,
         objective=problem.site(0),
@@ -62,10 +60,10 @@ def test_the_charge_comes_before_the_release():
 
 def test_a_refused_charge_releases_nothing():
     def refuse(charge):
-        raise tacit.errors.BudgetExceeded("no")
+        raise tt.errors.BudgetExceeded("no")
 
     generator = loop(make_node(), start(), charge=refuse)
-    with pytest.raises(tacit.errors.BudgetExceeded):
+    with pytest.raises(tt.errors.BudgetExceeded):
         next(generator)
 
 
@@ -94,8 +92,8 @@ def test_a_round_charged_before_a_crash_is_sent_again_as_it_stands():
 @pytest.mark.parametrize("purpose", ["noise", "output"])
 def test_each_round_of_each_site_draws_the_noise_that_it_is_charged_for(purpose):
     """Scales that differ everywhere: a draw with the scale of another site or round is seen."""
-    noise = tacit.GaussianNoise([tacit.Geometric(1.0, 3.0), tacit.Geometric(100.0, 5.0)])
-    method = tacit.PenaltyPerturbation(0.5, 0.5, noise, output_noise=noise)
+    noise = tt.GaussianNoise([tt.Geometric(1.0, 3.0), tt.Geometric(100.0, 5.0)])
+    method = tt.PenaltyPerturbation(0.5, 0.5, noise, output_noise=noise)
     asked = []
 
     class Streams(SeededStreams):

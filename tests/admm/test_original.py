@@ -5,18 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tacit
-from problems import make_sites
-from tacit.admm.original import original_admm
-from tacit.errors import ParameterError
+import taciturn as tt
+from support.problems import make_sites
+from taciturn.admm.original import original_admm
+from taciturn.errors import ParameterError
 
 
-@pytest.mark.parametrize(
-    "graph", [tacit.Graph.ring(5), tacit.Graph.star(5), tacit.Graph.complete(5)], ids=repr
-)
+@pytest.mark.parametrize("graph", [tt.Graph.ring(5), tt.Graph.star(5), tt.Graph.complete(5)], ids=repr)
 def test_original_and_simplified_agree_over_50_rounds(problem, graph):
     original = original_admm(problem, graph, penalty=0.5, rounds=50, tol=1e-12)
-    run = tacit.simulate(problem, graph, tacit.ADMM(0.5), rounds=50, tol=1e-12, history=True)
+    run = tt.simulate(problem, graph, tt.ADMM(0.5), rounds=50, tol=1e-12, history=True)
     np.testing.assert_allclose(run.history[:, 0], original.f, rtol=0, atol=1e-10)
 
 
@@ -28,7 +26,7 @@ def test_both_duals_are_equal_and_antisymmetric(problem, ring):
 
 
 def test_penalties_per_edge_converge_and_must_be_revealed(ring):
-    problem = tacit.Problem(make_sites(), loss=tacit.Logistic(), C=20.0, regularization=0.5)
+    problem = tt.Problem(make_sites(), loss=tt.Logistic(), C=20.0, regularization=0.5)
     penalty = lambda i, j, t: min(0.5 + 0.1 * i + 0.01 * j + 0.01 * t, 2.0)  # noqa: E731
     original = original_admm(problem, ring, penalty=penalty, rounds=400, dual_step=0.5)
     np.testing.assert_allclose(original.f[-1], np.tile(problem.optimum(), (5, 1)), atol=1e-6)

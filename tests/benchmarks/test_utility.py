@@ -10,7 +10,7 @@ import pytest
 from dp_accounting import GaussianDpEvent
 from dp_accounting.rdp import RdpAccountant
 
-import tacit
+import taciturn as tt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -29,10 +29,10 @@ def case():
 @pytest.mark.parametrize("mechanism", ["dual", "primal"])
 def test_perturbed_admm_is_certified_at_the_budget(case, mechanism):
     std = rivals.noise_std(case, mechanism, 0.05, 3, case.least, 3, 4)
-    kind = {"dual": tacit.DualPerturbation, "primal": tacit.PrimalPerturbation}[mechanism]
-    problem = tacit.Problem(case.task.hands(4, 0), C=1.0, regularization=1e-7)
-    method = kind(0.05 / 6, tacit.GaussianNoise(std))
-    run = tacit.simulate(problem, case.graph, method, rounds=3, tol=1e-12, progress=False)
+    kind = {"dual": tt.DualPerturbation, "primal": tt.PrimalPerturbation}[mechanism]
+    problem = tt.Problem(case.task.hands(4, 0), C=1.0, regularization=1e-7)
+    method = kind(0.05 / 6, tt.GaussianNoise(std))
+    run = tt.simulate(problem, case.graph, method, rounds=3, tol=1e-12, progress=False)
     assert 0.99 < run.certificate(1e-5).epsilon <= 1.0001
 
 

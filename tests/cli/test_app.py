@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-import tacit
-from tacit.cli.app import app, run
-from tacit.errors import ParameterError
+import taciturn as tt
+from taciturn.cli.app import app, run
+from taciturn.errors import ParameterError
 
 
 def test_version(capsys):
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out == f"tacit {tacit.__version__}\n"
+    assert capsys.readouterr().out == f"taciturn {tt.__version__}\n"
 
 
 def test_wrong_usage_is_2(capsys):
@@ -35,7 +35,7 @@ def failing():
 def test_an_error_is_one_line_and_1(failing, capsys):
     assert run(["fail"]) == 1
     captured = capsys.readouterr()
-    assert captured.err == "tacit: `penalty` must be above 0; got -1.\n" and captured.out == ""
+    assert captured.err == "taciturn: `penalty` must be above 0; got -1.\n" and captured.out == ""
 
 
 def test_debug_shows_the_traceback(failing):
@@ -44,18 +44,18 @@ def test_debug_shows_the_traceback(failing):
 
 
 def test_the_package_runs_as_a_module():
-    command = [sys.executable, "-m", "tacit", "--version"]
+    command = [sys.executable, "-m", "taciturn", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == f"tacit {tacit.__version__}\n"
+    assert done.stdout == f"taciturn {tt.__version__}\n"
 
 
 def test_a_command_that_is_interrupted_says_so(monkeypatch, capsys):
-    from tacit.cli import data
+    from taciturn.cli import data
 
     def stop(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(data.json, "dumps", stop)
-    monkeypatch.setattr("tacit.data.load_adult", stop)
+    monkeypatch.setattr("taciturn.data.load_adult", stop)
     assert run(["data", "adult", "--json"]) == 130
-    assert capsys.readouterr().err == "tacit: stopped.\n"
+    assert capsys.readouterr().err == "taciturn: stopped.\n"

@@ -1,4 +1,4 @@
-"""`tacit certify`: the numbers of the design, and a certificate that does not add up."""
+"""`taciturn certify`: the numbers of the design, and a certificate that does not add up."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tacit.cli.app import run
-from tacit.privacy.plain import canonical
+from taciturn.canonical import canonical
+from taciturn.cli.app import run
 
 SETTINGS = [
     *("certify --C 1750 --samples 9044 --degree 2".split()),
@@ -126,7 +126,7 @@ def test_a_false_certificate(
     file.write_text(text.replace(old, new, 1))
     assert run(["certify", str(file)]) == 1
     captured = capsys.readouterr()
-    assert said in captured.err and captured.err.startswith("tacit: ") and captured.err.count("\n") == 1
+    assert said in captured.err and captured.err.startswith("taciturn: ") and captured.err.count("\n") == 1
     assert captured.out == ""
 
 
@@ -144,7 +144,10 @@ def _doubled(text: str) -> str:
         (lambda text: text[: len(text) // 2], "not valid JSON"),
         (lambda text: "[" * 100_000, "not valid JSON"),
         (lambda text: '{"a":' * 100_000, "not valid JSON"),
-        (lambda text: '{"format": "tacit certificate 1", "x": ' + "9" * 5_000 + "}", "more than 18 digits"),
+        (
+            lambda text: '{"format": "taciturn certificate 1", "x": ' + "9" * 5_000 + "}",
+            "more than 18 digits",
+        ),
         (lambda text: "[" + "1," * 5_000_000 + "1]", "its `format` must be"),
         (lambda text: text.replace('"rounds": 100', '"rounds": 90000000', 1), "sites times rounds"),
         (lambda text: "", "not valid JSON"),
@@ -176,13 +179,13 @@ def test_rounds_in_another_order_or_number_are_found(
     path.write_text(json.dumps(body))
     assert run(["certify", str(path)]) == 1
     captured = capsys.readouterr()
-    assert captured.err.startswith("tacit: ") and captured.err.count("\n") == 1
+    assert captured.err.startswith("taciturn: ") and captured.err.count("\n") == 1
 
 
 def test_texts_that_were_not_compared_are_not_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Whoever names another version may word the file as he likes, not what is printed."""
     body = json.loads(file.read_text())
-    body |= {"statement": "All is well.", "run": body["run"] | {"versions": {"tacit": "0.0.1"}}}
+    body |= {"statement": "All is well.", "run": body["run"] | {"versions": {"taciturn": "0.0.1"}}}
     del body["sha256"]
     file.write_text(json.dumps(body | {"sha256": hashlib.sha256(canonical(body).encode()).hexdigest()}))
     assert run(["certify", str(file)]) == 0

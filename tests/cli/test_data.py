@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tacit.cli.app import run
-from tacit.data import Dataset
-from tacit.data.adult import ADULT
+from taciturn.cli.app import run
+from taciturn.data import Dataset
+from taciturn.data.datasets.adult import ADULT
 
 
 def test_it_says_what_was_found(adult: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,13 +29,13 @@ def test_it_says_so_in_json(adult: Dataset, capsys: pytest.CaptureFixture[str]) 
 def test_nothing_there_is_1_with_what_was_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("TACIT_DATA", raising=False)
-    monkeypatch.setenv("TACIT_CACHE", str(tmp_path))
+    monkeypatch.delenv("TACITURN_DATA", raising=False)
+    monkeypatch.setenv("TACITURN_CACHE", str(tmp_path))
     assert run(["data", "adult", "--offline"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.startswith("tacit: the files of `adult` (adult.data, adult.test) were not found.")
-    assert "  $TACIT_DATA: not set\n" in captured.err
+    assert captured.err.startswith("taciturn: the files of `adult` (adult.data, adult.test) were not found.")
+    assert "  $TACITURN_DATA: not set\n" in captured.err
 
 
 def test_an_unknown_set_is_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""`tacit demo`: a table at one budget, a certificate that verifies, a report; and no Adult is no obstacle."""
+"""`taciturn demo`: a table at one budget, a certificate that verifies, a report; Adult is not needed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tacit import Certificate
-from tacit.cli.app import run
-from tacit.errors import DataUnavailable
-from tacit.experiments import tasks
+from taciturn import Certificate
+from taciturn.cli.app import run
+from taciturn.errors import DataUnavailable
+from taciturn.experiments.demo import tasks
 
 
 @pytest.fixture(scope="module")

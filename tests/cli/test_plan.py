@@ -1,4 +1,4 @@
-"""`tacit plan` as a user meets it."""
+"""`taciturn plan` as a user meets it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.cli.app import run
+from taciturn.cli.app import run
 
 DESIGN = "plan --epsilon 1 --delta 1e-5 --samples 9044 --sites 5 --graph ring --dimension 105".split()
 QUICK = [*DESIGN, "--effort", "quick"]

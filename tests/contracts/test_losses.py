@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tacit.errors import ParameterError
-from tacit.objective import LogCosh, Logistic, Loss, SmoothHinge, check_loss
-from tacit.objective.continuation import Softened
+from taciturn.errors import ParameterError
+from taciturn.objective import LogCosh, Logistic, Loss, SmoothHinge, check_loss
+from taciturn.objective.solver.continuation import Softened
 
 LOSSES = [
     Logistic(),

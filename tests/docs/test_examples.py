@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from tacit.errors import DataUnavailable
+from taciturn.errors import DataUnavailable
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

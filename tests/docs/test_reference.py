@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import tacit
+import taciturn as tt
 
 PAGES = sorted((Path(__file__).resolve().parents[2] / "docs" / "api").glob("*.md"))
 LISTED = [
@@ -17,8 +17,8 @@ LISTED = [
 ]
 MODULES = ("data", "report")
 NAMES = [
-    *((tacit, name) for name in tacit.__all__ if name not in MODULES),
-    *((tacit.data, name) for name in tacit.data.__all__),
+    *((tt, name) for name in tt.__all__ if name not in MODULES),
+    *((tt.data, name) for name in tt.data.__all__),
 ]
 every_name = pytest.mark.parametrize(("home", "name"), NAMES, ids=[name for _, name in NAMES])
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import tacit
-from problems import make_sites
-from sharded import make_shards, run_shards, setup_of, vectors
-from tacit.admm.trace import Recorder
-from tacit.engines.checkpoint import Checkpoint, fingerprint
-from tacit.errors import ParameterError
+import taciturn as tt
+from support.problems import make_sites
+from support.sharded import make_shards, run_shards, setup_of, vectors
+from taciturn.admm.run import Recorder
+from taciturn.engines.checkpoint import Checkpoint, fingerprint
+from taciturn.errors import ParameterError
 
-PP = tacit.PenaltyPerturbation(tacit.Geometric(0.5, 1.04), 0.5, tacit.NormNoise(3.0))
+PP = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.04), 0.5, tt.NormNoise(3.0))
 
 
 @pytest.fixture
@@ -105,17 +105,17 @@ def test_one_run_at_a_time(saver):
 def test_the_fingerprint_sees_whatever_changes_the_bits(setup, problem):
     own = fingerprint(setup, ["a"] * 5)
     assert own == fingerprint(
-        setup_of(problem, tacit.Graph.ring(5), PP, rounds=24, repeats=2, history=True), ["a"] * 5
+        setup_of(problem, tt.Graph.ring(5), PP, rounds=24, repeats=2, history=True), ["a"] * 5
     )
-    noisier = tacit.PenaltyPerturbation(tacit.Geometric(0.5, 1.04), 0.5, tacit.NormNoise(2.9))
-    larger = tacit.Problem(make_sites(), loss=tacit.Logistic(), C=21.0, regularization=0.5)
+    noisier = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.04), 0.5, tt.NormNoise(2.9))
+    larger = tt.Problem(make_sites(), loss=tt.Logistic(), C=21.0, regularization=0.5)
     others = [
         fingerprint(setup, ["a"] * 4 + ["b"]),
         fingerprint(replace(setup, seed=1), ["a"] * 5),
         fingerprint(replace(setup, repeats=3), ["a"] * 5),
         fingerprint(replace(setup, tol=1e-9), ["a"] * 5),
         fingerprint(replace(setup, start="random"), ["a"] * 5),
-        fingerprint(replace(setup, graph=tacit.Graph.path(5)), ["a"] * 5),
+        fingerprint(replace(setup, graph=tt.Graph.path(5)), ["a"] * 5),
         fingerprint(replace(setup, plan=noisier.plan(5, 24)), ["a"] * 5),
         fingerprint(replace(setup, problem=larger), ["a"] * 5),
     ]

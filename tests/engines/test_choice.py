@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-import tacit
-from sharded import setup_of
-from tacit.engines import choice
+import taciturn as tt
+from support.sharded import setup_of
+from taciturn.engines import choice
 
 
 def pick(**changes):
@@ -38,7 +38,7 @@ def test_a_running_cluster_pays_earlier():
 
 def test_small_sites_are_solved_on_one_thread(problem, ring, monkeypatch):
     monkeypatch.setattr(choice, "cpus_here", lambda: 4)
-    setup = setup_of(problem, ring, tacit.ADMM(0.5), rounds=1, repeats=3)
+    setup = setup_of(problem, ring, tt.ADMM(0.5), rounds=1, repeats=3)
     assert choice.threads_for(setup) == 1
     monkeypatch.setattr(choice, "THREADED", 3 * problem.dimension * problem.samples.mean())
     assert choice.threads_for(setup) == 4
@@ -67,16 +67,16 @@ def installed(monkeypatch):
 def test_a_setup_is_weighed_with_what_is_known_of_it(installed, problem, ring):
     seen = {}
     installed.setattr(choice, "faster", lambda **facts: seen.update(facts) or "local")
-    choice.choose(setup_of(problem, ring, tacit.ADMM(0.5), rounds=7, repeats=3))
+    choice.choose(setup_of(problem, ring, tt.ADMM(0.5), rounds=7, repeats=3))
     assert seen["sites"] == 5 and seen["rounds"] == 7 and seen["entries"] == 200 * 6 * 3
     assert seen["start"] == choice.START and seen["shards"] == min(5, seen["cores"])
-    sourced = tacit.SourcedProblem([lambda: None] * 5, C=1.0, regularization=0.5)
+    sourced = tt.SourcedProblem([lambda: None] * 5, C=1.0, regularization=0.5)
     installed.setattr(sys.modules["ray"], "cpus", 64)
-    choice.choose(setup_of(sourced, ring, tacit.ADMM(0.5), rounds=7))
+    choice.choose(setup_of(sourced, ring, tt.ADMM(0.5), rounds=7))
     assert seen["entries"] == 0 and seen["start"] == choice.JOIN and seen["shards"] == 5
     installed.setattr(sys.modules["ray"], "cpus", 0)
     installed.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    choice.choose(setup_of(sourced, ring, tacit.ADMM(0.5), rounds=7))
+    choice.choose(setup_of(sourced, ring, tt.ADMM(0.5), rounds=7))
     assert seen["start"] == choice.JOIN
 
 

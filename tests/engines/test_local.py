@@ -7,31 +7,31 @@ import time
 import numpy as np
 import pytest
 
-import tacit
-from problems import make_sites
-from tacit.engines.local import Network
-from tacit.errors import DataError, ParameterError
+import taciturn as tt
+from support.problems import make_sites
+from taciturn.engines.local import Network
+from taciturn.errors import DataError, ParameterError
 
-PP = tacit.PenaltyPerturbation(tacit.Geometric(0.5, 1.04), 0.5, tacit.NormNoise(tacit.Geometric(3.0, 1.03)))
+PP = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.04), 0.5, tt.NormNoise(tt.Geometric(3.0, 1.03)))
 
 
 def test_shapes(problem, ring):
-    run = tacit.simulate(problem, ring, PP, rounds=4, repeats=3)
+    run = tt.simulate(problem, ring, PP, rounds=4, repeats=3)
     assert run.loss.shape == run.accuracy.shape == run.consensus_gap.shape == (3, 4)
     assert run.coef.shape == (3, 5, 6) and run.privacy_loss.shape == (4,) and run.average().shape == (3, 6)
 
 
 def test_a_seed_repeats_bit_for_bit_whatever_the_threads(problem, ring):
-    first = tacit.simulate(problem, ring, PP, rounds=5, repeats=2, seed=7, threads=1)
-    again = tacit.simulate(problem, ring, PP, rounds=5, repeats=2, seed=7, threads=3)
-    other = tacit.simulate(problem, ring, PP, rounds=5, repeats=2, seed=8)
+    first = tt.simulate(problem, ring, PP, rounds=5, repeats=2, seed=7, threads=1)
+    again = tt.simulate(problem, ring, PP, rounds=5, repeats=2, seed=7, threads=3)
+    other = tt.simulate(problem, ring, PP, rounds=5, repeats=2, seed=8)
     assert np.array_equal(first.coef, again.coef) and np.array_equal(first.loss, again.loss)
     assert not np.allclose(first.coef, other.coef)
 
 
 def test_adding_a_repeat_changes_no_other(problem, ring):
-    two = tacit.simulate(problem, ring, PP, rounds=5, repeats=2, tol=1e-11)
-    five = tacit.simulate(problem, ring, PP, rounds=5, repeats=5, tol=1e-11)
+    two = tt.simulate(problem, ring, PP, rounds=5, repeats=2, tol=1e-11)
+    five = tt.simulate(problem, ring, PP, rounds=5, repeats=5, tol=1e-11)
     np.testing.assert_allclose(five.coef[:2], two.coef, rtol=0, atol=1e-8)
     assert not np.allclose(five.coef[0], five.coef[1])
 
@@ -39,84 +39,84 @@ def test_adding_a_repeat_changes_no_other(problem, ring):
 def test_adding_a_site_changes_no_others_noise():
     """Round 1 from zeros: what a site releases depends on its own noise alone."""
     sites = make_sites(n=6)
-    small = tacit.Problem(sites[:5], loss=tacit.Logistic(), C=20.0, regularization=0.5)
-    large = tacit.Problem(sites, loss=tacit.Logistic(), C=20.0, regularization=0.6)  # the same rho / N
-    first = tacit.simulate(small, tacit.Graph.ring(5), PP, rounds=1, tol=1e-11)
-    second = tacit.simulate(large, tacit.Graph.ring(6), PP, rounds=1, tol=1e-11)
+    small = tt.Problem(sites[:5], loss=tt.Logistic(), C=20.0, regularization=0.5)
+    large = tt.Problem(sites, loss=tt.Logistic(), C=20.0, regularization=0.6)  # the same rho / N
+    first = tt.simulate(small, tt.Graph.ring(5), PP, rounds=1, tol=1e-11)
+    second = tt.simulate(large, tt.Graph.ring(6), PP, rounds=1, tol=1e-11)
     np.testing.assert_allclose(first.coef[0], second.coef[0, :5], atol=1e-9)
 
 
 def test_penalty_perturbation_with_equal_fixed_steps_is_dual_perturbation(problem, ring):
-    noise = tacit.NormNoise(3.0)
-    pp = tacit.simulate(problem, ring, tacit.PenaltyPerturbation(0.5, 0.5, noise), rounds=8, repeats=2)
-    dvp = tacit.simulate(problem, ring, tacit.DualPerturbation(0.5, noise), rounds=8, repeats=2)
+    noise = tt.NormNoise(3.0)
+    pp = tt.simulate(problem, ring, tt.PenaltyPerturbation(0.5, 0.5, noise), rounds=8, repeats=2)
+    dvp = tt.simulate(problem, ring, tt.DualPerturbation(0.5, noise), rounds=8, repeats=2)
     assert np.array_equal(pp.coef, dvp.coef) and np.array_equal(pp.privacy_loss, dvp.privacy_loss)
 
 
 def test_primal_perturbation_goes_on_from_what_it_released(problem, ring):
     """With noise of a huge scale, round 2 must follow the released vector, not the clean one."""
-    noisy = tacit.PrimalPerturbation(0.5, tacit.GaussianNoise(tacit.Table([100.0, 1e-9])))
-    run = tacit.simulate(problem, ring, noisy, rounds=2, history=True, tol=1e-9)
-    clean = tacit.simulate(problem, ring, tacit.ADMM(0.5), rounds=2, history=True)
+    noisy = tt.PrimalPerturbation(0.5, tt.GaussianNoise(tt.Table([100.0, 1e-9])))
+    run = tt.simulate(problem, ring, noisy, rounds=2, history=True, tol=1e-9)
+    clean = tt.simulate(problem, ring, tt.ADMM(0.5), rounds=2, history=True)
     assert np.linalg.norm(run.history[0, 0] - clean.history[0, 0]) > 100
     assert np.linalg.norm(run.history[1, 0] - clean.history[1, 0]) > 10
 
 
 def test_released_values_are_clipped_and_on_the_grid(problem, ring):
-    method = tacit.PenaltyPerturbation(0.5, 0.5, tacit.NormNoise(0.5), grid=2.0**-10, clip=2.0)
-    run = tacit.simulate(problem, ring, method, rounds=3, repeats=2, history=True)
+    method = tt.PenaltyPerturbation(0.5, 0.5, tt.NormNoise(0.5), grid=2.0**-10, clip=2.0)
+    run = tt.simulate(problem, ring, method, rounds=3, repeats=2, history=True)
     scaled = run.history * 2**10
     assert np.array_equal(scaled, np.rint(scaled)) and np.abs(run.history).max() <= 2.0
     assert np.abs(run.history).max() == 2.0, "the noise is large enough to reach the clip"
 
 
 def test_rounds_are_charged_at_every_site(problem, ring):
-    run = tacit.simulate(problem, ring, PP, rounds=4)
+    run = tt.simulate(problem, ring, PP, rounds=4)
     C, B, V, c1 = 20.0, 40, 2, 0.25
     eta, alpha = 0.5 * 1.04 ** np.arange(4), 3.0 * 1.03 ** np.arange(4)
     np.testing.assert_allclose(run.privacy_loss, np.cumsum(C * (1.4 * c1 + alpha) / (eta * V * B)))
 
 
 def test_without_noise_nothing_is_private(problem, ring):
-    run = tacit.simulate(problem, ring, tacit.ADMM(0.5), rounds=2)
+    run = tt.simulate(problem, ring, tt.ADMM(0.5), rounds=2)
     assert run.certificate().epsilon == float("inf")
 
 
 def test_certificate_says_that_it_was_simulated(problem, ring):
-    certificate = tacit.simulate(problem, ring, PP, rounds=2).certificate(delta=1e-5)
+    certificate = tt.simulate(problem, ring, PP, rounds=2).certificate(delta=1e-5)
     assert "simulated" in certificate.to_json() and certificate.epsilon <= certificate.pure_epsilon
 
 
 def test_wrong_number_of_sites(problem):
     with pytest.raises(ParameterError, match="`graph` must have one node per site, 5; got 4"):
-        tacit.simulate(problem, tacit.Graph.ring(4), PP, rounds=2)
+        tt.simulate(problem, tt.Graph.ring(4), PP, rounds=2)
 
 
 def test_private_methods_need_rows_of_norm_one(ring):
     sites = [(2 * X, y) for X, y in make_sites()]
-    problem = tacit.Problem(sites, loss=tacit.Logistic(), C=20.0, regularization=0.5)
-    tacit.simulate(problem, ring, tacit.ADMM(0.5), rounds=1)
+    problem = tt.Problem(sites, loss=tt.Logistic(), C=20.0, regularization=0.5)
+    tt.simulate(problem, ring, tt.ADMM(0.5), rounds=1)
     with pytest.raises(DataError, match="norm"):
-        tacit.simulate(problem, ring, PP, rounds=1)
+        tt.simulate(problem, ring, PP, rounds=1)
 
 
 @pytest.mark.parametrize(
     ("method", "words"),
     [
         (
-            tacit.MADMM(tacit.Table([0.6, 0.5]), 0.5),
+            tt.MADMM(tt.Table([0.6, 0.5]), 0.5),
             "`penalty` must be nondecreasing; site 0: 0.5 at t=2 after 0.6",
         ),
         (
-            tacit.MADMM(0.4, 0.5),
+            tt.MADMM(0.4, 0.5),
             "`penalty` must be at least the dual step; site 0: eta = 0.4 < theta = 0.5 at t=1",
         ),
     ],
 )
 def test_penalties_that_the_theorems_exclude_are_refused_unless_wanted(problem, ring, method, words):
     with pytest.raises(ParameterError, match=words):
-        tacit.simulate(problem, ring, method, rounds=3)
-    assert tacit.simulate(problem, ring, method, rounds=3, strict=False).loss.shape == (1, 3)
+        tt.simulate(problem, ring, method, rounds=3)
+    assert tt.simulate(problem, ring, method, rounds=3, strict=False).loss.shape == (1, 3)
 
 
 @pytest.mark.parametrize(
@@ -125,18 +125,18 @@ def test_penalties_that_the_theorems_exclude_are_refused_unless_wanted(problem, 
 )
 def test_bad_settings_are_named(problem, ring, name, value):
     with pytest.raises(ParameterError, match=f"`{name}`"):
-        tacit.simulate(problem, ring, PP, **{"rounds": 2, name: value})
+        tt.simulate(problem, ring, PP, **{"rounds": 2, name: value})
 
 
 def test_random_start_is_public_and_seeded(problem, ring):
-    one = tacit.simulate(problem, ring, tacit.ADMM(0.5), rounds=1, start="random", seed=1)
-    two = tacit.simulate(problem, ring, tacit.ADMM(0.5), rounds=1, start="random", seed=1)
-    zero = tacit.simulate(problem, ring, tacit.ADMM(0.5), rounds=1)
+    one = tt.simulate(problem, ring, tt.ADMM(0.5), rounds=1, start="random", seed=1)
+    two = tt.simulate(problem, ring, tt.ADMM(0.5), rounds=1, start="random", seed=1)
+    zero = tt.simulate(problem, ring, tt.ADMM(0.5), rounds=1)
     assert np.array_equal(one.coef, two.coef) and not np.allclose(one.coef, zero.coef)
 
 
 def test_averages_of_released_vectors(problem, ring):
-    run = tacit.simulate(problem, ring, PP, rounds=4, repeats=2, history=True)
+    run = tt.simulate(problem, ring, PP, rounds=4, repeats=2, history=True)
     np.testing.assert_allclose(run.average(last=3), run.history[1:].mean(axis=(0, 2)))
     with pytest.raises(ParameterError, match="`last`"):
         run.average(last=9)
@@ -160,9 +160,9 @@ def watched(monkeypatch):
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_a_site_waits_for_its_neighbours_and_nobody_else(watched, threads):
-    path = tacit.Graph.path(8)  # long enough for its end to run away from site 0
-    problem = tacit.Problem(make_sites(n=8), loss=tacit.Logistic(), C=20.0, regularization=0.5)
-    run = tacit.simulate(problem, path, PP, rounds=6, threads=threads, history=True)
+    path = tt.Graph.path(8)  # long enough for its end to run away from site 0
+    problem = tt.Problem(make_sites(n=8), loss=tt.Logistic(), C=20.0, regularization=0.5)
+    run = tt.simulate(problem, path, PP, rounds=6, threads=threads, history=True)
     done = dict.fromkeys(range(8), 0)
     ahead = 0
     for what, k, t in watched:
@@ -187,4 +187,4 @@ def test_a_failure_at_one_site_ends_the_run(problem, ring, monkeypatch):
 
     monkeypatch.setattr(Network, "_advance", failing)
     with pytest.raises(RuntimeError, match="site 3"):
-        tacit.simulate(problem, ring, PP, rounds=6, threads=2)
+        tt.simulate(problem, ring, PP, rounds=6, threads=2)

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import tacit
-from tacit.engines.partition import cut
-from tacit.errors import ParameterError
+import taciturn as tt
+from taciturn.engines.partition import cut
+from taciturn.errors import ParameterError
 
 graphs = st.one_of(
-    st.integers(3, 20).map(tacit.Graph.ring),
-    st.integers(2, 12).map(tacit.Graph.star),
-    st.integers(2, 9).map(tacit.Graph.complete),
-    st.integers(0, 9).map(lambda seed: tacit.Graph.random_regular(16, 3, seed=seed)),
+    st.integers(3, 20).map(tt.Graph.ring),
+    st.integers(2, 12).map(tt.Graph.star),
+    st.integers(2, 9).map(tt.Graph.complete),
+    st.integers(0, 9).map(lambda seed: tt.Graph.random_regular(16, 3, seed=seed)),
 )
 
 
@@ -49,10 +49,10 @@ def test_what_crosses_is_what_is_needed(graph, shards):
 
 
 def test_a_ring_sends_two_vectors_per_shard():
-    parts = cut(tacit.Graph.ring(1000), 4)
+    parts = cut(tt.Graph.ring(1000), 4)
     assert [sum(map(len, part.outbound.values())) for part in parts] == [2, 2, 2, 2]
 
 
 def test_at_least_one_shard():
     with pytest.raises(ParameterError, match="`shards` must be at least 1; got 0"):
-        cut(tacit.Graph.ring(5), 0)
+        cut(tt.Graph.ring(5), 0)

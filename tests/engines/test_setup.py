@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import pytest
 
-import tacit
-from problems import make_sites
-from tacit.engines.setup import prepare
-from tacit.privacy.certificate import Certificate
+import taciturn as tt
+from support.problems import make_sites
+from taciturn.engines.setup import prepare
+from taciturn.privacy.certificate.certificate import Certificate
 
 SIZES = (40, 3, 17)
 
 
 def test_every_site_is_charged_for_its_own_rows_degree_and_penalty() -> None:
     hands = [(X[:B], y[:B]) for (X, y), B in zip(make_sites(n=3), SIZES, strict=True)]
-    problem = tacit.Problem(hands, C=3.0, regularization=0.6)
-    method = tacit.PenaltyPerturbation(
-        [0.5, 1.5, 4.0], 0.5, tacit.GaussianNoise(2.0), output_noise=tacit.GaussianNoise(0.1)
+    problem = tt.Problem(hands, C=3.0, regularization=0.6)
+    method = tt.PenaltyPerturbation(
+        [0.5, 1.5, 4.0], 0.5, tt.GaussianNoise(2.0), output_noise=tt.GaussianNoise(0.1)
     )
     setup = prepare(
         problem,
-        tacit.Graph.path(3),
+        tt.Graph.path(3),
         method,
         rounds=2,
         repeats=1,

@@ -7,20 +7,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import tacit
-from problems import make_sites
-from sharded import make_shards, run_shards, setup_of, vectors
-from tacit.engines.local import run_local
-from tacit.errors import ParameterError
-from tacit.objective import one_blas_thread
+import taciturn as tt
+from support.problems import make_sites
+from support.sharded import make_shards, run_shards, setup_of, vectors
+from taciturn.engines.local import run_local
+from taciturn.errors import ParameterError
+from taciturn.objective import one_blas_thread
 
-PER_SITE = [tacit.Geometric(0.5 + 0.1 * i, 1.02) for i in range(7)]
-NOISE = tacit.NormNoise([3.0 + i for i in range(7)])
+PER_SITE = [tt.Geometric(0.5 + 0.1 * i, 1.02) for i in range(7)]
+NOISE = tt.NormNoise([3.0 + i for i in range(7)])
 METHODS = {
-    "madmm": tacit.MADMM(PER_SITE, [0.5 - 0.01 * i for i in range(7)]),
-    "pp": tacit.PenaltyPerturbation(PER_SITE, 0.5, NOISE, output_noise=tacit.NormNoise(1e9)),
-    "dvp": tacit.DualPerturbation(0.5, tacit.GaussianNoise(0.3), grid=2.0**-20, clip=8.0),
-    "pvp": tacit.PrimalPerturbation(0.5, tacit.GaussianNoise(0.1)),
+    "madmm": tt.MADMM(PER_SITE, [0.5 - 0.01 * i for i in range(7)]),
+    "pp": tt.PenaltyPerturbation(PER_SITE, 0.5, NOISE, output_noise=tt.NormNoise(1e9)),
+    "dvp": tt.DualPerturbation(0.5, tt.GaussianNoise(0.3), grid=2.0**-20, clip=8.0),
+    "pvp": tt.PrimalPerturbation(0.5, tt.GaussianNoise(0.1)),
 }
 
 
@@ -28,8 +28,8 @@ METHODS = {
 def uneven():
     """Seven sites of different size on a graph that is neither regular nor a ring."""
     sites = [make_sites(n=1, rows=20 + 7 * i, seed=i)[0] for i in range(7)]
-    graph = tacit.Graph.from_edges([(0, 3), (3, 6), (6, 1), (1, 4), (4, 2), (2, 5), (5, 0), (0, 6), (2, 3)])
-    return tacit.Problem(sites, loss=tacit.Logistic(), C=10.0, regularization=0.5), graph
+    graph = tt.Graph.from_edges([(0, 3), (3, 6), (6, 1), (1, 4), (4, 2), (2, 5), (5, 0), (0, 6), (2, 3)])
+    return tt.Problem(sites, loss=tt.Logistic(), C=10.0, regularization=0.5), graph
 
 
 @pytest.mark.parametrize("start", ["zeros", "random"])

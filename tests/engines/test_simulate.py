@@ -9,33 +9,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import tacit
-from tacit.errors import MissingExtra
+import taciturn as tt
+from taciturn.errors import MissingExtra
 
-ADMM = tacit.ADMM(0.5)
+ADMM = tt.ADMM(0.5)
 
 
 @pytest.fixture
 def no_ray(monkeypatch):
     """As if the extra had not been installed."""
     for name in [
-        name for name in sys.modules if name == "ray" or name.startswith(("ray.", "tacit.engines.ray"))
+        name for name in sys.modules if name == "ray" or name.startswith(("ray.", "taciturn.engines.ray"))
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delattr("tacit.engines.ray", raising=False)
+    monkeypatch.delattr("taciturn.engines.ray", raising=False)
 
 
 def test_asking_for_ray_without_the_extra_gives_the_command(problem, ring, no_ray):
-    with pytest.raises(MissingExtra, match=r"`ray` is not installed; run: pip install 'tacit\[ray\]'"):
-        tacit.simulate(problem, ring, ADMM, rounds=2, engine="ray")
+    with pytest.raises(MissingExtra, match=r"`ray` is not installed; run: pip install 'taciturn\[ray\]'"):
+        tt.simulate(problem, ring, ADMM, rounds=2, engine="ray")
     with pytest.raises(MissingExtra):
-        _ = tacit.engines.RayEngine
+        _ = tt.engines.RayEngine
 
 
 def test_auto_does_without_the_extra(problem, ring, no_ray):
-    auto = tacit.simulate(problem, ring, ADMM, rounds=2, engine="auto")
-    assert np.array_equal(auto.coef, tacit.simulate(problem, ring, ADMM, rounds=2).coef)
+    auto = tt.simulate(problem, ring, ADMM, rounds=2, engine="auto")
+    assert np.array_equal(auto.coef, tt.simulate(problem, ring, ADMM, rounds=2).coef)
 
 
 def test_any_engine_can_be_handed_in(problem, ring):
@@ -43,11 +43,11 @@ def test_any_engine_can_be_handed_in(problem, ring):
         def run(self, setup, *, show=None):
             return setup.rounds, show
 
-    assert tacit.simulate(problem, ring, ADMM, rounds=2, engine=Mirror(), progress=False) == (2, False)
+    assert tt.simulate(problem, ring, ADMM, rounds=2, engine=Mirror(), progress=False) == (2, False)
 
 
 def test_nothing_but_its_own_folder_imports_ray():
-    source = Path(tacit.__file__).parent
+    source = Path(tt.__file__).parent
     for path in source.rglob("*.py"):
         if source / "engines" / "ray" in path.parents:
             continue

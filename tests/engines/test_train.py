@@ -7,15 +7,15 @@ import inspect
 import numpy as np
 import pytest
 
-import tacit
-from tacit.engines.train import covered, train
-from tacit.errors import BudgetExceeded, LedgerError, NotConverged, ParameterError
-from tacit.privacy.certificate import Certificate
-from tacit.privacy.facts import Ceiling
-from tacit.privacy.sqlite_ledger import SqliteLedger
+import taciturn as tt
+from taciturn.engines.train import covered, train
+from taciturn.errors import BudgetExceeded, LedgerError, NotConverged, ParameterError
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.facts import Ceiling
+from taciturn.privacy.ledger.disk import SqliteLedger
 
-METHOD = tacit.PenaltyPerturbation(
-    0.5, 0.5, tacit.NormNoise(3.0), output_noise=tacit.NormNoise(1e4), grid=2.0**-40, clip=64.0
+METHOD = tt.PenaltyPerturbation(
+    0.5, 0.5, tt.NormNoise(3.0), output_noise=tt.NormNoise(1e4), grid=2.0**-40, clip=64.0
 )
 
 
@@ -28,7 +28,7 @@ def test_two_runs_differ_and_none_can_be_seeded(problem, ring):
 def test_the_certificate_is_real_and_covers_the_solver(problem, ring):
     run = train(problem, ring, METHOD, rounds=2)
     real = run.certificate(delta=1e-5)
-    seeded = tacit.simulate(problem, ring, METHOD, rounds=2, tol=1e-9).certificate(delta=1e-5)
+    seeded = tt.simulate(problem, ring, METHOD, rounds=2, tol=1e-9).certificate(delta=1e-5)
     assert np.isnan(run.loss).all() and np.isnan(run.accuracy).all(), "no noise covers them"
     assert not real.run.simulated and not real.run.idealised and "SIMULATED" not in real.statement()
     assert seeded.run.simulated and real.epsilon == seeded.epsilon
@@ -37,10 +37,10 @@ def test_the_certificate_is_real_and_covers_the_solver(problem, ring):
 @pytest.mark.parametrize(
     ("method", "cost"),
     [
-        (tacit.PenaltyPerturbation(0.5, 0.5, tacit.NormNoise(3.0)), 2e-4),
-        (tacit.PenaltyPerturbation(0.5, 0.5, tacit.GaussianNoise(1.0)), 1e-5),
-        (tacit.DualPerturbation(0.5, tacit.NormNoise(3.0)), 2e-4),
-        (tacit.PrimalPerturbation(0.5, tacit.NormNoise(3.0)), 0.0),
+        (tt.PenaltyPerturbation(0.5, 0.5, tt.NormNoise(3.0)), 2e-4),
+        (tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(1.0)), 1e-5),
+        (tt.DualPerturbation(0.5, tt.NormNoise(3.0)), 2e-4),
+        (tt.PrimalPerturbation(0.5, tt.NormNoise(3.0)), 0.0),
     ],
 )
 def test_a_bare_method_is_covered_unless_it_is_asked_for(problem, ring, method, cost):
@@ -56,7 +56,7 @@ def test_a_bare_method_is_covered_unless_it_is_asked_for(problem, ring, method, 
 def test_what_a_method_says_itself_stays(problem, ring):
     run = train(problem, ring, METHOD, rounds=1).certificate(delta=1e-5).run
     assert (run.grid, run.clip) == (METHOD.grid, METHOD.clip)
-    plain = tacit.MADMM(0.5, 0.5)
+    plain = tt.MADMM(0.5, 0.5)
     assert covered(plain, 1e-9) is plain
 
 
@@ -80,11 +80,11 @@ def test_a_ceiling_stops_the_run(problem, ring, tmp_path, on_disk):
 
 
 def test_a_sampler_of_ones_own_is_refused(problem, ring):
-    class Quiet(tacit.NormNoise):
+    class Quiet(tt.NormNoise):
         def sample(self, generator, scale, d):
             return np.zeros(d)
 
-    method = tacit.PenaltyPerturbation(0.5, 0.5, Quiet(3.0))
+    method = tt.PenaltyPerturbation(0.5, 0.5, Quiet(3.0))
     with pytest.raises(ParameterError, match="`noise` must be NormNoise or GaussianNoise itself"):
         train(problem, ring, method, rounds=1)
 

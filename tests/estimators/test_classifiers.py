@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-import tacit
-from tacit.errors import DataError, ParameterError, PrivacyLeakWarning, TacitError
-from tacit.estimators import PrivateLinearSVC, PrivateLogisticRegression
-from tacit.estimators.classifiers import READ_OFF
-from tacit.estimators.rows import Ball
+import taciturn as tt
+from taciturn.errors import DataError, ParameterError, PrivacyLeakWarning, TaciturnError
+from taciturn.estimators import PrivateLinearSVC, PrivateLogisticRegression
+from taciturn.estimators.classifiers import READ_OFF
+from taciturn.estimators.rows import Ball
 
 BOTH = [PrivateLogisticRegression, PrivateLinearSVC]
 
@@ -87,8 +87,8 @@ def test_without_privacy_the_sites_reach_the_pooled_optimum(rows):
     model = PrivateLogisticRegression(epsilon=float("inf")).fit(X, y, site=site)
     assert model.certificate_.epsilon == np.inf and "No random noise" in model.certificate_.statement()
     Z = Ball(1.0, intercept=True).rows(X)
-    hands = tacit.data.deal(Z, np.where(y == "yes", 1.0, -1.0), site)
-    best = tacit.Problem(hands, C=model.plan_.C, regularization=model.plan_.regularization).optimum()
+    hands = tt.data.deal(Z, np.where(y == "yes", 1.0, -1.0), site)
+    best = tt.Problem(hands, C=model.plan_.C, regularization=model.plan_.regularization).optimum()
     assert model.decision_function(X) == pytest.approx(Z @ best, abs=0.01 * np.abs(Z @ best).max())
     assert np.ptp(model.site_coef_, axis=0).max() < 0.1 * np.abs(model.coef_).max(), "the sites agree"
     free = LogisticRegression(C=np.inf, tol=1e-8).fit(X, y)
@@ -137,20 +137,20 @@ def test_a_method_of_ones_own_is_held_to_the_budget(rows):
     X, y = rows
 
     def own(std, output=1e-3, **options):
-        noise = None if output is None else tacit.GaussianNoise(output)
-        method = tacit.PenaltyPerturbation(0.01, 0.01, tacit.GaussianNoise(std), output_noise=noise)
+        noise = None if output is None else tt.GaussianNoise(output)
+        method = tt.PenaltyPerturbation(0.01, 0.01, tt.GaussianNoise(std), output_noise=noise)
         return PrivateLogisticRegression(epsilon=1.0, method=method, rounds=2, **options).fit(X, y)
 
     assert 0.01 < own(5.0).certificate_.epsilon <= 1.0
     with pytest.raises(ParameterError, match="within epsilon = 1; 2 rounds of it cost"):
         own(0.05)
     with pytest.raises(ParameterError, match="`method` must add noise for epsilon = 1; got MADMM"):
-        PrivateLogisticRegression(method=tacit.MADMM(0.01, 0.01), rounds=2).fit(X, y)
+        PrivateLogisticRegression(method=tt.MADMM(0.01, 0.01), rounds=2).fit(X, y)
     with pytest.raises(ParameterError, match="must have `output_noise`"):
         own(5.0, output=None)
     assert own(5.0, output=None, random_state=0).certificate_.run.idealised
     with pytest.raises(ParameterError, match="`rounds` must be given"):
-        PrivateLogisticRegression(method=tacit.ADMM(1.0)).fit(X, y)
+        PrivateLogisticRegression(method=tt.ADMM(1.0)).fit(X, y)
 
 
 def test_a_pure_budget_is_kept(rows):
@@ -176,7 +176,7 @@ def test_a_pure_budget_is_kept(rows):
     ],
 )
 def test_a_wrong_parameter_is_one_line_that_names_it(rows, options, words):
-    with pytest.raises(TacitError, match=re.escape(words)) as error:
+    with pytest.raises(TaciturnError, match=re.escape(words)) as error:
         PrivateLogisticRegression(**options).fit(*rows)
     assert "\n" not in str(error.value)
 
@@ -231,9 +231,7 @@ def test_no_row_shows_in_errors_reprs_or_pickles(rows, quick):
 def test_a_method_of_ones_own_is_paid_for_once_per_class(rows):
     X, y = rows
     third = np.where(np.arange(len(y)) % 3 == 0, "maybe", y)
-    method = tacit.PenaltyPerturbation(
-        0.01, 0.01, tacit.GaussianNoise(5.0), output_noise=tacit.GaussianNoise(1e-3)
-    )
+    method = tt.PenaltyPerturbation(0.01, 0.01, tt.GaussianNoise(5.0), output_noise=tt.GaussianNoise(1e-3))
     cost = PrivateLogisticRegression(epsilon=1.0, method=method, rounds=2).fit(X, y).certificate_.epsilon
     model = PrivateLogisticRegression(epsilon=1.05 * cost, method=method, rounds=2)
     with pytest.raises(ParameterError, match="2 rounds of it cost"):
@@ -242,8 +240,6 @@ def test_a_method_of_ones_own_is_paid_for_once_per_class(rows):
 
 def test_a_method_of_ones_own_must_be_pure_for_a_pure_budget(rows):
     X, y = rows
-    method = tacit.PenaltyPerturbation(
-        0.01, 0.01, tacit.GaussianNoise(5.0), output_noise=tacit.GaussianNoise(1e-3)
-    )
+    method = tt.PenaltyPerturbation(0.01, 0.01, tt.GaussianNoise(5.0), output_noise=tt.GaussianNoise(1e-3))
     with pytest.raises(ParameterError, match="cost inf at delta = 0"):
         PrivateLogisticRegression(epsilon=1.0, delta=0, method=method, rounds=2).fit(X, y)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.errors import DataError, ParameterError
-from tacit.estimators import PrivateHuberRegressor, PrivateLogisticRegression
-from tacit.estimators.labels import declared, places
+from taciturn.errors import DataError, ParameterError
+from taciturn.estimators import PrivateHuberRegressor, PrivateLogisticRegression
+from taciturn.estimators.labels import declared, places
 
 TRUE = np.array([0, 1, 1, 0, 1])
 

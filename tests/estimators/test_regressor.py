@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit.errors import ParameterError
-from tacit.estimators import PrivateHuberRegressor
+from taciturn.errors import ParameterError
+from taciturn.estimators import PrivateHuberRegressor
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from tacit.data import BoundedEncoder, Category, Number, Schema
-from tacit.errors import DataError
-from tacit.estimators import PrivateHuberRegressor, PrivateLinearSVC, PrivateLogisticRegression
+from taciturn.data import BoundedEncoder, Category, Number, Schema
+from taciturn.errors import DataError
+from taciturn.estimators import (
+    PrivateHuberRegressor,
+    PrivateLinearSVC,
+    PrivateLogisticRegression,
+)
 
 ALL = [PrivateLogisticRegression, PrivateLinearSVC, PrivateHuberRegressor]
 CANNOT_APPLY: dict[type, dict[str, str]] = {  # check -> reason
@@ -119,7 +123,7 @@ def test_weights_are_refused(kind, rows, quick):
 def test_a_missing_value_points_to_the_encoder(rows):
     X = rows[0].copy()
     X[3, 1] = np.nan
-    with pytest.raises(DataError, match=r"contains NaN or infinity; `tacit\.data.BoundedEncoder` makes"):
+    with pytest.raises(DataError, match=r"contains NaN or infinity; `taciturn\.data.BoundedEncoder` makes"):
         PrivateLogisticRegression().fit(X, rows[1])
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import tacit
-from tacit.errors import DataUnavailable
+import taciturn as tt
+from taciturn.errors import DataUnavailable
 
 NUMBERS = Path(__file__).resolve().parents[2] / "docs" / "utility.json"
-OURS = "tacit (planned, never tuned)"
+OURS = "taciturn (planned, never tuned)"
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +42,11 @@ def test_the_aim_is_met(table):
 
 def test_five_lines_give_what_the_table_says(table, adult_files):
     try:
-        adult = tacit.data.load_adult(scaling="public")
+        adult = tt.data.load_adult(scaling="public")
     except DataUnavailable as reason:
         pytest.skip(str(reason))
     X, y, test = adult.X, adult.y, adult.test
-    clf = tacit.PrivateLogisticRegression(epsilon=1.0, delta=1e-5, sites=5).fit(X[~test], y[~test])
+    clf = tt.PrivateLogisticRegression(epsilon=1.0, delta=1e-5, sites=5).fit(X[~test], y[~test])
     own = table[OURS]
     assert abs(clf.score(X[test], y[test]) - own["accuracy"]) < 6 * own["accuracy_std"] + 0.002
     assert clf.certificate_.epsilon <= 1.0 and not clf.certificate_.run.simulated

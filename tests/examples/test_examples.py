@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tacit.errors import DataUnavailable
+from taciturn.errors import DataUnavailable
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 

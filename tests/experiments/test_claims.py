@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tacit.data import Dataset
-from tacit.experiments.claim import Verdict, judge
-from tacit.experiments.reproduce import reproduce
-from tacit.experiments.toml import SHIPPED
+from taciturn.data import Dataset
+from taciturn.experiments.claims.claim import Verdict, judge
+from taciturn.experiments.figures.toml import SHIPPED
+from taciturn.experiments.reproduce import reproduce
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "paper.md"
 ROW = re.compile(r"^\| `([a-z0-9-]+)` .*? \| \*\*(holds|in part|does not hold)\*\* \| ", re.MULTILINE)
@@ -33,7 +33,7 @@ NOT_AS_STATED = {
 
 @pytest.fixture(scope="session")
 def quick(adult: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of `tacit reproduce all --quick`, made once for all workers."""
+    """The folder of `taciturn reproduce all --quick`, made once for all workers."""
     base = tmp_path_factory.getbasetemp()
     out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "quick-reproduction"
     out.mkdir(exist_ok=True)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.small import write_small
-from tacit.cli.app import run
-from tacit.errors import ParameterError
-from tacit.experiments.reproduce import reproduce
-from tacit.experiments.runner import Drawn
+from support.small import write_small
+from taciturn.cli.app import run
+from taciturn.errors import ParameterError
+from taciturn.experiments.figures.runner import Drawn
+from taciturn.experiments.reproduce import reproduce
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,8 @@ def test_the_json_says_all_that_made_the_numbers(made: tuple[Path, Drawn]) -> No
     stated = json.loads((out / "small.json").read_text("utf-8"))
     assert stated["settings"]["problem"]["C"] == 20.0 and stated["seed"] == 0 and stated["quick"] is False
     assert (
-        set(stated["versions"]) >= {"tacit", "numpy", "python"} and len(stated["data_sha256"]["rows"]) == 64
+        set(stated["versions"]) >= {"taciturn", "numpy", "python"}
+        and len(stated["data_sha256"]["rows"]) == 64
     )
     by_name = {row["curve"]: row for row in stated["results"]}
     assert by_name["PP"]["loss_mean"] == drawn["PP"].final_loss
@@ -84,4 +85,4 @@ def test_two_figures_of_one_name_are_refused(tmp_path: Path) -> None:
 
 def test_a_wrong_name_is_one_line_and_exit_code_1(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(["reproduce", "fig9", "--out", str(tmp_path)]) == 1
-    assert capsys.readouterr().err.startswith("tacit: `figure` must be one of fig1a")
+    assert capsys.readouterr().err.startswith("taciturn: `figure` must be one of fig1a")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.experiments.store import Store, fingerprint
+from taciturn.experiments.store import Store, fingerprint
 
 
 def test_arrays_come_back_bit_for_bit(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tacit.objective import blocks
-from tacit.objective.blocks import Part, row_blocks
-from tacit.objective.rows import signed_rows
+from taciturn.objective import blocks
+from taciturn.objective.blocks import Part, row_blocks
+from taciturn.objective.rows import signed_rows
 
 X = np.random.default_rng(0).normal(size=(5000, 7)) * (np.random.default_rng(1).random((5000, 7)) < 0.5)
 

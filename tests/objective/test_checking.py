@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tacit.errors import ParameterError
-from tacit.objective import L2, Logistic, Problem, check_loss, check_regularizer
+from taciturn.errors import ParameterError
+from taciturn.objective import L2, Logistic, Problem, check_loss, check_regularizer
 
 
 @dataclass(frozen=True)

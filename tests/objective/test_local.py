@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from objective.hard_problems import LOSSES
-from tacit.errors import ParameterError
-from tacit.objective import LocalObjective, LogCosh, Logistic, Loss
+from support.hard_problems import LOSSES
+from taciturn.errors import ParameterError
+from taciturn.objective import LocalObjective, LogCosh, Logistic, Loss
 
 rng = np.random.default_rng(0)
 X, F = rng.normal(size=(300, 5)), rng.normal(size=(4, 5))

@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from objective.test_checking import Elastic
-from tacit.errors import DataError, NotConverged, ParameterError
-from tacit.objective import LogCosh, Logistic, Problem, SmoothHinge
+from taciturn.errors import DataError, NotConverged, ParameterError
+from taciturn.objective import LogCosh, Logistic, Problem, SmoothHinge
 
 SECRET = 0.123456789
 

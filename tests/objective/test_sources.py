@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-import tacit
-from problems import make_sites
-from tacit.errors import DataError
-from tacit.objective import save_site
-from tacit.objective.sources import survey
+import taciturn as tt
+from support.problems import make_sites
+from taciturn.errors import DataError
+from taciturn.objective import save_site
+from taciturn.objective.sources import survey
 
 
 def sourced(sources, C=20.0, **settings):
-    return tacit.SourcedProblem(sources, C=C, regularization=0.5, **settings)
+    return tt.SourcedProblem(sources, C=C, regularization=0.5, **settings)
 
 
 def test_files_and_functions_hold_the_same_rows_as_arrays(tmp_path, problem):
@@ -49,7 +49,7 @@ def test_a_survey_tells_sizes_and_tells_rows_apart():
     assert survey([problem.site(0)])[0].digest == ""
 
 
-@pytest.mark.parametrize("loss", [tacit.LogCosh(), tacit.Logistic()])
+@pytest.mark.parametrize("loss", [tt.LogCosh(), tt.Logistic()])
 def test_a_digest_sees_labels_and_sparse_entries(loss):
     X, y = make_sites(n=1)[0]
     swapped = y.copy()
@@ -97,19 +97,19 @@ def test_a_bad_source_is_named(tmp_path):
 @pytest.mark.parametrize(("name", "value"), [("C", 0.0), ("regularization", -1.0)])
 def test_settings_are_checked_before_anything_is_read(name, value):
     with pytest.raises(ValueError, match=f"`{name}`"):
-        tacit.SourcedProblem([lambda: 1 / 0], **{"C": 1.0, "regularization": 1.0, name: value})
+        tt.SourcedProblem([lambda: 1 / 0], **{"C": 1.0, "regularization": 1.0, name: value})
 
 
 def test_the_local_engine_loads_the_sources(problem, ring):
     sites = make_sites()
-    method = tacit.ADMM(0.5)
-    here = tacit.simulate(problem, ring, method, rounds=3)
-    there = tacit.simulate(sourced([lambda s=s: s for s in sites]), ring, method, rounds=3)
+    method = tt.ADMM(0.5)
+    here = tt.simulate(problem, ring, method, rounds=3)
+    there = tt.simulate(sourced([lambda s=s: s for s in sites]), ring, method, rounds=3)
     assert np.array_equal(here.coef, there.coef) and np.array_equal(here.loss, there.loss)
 
 
 def test_long_rows_are_refused_wherever_they_come_from(ring):
     sites = [(2 * X, y) for X, y in make_sites()]
-    method = tacit.PenaltyPerturbation(0.5, 0.5, tacit.NormNoise(3.0))
+    method = tt.PenaltyPerturbation(0.5, 0.5, tt.NormNoise(3.0))
     with pytest.raises(DataError, match="norm at most 1"):
-        tacit.simulate(sourced([lambda s=s: s for s in sites]), ring, method, rounds=1)
+        tt.simulate(sourced([lambda s=s: s for s in sites]), ring, method, rounds=1)

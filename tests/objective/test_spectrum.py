@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tacit.objective import spectrum
-from tacit.objective.spectrum import largest_eigenvalue
+from taciturn.objective import spectrum
+from taciturn.objective.spectrum import largest_eigenvalue
 
 
 @pytest.mark.parametrize("small", [0, 400])

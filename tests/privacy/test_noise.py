@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tacit
-from tacit.errors import ParameterError
+import taciturn as tt
+from taciturn.errors import ParameterError
 
-NOISES = [tacit.NormNoise(rate=2.0), tacit.GaussianNoise(std=0.7)]
+NOISES = [tt.NormNoise(rate=2.0), tt.GaussianNoise(std=0.7)]
 IDS = ["norm", "gaussian"]
 
 
 def test_frozen_facts_compare_and_hash():
-    assert tacit.NormNoise(rate=2) == tacit.NormNoise(rate=2.0)
-    assert tacit.NormNoise([1.0, 2.0]) == tacit.NormNoise((1.0, 2.0))
-    assert hash(tacit.GaussianNoise([1.0, 2.0])) == hash(tacit.GaussianNoise((1.0, 2.0)))
-    assert tacit.NormNoise(1.0).kind == "norm" and tacit.GaussianNoise(1.0).kind == "gaussian"
+    assert tt.NormNoise(rate=2) == tt.NormNoise(rate=2.0)
+    assert tt.NormNoise([1.0, 2.0]) == tt.NormNoise((1.0, 2.0))
+    assert hash(tt.GaussianNoise([1.0, 2.0])) == hash(tt.GaussianNoise((1.0, 2.0)))
+    assert tt.NormNoise(1.0).kind == "norm" and tt.GaussianNoise(1.0).kind == "gaussian"
     with pytest.raises(AttributeError):
-        tacit.NormNoise(1.0).rate = 2.0
+        tt.NormNoise(1.0).rate = 2.0
 
 
-@pytest.mark.parametrize(("cls", "name"), [(tacit.NormNoise, "rate"), (tacit.GaussianNoise, "std")])
+@pytest.mark.parametrize(("cls", "name"), [(tt.NormNoise, "rate"), (tt.GaussianNoise, "std")])
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.inf, np.nan, "3", None, True])
 def test_bad_scales_are_refused_by_name(cls, name, bad):
     with pytest.raises(ParameterError, match=rf"`{name}` must be"):
@@ -30,16 +30,16 @@ def test_bad_scales_are_refused_by_name(cls, name, bad):
         cls([1.0, bad])
 
 
-@pytest.mark.parametrize("cls", [tacit.NormNoise, tacit.GaussianNoise])
+@pytest.mark.parametrize("cls", [tt.NormNoise, tt.GaussianNoise])
 def test_scales_for_every_site_and_round(cls):
     assert cls(2.0).scales(3, 2).tolist() == [[2.0, 2.0]] * 3
     assert cls(np.array([1.0, 2.0])).scales(2, 2).tolist() == [[1.0, 1.0], [2.0, 2.0]]
-    mixed = cls([tacit.Geometric(1.0, 2.0), 5.0, tacit.Table([1.0, 3.0])])
+    mixed = cls([tt.Geometric(1.0, 2.0), 5.0, tt.Table([1.0, 3.0])])
     assert mixed.scales(3, 3).tolist() == [[1.0, 2.0, 4.0], [5.0, 5.0, 5.0], [1.0, 3.0, 3.0]]
     with pytest.raises(ParameterError, match="one entry per site, 2; got 3"):
         mixed.scales(2, 3)
     with pytest.raises(ParameterError, match="must stay finite and above 0; got inf"):
-        cls(tacit.Geometric(1.0, 10.0)).scales(1, 400)
+        cls(tt.Geometric(1.0, 10.0)).scales(1, 400)
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=IDS)
@@ -89,4 +89,4 @@ def test_a_zero_direction_is_drawn_again():
         def gamma(self, shape, scale):
             return 3.0
 
-    assert np.linalg.norm(tacit.NormNoise(1.0).sample(Stubborn(), 1.0, 4)) == pytest.approx(3.0)
+    assert np.linalg.norm(tt.NormNoise(1.0).sample(Stubborn(), 1.0, 4)) == pytest.approx(3.0)

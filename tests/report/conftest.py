@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import tacit
-from tacit.admm.trace import Run
-from tacit.graph import Graph
-from tacit.privacy.certificate import Certificate
-from tacit.report import (
+import taciturn as tt
+from taciturn.admm.run import Run
+from taciturn.graph import Graph
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.report import (
     Accounting,
     Chart,
     Curve,
@@ -18,7 +18,7 @@ from tacit.report import (
     SiteCosts,
     Statement,
 )
-from tacit.report.layout import places
+from taciturn.report.layout import places
 
 ROUNDS = 60
 ROUND = tuple(range(1, ROUNDS + 1))
@@ -115,7 +115,11 @@ def report(names: list[str], graph: Graph) -> ReportData:
         ),
         statements=[statement(name) for name in names],
         settings={"rounds": 60, "repeats": 10, "method": {"penalty": [0.5, 1.04], "noise": {"rate": 3.0}}},
-        provenance={"seed": 0, "versions": {"python": "3.11", "tacit": "0.1.0"}, "data": "sha256 5b00…603d"},
+        provenance={
+            "seed": 0,
+            "versions": {"python": "3.11", "taciturn": "0.1.0"},
+            "data": "sha256 5b00…603d",
+        },
     )
 
 
@@ -152,15 +156,18 @@ def runs() -> dict[str, Run]:
         X = generator.normal(size=(rows, 4))
         X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
         sites.append((X, np.where(X[:, 0] + 0.3 * generator.normal(size=rows) > 0, 1.0, -1.0)))
-    problem = tacit.Problem(sites, loss=tacit.Logistic(), C=1.0, regularization=0.1)
-    noises = {"norm": tacit.NormNoise(rate=tacit.Geometric(3.0, 1.02)), "gaussian": tacit.GaussianNoise(1.0)}
+    problem = tt.Problem(sites, loss=tt.Logistic(), C=1.0, regularization=0.1)
+    noises = {
+        "norm": tt.NormNoise(rate=tt.Geometric(3.0, 1.02)),
+        "gaussian": tt.GaussianNoise(1.0),
+    }
     methods = {
-        name: tacit.PenaltyPerturbation(penalty=tacit.Geometric(0.5, 1.1), dual_step=0.5, noise=noise)
+        name: tt.PenaltyPerturbation(penalty=tt.Geometric(0.5, 1.1), dual_step=0.5, noise=noise)
         for name, noise in noises.items()
     }
     return {
-        name: tacit.simulate(problem, Graph.path(3), method, rounds=5, repeats=3, seed=1)
-        for name, method in {**methods, "none": tacit.ADMM(penalty=0.5)}.items()
+        name: tt.simulate(problem, Graph.path(3), method, rounds=5, repeats=3, seed=1)
+        for name, method in {**methods, "none": tt.ADMM(penalty=0.5)}.items()
     }
 
 

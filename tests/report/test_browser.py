@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.graph import Graph
-from tacit.report import ReportData, from_certificates, from_runs, write
-from tacit.report.numbers import written
+from taciturn.graph import Graph
+from taciturn.report import ReportData, from_certificates, from_runs, write
+from taciturn.report.html.numbers import written
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(
@@ -349,7 +349,7 @@ def test_the_script_writes_numbers_as_python_does(browser: Browser, bare: Report
     browser.open(bare)
     generator = np.random.default_rng()
     values = [0.0, 1.1, 58.05, 0.1, 1e-7, *(10 ** generator.uniform(-8, 8, 300)).tolist()]
-    source = files("tacit.report").joinpath("scale.js").read_text(encoding="utf-8")
+    source = files("taciturn.report.html").joinpath("scale.js").read_text(encoding="utf-8")
     for form in ("plain", "percent", "bound"):
         script = f"{source}\nreturn JSON.parse(arguments[0]).map((v) => written(number(v), arguments[1]))"
         found = browser.run(script, json.dumps([*values, "inf", "-inf", None]), form)
@@ -358,7 +358,7 @@ def test_the_script_writes_numbers_as_python_does(browser: Browser, bare: Report
 
 def test_ticks_are_round_numbers_within_the_axis(browser: Browser, bare: ReportData) -> None:
     browser.open(bare)
-    source = files("tacit.report").joinpath("scale.js").read_text(encoding="utf-8")
+    source = files("taciturn.report.html").joinpath("scale.js").read_text(encoding="utf-8")
     generator = np.random.default_rng()
     script = f"{source}\nreturn [linearTicks(...arguments), logTicks(...arguments)]"
     for low, span in zip(10 ** generator.uniform(-4, 1, 40), 10 ** generator.uniform(-4, 6, 40), strict=True):

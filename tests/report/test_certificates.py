@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from tacit.errors import ParameterError
-from tacit.graph import Graph
-from tacit.report import from_certificates, render
+from taciturn.errors import ParameterError
+from taciturn.graph import Graph
+from taciturn.report import from_certificates, render
 
 
 def test_a_certificate_alone_is_enough(certificates) -> None:

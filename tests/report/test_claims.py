@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from tacit.privacy.certificate import Certificate
-from tacit.report.claims import headline, marks
-from tacit.report.numbers import written
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.report.claims import headline, marks
+from taciturn.report.html.numbers import written
 
 
 def test_one_run_in_one_sentence(certificates) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tacit.errors import ParameterError
-from tacit.report import Chart, Curve, KeyNumber, Network, ReportData, SiteCosts
+from taciturn.errors import ParameterError
+from taciturn.report import Chart, Curve, KeyNumber, Network, ReportData, SiteCosts
 
 
 @pytest.mark.parametrize(

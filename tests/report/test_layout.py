@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tacit.graph import Graph
-from tacit.report.layout import places
+from taciturn.graph import Graph
+from taciturn.report.layout import places
 
 GRAPHS = [
     Graph.ring(5),

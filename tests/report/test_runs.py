@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tacit.errors import ParameterError
-from tacit.report import from_runs
+from taciturn.errors import ParameterError
+from taciturn.report import from_runs
 
 
 def test_curves_are_mean_and_range_over_repeats(runs) -> None:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from tacit.privacy.certificate import Certificate, epsilon_curve, paper_curve, pure_curve
-from tacit.privacy.facts import Ceiling, Charge, LossFacts, RunFacts, SiteFacts
-from tacit.privacy.ledger import MemoryLedger
-from tacit.report.spent import spent
+from taciturn.privacy.certificate.certificate import Certificate, epsilon_curve, paper_curve, pure_curve
+from taciturn.privacy.facts import Ceiling, Charge, LossFacts, RunFacts, SiteFacts
+from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.report.spent import spent
 
 
 @pytest.mark.parametrize("name", ["norm", "gaussian"])

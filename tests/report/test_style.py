@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-CSS = files("tacit.report").joinpath("page.css").read_text(encoding="utf-8")
+CSS = files("taciturn.report.html").joinpath("page.css").read_text(encoding="utf-8")
 LIGHT, DARK = (
     dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block))
     for block in (CSS[: CSS.index("@media")], CSS[CSS.index("@media") : CSS.index("* {")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tacit import (
+from taciturn import (
     GaussianNoise,
     Geometric,
     LogCosh,
@@ -14,11 +14,11 @@ from tacit import (
     PenaltyPerturbation,
     PrimalPerturbation,
 )
-from tacit.objective import LocalObjective, Loss
-from tacit.privacy.audit import MeanRatio, mean_ratio
-from tacit.trials import observer
-from tacit.trials.audit import OneStream
-from tacit.trials.cases import SITES, Case
+from taciturn.auditing import observer
+from taciturn.auditing.audit import OneStream
+from taciturn.auditing.cases import SITES, Case
+from taciturn.auditing.counting import MeanRatio, mean_ratio
+from taciturn.objective import LocalObjective, Loss
 
 RUNS = 12_000
 METHODS = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import tacit
-from tacit.rng import SecureStreams
+import taciturn as tt
+from taciturn.rng import SecureStreams
 
 LEVEL, DRAWS = 1e-6, 20_000
 
@@ -21,7 +21,7 @@ def draw(noise, scale, d, n=DRAWS):
 
 @pytest.mark.parametrize(("d", "rate"), [(1, 3.0), (2, 0.5), (7, 3.0), (105, 3.0)])
 def test_norm_is_gamma_and_half_the_noise_is_caught(d, rate):
-    e = draw(tacit.NormNoise(rate=1.0), rate, d, DRAWS if d < 50 else 4000)
+    e = draw(tt.NormNoise(rate=1.0), rate, d, DRAWS if d < 50 else 4000)
     length = np.linalg.norm(e, axis=1)
     right = stats.gamma(d, scale=1 / rate)
     assert stats.kstest(length, right.cdf).pvalue > LEVEL
@@ -32,7 +32,7 @@ def test_norm_is_gamma_and_half_the_noise_is_caught(d, rate):
 @pytest.mark.parametrize("d", [2, 3, 7])
 def test_direction_is_uniform_and_independent_of_the_norm(d):
     """A coordinate of a uniform direction has (1 + u_1)/2 ~ Beta((d-1)/2, (d-1)/2), along any axis."""
-    e = draw(tacit.NormNoise(rate=1.0), 2.0, d)
+    e = draw(tt.NormNoise(rate=1.0), 2.0, d)
     length = np.linalg.norm(e, axis=1)
     u = e / length[:, None]
     law = stats.beta((d - 1) / 2, (d - 1) / 2)
@@ -46,13 +46,13 @@ def test_direction_is_uniform_and_independent_of_the_norm(d):
 
 
 def test_one_dimension_has_fair_signs():
-    e = draw(tacit.NormNoise(rate=1.0), 1.0, 1)
+    e = draw(tt.NormNoise(rate=1.0), 1.0, 1)
     assert stats.binomtest(int((e > 0).sum()), DRAWS).pvalue > LEVEL
 
 
 @pytest.mark.parametrize("std", [0.2, 4.0])
 def test_gaussian_coordinates(std):
-    e = draw(tacit.GaussianNoise(std=1.0), std, 5)
+    e = draw(tt.GaussianNoise(std=1.0), std, 5)
     assert stats.kstest(e.ravel(), stats.norm(scale=std).cdf).pvalue > LEVEL
     assert stats.kstest(e.ravel() / 2, stats.norm(scale=std).cdf).pvalue < LEVEL
     assert stats.kstest((e**2).sum(axis=1) / std**2, stats.chi2(5).cdf).pvalue > LEVEL
@@ -61,7 +61,7 @@ def test_gaussian_coordinates(std):
 
 def test_mean_log_density_is_the_entropy_of_the_sampler():
     """E ln density over the sampler's own draws: sampler and density are of one distribution."""
-    for noise, scale in ((tacit.NormNoise(rate=1.0), 1.7), (tacit.GaussianNoise(std=1.0), 1.7)):
+    for noise, scale in ((tt.NormNoise(rate=1.0), 1.7), (tt.GaussianNoise(std=1.0), 1.7)):
         d = 4
         values = noise.log_density(draw(noise, scale, d), scale)
         peak = float(noise.log_density(np.zeros(d), scale))

@@ -20,9 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tacit.errors import LedgerError
-from tacit.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
-from tacit.privacy.sqlite_ledger import SqliteLedger
+from taciturn.errors import LedgerError
+from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
+from taciturn.privacy.ledger.disk import SqliteLedger
 
 ROUNDS = 4
 RUN = RunFacts(

@@ -8,8 +8,8 @@ import sys
 
 PROGRAM = """
 import signal, sys, threading
-import numpy as np, tacit
-from tacit.engines.local import Recorder
+import numpy as np, taciturn
+from taciturn.engines.local import Recorder
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with it ignored
 record = Recorder.record
@@ -22,10 +22,10 @@ Recorder.record = announced
 rng = np.random.default_rng(0)
 X = rng.standard_normal((2000, 40)); X /= np.linalg.norm(X, axis=1, keepdims=True)
 y = np.sign(X[:, 0])
-problem = tacit.Problem([(X, y)] * 5, loss=tacit.Logistic(), C=100.0, regularization=0.1)
+problem = taciturn.Problem([(X, y)] * 5, loss=taciturn.Logistic(), C=100.0, regularization=0.1)
 result = None
 try:
-    result = tacit.simulate(problem, tacit.Graph.ring(5), tacit.ADMM(0.5), rounds=10**6)
+    result = taciturn.simulate(problem, taciturn.Graph.ring(5), taciturn.ADMM(0.5), rounds=10**6)
 except KeyboardInterrupt:
     print("interrupted", result, threading.active_count(), flush=True)
     sys.exit(130)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import tacit
+import taciturn as tt
 
 SCRIPT = Path(__file__).with_name("crashing_site.py")
 ROUNDS = 4
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="children are fo
 
 def lives(folder: Path, *how: str) -> list[dict[str, Any]]:
     environment = os.environ | {
-        "PYTHONPATH": str(Path(tacit.__file__).parents[1]),
+        "PYTHONPATH": str(Path(tt.__file__).parents[1]),
         "OPENBLAS_NUM_THREADS": "1",
     }
     done = subprocess.run(

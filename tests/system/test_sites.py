@@ -8,14 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from linkcut import until
-from siteprocess import check_end, in_process, rounds_of, run_all
-from sitework import network
-from tacit.data import deal_evenly
-from tacit.engines.zenoh.results import verify_statement
-from tacit.engines.zenoh.site import load_site
-from tacit.engines.zenoh.trust import load_trust
-from tacit.privacy.certificate import Certificate
+from support.linkcut import until
+from support.siteprocess import check_end, in_process, rounds_of, run_all
+from support.sitework import network
+from taciturn.data import deal_evenly
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.results import verify_statement
+from taciturn.sites.wire.trust import load_trust
 
 RING_OF_5 = tuple((i, (i + 1) % 5) for i in range(5))
 
@@ -62,8 +62,8 @@ def test_every_site_states_what_it_cost_and_signs_it(trained):
 
 
 def test_a_network_of_processes_comes_up_with_one_command(tmp_path):
-    """`tacit site up --local 2`: real processes from the command line, real noise, one model."""
-    command = [sys.executable, "-m", "tacit", "site", "up", "--local", "2", "--rounds", "6"]
+    """`taciturn site up --local 2`: real processes from the command line, real noise, one model."""
+    command = [sys.executable, "-m", "taciturn", "site", "up", "--local", "2", "--rounds", "6"]
     paths = os.pathsep.join(filter(None, sys.path))
     done = subprocess.run(
         [*command, "--out", str(tmp_path / "net")],
@@ -80,7 +80,7 @@ def test_a_network_of_processes_comes_up_with_one_command(tmp_path):
 
 def test_a_site_asked_to_stop_says_that_it_can_go_on(tmp_path):
     path = network(tmp_path)[0]
-    command = [sys.executable, "-m", "tacit", "site", "run", str(path)]
+    command = [sys.executable, "-m", "taciturn", "site", "run", str(path)]
     paths = os.pathsep.join(filter(None, sys.path))
     with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}, stderr=subprocess.PIPE) as process:
         until(lambda: rounds_of(load_site(path)) == 1)

@@ -8,13 +8,13 @@ import time
 import numpy as np
 import pytest
 
-from linkcut import until
-from siteattack import Attacker
-from siteprocess import Network, check_end, rounds_of
-from sitework import frame, network
-from tacit.engines.zenoh.config import key_of, key_of_final
-from tacit.engines.zenoh.keys import DAY, Authority, new_key, pem, signing_request, write_new
-from tacit.engines.zenoh.site import load_site
+from support.linkcut import until
+from support.siteattack import Attacker
+from support.siteprocess import Network, check_end, rounds_of
+from support.sitework import frame, network
+from taciturn.sites.files.keys import DAY, Authority, new_key, pem, signing_request, write_new
+from taciturn.sites.files.site import load_site
+from taciturn.sites.wire.config import key_of, key_of_final
 
 PAIR = [(0, 1)]
 
@@ -144,8 +144,8 @@ def sockets_of(pid, kind):
 def test_a_neighbour_may_not_speak_for_all(scene, liar):
     """A put under a wildcard reaches the victim, whose access control stops it."""
     for _ in range(3):
-        liar.put("tacit/*/11", frame(scene.sites[1], 11))
-    scene.told_once("site-1", "may not put under tacit/*/11")
+        liar.put("taciturn/*/11", frame(scene.sites[1], 11))
+    scene.told_once("site-1", "may not put under taciturn/*/11")
 
 
 def test_a_neighbour_may_not_use_anothers_name(scene, liar):
@@ -196,7 +196,7 @@ def test_garbage(scene, liar):
     rng = np.random.default_rng()
     for _ in range(500):
         liar.put(key_of("site-1", 10), rng.bytes(int(rng.integers(0, 2000))))
-    liar.put("tacit/site-1/no/such/thing", b"x")
+    liar.put("taciturn/site-1/no/such/thing", b"x")
     scene.told_once("site-1", "not a frame: ")
     scene.told_once("site-1", "a key that is not of this protocol")
 

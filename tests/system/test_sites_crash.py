@@ -10,11 +10,20 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from siteprocess import POINTS, Network, SiteProcess, charged, check_end, kept, released, run_all
-from sitework import PATH_OF_3, RING_OF_3, network
-from tacit.engines.zenoh.keys import Authority
-from tacit.engines.zenoh.rehearsal import issue
-from tacit.engines.zenoh.site import load_site
+from support.siteprocess import (
+    POINTS,
+    Network,
+    SiteProcess,
+    charged,
+    check_end,
+    kept,
+    released,
+    run_all,
+)
+from support.sitework import PATH_OF_3, RING_OF_3, network
+from taciturn.sites.files.keys import Authority
+from taciturn.sites.files.site import load_site
+from taciturn.sites.trial.rehearsal import issue
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from linkcut import Cable, Proxy, cable, until, why_no_namespaces
-from siteprocess import Network, check_end, rounds_of
-from sitework import network, shards
-from tacit.engines.zenoh.config import LEASE
-from tacit.engines.zenoh.site import load_site
+from support.linkcut import Cable, Proxy, cable, until, why_no_namespaces
+from support.siteprocess import Network, check_end, rounds_of
+from support.sitework import network, shards
+from taciturn.sites.files.site import load_site
+from taciturn.sites.wire.config import LEASE
 
 NO_NAMESPACES = why_no_namespaces()
 

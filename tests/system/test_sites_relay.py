@@ -4,17 +4,17 @@ import tomllib
 
 import pytest
 
-from linkcut import until
-from siteattack import Attacker
-from siteprocess import Network, check_end
-from sitework import PATH_OF_3, frame, network
-from tacit.engines.zenoh.config import key_of
-from tacit.engines.zenoh.keys import Authority
-from tacit.engines.zenoh.rehearsal import free_ports, issue
-from tacit.engines.zenoh.relay import open_relay, relay_settings
-from tacit.engines.zenoh.site import load_site
-from tacit.engines.zenoh.toml import write
-from tacit.errors import SiteError
+from support.linkcut import until
+from support.siteattack import Attacker
+from support.siteprocess import Network, check_end
+from support.sitework import PATH_OF_3, frame, network
+from taciturn.errors import SiteError
+from taciturn.sites.files.keys import Authority
+from taciturn.sites.files.site import load_site
+from taciturn.sites.files.toml import write
+from taciturn.sites.trial.rehearsal import free_ports, issue
+from taciturn.sites.wire.config import key_of
+from taciturn.sites.wire.relay import open_relay, relay_settings
 
 
 @pytest.fixture(params=[(), (1,)], ids=["all outward", "one listens"])
@@ -54,13 +54,13 @@ def test_a_relay_lets_nobody_speak_under_anothers_name(behind_a_relay):
     try:
         with Attacker(sites[1], paths[1].parent, "site-1", to=settings["listen"]["endpoints"][0]) as middle:
             assert middle.linked(5.0)
-            keep = [middle.listen(f"tacit/{name}/**", heard.append) for name in ("site-0", "site-2")]
+            keep = [middle.listen(f"taciturn/{name}/**", heard.append) for name in ("site-0", "site-2")]
             with Attacker(sites[2], paths[2].parent, "site-2", to=settings["listen"]["endpoints"][0]) as liar:
                 assert liar.linked(5.0)
                 liar.put(key_of("site-0", 1), frame(sites[2], 1))
-                liar.put("tacit/*/1", frame(sites[2], 1))
+                liar.put("taciturn/*/1", frame(sites[2], 1))
                 liar.put(key_of("site-2", 1), frame(sites[2], 1))
-                middle.ask("tacit/site-2/none")
+                middle.ask("taciturn/site-2/none")
             assert heard == [key_of("site-2", 1)] and keep
     finally:
         relay.close()

@@ -1,4 +1,4 @@
-"""`tacit train` under kill -9: what was spent is on record, and nobody spends it twice unawares."""
+"""`taciturn train` under kill -9: what was spent is on record, and nobody spends it twice unawares."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tacit.cli.app import run
-from tacit.privacy.certificate import Certificate
-from tacit.privacy.sqlite_ledger import SqliteLedger
+from taciturn.cli.app import run
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.ledger.disk import SqliteLedger
 
 CLASSES = [f"c{k}" for k in range(40)]  # forty models in turn, all of them charged before the first
 
@@ -53,7 +53,7 @@ def crashed(tmp_path_factory) -> Path:
             ",".join([*(f"{cell:.6f}" for cell in row), CLASSES[k]]) for row, k in zip(X, y, strict=True)
         ]
         (folder / f"{name}.csv").write_text("\n".join(lines) + "\n")
-    command = [sys.executable, "-m", "tacit", "train", str(folder / "job.toml")]
+    command = [sys.executable, "-m", "taciturn", "train", str(folder / "job.toml")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with subprocess.Popen(
         command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE

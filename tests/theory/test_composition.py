@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from dp_accounting.rdp import RdpAccountant
 
-from tacit.privacy import bounds
+from taciturn.privacy.accounting import bounds
 
 ORDERS = bounds.ORDERS[bounds.ORDERS > 1.02]
 

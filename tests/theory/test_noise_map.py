@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tacit
-from tacit.admm.updates import curvature, linear_term
-from tacit.objective.local import LocalObjective
-from tacit.objective.solver import SolverState, minimise
-from tacit.rng import SecureStreams
-from theory.one_round import OneRound
+import taciturn as tt
+from support.one_round import OneRound
+from taciturn.admm.updates import curvature, linear_term
+from taciturn.objective.local import LocalObjective
+from taciturn.objective.solver.minimise import SolverState, minimise
+from taciturn.rng import SecureStreams
 
 DRAWS, D, ETA, V, RHO = 20_000, 3, 0.2, 1, 0.1
 WIDE = 5.0  # standard errors: p < 1e-6 for a mean of 20,000 bounded ratios
 
 
 def site(X, y):
-    return LocalObjective(X, y, loss=tacit.Logistic(), C=float(len(y)), regularization=RHO, sites=2)
+    return LocalObjective(X, y, loss=tt.Logistic(), C=float(len(y)), regularization=RHO, sites=2)
 
 
 def log_density(objective, f, b, noise, scale):
@@ -43,7 +43,7 @@ def pair():
 
 
 @pytest.mark.parametrize(
-    ("noise", "scale"), [(tacit.NormNoise(rate=1.0), 1.5), (tacit.GaussianNoise(std=1.0), 2.0)]
+    ("noise", "scale"), [(tt.NormNoise(rate=1.0), 1.5), (tt.GaussianNoise(std=1.0), 2.0)]
 )
 def test_mean_ratio_is_one_and_the_inverted_jacobian_is_not(pair, noise, scale):
     old, new = pair
@@ -77,7 +77,7 @@ def test_the_density_is_that_of_the_objective(pair):
     old, _ = pair
     c = curvature(ETA, V)
     f = np.random.default_rng(2).standard_normal((5, D))
-    _, det = log_density(old, f, np.zeros((1, D)), tacit.GaussianNoise(std=1.0), 1.0)
+    _, det = log_density(old, f, np.zeros((1, D)), tt.GaussianNoise(std=1.0), 1.0)
     H = [old.hessian(row) / c + np.eye(D) for row in f]
     assert det == pytest.approx(np.linalg.slogdet(H)[1])
 
@@ -87,7 +87,7 @@ def test_one_round_agrees_with_the_solver(pair):
     old, _ = pair
     c = curvature(ETA, V)
     rows = old.parts[0].rows.Z
-    model = OneRound(tacit.Logistic(), old.parts[0].weight / c, 1 + old.strong / c, rows, np.ones(len(rows)))
+    model = OneRound(tt.Logistic(), old.parts[0].weight / c, 1 + old.strong / c, rows, np.ones(len(rows)))
     e = np.random.default_rng(3).normal(0, 2, (20, D))
     solved = minimise(
         old, curvature=c, linear=-c * e, start=np.zeros((20, D)), tol=1e-10, state=SolverState()

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import tacit
-from tacit.privacy import bounds
-from theory.one_round import OneRound
+import taciturn as tt
+from support.one_round import OneRound
+from taciturn.privacy.accounting import bounds
 
 GAP, ALPHA, SIGMA = 0.05, 0.8, 2.0
-NORM, GAUSSIAN = tacit.NormNoise(rate=1.0), tacit.GaussianNoise(std=1.0)
+NORM, GAUSSIAN = tt.NormNoise(rate=1.0), tt.GaussianNoise(std=1.0)
 
 
 def released(site, error, noise, scale, output, z):
@@ -23,7 +23,7 @@ def released(site, error, noise, scale, output, z):
 
 @pytest.fixture(scope="module")
 def pair():
-    old = OneRound(tacit.Logistic(), 1.2, 1.0, np.array([[1.0], [0.6]]), np.array([1.0, -1.0]))
+    old = OneRound(tt.Logistic(), 1.2, 1.0, np.array([[1.0], [0.6]]), np.array([1.0, -1.0]))
     return old, old.with_sample(np.array([-1.0]), 1.0)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tacit
-from tacit.admm.updates import curvature, dual_update, linear_term
-from tacit.privacy import bounds
-from theory.one_round import OneRound, random_pair
+import taciturn as tt
+from support.one_round import OneRound, random_pair
+from taciturn.admm.updates import curvature, dual_update, linear_term
+from taciturn.privacy.accounting import bounds
 
 
 def test_minimisers_are_at_most_s_apart_and_attain_it():
@@ -27,7 +27,7 @@ def test_an_inexact_minimiser_moves_twice_the_gap_further():
     """Each solve may end a gap away, in opposite directions along the line between the minimisers."""
     lean = np.array([np.cos(0.01), np.sin(0.01)])
     centre = np.array([0.0, -4000.0])
-    old = OneRound(tacit.Logistic(), 0.7, 1.0, lean[None], np.ones(1), centre)
+    old = OneRound(tt.Logistic(), 0.7, 1.0, lean[None], np.ones(1), centre)
     new = old.with_sample(lean * [-1, 1], 1.0)
     ends = old.solve(np.zeros((1, 2))), new.solve(np.zeros((1, 2)))
     gap, away = 0.05, (ends[0] - ends[1]) / np.linalg.norm(ends[0] - ends[1])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tacit
-from tacit.privacy import bounds
-from theory.one_round import OneRound, log_ratio, norm_grid, random_pair
+import taciturn as tt
+from support.one_round import OneRound, log_ratio, norm_grid, random_pair
+from taciturn.privacy.accounting import bounds
 
-NOISE = tacit.NormNoise(rate=1.0)
+NOISE = tt.NormNoise(rate=1.0)
 
 
 def test_determinant_ratio_is_at_most_1_plus_x_and_attains_it():
@@ -22,7 +22,7 @@ def test_determinant_ratio_is_at_most_1_plus_x_and_attains_it():
         assert np.abs(gap).max() <= np.log1p(old.x) * (1 + 1e-12)
         reached = max(reached, np.abs(gap).max() / np.log1p(old.x))
     assert reached > 0.9
-    alone = OneRound(tacit.Logistic(), 2.0, 1.3, np.array([[1.0, 0.0]]), np.array([1.0]))
+    alone = OneRound(tt.Logistic(), 2.0, 1.3, np.array([[1.0, 0.0]]), np.array([1.0]))
     gone = alone.with_sample(np.zeros(2), 1.0)
     ratio = np.linalg.det(alone.hessian(np.zeros(2))) / np.linalg.det(gone.hessian(np.zeros(2)))
     assert ratio == pytest.approx(1 + alone.x)
@@ -64,7 +64,7 @@ def test_small_rates_really_need_the_logistic_maximum():
     lean = 0.05
     x, x_new = np.array([1.0, 0.0]), np.array([-np.cos(lean), np.sin(lean)])
     f = np.array([np.log((1 - p) / p), -300.0])
-    old = OneRound(tacit.Logistic(), k, a, x[None], np.ones(1))
+    old = OneRound(tt.Logistic(), k, a, x[None], np.ones(1))
     new = old.with_sample(x_new, 1.0)
     move = new.noise(f) - old.noise(f)
     shift = move - old.noise(f)
@@ -77,7 +77,7 @@ def test_small_rates_really_need_the_logistic_maximum():
 
 def test_smooth_hinge_in_one_dimension():
     """L'' jumps, and may be 0: the general bound still holds, and is nearly reached."""
-    loss = tacit.SmoothHinge(h=0.5)
+    loss = tt.SmoothHinge(h=0.5)
     found = []
     for k in (0.1, 1.0, 3.0):
         for alpha in (0.05, 1.0):

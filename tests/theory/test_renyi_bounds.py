@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tacit
-from tacit.privacy import bounds
-from tacit.privacy.moment import log_moment
-from theory.one_round import (
+import taciturn as tt
+from support.one_round import (
     OneRound,
     divergence,
     gaussian_grid,
@@ -17,8 +15,10 @@ from theory.one_round import (
     random_pair,
     smooth_width,
 )
+from taciturn.privacy.accounting import bounds
+from taciturn.privacy.accounting.moment import log_moment
 
-GAUSSIAN, NORM = tacit.GaussianNoise(std=1.0), tacit.NormNoise(rate=1.0)
+GAUSSIAN, NORM = tt.GaussianNoise(std=1.0), tt.NormNoise(rate=1.0)
 
 
 def exact_gaussian(old, new, sigma, orders):
@@ -90,7 +90,7 @@ def line(scale):
     return (edges[:-1, None] + half * (1 + x)).reshape(-1, 1), (half * w).ravel()
 
 
-LOSSES = [tacit.Logistic(), tacit.SmoothHinge(h=0.5), tacit.LogCosh(scale=1.0)]
+LOSSES = [tt.Logistic(), tt.SmoothHinge(h=0.5), tt.LogCosh(scale=1.0)]
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)

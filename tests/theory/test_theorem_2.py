@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import tacit
-from problems import make_sites
-from tacit.admm.theory import rate
+import taciturn as tt
+from support.problems import make_sites
+from taciturn.admm.theory import rate
 
 SITES = make_sites(n=5, rows=60, d=4, seed=2, spread=0.3)
-PROBLEM = tacit.Problem(SITES, loss=tacit.Logistic(), C=8.0, regularization=4.0)
+PROBLEM = tt.Problem(SITES, loss=tt.Logistic(), C=8.0, regularization=4.0)
 
 
 def contractions(problem, graph, method, rounds):
@@ -24,7 +24,7 @@ def contractions(problem, graph, method, rounds):
     optimum = problem.optimum(tol=1e-12)
     gradients = np.stack([problem.site(i).gradient(optimum[None])[0] for i in range(graph.n)])
     Y_star = -np.linalg.pinv(root) @ gradients
-    f = tacit.simulate(problem, graph, method, rounds=rounds, tol=1e-12, history=True).history[:, 0]
+    f = tt.simulate(problem, graph, method, rounds=rounds, tol=1e-12, history=True).history[:, 0]
     Y, previous, ratios = np.zeros_like(Y_star), np.zeros_like(f[0]), []
 
     def squared(Y, f, eta):
@@ -39,12 +39,10 @@ def contractions(problem, graph, method, rounds):
     return np.array(ratios)
 
 
-@pytest.mark.parametrize(
-    "graph", [tacit.Graph.ring(5), tacit.Graph.star(5), tacit.Graph.complete(5)], ids=repr
-)
-@pytest.mark.parametrize("penalty", [0.5, tacit.Geometric(0.5, 1.05, cap=2.0)], ids=["fixed", "growing"])
+@pytest.mark.parametrize("graph", [tt.Graph.ring(5), tt.Graph.star(5), tt.Graph.complete(5)], ids=repr)
+@pytest.mark.parametrize("penalty", [0.5, tt.Geometric(0.5, 1.05, cap=2.0)], ids=["fixed", "growing"])
 def test_measured_contraction_is_at_least_the_bound(graph, penalty):
-    method = tacit.MADMM(penalty, 0.5)
+    method = tt.MADMM(penalty, 0.5)
     measured = contractions(PROBLEM, graph, method, 25)
     for t in (1, 5, 25):
         bound = rate(PROBLEM, graph, method, t)
@@ -54,35 +52,31 @@ def test_measured_contraction_is_at_least_the_bound(graph, penalty):
 
 def test_closed_form_is_below_the_largest_delta():
     for eta in (0.5, 0.7, 3.0):
-        bound = rate(PROBLEM, tacit.Graph.ring(5), tacit.MADMM(eta, 0.5), 1)
+        bound = rate(PROBLEM, tt.Graph.ring(5), tt.MADMM(eta, 0.5), 1)
         assert 0 < bound.closed_form <= bound.delta * (1 + 1e-9)
 
 
 def test_the_printed_closed_form_is_no_lower_bound_once_the_penalty_exceeds_the_dual_step():
     """(W - theta I)(D - A) maps the all-ones vector to 0: its least eigenvalue is 0, not sigma_min."""
-    same = rate(PROBLEM, tacit.Graph.ring(5), tacit.MADMM(0.5, 0.5), 1)
+    same = rate(PROBLEM, tt.Graph.ring(5), tt.MADMM(0.5, 0.5), 1)
     assert same.as_printed == pytest.approx(same.closed_form)
-    above = rate(PROBLEM, tacit.Graph.ring(5), tacit.MADMM(0.6, 0.5), 1)
+    above = rate(PROBLEM, tt.Graph.ring(5), tt.MADMM(0.6, 0.5), 1)
     assert above.as_printed > above.delta
 
 
 def test_growing_penalties_lower_the_rate():
-    deltas = [
-        rate(PROBLEM, tacit.Graph.ring(5), tacit.MADMM(eta, 0.5), 1).delta for eta in (0.5, 1.0, 2.0, 4.0)
-    ]
+    deltas = [rate(PROBLEM, tt.Graph.ring(5), tt.MADMM(eta, 0.5), 1).delta for eta in (0.5, 1.0, 2.0, 4.0)]
     assert deltas == sorted(deltas, reverse=True) and deltas[0] > deltas[-1]
 
 
 def test_growth_slows_the_run_down_in_the_order_of_figure_1b():
-    graph, optimum = tacit.Graph.ring(5), PROBLEM.optimum()
+    graph, optimum = tt.Graph.ring(5), PROBLEM.optimum()
     gaps = []
     for ratio in (1.0, 1.05, 1.2):
-        run = tacit.simulate(
-            PROBLEM, graph, tacit.MADMM(tacit.Geometric(0.5, ratio), 0.5), rounds=40, tol=1e-10
-        )
+        run = tt.simulate(PROBLEM, graph, tt.MADMM(tt.Geometric(0.5, ratio), 0.5), rounds=40, tol=1e-10)
         gaps.append(np.linalg.norm(run.coef[0] - optimum, axis=1).max())
     assert gaps[0] < gaps[1] < gaps[2]
 
 
 def test_unequal_penalties_are_not_covered():
-    assert not rate(PROBLEM, tacit.Graph.ring(5), tacit.MADMM([0.5, 0.6, 0.7, 0.8, 0.9], 0.5), 1).covered
+    assert not rate(PROBLEM, tt.Graph.ring(5), tt.MADMM([0.5, 0.6, 0.7, 0.8, 0.9], 0.5), 1).covered

@@ -52,8 +52,8 @@ def two_nodes(ray_environment):
 
 @pytest.fixture
 def joined(two_nodes):
-    """This process is part of the cluster, as a user's may be before `tacit` is called."""
-    from tacit.engines.ray.cluster import cluster
+    """This process is part of the cluster, as a user's may be before `taciturn` is called."""
+    from taciturn.engines.ray.cluster import cluster
 
     with cluster(two_nodes, 1):
         yield two_nodes

@@ -7,11 +7,11 @@ from contextlib import nullcontext
 import pytest
 from ray.exceptions import RayActorError
 
-import tacit
-from raywork import PP
-from sharded import setup_of
-from tacit.engines.ray import engine
-from tacit.errors import WorkerLost
+import taciturn as tt
+from support.raywork import PP
+from support.sharded import setup_of
+from taciturn.engines.ray import engine
+from taciturn.errors import WorkerLost
 
 
 class Driver:
@@ -42,7 +42,7 @@ def attempts(monkeypatch, problem, ring, tmp_path):
         drivers = [Driver(start, ends and k == len(starts) - 1) for k, start in enumerate(starts)]
         monkeypatch.setattr(engine, "_driver", lambda *_: drivers.pop(0))
         settings = {"checkpoint": tmp_path} if checkpoint else {}
-        return tacit.engines.RayEngine(shards=1, **settings).run(setup), sum(shown)
+        return tt.engines.RayEngine(shards=1, **settings).run(setup), sum(shown)
 
     return run
 
@@ -69,5 +69,5 @@ def test_workers_that_never_start(attempts, monkeypatch):
         raise RayActorError
 
     monkeypatch.setattr(engine, "crew", crew)
-    with pytest.raises(WorkerLost, match="did not start; `tacit` must be installed on every node"):
+    with pytest.raises(WorkerLost, match="did not start; `taciturn` must be installed on every node"):
         attempts(checkpoint=False)

@@ -11,9 +11,9 @@ import uuid
 
 import pytest
 
-import raywork
-from tacit.engines.ray.cluster import cluster
-from tacit.errors import ParameterError
+from support import raywork
+from taciturn.engines.ray.cluster import cluster
+from taciturn.errors import ParameterError
 
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}  # 127.0.0.1 as /proc writes it
 
@@ -22,7 +22,7 @@ LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F"}  # 127.0.0.1 as /pro
 def mark(monkeypatch, ray_environment):
     """All processes that a subprocess of this test starts can be found by this."""
     word = uuid.uuid4().hex
-    monkeypatch.setenv("TACIT_TEST_MARK", word)
+    monkeypatch.setenv("TACITURN_TEST_MARK", word)
     monkeypatch.delenv("RAY_USAGE_STATS_ENABLED")  # the engine must see to it by itself
     monkeypatch.delenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER")
     return word

@@ -11,15 +11,15 @@ from functools import partial
 import numpy as np
 import pytest
 
-import raywork
-import tacit
-from problems import make_sites
-from raywork import PP, told_rows, trapped_problem
-from sharded import setup_of
-from tacit.engines import RayEngine
-from tacit.errors import DataError, ParameterError, WorkerLost
+import taciturn as tt
+from support import raywork
+from support.problems import make_sites
+from support.raywork import PP, told_rows, trapped_problem
+from support.sharded import setup_of
+from taciturn.engines import RayEngine
+from taciturn.errors import DataError, ParameterError, WorkerLost
 
-RING = tacit.Graph.ring(5)
+RING = tt.Graph.ring(5)
 
 
 def same(run, other):
@@ -35,10 +35,10 @@ def same(run, other):
 
 @pytest.mark.parametrize("shards", [2, 3])
 def test_equal_to_the_local_engine(joined, problem, shards):
-    graph = tacit.Graph.from_edges([(0, 2), (2, 4), (4, 1), (1, 3), (0, 3)])
+    graph = tt.Graph.from_edges([(0, 2), (2, 4), (4, 1), (1, 3), (0, 3)])
     settings = {"rounds": 12, "repeats": 3, "seed": 5, "start": "random", "history": shards == 3}
-    here = tacit.simulate(problem, graph, PP, **settings)
-    there = tacit.simulate(problem, graph, PP, engine=RayEngine(shards=shards), **settings)
+    here = tt.simulate(problem, graph, PP, **settings)
+    there = tt.simulate(problem, graph, PP, engine=RayEngine(shards=shards), **settings)
     same(there, here)
 
 
@@ -47,9 +47,9 @@ def test_rows_are_loaded_on_the_nodes_and_ray_is_left_as_it_was(joined, problem,
     import ray
 
     sources = [partial(told_rows, str(tmp_path), i) for i in range(5)]
-    sourced = tacit.SourcedProblem(sources, C=20.0, regularization=0.5)
-    there = tacit.simulate(sourced, RING, PP, rounds=3, engine="ray")
-    same(there, tacit.simulate(problem, RING, PP, rounds=3))
+    sourced = tt.SourcedProblem(sources, C=20.0, regularization=0.5)
+    there = tt.simulate(sourced, RING, PP, rounds=3, engine="ray")
+    same(there, tt.simulate(problem, RING, PP, rounds=3))
     loaded = [path.name.split("-") for path in tmp_path.iterdir()]
     assert sorted(site for site, _, _ in loaded) == ["0", "1", "2", "3", "4"], "each once"
     assert len({node for _, node, _ in loaded}) == 2
@@ -71,9 +71,9 @@ def test_a_killed_worker_is_replaced_and_nothing_changes(joined, tmp_path):
     (tmp_path / "trap").touch()
     engine = RayEngine(checkpoint=tmp_path)
     settings = {"rounds": 24, "repeats": 2, "history": True}
-    run = tacit.simulate(trapped_problem(tmp_path), RING, PP, engine=engine, **settings)
+    run = tt.simulate(trapped_problem(tmp_path), RING, PP, engine=engine, **settings)
     assert len((tmp_path / "sprung").read_text().split()) == 1, "a worker died after the checkpoint"
-    same(run, tacit.simulate(trapped_problem(tmp_path), RING, PP, **settings))
+    same(run, tt.simulate(trapped_problem(tmp_path), RING, PP, **settings))
 
 
 def test_a_killed_driver_goes_on_where_it_was(joined, tmp_path):
@@ -87,11 +87,11 @@ def test_a_killed_driver_goes_on_where_it_was(joined, tmp_path):
     problem = trapped_problem(tmp_path, deed="wait")
     settings = {"rounds": 24, "repeats": 2}
     with pytest.raises(ParameterError, match="`checkpoint` must belong to this run"):
-        tacit.simulate(problem, RING, PP, seed=1, engine=RayEngine(checkpoint=tmp_path), **settings)
+        tt.simulate(problem, RING, PP, seed=1, engine=RayEngine(checkpoint=tmp_path), **settings)
     assert (tmp_path / "round10-record.npz").exists()
-    run = tacit.simulate(problem, RING, PP, engine=RayEngine(checkpoint=tmp_path), **settings)
+    run = tt.simulate(problem, RING, PP, engine=RayEngine(checkpoint=tmp_path), **settings)
     (tmp_path / "hold").unlink()
-    same(run, tacit.simulate(problem, RING, PP, **settings))
+    same(run, tt.simulate(problem, RING, PP, **settings))
 
 
 def test_a_step_is_never_run_twice_behind_our_back(joined, tmp_path):
@@ -99,7 +99,7 @@ def test_a_step_is_never_run_twice_behind_our_back(joined, tmp_path):
     problem = trapped_problem(tmp_path, armed="trap")
     (tmp_path / "trap").touch()
     with pytest.raises(WorkerLost, match=r"after round \d+, and the run with it; give .* `checkpoint`"):
-        tacit.simulate(problem, RING, PP, rounds=3, engine="ray")
+        tt.simulate(problem, RING, PP, rounds=3, engine="ray")
     assert len((tmp_path / "sprung").read_text().split()) == 1
 
 
@@ -107,15 +107,15 @@ def test_a_fault_in_a_worker_comes_out_as_it_was_raised(joined, tmp_path):
     problem = trapped_problem(tmp_path, armed="trap", deed="raise")
     (tmp_path / "trap").touch()
     with pytest.raises(RuntimeError, match=r"^a fault in the loss$"):
-        tacit.simulate(problem, RING, PP, rounds=3, engine=RayEngine(checkpoint=tmp_path))
+        tt.simulate(problem, RING, PP, rounds=3, engine=RayEngine(checkpoint=tmp_path))
     assert len((tmp_path / "sprung").read_text().split()) == 1, "a fault is not a loss: no second try"
 
 
 def test_bad_rows_are_told_in_one_line(joined):
     sites = [(2 * X, y) for X, y in make_sites()]
-    problem = tacit.SourcedProblem([lambda s=s: s for s in sites], C=20.0, regularization=0.5)
+    problem = tt.SourcedProblem([lambda s=s: s for s in sites], C=20.0, regularization=0.5)
     with pytest.raises(DataError, match=r"^rows must have norm at most 1 .*\.$"):
-        tacit.simulate(problem, RING, PP, rounds=3, engine="ray")
+        tt.simulate(problem, RING, PP, rounds=3, engine="ray")
 
 
 def test_secret_noise_stays_in_one_process(problem):

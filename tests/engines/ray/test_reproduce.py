@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.small import write_small
-from tacit.experiments.reproduce import reproduce
+from support.small import write_small
+from taciturn.experiments.reproduce import reproduce
 
 
 def test_a_figure_is_the_same_on_a_cluster(joined, tmp_path):

@@ -6,10 +6,10 @@ from functools import partial
 
 import pytest
 
-from raywork import cores, die_at, square
-from tacit.engines.ray.tasks import scatter
-from tacit.errors import DataError, WorkerLost
-from tacit.trials.sweep import each
+from support.raywork import cores, die_at, square
+from taciturn.engines.ray.tasks import scatter
+from taciturn.errors import DataError, WorkerLost
+from taciturn.experiments.sweeps.points import each
 
 
 def test_every_job_is_done_once(joined):

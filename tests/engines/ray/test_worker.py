@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tacit.engines.partition import cut
-from tacit.engines.ray import worker
-from tacit.errors import WorkerLost
+from taciturn.engines.partition import cut
+from taciturn.engines.ray import worker
+from taciturn.errors import WorkerLost
 
 
 def test_other_packages_give_other_bits(joined, problem, ring, monkeypatch):

@@ -1,5 +1,0 @@
-"""`python -m tacit`: the same as `tacit`."""
-
-from .cli import main
-
-main()

@@ -1,1 +1,0 @@
-"""What a fit reads and writes: job files and models."""

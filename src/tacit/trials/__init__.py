@@ -1,1 +1,0 @@
-"""Questions answered by running many simulations: planning, auditing, attacking."""

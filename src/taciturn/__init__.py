@@ -1,0 +1,132 @@
+"""Private decentralised learning: sites that may not share data agree on one model.
+
+The public names are loaded when they are first used, so that the command line starts at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from .versions import VERSION
+
+if TYPE_CHECKING:
+    from . import data, report
+    from .admm.methods import ADMM, MADMM, DualPerturbation, PenaltyPerturbation, PrimalPerturbation
+    from .admm.run import Run
+    from .auditing.attack import run_attack
+    from .auditing.audit import audit
+    from .engines.ray import RayEngine
+    from .engines.simulate import simulate
+    from .engines.train import train
+    from .estimators import (
+        PrivateHuberRegressor,
+        PrivateLinearSVC,
+        PrivateLogisticRegression,
+        load_model,
+        save_model,
+    )
+    from .graph import Graph
+    from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge, SourcedProblem
+    from .planning.plan import plan
+    from .privacy.certificate.certificate import Certificate
+    from .privacy.ledger.disk import SqliteLedger
+    from .privacy.noise import GaussianNoise, NormNoise
+    from .schedules import Constant, Geometric, Table
+
+__version__ = VERSION
+
+__all__ = [
+    "ADMM",
+    "L2",
+    "MADMM",
+    "Certificate",
+    "Constant",
+    "DualPerturbation",
+    "GaussianNoise",
+    "Geometric",
+    "Graph",
+    "LogCosh",
+    "Logistic",
+    "NormNoise",
+    "PenaltyPerturbation",
+    "PrimalPerturbation",
+    "PrivateHuberRegressor",
+    "PrivateLinearSVC",
+    "PrivateLogisticRegression",
+    "Problem",
+    "RayEngine",
+    "Run",
+    "SmoothHinge",
+    "SourcedProblem",
+    "SqliteLedger",
+    "Table",
+    "audit",
+    "data",
+    "load_model",
+    "plan",
+    "report",
+    "run_attack",
+    "save_model",
+    "simulate",
+    "train",
+]
+
+_HOMES = {
+    "admm.methods": (
+        "ADMM",
+        "DualPerturbation",
+        "MADMM",
+        "PenaltyPerturbation",
+        "PrimalPerturbation",
+    ),
+    "admm.run": ("Run",),
+    "auditing.attack": ("run_attack",),
+    "auditing.audit": ("audit",),
+    "engines.ray": ("RayEngine",),
+    "engines.simulate": ("simulate",),
+    "engines.train": ("train",),
+    "estimators": (
+        "PrivateHuberRegressor",
+        "PrivateLinearSVC",
+        "PrivateLogisticRegression",
+        "load_model",
+        "save_model",
+    ),
+    "graph": ("Graph",),
+    "objective": (
+        "L2",
+        "LogCosh",
+        "Logistic",
+        "Problem",
+        "SmoothHinge",
+        "SourcedProblem",
+    ),
+    "planning.plan": ("plan",),
+    "privacy.certificate.certificate": ("Certificate",),
+    "privacy.ledger.disk": ("SqliteLedger",),
+    "privacy.noise": (
+        "GaussianNoise",
+        "NormNoise",
+    ),
+    "schedules": (
+        "Constant",
+        "Geometric",
+        "Table",
+    ),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("data", "report"):
+        return importlib.import_module(f".{name}", __name__)
+    if name not in _HOME:
+        raise AttributeError(f"module 'taciturn' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

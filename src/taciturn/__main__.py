@@ -1,0 +1,5 @@
+"""`python -m taciturn`: the same as `taciturn`."""
+
+from .cli import main
+
+main()

@@ -1,0 +1,127 @@
+"""The loop of one node: a generator that yields what it broadcasts and is sent what it heard. No I/O.
+
+One loop serves one process, a cluster and the open network. The engine that drives it decides where the
+broadcast goes, and what `charge` does; the loop only promises that the charge comes before the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..objective.local import LocalObjective
+from ..objective.solver.minimise import SolverState, minimise
+from ..privacy.facts import Charge
+from ..rng import Purpose, Streams
+from ..types import Array
+from . import accounts
+from .methods import Plan
+from .updates import curvature, dual_update, linear_term, to_grid
+
+
+@dataclass(frozen=True)
+class NodeState:
+    """Where a node stands after t rounds. All it holds is made of released vectors, each (repeats, d)."""
+
+    t: int
+    f: Array
+    lam: Array
+    heard: Array
+
+    @classmethod
+    def start(cls, f: Array, heard: Array) -> NodeState:
+        """t = 0: f_i(0), the sum of the neighbours' f_j(0), and lam_i(0) = 0."""
+        return cls(0, f, np.zeros_like(f), heard)
+
+
+@dataclass(frozen=True)
+class Node:
+    """All that site `site` needs for its run; fixed before the first round.
+
+    The solver keeps its preconditioner from round to round, and starts afresh every `refresh` rounds: a run
+    that resumes at such a round repeats every bit of one that never stopped. `row` is the site's row in
+    the plan, where the plan holds some sites only.
+    """
+
+    site: int
+    objective: LocalObjective
+    degree: int
+    plan: Plan
+    tol: float
+    streams: Streams
+    repeats: int = 1
+    refresh: int = 10
+    row: int | None = None
+
+    def at(self, t: int) -> tuple[int, int]:
+        """Where round t of this site stands in the plan's tables."""
+        return self.site if self.row is None else self.row, t - 1
+
+    def primal(self, state: NodeState, t: int, solver: SolverState) -> Array:
+        """f_i(t) as the network will see it: solved, noised, clipped, rounded."""
+        plan, eta, V = self.plan, float(self.plan.eta[self.at(t)]), self.degree
+        noise, output = self._draw("noise", t), self._draw("output", t)
+        inside = noise if plan.mechanism in ("penalty", "dual") else None
+        solved = minimise(
+            self.objective,
+            curvature=curvature(eta, V),
+            linear=linear_term(state.f, state.heard, state.lam, eta=eta, V=V, noise=inside),
+            start=state.f,
+            tol=self.tol,
+            state=solver,
+        ).f
+        if plan.mechanism == "primal" and noise is not None:
+            solved = solved + noise
+        if output is not None:
+            solved = solved + output
+        return to_grid(solved, grid=plan.grid, clip=plan.clip)
+
+    def dual(self, state: NodeState, f: Array, heard: Array, t: int) -> NodeState:
+        """The state after round t, from what was released and heard in it."""
+        theta = float(self.plan.theta[self.at(t)])
+        return NodeState(t, f, dual_update(state.lam, f, heard, theta=theta, V=self.degree), heard)
+
+    def charge_of(self, t: int) -> Charge:
+        """What the release of round t costs."""
+        return accounts.charge(self.plan, self.site, t, row=self.row)
+
+    def _draw(self, purpose: Purpose, t: int) -> Array | None:
+        """One fresh vector for every repeat, each from its own stream; None where the method has none."""
+        plan = self.plan
+        inside = purpose == "noise"
+        noise, scale = (plan.noise, plan.scale) if inside else (plan.output_noise, plan.output_scale)
+        if noise is None or scale is None:
+            return None
+        drawn = np.empty((self.repeats, self.objective.dimension))
+        for repeat in range(self.repeats):
+            generator = self.streams.generator(repeat=repeat, site=self.site, purpose=purpose, t=t)
+            drawn[repeat] = noise.sample(generator, float(scale[self.at(t)]), drawn.shape[1])
+        return drawn
+
+
+def loop(
+    node: Node,
+    state: NodeState,
+    *,
+    charge: Callable[[Charge], None],
+    released: Array | None = None,
+) -> Generator[Array, Array, NodeState]:
+    """Rounds state.t + 1 .. T: yield f_i(t), be sent the sum of f_j(t), return the last state.
+
+    `released` is the vector of round state.t + 1 where that one was charged before a crash: it is sent again
+    as it stands, and neither drawn nor charged anew.
+    """
+    solver = SolverState()
+    for t in range(state.t + 1, node.plan.rounds + 1):
+        if released is None:
+            if (t - 1) % node.refresh == 0:
+                solver = SolverState()
+            f = node.primal(state, t, solver)
+            charge(node.charge_of(t))  # before the release: a crash over-counts, never under-counts
+        else:
+            f, released = released, None
+        heard = yield f
+        state = node.dual(state, f, heard, t)
+    return state

@@ -1,0 +1,92 @@
+"""What a run recorded: the paper's L(t) and P(t), accuracy, agreement, the vectors, and the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ParameterError
+from ..privacy.certificate.certificate import Certificate, paper_curve
+from ..privacy.ledger.memory import MemoryLedger
+from ..types import Array
+
+
+@dataclass(frozen=True)
+class Run:
+    """The record of a run: of a simulation, or of a real one in one process.
+
+    loss : (repeats, rounds), the paper's L(t): the mean over sites of each site's mean loss on its own rows.
+    accuracy : (repeats, rounds), the same mean of the share of rows classified rightly, or of the mean
+        absolute error of a regression. No noise covers loss and accuracy: where they were not measured they
+        are nan.
+    consensus_gap : (repeats, rounds), the largest distance of a site's vector from the network's mean.
+    coef : (repeats, sites, features) after the last round.
+    history : (rounds, repeats, sites, features) of every released vector, or None unless it was asked for.
+    settings : the facts that made the run, as plain JSON.
+    """
+
+    loss: Array
+    accuracy: Array
+    consensus_gap: Array
+    coef: Array
+    history: Array | None
+    ledger: MemoryLedger
+    settings: Mapping[str, Any]
+
+    @property
+    def privacy_loss(self) -> Array:
+        """(rounds,): the paper's P(t), the worst site's sum of C (1.4 c1 + alpha) / (eta V B)."""
+        return paper_curve(self.ledger)
+
+    def certificate(self, delta: float = 1e-5) -> Certificate:
+        """What the whole run cost any one person."""
+        return Certificate.from_ledger(self.ledger, delta=delta)
+
+    def average(self, last: int = 1) -> Array:
+        """(repeats, features): the mean over sites, and over the last rounds, of what was released.
+
+        Post-processing of released vectors: it costs no privacy. `last` above 1 needs `history=True`.
+        """
+        if last == 1:
+            return np.asarray(self.coef.mean(axis=1))
+        if self.history is None or not 1 <= last <= len(self.history):
+            raise ParameterError(
+                f"`last` must be 1, or up to the number of rounds of a run with `history=True`; got {last}."
+            )
+        return np.asarray(self.history[-last:].mean(axis=(0, 2)))
+
+    def __repr__(self) -> str:
+        repeats, rounds = self.loss.shape
+        sites, loss = self.coef.shape[1], self.loss[:, -1].mean()
+        return f"Run(rounds={rounds}, repeats={repeats}, sites={sites}, loss={loss:.4f})"
+
+
+class Recorder:
+    """Collects a run round by round; nothing leaves it before `finish`."""
+
+    def __init__(self, rounds: int, repeats: int, *, history: bool) -> None:
+        self.loss, self.accuracy, self.consensus_gap = np.empty((3, repeats, rounds))
+        self.history: list[Array] | None = [] if history else None
+
+    def record(self, t: int, f: Array, losses: Array, accuracies: Array) -> None:
+        """Round t: f (sites, repeats, d); losses and accuracies (sites, repeats)."""
+        self.loss[:, t - 1] = losses.mean(axis=0)
+        self.accuracy[:, t - 1] = accuracies.mean(axis=0)
+        self.consensus_gap[:, t - 1] = np.linalg.norm(f - f.mean(axis=0), axis=2).max(axis=0)
+        if self.history is not None:
+            self.history.append(f.transpose(1, 0, 2).copy())
+
+    def finish(self, f: Array, ledger: MemoryLedger, settings: Mapping[str, Any]) -> Run:
+        """The record as a fact."""
+        return Run(
+            loss=self.loss,
+            accuracy=self.accuracy,
+            consensus_gap=self.consensus_gap,
+            coef=f.transpose(1, 0, 2).copy(),
+            history=None if self.history is None else np.stack(self.history),
+            ledger=ledger,
+            settings=settings,
+        )

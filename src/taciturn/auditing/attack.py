@@ -1,0 +1,273 @@
+"""run_attack: appendix E of the paper, measured: what an observer learns of one record from all broadcasts.
+
+Four observers, who differ in what they know of eta:
+
+    known       the true eta_i(t), as if it were public
+    constant    nothing: guesses that eta is the dual step, in every round
+    estimated   nothing: takes the likeliest eta of each round, one unknown against d equations
+    geometric   nothing but that eta is geometric: smooths the estimates of all rounds
+
+Without noise the last two go back and forth: an estimate of the record gives a better eta, and that a better
+record. With noise this would only fit the noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from .. import checks
+from ..admm.methods import Method, Plan
+from ..admm.updates import dual_update
+from ..engines.simulate import simulate
+from ..errors import ParameterError
+from ..graph import Graph
+from ..objective import LocalObjective, Problem
+from ..types import Array
+from .inference import (
+    chance_cosine,
+    cosine,
+    direction,
+    estimate_u,
+    geometric_fit,
+    residual,
+)
+
+OBSERVERS = ("known", "constant", "estimated", "geometric")
+_TURNS = 3  # between eta and the record
+
+
+@dataclass(frozen=True, eq=False)
+class AttackResult:
+    """What each observer found after some rounds; arrays are (observers, rounds, repeats, records).
+
+    observers, rounds : the axes.
+    cosine : between the estimate and y x of the record.
+    label : whether the record's label was recovered.
+    eta_ratio : the observer's eta of the last of these rounds, over the true one.
+    chance : E|cos| of a random direction.
+    prior, prior_label : cosine and label of the guess that needs no attack, the mean of the known y x.
+    """
+
+    observers: tuple[str, ...]
+    rounds: tuple[int, ...]
+    cosine: Array
+    label: NDArray[np.bool_]
+    eta_ratio: Array
+    chance: float
+    prior: float
+    prior_label: float
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per observer and number of rounds: mean and range of the cosine, share of labels found."""
+        rows: list[dict[str, Any]] = []
+        for i, name in enumerate(self.observers):
+            for j, t in enumerate(self.rounds):
+                low, middle, high = np.quantile(self.cosine[i, j], [0.1, 0.5, 0.9])
+                rows.append(
+                    {
+                        "observer": name,
+                        "rounds": t,
+                        "cosine": float(self.cosine[i, j].mean()),
+                        "cosine_median": float(middle),
+                        "cosine_low": float(low),
+                        "cosine_high": float(high),
+                        "label": float(self.label[i, j].mean()),
+                        "eta_ratio": float(np.median(self.eta_ratio[i, j])),
+                    }
+                )
+        return rows
+
+
+def run_attack(
+    problem: Problem,
+    graph: Graph,
+    method: Method,
+    *,
+    rounds: int,
+    repeats: int = 4,
+    site: int = 0,
+    records: Sequence[int] = (0, 1, 2, 3, 4),
+    labels: ArrayLike | None = None,
+    at: Sequence[int] | None = None,
+    observers: Sequence[str] = OBSERVERS,
+    seed: int = 0,
+    tol: float = 1e-8,
+) -> AttackResult:
+    """Run `method`, then reconstruct records of one site, each from all broadcasts and all other records.
+
+    Parameters
+    ----------
+    method : `MADMM` or `ADMM`, without noise, or `PenaltyPerturbation` or `DualPerturbation`.
+    site, records : whose rows, and which of them are the unknown one in turn.
+    labels : the site's y; left out for features of at least 0, whose signs give it away.
+    at : after how many rounds to look; by default 1, 2, 5, 10, 20, 50, ... and all.
+    observers : who attacks; see the module.
+    """
+    plan = method.plan(problem.n, rounds)
+    _check_exact(plan)
+    if checks.whole("site", site) >= problem.n:
+        raise ParameterError(f"`site` must be below the number of sites, {problem.n}; got {site}.")
+    names = tuple(checks.choice("observers", name, OBSERVERS) for name in observers)
+    looks = _looks(rounds, at)
+    run = simulate(
+        problem,
+        graph,
+        method,
+        rounds=rounds,
+        repeats=repeats,
+        seed=seed,
+        tol=tol,
+        strict=False,
+        history=True,
+        progress=False,
+    )
+    history = run.history if run.history is not None else np.zeros((0, 0, 0, 0))
+    seen = _Seen(problem.site(site), graph, plan, site, history, list(records), labels)
+    return _attacked(seen, names, looks)
+
+
+def _check_exact(plan: Plan) -> None:
+    if plan.mechanism == "primal" or plan.output_noise is not None:
+        raise ParameterError("`method` must release its minimisers as they are: no primal or output noise.")
+
+
+def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
+    """After how many rounds to look: as asked for, or 1, 2, 5, 10, 20, 50, ... and all."""
+    if at is not None:
+        looks = tuple(checks.whole("at", t, least=1) for t in at)
+        if max(looks) > rounds:
+            raise ParameterError(f"`at` must be at most the number of rounds, {rounds}; got {max(looks)}.")
+        return looks
+    steps = [scale * 10**power for power in range(6) for scale in (1, 2, 5)]
+    return (*(t for t in steps if t < rounds), rounds)
+
+
+class _Seen:
+    """What the observer computes from the broadcasts, once for all guesses of eta."""
+
+    def __init__(
+        self,
+        objective: LocalObjective,
+        graph: Graph,
+        plan: Plan,
+        site: int,
+        history: Array,
+        records: list[int],
+        labels: ArrayLike | None,
+    ) -> None:
+        self.objective, self.plan, self.site, self.V = objective, plan, site, int(graph.degrees[site])
+        part = objective.parts[0]
+        self.Z = part.rows.Z.toarray() if sparse.issparse(part.rows.Z) else np.asarray(part.rows.Z)
+        self.y = np.sign(self.Z.sum(axis=1)) if labels is None else np.asarray(labels, dtype=np.float64)
+        self.records = records
+        f = history[:, :, site]  # (rounds, repeats, d)
+        heard = history[:, :, list(graph.neighbors(site))].sum(axis=2)
+        self.f, self.v = f, self.Z[records]
+        slope = objective.loss.slope(f @ self.v.T)[..., None]  # (rounds, repeats, records, 1)
+        gradient = objective.gradient(f.reshape(-1, f.shape[2])).reshape(f.shape)
+        known = gradient[:, :, None] - part.weight * slope * self.v
+        self.A = -2 * self._duals(f, heard)[:, :, None] - known
+        B = (self.V * _before(f) + _before(heard)) / (2 * self.V) - f
+        self.B = np.broadcast_to(B[:, :, None], self.A.shape)
+
+    def _duals(self, f: Array, heard: Array) -> Array:
+        """lam(t-1), which theta and the broadcasts give away."""
+        lam = np.zeros_like(f)
+        for t in range(1, len(f)):
+            theta = float(self.plan.theta[self.site, t - 1])
+            lam[t] = dual_update(lam[t - 1], f[t - 1], heard[t - 1], theta=theta, V=self.V)
+        return lam
+
+    @property
+    def spread(self) -> Array:
+        """The size of the noise of each round, (rounds, 1, 1)."""
+        plan = self.plan
+        if plan.noise is None or plan.scale is None:
+            return np.ones((len(self.f), 1, 1))
+        scale = plan.scale[self.site][:, None, None]
+        return np.asarray(scale if plan.noise.kind == "gaussian" else 1 / scale)
+
+    def true_u(self) -> Array:
+        """1 / (2 eta V) of every round, (rounds, 1, 1)."""
+        return np.asarray(1 / (2 * self.plan.eta[self.site] * self.V))[:, None, None]
+
+    def guessed_u(self) -> Array:
+        """The same if eta were the dual step of round 1."""
+        return np.full_like(self.true_u(), 1 / (2 * self.plan.theta[self.site, 0] * self.V))
+
+    def estimated_u(self, t: int, record: Array | None = None) -> Array:
+        """The likeliest in rounds 1..t, (t, repeats, records), given what was found of the record so far."""
+        noise, A, B = self.plan.noise, self.A[:t], self.B[:t]
+        if record is not None:  # what lies along the record is the record's, and says nothing of eta
+            A, B = (x - np.sum(x * record, axis=-1, keepdims=True) * record for x in (A, B))
+        return estimate_u(
+            A,
+            B,
+            self.curvature[:t, :, None],
+            noise="none" if noise is None else noise.kind,
+            scale=(self.spread if noise is None or noise.kind == "gaussian" else 1 / self.spread)[:t],
+            centre=self.guessed_u()[:t],
+        )
+
+    def record(self, u: Array) -> Array:
+        """The unit vector that these u give after as many rounds, (repeats, records, d)."""
+        t = len(u)
+        return direction(residual(u, self.A[:t], self.B[:t]), u / self.spread[:t] ** 2)
+
+    @cached_property
+    def curvature(self) -> Array:
+        """Eigenvalues of O'' at each broadcast, (rounds, repeats, d); one record more hardly matters."""
+        if self.plan.noise is None:
+            return np.zeros(self.f.shape)
+        flat = self.f.reshape(-1, self.f.shape[2])
+        values = [np.linalg.eigvalsh(self.objective.hessian(f)) for f in flat]
+        return np.maximum(np.stack(values), 0.0).reshape(self.f.shape)
+
+
+def _before(values: Array) -> Array:
+    """The values of the round before; zeros before the first, as f(0) is."""
+    return np.concatenate([np.zeros_like(values[:1]), values[:-1]])
+
+
+def _attacked(seen: _Seen, names: tuple[str, ...], looks: tuple[int, ...]) -> AttackResult:
+    """Every observer's estimate after each of the looks."""
+    shape = seen.A.shape[1:-1]
+    mean_row = (seen.y[:, None] * seen.Z).mean(axis=0)
+    found = np.empty((3, len(names), len(looks), *shape))
+    for i, name in enumerate(names):
+        for j, t in enumerate(looks):
+            u = _guess(seen, name, t)
+            v = seen.record(u)
+            found[0, i, j] = cosine(v, seen.v)
+            found[1, i, j] = np.where(v @ mean_row > 0, 1.0, -1.0) == seen.y[seen.records]
+            found[2, i, j] = seen.true_u()[t - 1] / u[-1]
+    return AttackResult(
+        observers=names,
+        rounds=looks,
+        cosine=found[0],
+        label=found[1] > 0,
+        eta_ratio=found[2],
+        chance=chance_cosine(seen.f.shape[2]),
+        prior=float(cosine(seen.Z.mean(axis=0), seen.v).mean()),
+        prior_label=float(np.mean(np.sign(seen.y.sum()) == seen.y[seen.records])),
+    )
+
+
+def _guess(seen: _Seen, name: str, t: int) -> Array:
+    """What the observer takes 1 / (2 eta V) to be in rounds 1..t."""
+    if name in ("known", "constant"):
+        u = seen.true_u() if name == "known" else seen.guessed_u()
+        return np.broadcast_to(u[:t], (t, *seen.A.shape[1:-1]))
+    record: Array | None = None
+    for _ in range(_TURNS if seen.plan.noise is None else 1):
+        u = seen.estimated_u(t, record)
+        u = geometric_fit(u) if name == "geometric" else u
+        record = seen.record(u)
+    return u

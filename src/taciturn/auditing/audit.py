@@ -1,0 +1,219 @@
+"""audit: what many runs prove about epsilon, beside what the certificate claims.
+
+Every run goes through the real node loop, solver and sampler. A measured epsilon above the certificate proves
+that code and theory have parted; one below it proves nothing more than that no event tried here shows it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from .. import checks
+from ..objective.solver.threads import one_blas_thread
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.ledger.memory import MemoryLedger
+from ..progress import progress as shown
+from ..rng import Purpose, SecureStreams, SeededStreams, Streams
+from ..types import Array
+from .cases import Case, default_cases
+from .counting import MeanRatio, Measured, mean_ratio, measure
+from .observer import clean_path, log_density, matched_filter, transcript
+
+_SUMMED = ("lean", "log_ratios")  # over the classes, whose noises are independent
+_LARGE = 700.0  # exp of more is infinite
+
+
+class OneStream:
+    """All draws from one generator, in turn: keyed by the operating system, or seeded so that it repeats.
+
+    A site takes a fresh key for every draw; an audit needs millions, and independence is all that matters.
+    """
+
+    simulated: ClassVar[bool] = True
+
+    def __init__(self, seed: int | None, number: int) -> None:
+        source: Streams = SecureStreams() if seed is None else SeededStreams(seed)
+        self._generator = source.generator(repeat=number, site=0, purpose="noise", t=1)
+
+    def generator(self, *, repeat: int, site: int, purpose: Purpose, t: int) -> np.random.Generator:
+        return self._generator
+
+
+@dataclass(frozen=True)
+class AuditResult:
+    """One case: the certificate's epsilon, the largest that its runs prove, and the check of the density."""
+
+    case: str
+    about: str
+    rounds: int
+    runs: int
+    certified: float
+    measured: Measured
+    ratio: MeanRatio | None
+
+    @property
+    def passed(self) -> bool:
+        """Nothing measured is above what is certified, and the density is that of the sampler."""
+        return self.measured.epsilon <= self.certified and (self.ratio is None or self.ratio.holds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {
+            "case": self.case,
+            "about": self.about,
+            "rounds": self.rounds,
+            "runs": self.runs,
+            "certified_epsilon": self.certified if math.isfinite(self.certified) else None,
+            "measured_epsilon": self.measured.epsilon,
+            "delta": self.measured.delta,
+            "passed": self.passed,
+            "measured": self.measured.to_dict(),
+            "mean_ratio": None
+            if self.ratio is None
+            else {"mean": self.ratio.mean, "margin": self.ratio.margin},
+        }
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """All cases, one verdict, and the sentence to quote."""
+
+    results: tuple[AuditResult, ...]
+    confidence: float
+    simulated: bool
+
+    @property
+    def passed(self) -> bool:
+        """Whether every case passed."""
+        return all(result.passed for result in self.results)
+
+    def sentence(self) -> str:
+        """What was found, in words."""
+        runs = sum(2 * result.runs for result in self.results)
+        failed = [result for result in self.results if not result.passed]
+        doubt = f"{1 - self.confidence:.1g}"
+        if not failed:
+            nearest = max(self.results, key=lambda result: result.measured.epsilon / result.certified)
+            return (
+                f"In {runs:,} runs on worst-case neighbouring data no event proved more than is certified; "
+                f"the nearest was {nearest.case!r}, measured {nearest.measured.epsilon:.3g} of certified "
+                f"{nearest.certified:.3g} (each bound wrong with probability at most {doubt})."
+            )
+        above = [result for result in failed if result.measured.epsilon > result.certified]
+        if not above:
+            return (
+                f"The density of {failed[0].case!r} is not that of its sampler: the mean ratio is "
+                f"{_mean(failed[0]):.4g}, not 1. Do not trust the bound before this is explained."
+            )
+        worst = max(above, key=lambda result: result.measured.epsilon - result.certified)
+        return (
+            f"FAILED: {worst.case!r} leaks epsilon = {worst.measured.epsilon:.3g} at least, above the "
+            f"certified {worst.certified:.3g} (wrong with probability at most {doubt})."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {
+            "passed": self.passed,
+            "sentence": self.sentence(),
+            "confidence": self.confidence,
+            "simulated": self.simulated,
+            "cases": [result.to_dict() for result in self.results],
+        }
+
+
+def audit(
+    cases: Sequence[Case] | None = None,
+    *,
+    runs: int = 50_000,
+    confidence: float = 1 - 1e-6,
+    seed: int | None = None,
+    progress: bool | None = None,
+) -> AuditReport:
+    """Measure a lower bound on epsilon for each case and set it beside the certificate.
+
+    Parameters
+    ----------
+    cases : which releases to audit; by default every mechanism and noise, where its bound is nearly reached.
+    runs : runs on each of the two data sets of a case; half of them choose the event, half count it.
+    confidence : that a measured bound is below the true epsilon; it holds for each case.
+    seed : None draws from the secure source, as a real site does; a number makes the audit repeat.
+    progress : whether to show which case is done; None shows a bar on a terminal only.
+
+    Returns
+    -------
+    AuditReport
+        results, passed, sentence() and to_dict().
+
+    Examples
+    --------
+    >>> from taciturn.auditing.cases import norm_case
+    >>> audit([norm_case()], runs=2000, seed=0).passed
+    True
+    """
+    runs = checks.whole("runs", runs, least=100)
+    confidence = checks.probability("confidence", confidence)
+    cases = default_cases() if cases is None else tuple(cases)
+    results = []
+    with one_blas_thread(), shown(len(cases), "cases", show=progress) as step:
+        for number, case in enumerate(cases):
+            streams = OneStream(seed, 2 * number), OneStream(seed, 2 * number + 1)
+            results.append(audit_case(case, runs, confidence, streams))
+            step()
+    return AuditReport(tuple(results), confidence, simulated=seed is not None)
+
+
+def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams, Streams]) -> AuditResult:
+    """One case: runs on both data sets, every score, the certificate of the charges that were made."""
+    ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
+    seen = [
+        _observed(case, label, runs, streams, ledger if number == 0 else None)
+        for number, label in enumerate(case.labels)
+    ]  # one charge covers all classes: the facts say how many there are
+    lean, log_ratios = (np.sum([getattr(part, name) for part in seen], axis=0) for name in _SUMMED)
+    released = np.concatenate([part.released for part in seen], axis=-1)
+    certificate = Certificate.from_ledger(ledger, case.delta)
+    scores = {
+        "likelihood ratio": (log_ratios[0], log_ratios[1]),
+        "clean path": (lean[0], lean[1]),
+    } | {name: (score(released[0]), score(released[1])) for name, score in case.scores.items()}
+    plan, most = case.plan(), math.exp(min(certificate.pure_epsilon, _LARGE))
+    exact = plan.output_noise is None and plan.grid is None and plan.clip is None
+    return AuditResult(
+        case=case.name,
+        about=case.about,
+        rounds=case.rounds,
+        runs=runs,
+        certified=certificate.epsilon,
+        measured=measure(scores, delta=case.delta, confidence=confidence),
+        ratio=mean_ratio(-log_ratios[0], -log_ratios[1], confidence=confidence, most=most) if exact else None,
+    )
+
+
+class _Observed(NamedTuple):
+    """What the runs on the old and the new data (first axis) released, and how it leans to the old."""
+
+    released: Array  # (2, rounds, runs, d)
+    lean: Array  # (2, runs)
+    log_ratios: Array  # (2, runs): ln p_old / p_new
+
+
+def _observed(
+    case: Case, label: float, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger | None
+) -> _Observed:
+    """One of the problems that a case makes of its record."""
+    old, new = case.objective(case.old, label), case.objective(case.new, label)
+    released = transcript(case, old, runs, streams[0], ledger), transcript(case, new, runs, streams[1])
+    paths = clean_path(case, old, streams[0]), clean_path(case, new, streams[0])
+    log_ratios = [log_density(case, old, part) - log_density(case, new, part) for part in released]
+    lean = [matched_filter(case, part, *paths) for part in released]
+    return _Observed(np.stack(released), np.stack(lean), np.stack(log_ratios))
+
+
+def _mean(result: AuditResult) -> float:
+    return math.nan if result.ratio is None else result.ratio.mean

@@ -1,0 +1,231 @@
+"""Worst cases for an audit: two neighbouring data sets at one site, and a neighbour who plays along.
+
+A site has one neighbour, the observer, who knows every other record and chooses what to send. All records but
+one are x = 0, as an invalid row is: they bend nothing, so the one that is replaced shows as much as it can.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..admm import accounts
+from ..admm.methods import (
+    DualPerturbation,
+    Method,
+    PenaltyPerturbation,
+    Plan,
+    PrimalPerturbation,
+)
+from ..errors import ParameterError
+from ..objective.local import LocalObjective
+from ..objective.losses import Logistic, Loss, SmoothHinge
+from ..privacy.facts import RunFacts, SiteFacts
+from ..privacy.noise import GaussianNoise, NormNoise
+from ..types import Array
+
+Score = Callable[[Array], Array]
+SITES = 2  # the site and the observer
+_ETA, _B = 2.5, 10
+_D = 1.0 / (_ETA * _B)  # how far one of _B records, replaced by its opposite, moves the noise under _ETA
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One site's run on either of two neighbouring data sets, and what the observer sends it.
+
+    old, new : the record that is there, and the one that replaces it; each of norm at most 1.
+    labels : the record's label, old and new, in each of the K problems that one-vs-rest makes of it.
+    samples : B; the other B - 1 records are 0.
+    messages : what the neighbour sends, t = 0 .. rounds, (rounds + 1, d); zeros by default.
+    delta : at which epsilon is compared.
+    scores : further scores that the observer tries, each of a transcript (rounds, runs, K d); larger means
+        old.
+    """
+
+    name: str
+    about: str
+    method: Method
+    old: Sequence[float]
+    new: Sequence[float]
+    rounds: int
+    samples: int
+    loss: Loss = field(default_factory=Logistic)
+    C: float = 1.0
+    regularization: float = 1e-6
+    messages: Array | None = None
+    delta: float = 0.01
+    tol: float = 1e-8
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    labels: tuple[float, ...] = (1.0,)
+
+    def __post_init__(self) -> None:
+        if len(self.old) != len(self.new):
+            raise ParameterError(
+                f"`new` must have as many entries as `old`, {len(self.old)}; got {len(self.new)}."
+            )
+
+    @property
+    def dimension(self) -> int:
+        return len(self.old)
+
+    def plan(self) -> Plan:
+        """The method, spread over the two sites."""
+        return self.method.plan(SITES, self.rounds)
+
+    def objective(self, record: Sequence[float], label: float = 1.0) -> LocalObjective:
+        """What the site minimises when it holds this record."""
+        X, y = np.zeros((self.samples, self.dimension)), np.ones(self.samples)
+        X[0], y[0] = record, label
+        return LocalObjective(
+            X,
+            y,
+            loss=self.loss,
+            C=self.C,
+            regularization=self.regularization,
+            sites=SITES,
+        )
+
+    def heard(self) -> Array:
+        """(rounds + 1, d)"""
+        if self.messages is None:
+            return np.zeros((self.rounds + 1, self.dimension))
+        return np.asarray(self.messages, dtype=np.float64)
+
+    def run_facts(self) -> RunFacts:
+        """What the accountant must know of the run."""
+        return accounts.run_facts(
+            self.plan(),
+            self.loss,
+            dimension=self.dimension,
+            C=self.C,
+            regularization=self.regularization,
+            tol=self.tol,
+            simulated=True,
+            classes=len(self.labels),
+        )
+
+    def site_facts(self) -> SiteFacts:
+        """What the accountant must know of the site."""
+        return accounts.site_facts(self.plan(), [self.samples], [1])[0]
+
+
+def default_cases() -> tuple[Case, ...]:
+    """Each way in which a site makes a release, where its bound is nearly reached."""
+    return (
+        gaussian_case(),
+        norm_case(),
+        logistic_case(),
+        bend_case(),
+        covered_case(),
+        dual_case(),
+        classes_case(),
+        primal_case(),
+    )
+
+
+def gaussian_case(rounds: int = 2, shift: float = 1.0) -> Case:
+    """Opposite records on the straight part of the hinge: the noise moves by D in every round.
+
+    `shift` is the distance, in standard deviations, that all rounds together move the noise.
+    """
+    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
+    return _opposite("penalty, Gaussian", PenaltyPerturbation(_ETA, _ETA / 2, noise), rounds)
+
+
+def norm_case(rounds: int = 2, pure: float = 2.0) -> Case:
+    """The same with norm noise in one dimension, where its pure bound is nearly reached."""
+    noise = NormNoise(rate=pure / (rounds * _D))
+    return _opposite("penalty, norm", PenaltyPerturbation(_ETA, _ETA / 2, noise), rounds)
+
+
+def logistic_case(shift: float = 1.0) -> Case:
+    """Records 150 degrees apart, and a neighbour who drags the model to where both are misclassified."""
+    half = math.radians(75.0)
+    push = np.zeros((2, 2))
+    push[:, 0] = -60.0
+    return Case(
+        name="penalty, Gaussian, logistic",
+        about="records 150 degrees apart, dragged to where both are misclassified",
+        method=PenaltyPerturbation(_ETA, _ETA / 2, GaussianNoise(std=_D / shift)),
+        old=(math.cos(half), math.sin(half)),
+        new=(math.cos(half), -math.sin(half)),
+        rounds=1,
+        samples=_B,
+        messages=push,
+    )
+
+
+def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
+    """A record against an empty one, under a penalty so small that the Jacobian is most of the bound."""
+    B = 1
+    return Case(
+        name="penalty, norm, Jacobian",
+        about="a record against none, tiny penalty",
+        method=PenaltyPerturbation(
+            penalty=1.0 / (2 * k * B), dual_step=1.0 / (4 * k * B), noise=NormNoise(rate=rate)
+        ),
+        old=(1.0,),
+        new=(0.0,),
+        rounds=1,
+        samples=B,
+    )
+
+
+def covered_case(pure: float = 2.0, tol: float = 1e-3) -> Case:
+    """All that a real run adds: output noise, wide enough for a poor `tol`, a clip and a coarse grid."""
+    method = PenaltyPerturbation(
+        penalty=_ETA,
+        dual_step=_ETA / 2,
+        noise=NormNoise(rate=pure / _D),
+        output_noise=NormNoise(rate=0.05 / tol),
+        grid=2.0**-8,
+        clip=4.0,
+    )
+    return replace(
+        _opposite("penalty, norm, output noise, grid", method, 1),
+        about="opposite records, smooth hinge, released like a real run's",
+        tol=tol,
+    )
+
+
+def dual_case(rounds: int = 2, shift: float = 1.0) -> Case:
+    """Noise on the dual variable: what penalty perturbation is with eta = theta."""
+    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
+    return _opposite("dual, Gaussian", DualPerturbation(_ETA, noise), rounds)
+
+
+def classes_case(classes: int = 3, shift: float = 1.0) -> Case:
+    """One-vs-rest: the same record in each of K problems, opposite in all of them, and all are released.
+
+    `shift` is the distance, in standard deviations, that all problems together move the noise.
+    """
+    noise = GaussianNoise(std=_D * math.sqrt(classes) / shift)
+    return replace(
+        _opposite(f"penalty, Gaussian, {classes} classes", PenaltyPerturbation(_ETA, _ETA / 2, noise), 1),
+        about="opposite records of the first class, smooth hinge, one against the rest",
+        labels=(1.0,) + (-1.0,) * (classes - 1),
+    )
+
+
+def primal_case(rounds: int = 6, shift: float = 1.0, ratio: float = 100.0) -> Case:
+    """Noise on what is broadcast; the site must go on from the noisy value. eta = ratio theta."""
+    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
+    return _opposite("primal, Gaussian", PrimalPerturbation(_ETA, noise, dual_step=_ETA / ratio), rounds)
+
+
+def _opposite(name: str, method: Method, rounds: int) -> Case:
+    """One record and its opposite, both on the straight part of the hinge, so that the slopes differ most."""
+    return Case(
+        name=name,
+        about="opposite records, smooth hinge",
+        method=method,
+        old=(1.0,),
+        new=(-1.0,),
+        rounds=rounds,
+        samples=_B,
+        loss=SmoothHinge(0.5),
+    )

@@ -1,0 +1,178 @@
+"""Measured lower bounds on epsilon: many runs on two neighbouring data sets, and nothing but counting.
+
+If a run is (epsilon, delta) private then, for every event S, P_old(S) <= e^epsilon P_new(S) + delta. So an
+event counted more often on the old data than on the new one proves
+
+    epsilon >= ln( (low(P_old(S)) - delta) / high(P_new(S)) )
+
+whatever made the event. Which score, which side and which threshold make S is chosen on one half of the runs;
+the other half, with exact binomial bounds (Clopper and Pearson, 1934), gives the number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from .. import checks
+from ..errors import ParameterError
+from ..types import Array
+
+Side = Literal["old", "new"]
+
+_THRESHOLDS = 200  # tried on the first half
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A lower bound on epsilon that holds with probability `confidence`, and the counts it rests on.
+
+    side : the data whose runs make the event more often; `score` and `threshold` say what the event is.
+    often, seldom : how many of `runs` runs made it, on that side and on the other.
+    """
+
+    epsilon: float
+    delta: float
+    confidence: float
+    score: str
+    side: Side
+    threshold: float
+    often: int
+    seldom: int
+    runs: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON; an infinite threshold is null."""
+        entry = asdict(self)
+        entry["threshold"] = self.threshold if math.isfinite(self.threshold) else None
+        return entry
+
+
+@dataclass(frozen=True)
+class MeanRatio:
+    """The mean of p_new / p_old over runs on the old data: 1 if the density is that of the sampler.
+
+    The mean lies off by more than `margin` with the audit's error probability at most.
+    """
+
+    mean: float
+    margin: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether 1 lies within the margin."""
+        return abs(self.mean - 1.0) <= self.margin
+
+
+def clopper_pearson(hits: ArrayLike, trials: int, beta: float) -> tuple[Array, Array]:
+    """(low, high): each wrong with probability at most beta, whatever the true chance."""
+    k = np.asarray(hits, dtype=np.float64)
+    low = np.where(k > 0, stats.beta.ppf(beta, np.maximum(k, 1), trials - k + 1), 0.0)
+    high = np.where(k < trials, stats.beta.ppf(1 - beta, k + 1, np.maximum(trials - k, 1)), 1.0)
+    return np.asarray(low), np.asarray(high)
+
+
+def epsilon_of_counts(
+    often: ArrayLike, seldom: ArrayLike, trials: int, delta: float, confidence: float
+) -> Array:
+    """ln((low - delta) / high), 0 where nothing is proved; wrong with probability at most 1 - confidence."""
+    beta = (1 - confidence) / 2
+    low, _ = clopper_pearson(often, trials, beta)
+    _, high = clopper_pearson(seldom, trials, beta)
+    return np.log(np.maximum((low - delta) / high, 1.0))
+
+
+def measure(
+    scores: Mapping[str, tuple[Array, Array]], *, delta: float, confidence: float = 1 - 1e-6
+) -> Measured:
+    """The lower bound that some scores prove: score -> (runs on the old data, runs on the new).
+
+    A larger score should speak for the old data. Runs must be independent, and as many on either side.
+    """
+    if not 0 <= checks.real("delta", delta) < 1:
+        raise ParameterError(f"`delta` must be at least 0 and below 1; got {delta:g}.")
+    checks.probability("confidence", confidence)
+    pairs = {name: _checked(name, *pair) for name, pair in scores.items()}
+    choices = [
+        (*_best(old[0::2], new[0::2], side, delta, confidence), name, side)
+        for name, (old, new) in pairs.items()
+        for side in ("old", "new")
+    ]
+    _, threshold, name, side = max(choices, key=lambda choice: choice[0])
+    old, new = (part[1::2] for part in pairs[name])
+    often, seldom = (int(count) for count in _counts(old, new, np.array([threshold]), side)[:, 0])
+    bound = epsilon_of_counts(often, seldom, len(old), delta, confidence)
+    return Measured(
+        epsilon=float(bound),
+        delta=delta,
+        confidence=confidence,
+        score=name,
+        side="old" if side == "old" else "new",
+        threshold=threshold,
+        often=often,
+        seldom=seldom,
+        runs=len(old),
+    )
+
+
+def mean_ratio(old: Array, new: Array, *, confidence: float = 1 - 1e-6, most: float = math.inf) -> MeanRatio:
+    """mean of min(w, M) on the old data + mean of (1 - M/w)+ on the new: 1 for w = p_new / p_old, any M.
+
+    `old` and `new` hold ln w at runs on either data set. What min(w, M) leaves out of E_old[w] is exactly
+    E_new[(1 - M/w)+], so both parts are bounded and the margin is exact, whatever the tails of w are
+    (empirical Bernstein bounds on four tails; Maurer and Pontil, 2009). M is the bound `most` on w where
+    there is one, and at most sqrt(n)/8: fixed before a run is looked at.
+    """
+    M = min(most, max(2.0, math.sqrt(len(old)) / 8))
+    with np.errstate(over="ignore"):
+        kept = np.minimum(np.exp(old), M)
+        rest = np.maximum(1 - M * np.exp(-new), 0.0)
+    tail = (1 - confidence) / 4
+    margin = _bernstein(kept, M, tail) + _bernstein(rest, 1.0, tail)
+    return MeanRatio(float(kept.mean() + rest.mean()), margin)
+
+
+def _bernstein(values: Array, most: float, tail: float) -> float:
+    """How far the mean of values in [0, most] may lie off, up or down; either wrong with chance `tail`."""
+    n, log = len(values), math.log(2 / tail)
+    return math.sqrt(2 * float(np.var(values, ddof=1)) * log / n) + 7 * most * log / (3 * (n - 1))
+
+
+def _checked(name: str, old: Array, new: Array) -> tuple[Array, Array]:
+    if old.ndim != 1 or old.shape != new.shape or len(old) < 4:
+        raise ParameterError(
+            f"`scores[{name!r}]` must be two equally long rows of 4 or more; got {old.shape}, {new.shape}."
+        )
+    if np.isnan(old).any() or np.isnan(new).any():
+        raise ParameterError(f"`scores[{name!r}]` must not hold NaN.")
+    return old, new
+
+
+def _best(old: Array, new: Array, side: str, delta: float, confidence: float) -> tuple[float, float]:
+    """The threshold that proves most on these runs, and what it proves on them.
+
+    Tried are those passed by none, or by 16 or more, of the runs that should seldom pass: a threshold that
+    few of them pass looks good by luck.
+    """
+    n = len(old)
+    ranks = np.unique(np.append(np.geomspace(min(16, n - 1), n - 1, _THRESHOLDS).astype(np.intp), 0))
+    thresholds = np.sort(new)[::-1][ranks] if side == "old" else np.sort(old)[ranks]
+    often, seldom = _counts(old, new, thresholds, side)
+    bounds = epsilon_of_counts(often, seldom, n, delta, confidence)
+    at = int(np.argmax(bounds))
+    return float(bounds[at]), float(thresholds[at])
+
+
+def _counts(old: Array, new: Array, thresholds: Array, side: str) -> NDArray[np.int64]:
+    """(often, seldom) for every threshold: scores above it for side "old", below it for "new"."""
+    if side == "old":
+        return np.stack(
+            [len(part) - np.searchsorted(np.sort(part), thresholds, "right") for part in (old, new)]
+        )
+    return np.stack([np.searchsorted(np.sort(part), thresholds, "left") for part in (new, old)])

@@ -1,0 +1,125 @@
+"""What an observer makes of a transcript: its exact density, and the path that it would take without noise.
+
+A transcript is all that a site broadcast, (rounds, runs, d). The observer knows the method, every record but
+one, and what the neighbours sent, so it can rebuild the site's state from the released vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ..admm.methods import Plan
+from ..admm.node import Node, NodeState, loop
+from ..admm.updates import curvature, dual_update, linear_term
+from ..objective.local import LocalObjective
+from ..objective.solver.minimise import SolverState, minimise
+from ..privacy.facts import Charge
+from ..privacy.ledger.memory import Ledger
+from ..rng import Streams
+from ..types import Array
+from .cases import Case
+
+_BATCH = 5_000  # runs at once; more would not fit the cache
+
+
+def transcript(
+    case: Case, objective: LocalObjective, runs: int, streams: Streams, ledger: Ledger | None = None
+) -> Array:
+    """What the site broadcasts in `runs` runs of the real node loop, (rounds, runs, d)."""
+    sizes = [_BATCH] * (runs // _BATCH) + [runs % _BATCH] * (runs % _BATCH > 0)
+    plan = case.plan()
+    parts = [
+        _drive(_node(case, plan, objective, size, streams), case, ledger if number == 0 else None)
+        for number, size in enumerate(sizes)
+    ]
+    return np.concatenate(parts, axis=1)
+
+
+def clean_path(case: Case, objective: LocalObjective, streams: Streams) -> Array:
+    """The same without any noise, (rounds, d)."""
+    plan = replace(
+        case.plan(), mechanism="none", noise=None, scale=None, output_noise=None, output_scale=None
+    )
+    return _drive(_node(case, plan, objective, 1, streams), case, None)[:, 0]
+
+
+def log_density(case: Case, objective: LocalObjective, released: Array) -> Array:
+    """ln p(transcript), (runs,): sum over rounds of ln p_noise(phi(f)) + ln det H, or of argmin + noise.
+
+    Exact without output noise, clipping and rounding; with them still a score like any other.
+    """
+    plan = case.plan()
+    total = np.zeros(released.shape[1])
+    solver = SolverState()
+    for t, state, f in _replay(case, plan, released):
+        eta = float(plan.eta[0, t - 1])
+        curve, b = curvature(eta, 1), linear_term(state.f, state.heard, state.lam, eta=eta, V=1)
+        if plan.noise is None or plan.scale is None:
+            continue
+        scale = plan.scale[0, t - 1]
+        if plan.mechanism == "primal":
+            solved = minimise(objective, curvature=curve, linear=b, start=state.f, tol=case.tol, state=solver)
+            total += plan.noise.log_density(f - solved.f, scale)
+        else:
+            e = noise_of(objective, f, b, curve)
+            total += plan.noise.log_density(e, scale) + log_jacobian(objective, f, curve)
+    return total
+
+
+def noise_of(objective: LocalObjective, f: Array, b: Array, curve: float) -> Array:
+    """e = phi(f) = (b - grad O(f)) / (2 eta V) - f: the only noise that makes f the minimiser."""
+    return (b - objective.gradient(f)) / curve - f
+
+
+def log_jacobian(objective: LocalObjective, f: Array, curve: float) -> Array:
+    """ln det H, H = -d phi / d f = I + O''(f) / (2 eta V), for every run."""
+    H = np.repeat(np.eye(f.shape[1])[None], len(f), axis=0)
+    H += (objective.rho / curve) * np.eye(f.shape[1]) * objective.regularizer.curvature(f)[:, None, :]
+    for part in objective.parts:
+        Z = np.asarray(part.rows.Z)
+        offset = 0.0 if part.rows.offset is None else part.rows.offset
+        weights = part.weight * objective.loss.curvature(offset + f @ Z.T) / curve
+        H += np.einsum("rn,ni,nj->rij", weights, Z, Z)
+    return np.asarray(np.linalg.slogdet(H)[1])
+
+
+def matched_filter(case: Case, released: Array, old: Array, new: Array) -> Array:
+    """sum_t <r(t) - (old + new)/2, old - new> / var(t): how the transcript leans between two clean paths."""
+    plan, var = case.plan(), np.zeros(case.rounds)
+    for noise, scale in ((plan.noise, plan.scale), (plan.output_noise, plan.output_scale)):
+        if noise is not None and scale is not None:
+            var += scale[0] ** 2 if noise.kind == "gaussian" else scale[0] ** -2
+    lean = (old - new) / np.where(var > 0, var, 1.0)[:, None]
+    return np.asarray(np.einsum("trd,td->r", released - ((old + new) / 2)[:, None, :], lean))
+
+
+def _node(case: Case, plan: Plan, objective: LocalObjective, runs: int, streams: Streams) -> Node:
+    return Node(site=0, objective=objective, degree=1, plan=plan, tol=case.tol, streams=streams, repeats=runs)
+
+
+def _drive(node: Node, case: Case, ledger: Ledger | None) -> Array:
+    """The broadcasts of one node whose neighbour sends the case's messages."""
+    shape = (node.repeats, case.dimension)
+    heard = [np.broadcast_to(message, shape) for message in case.heard()]
+    charge = _free if ledger is None else ledger.charge
+    rounds = loop(node, NodeState.start(np.zeros(shape), heard[0]), charge=charge)
+    broadcasts = [next(rounds)]
+    broadcasts += [rounds.send(heard[t]) for t in range(1, case.rounds)]
+    return np.stack(broadcasts)
+
+
+def _free(charge: Charge) -> None:
+    """A run for the observer alone."""
+
+
+def _replay(case: Case, plan: Plan, released: Array) -> Iterator[tuple[int, NodeState, Array]]:
+    """(t, the state before round t, f(t)) as the observer rebuilds them from what was released."""
+    heard = [np.broadcast_to(message, released.shape[1:]) for message in case.heard()]
+    state = NodeState.start(np.zeros(released.shape[1:]), heard[0])
+    for t, f in enumerate(released, start=1):
+        yield t, state, f
+        theta = float(plan.theta[0, t - 1])
+        state = NodeState(t, f, dual_update(state.lam, f, heard[t], theta=theta, V=1), heard[t])

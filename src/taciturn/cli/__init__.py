@@ -1,0 +1,27 @@
+"""The command line: parse, call, print. One file per command; importing it adds the command."""
+
+from . import certify, data, demo, plan
+from .app import main
+from .jobs import init, predict, train
+from .research import attack, audit, reproduce, sweep
+from .sites import keys as site_keys
+from .sites import run as site
+from .sites import up as site_up
+
+__all__ = [
+    "attack",
+    "audit",
+    "certify",
+    "data",
+    "demo",
+    "init",
+    "main",
+    "plan",
+    "predict",
+    "reproduce",
+    "site",
+    "site_keys",
+    "site_up",
+    "sweep",
+    "train",
+]

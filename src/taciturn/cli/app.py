@@ -1,0 +1,73 @@
+"""taciturn: one command for each job. Exit code 0 done, 1 failed with one clear line, 2 wrong usage.
+
+Commands import what they need when they are called, so that `taciturn --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from ..errors import TaciturnError
+
+app = typer.Typer(
+    name="taciturn",
+    help="Private decentralised learning: one model from data that may not be shared.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+_INTERRUPTED = 130  # what typer makes of Ctrl-C that no command has caught
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from ..versions import VERSION
+
+        typer.echo(f"taciturn {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; an error is one line on stderr unless --debug asks for all of it."""
+    debug = "--debug" in arguments
+    rest = [argument for argument in arguments if argument != "--debug"]  # wherever it stands
+    try:
+        typer.main.get_command(app)(rest, prog_name="taciturn")  # ends in SystemExit, 2 for wrong usage
+    except SystemExit as end:
+        if end.code == _INTERRUPTED:
+            print("taciturn: stopped.", file=sys.stderr)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except (TaciturnError, OSError) as error:
+        if debug:
+            raise
+        print(f"taciturn: {_line(error)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _line(error: Exception) -> str:
+    """What the error says; a file's by its name."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)

@@ -1,0 +1,49 @@
+"""`taciturn data NAME`: fetch a public data set once, verify it, and say what it is."""
+
+from __future__ import annotations
+
+import enum
+import json
+from typing import Annotated
+
+import typer
+
+from .app import app
+
+
+class Name(enum.StrEnum):
+    """The data sets that can be had."""
+
+    adult = "adult"
+    credit = "credit"
+    support = "support"
+
+
+@app.command("data")
+def show(
+    name: Annotated[Name, typer.Argument(help="Which data set.")],
+    offline: Annotated[bool, typer.Option("--offline", help="Look on this machine only.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Fetch and verify a public data set."""
+    from .. import data
+
+    load = {Name.adult: data.load_adult, Name.credit: data.load_credit, Name.support: data.load_support}
+    found = load[name](fetch=not offline)
+    rows, features = found.X.shape
+    facts = {
+        "name": found.name,
+        "rows": rows,
+        "features": features,
+        "positive": int((found.y > 0).sum()),
+        "place": found.place,
+        "licence": found.licence,
+        "sha256": dict(found.sha256),
+    }
+    if as_json:
+        typer.echo(json.dumps(facts))
+        return
+    typer.echo(f"{found.name}: {rows} rows, {features} features, {facts['positive'] / rows:.1%} positive")
+    typer.echo(f"found in {found.place}; {found.licence}")
+    for file, digest in found.sha256.items():
+        typer.echo(f"{file}: SHA-256 {digest}, verified")

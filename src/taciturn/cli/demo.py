@@ -1,0 +1,89 @@
+"""`taciturn demo`: the main job on data that needs no account and no server."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .app import app
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ..experiments.demo.comparison import Compared
+    from ..experiments.demo.tasks import Task
+
+
+class Data(enum.StrEnum):
+    """The data sets of the demonstration."""
+
+    auto = "auto"
+    adult = "adult"
+    breast_cancer = "breast-cancer"
+
+
+@app.command("demo")
+def demo(
+    out: Annotated[Path, typer.Option(help="Directory for the report and the certificate.")] = Path(
+        "taciturn-demo"
+    ),
+    data: Annotated[Data, typer.Option(help="auto: Adult where it can be had.")] = Data.auto,
+) -> None:
+    """Train one model across five sites: without privacy, and with two private methods at one budget."""
+    from rich.console import Console
+
+    from ..experiments.demo.comparison import compare, methods
+    from ..experiments.demo.tasks import find_task
+    from ..progress import progress
+
+    console = Console(highlight=False)
+    task = find_task(data.value)
+    console.print(f"{task.about} They may not share it.\n", markup=False)
+    results = []
+    with progress(len(methods(task)) + 1, "methods") as step:
+        for result in compare(task):
+            results.append(result)
+            step()
+    console.print(_table(task, results))
+    console.print(
+        f"\nWhat may be claimed of the last run:\n\n{results[-1].certificate.statement()}\n", markup=False
+    )
+    for what, path in _written(task, results, out).items():
+        console.print(f"{what}: {path}", markup=False, soft_wrap=True)
+
+
+def _table(task: Task, results: list[Compared]) -> Table:
+    from rich.table import Table
+
+    from ..privacy.certificate.statement import rounded_up
+
+    table = Table(title=f"{task.rounds} rounds on a ring, the private ones at delta = {task.delta:g}")
+    table.add_column("method", no_wrap=True)
+    for heading in ("epsilon", "pure epsilon", "paper's bound", "loss", "held-out accuracy"):
+        table.add_column(heading, justify="right")
+    for result in results:
+        certificate = result.certificate
+        costs = (certificate.epsilon, certificate.pure_epsilon, certificate.paper_epsilon)
+        shown = [rounded_up(cost) if result.private else "no limit" for cost in costs]
+        loss = f"{result.run.loss[0, -1]:.3f}"
+        table.add_row(result.name, *shown, loss, f"{100 * result.test_accuracy:.1f} %")
+    return table
+
+
+def _written(task: Task, results: list[Compared], out: Path) -> dict[str, Path]:
+    """The report of all runs and the certificate of the last."""
+    from ..report import from_runs, write
+
+    page = from_runs(
+        {result.name: result.run for result in results},
+        title=f"{task.name} at five sites",
+        subtitle=f"{task.about} No privacy, dual and penalty perturbation; the private runs at one budget.",
+        delta=task.delta,
+    )
+    report = write(page, out / "report.html")
+    certificate = out / "certificate.json"
+    certificate.write_text(results[-1].certificate.to_json(), "utf-8")
+    return {"Certificate": certificate, "Report": report}

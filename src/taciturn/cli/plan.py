@@ -1,0 +1,159 @@
+"""`taciturn plan`: from a budget to rounds, penalty and noise whose certificate stays within it."""
+
+from __future__ import annotations
+
+import enum
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import DataError
+from .app import app
+from .options import Loss, usage_errors
+
+if TYPE_CHECKING:
+    from ..planning.privacy_plan import PrivacyPlan
+
+
+class Network(enum.StrEnum):
+    """Graph families that a number of sites describes."""
+
+    complete = "complete"
+    ring = "ring"
+    star = "star"
+    path = "path"
+
+
+class Kind(enum.StrEnum):
+    """Kinds of noise."""
+
+    best = "best"
+    gaussian = "gaussian"
+    norm = "norm"
+
+
+class Effort(enum.StrEnum):
+    """How a shape is chosen."""
+
+    quick = "quick"
+    full = "full"
+
+
+@app.command("plan")
+def plan(
+    epsilon: Annotated[str, typer.Option(help="The budget: one number, or one per site: 1,1,0.5")],
+    samples: Annotated[str, typer.Option(help="Records: one number, or one per site: 9044,300")],
+    sites: Annotated[int, typer.Option(min=2, help="Number of sites.")],
+    dimension: Annotated[int, typer.Option(min=1, help="Length of the model's vector, intercept included.")],
+    delta: Annotated[float, typer.Option(help="The chance of an exception; 0 for a pure budget.")] = 1e-5,
+    graph: Annotated[Network, typer.Option(help="Who talks to whom.")] = Network.complete,
+    C: Annotated[float | None, typer.Option("--C", help="Weight of the loss; chosen if left out.")] = None,
+    regularization: Annotated[float | None, typer.Option(help="rho; chosen if left out.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="At most so many rounds.")] = None,
+    noise: Annotated[Kind, typer.Option(help="Kind of noise.")] = Kind.best,
+    loss: Annotated[Loss, typer.Option(help="The loss.")] = Loss.logistic,
+    classes: Annotated[int, typer.Option(min=1, help="Releases per round, for one-vs-rest.")] = 1,
+    schema: Annotated[Path | None, typer.Option(help="A public schema to make the proxy from.")] = None,
+    effort: Annotated[Effort, typer.Option(help="quick: a formula; full: trial runs too.")] = Effort.full,
+    seed: Annotated[int, typer.Option(min=0, help="Of the proxy.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Choose rounds, penalty and noise for a privacy budget, on public proxy data alone."""
+    from .. import Graph
+    from ..planning.plan import plan as make_plan
+
+    with usage_errors():
+        found = make_plan(
+            epsilon=_numbers("epsilon", epsilon, float),
+            delta=delta,
+            samples=_numbers("samples", samples, int),
+            graph=getattr(Graph, graph.value)(sites),
+            dimension=dimension,
+            C="auto" if C is None else C,
+            regularization="auto" if regularization is None else regularization,
+            rounds=rounds,
+            noise=noise.value,
+            loss=loss.make(),
+            classes=classes,
+            proxy=None if schema is None else _schema(schema),
+            effort=effort.value,
+            seed=seed,
+        )
+    typer.echo(found.to_json()) if as_json else _show(found)
+
+
+def _numbers(name: str, text: str, kind: type[float] | type[int]) -> Any:
+    """One number, or a list of them between commas."""
+    try:
+        values = [kind(entry) for entry in text.split(",")]
+    except ValueError as error:
+        raise typer.BadParameter(
+            f"--{name} must be a number, or numbers between commas; got {text!r}."
+        ) from error
+    return values[0] if len(values) == 1 else values
+
+
+def _schema(file: Path) -> Any:
+    from ..data.tables.schema import Schema
+
+    try:
+        return Schema.from_dict(json.loads(file.read_text(encoding="utf-8")))
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(f"{file.name} is not a schema: not valid JSON.") from error
+
+
+def _show(found: PrivacyPlan) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    entry = found.to_dict()
+    console = Console(highlight=False)
+    table = Table(title="The plan", show_header=False)
+    rows = {
+        "epsilon, delta": f"{entry['epsilon']:.4g}, {found.delta:g}",
+        "rounds": str(found.rounds),
+        "penalty": _schedules(entry["penalty"]),
+        "dual step": f"{entry['dual_step']:g}",
+        f"noise ({entry['noise']['kind']})": _schedules(
+            entry["noise"].get("std", entry["noise"].get("rate"))
+        ),
+        "output noise": "none" if found.blueprint.output is None else f"{found.blueprint.output:g}",
+        "C, regularization": f"{found.C:g}, {found.regularization:g}",
+    }
+    for name, value in rows.items():
+        table.add_row(name, value)
+    console.print(table)
+    console.print(_tried(found))
+    console.print(found.price.sentence())
+    console.print(
+        f"Chosen on public rows, {found.proxy}; the loss is that of the average of what was released."
+    )
+
+
+def _schedules(entry: Any) -> str:
+    if isinstance(entry, list):
+        starts = [one["start"] for one in entry]
+        return f"{min(starts):g} to {max(starts):g}, one per site, x {entry[0]['ratio']:g} each round"
+    return f"{entry['start']:g}, x {entry['ratio']:g} each round"
+
+
+def _tried(found: PrivacyPlan) -> Any:
+    from rich.table import Table
+
+    table = Table(title="Best shapes tried")
+    for column in ("rounds", "penalty x degree", "growth", "noise tilt", "noise", "forecast", "loss"):
+        table.add_column(column, justify="right")
+    for tried in found.tried[:6]:
+        shape = tried.shape
+        table.add_row(
+            str(shape.rounds),
+            f"{found.C * shape.pull / 2:.3g}",
+            f"{shape.growth:.3g}",
+            f"{shape.tilt:.3g}",
+            shape.noise,
+            "" if tried.predicted is None else f"+{tried.predicted:.4f}",
+            "" if tried.loss is None else f"{tried.loss:.4f}",
+        )
+    return table

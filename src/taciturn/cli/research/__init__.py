@@ -1,0 +1,1 @@
+"""The commands for researchers: reproduce, sweep, attack, audit."""

@@ -1,0 +1,64 @@
+"""`taciturn audit`: what many runs prove about epsilon, beside what is certified."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..app import app
+
+if TYPE_CHECKING:
+    from ...auditing.audit import AuditReport
+
+
+@app.command("audit")
+def audit(
+    runs: Annotated[
+        int, typer.Option(min=100, help="Runs on each of a case's two neighbouring data sets.")
+    ] = 50_000,
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=1 - 1e-12, help="That a measured bound is below the truth.")
+    ] = 1 - 1e-6,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Repeat an audit; secure noise if left out.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Run worst cases many times and measure a lower bound on epsilon; exit code 1 if one is above its bound.
+
+    Every run goes through the same node loop, solver and noise that a real site uses.
+    """
+    from ...auditing.audit import audit as run_audit
+
+    report = run_audit(runs=runs, confidence=confidence, seed=seed)
+    if as_json:
+        typer.echo(json.dumps(report.to_dict()))
+    else:
+        _show(report)
+    if not report.passed:
+        raise typer.Exit(1)
+
+
+def _show(report: AuditReport) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Measured from below, certified from above")
+    for column in ("case", "delta", "measured", "certified", "mean ratio", "verdict"):
+        table.add_column(column, justify="left" if column in ("case", "verdict") else "right")
+    for result in report.results:
+        ratio = "" if result.ratio is None else f"{result.ratio.mean:.3f} +- {result.ratio.margin:.3f}"
+        table.add_row(
+            result.case,
+            f"{result.measured.delta:g}",
+            f"{result.measured.epsilon:.2f}",
+            f"{result.certified:.2f}",
+            ratio,
+            "ok" if result.passed else "FAILED",
+        )
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("The mean ratio of the two densities must be 1: it checks the density with its Jacobian.")
+    console.print(report.sentence())

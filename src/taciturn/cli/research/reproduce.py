@@ -1,0 +1,105 @@
+"""`taciturn reproduce`: the paper's figures, or one's own, from their TOML files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..app import app
+
+if TYPE_CHECKING:
+    from ...experiments.figures.attacked import Attacked
+    from ...experiments.figures.runner import Drawn
+    from ...experiments.reproduce import Reproduction
+    from ...report import ReportData
+
+
+@app.command("reproduce")
+def reproduce(
+    figures: Annotated[
+        list[str],
+        typer.Argument(
+            help="fig1a, fig1b, fig2, fig3, fig4, attack, budget, all, or the path of a TOML file."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Directory for pictures, tables and reports.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A small version, in about a minute.")] = False,
+    engine: Annotated[str, typer.Option(help="Who drives the sites: local, ray or auto.")] = "local",
+    seed: Annotated[int | None, typer.Option(help="In place of the seed in the files.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="Refresh paper.md and img/ there.")] = None,
+) -> None:
+    """Reproduce figures of the paper; what DIR holds already is not computed again."""
+    from ...experiments.reproduce import reproduce as run
+    from ...experiments.reproduce import write_docs
+
+    result = run(figures, out, quick=quick, seed=seed, engine=engine)
+    for drawn in result.drawn.values():
+        _report(drawn, out)
+    if docs is not None:
+        write_docs(result, docs)
+    _say(result, out)
+
+
+def _report(drawn: Drawn | Attacked, out: Path) -> None:
+    """One interactive page for each figure, or for each row of its panels."""
+    from ...experiments.figures.runner import Drawn
+    from ...report import write
+
+    if not isinstance(drawn, Drawn):
+        write(_of_attack(drawn), out / f"{drawn.figure.name}.html")
+        return
+    for row in drawn.figure.rows:
+        part = f"-{row.name.replace(' ', '-')}" if row.name else ""
+        write(_of_runs(drawn, row.name), out / f"{drawn.figure.name}{part}.html")
+
+
+def _of_runs(drawn: Drawn, panel: str) -> ReportData:
+    from ...experiments.figures.tables import provenance
+    from ...report import from_runs
+
+    return from_runs(
+        {outcome.curve.name: outcome.run for outcome in drawn.panel(panel)},
+        title=f"{drawn.figure.title}; {panel}" if panel else drawn.figure.title,
+        subtitle=drawn.figure.caption,
+        delta=drawn.figure.run.delta,
+        provenance=provenance(drawn),
+    )
+
+
+def _of_attack(attacked: Attacked) -> ReportData:
+    from ...experiments.figures.tables import provenance
+    from ...report import Chart, Curve, ReportData
+
+    charts = []
+    for noise in attacked.figure.noises:
+        result = attacked.results[noise.name]
+        rows = {name: [row for row in result.table() if row["observer"] == name] for name in result.observers}
+        curves = [
+            Curve(
+                f"eta {name}",
+                result.rounds,
+                *([row[key] for row in found] for key in ("cosine", "cosine_low", "cosine_high")),
+            )
+            for name, found in rows.items()
+        ]
+        level = "no noise" if noise.rate is None else f"noise rate {noise.rate:g}"
+        charts.append(Chart(noise.name, f"Attack, {level}", "cosine to the record", curves, private=False))
+    return ReportData(
+        title=attacked.figure.title,
+        headline="Noise hides a record; a secret penalty does not.",
+        subtitle=attacked.figure.caption,
+        charts=charts,
+        settings=attacked.figure.model_dump(include={"data", "graph", "problem", "run"}),
+        provenance=provenance(attacked),
+    )
+
+
+def _say(result: Reproduction, out: Path) -> None:
+    for drawn in result.drawn.values():
+        stem = out / drawn.figure.name
+        typer.echo(f"{drawn.figure.title}: {stem}.png, .svg, .csv, .json")
+    for claim in result.claims:
+        typer.echo(f"{claim.verdict.value:>14}  {claim.key}: {claim.measured}")
+    typer.echo(f"All of it on one page: {out / 'index.html'}")

@@ -1,0 +1,49 @@
+"""`taciturn sweep`: every combination of some settings, and which of them nobody beats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..app import app
+
+if TYPE_CHECKING:
+    from ...experiments.sweeps.sweep import Swept
+
+
+@app.command("sweep")
+def sweep(
+    file: Annotated[
+        Path, typer.Argument(help="A TOML file with a base and axes.", exists=True, dir_okay=False)
+    ],
+    out: Annotated[Path, typer.Option(help="Directory for results, table and picture.")],
+    engine: Annotated[
+        str, typer.Option(help="local, ray, or auto: ray where it should be done sooner.")
+    ] = "auto",
+    address: Annotated[str | None, typer.Option(help="host:port of a running Ray cluster.")] = None,
+) -> None:
+    """Run a grid of settings; what DIR holds already is not run again."""
+    from ...experiments.sweeps.grid import load_grid
+    from ...experiments.sweeps.sweep import run_sweep
+
+    swept = run_sweep(load_grid(file), out, engine=engine, address=address)
+    _show(swept)
+    stem = out / swept.grid.name
+    typer.echo(f"{len(swept.rows)} points: {stem}.csv, .json, .png, .svg")
+
+
+def _show(swept: Swept) -> None:
+    """The front as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Nobody beats these: less loss costs more epsilon")
+    for name in (*swept.grid.axes, "epsilon", "loss", "accuracy"):
+        table.add_column(name, justify="right")
+    for row in swept.front:
+        settings = [str(row.settings[axis]) for axis in swept.grid.axes]
+        numbers = (row.numbers[name] for name in ("epsilon", "loss_mean", "accuracy_mean"))
+        table.add_row(*settings, *(f"{number:.4g}" for number in numbers))
+    Console(highlight=False).print(table)

@@ -1,0 +1,95 @@
+"""`taciturn site keys`, `sign` and `verify`: who is who, and who stands by what."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .run import SiteFile, site
+
+if TYPE_CHECKING:
+    from ...sites.files.keys import Authority
+
+
+@site.command("keys")
+def keys(
+    file: SiteFile,
+    host: Annotated[
+        list[str] | None, typer.Option(help="A name or address of this machine; the endpoint's by default.")
+    ] = None,
+    throw_away: Annotated[
+        Path | None, typer.Option(help="Sign at once, with an authority in this folder to throw away.")
+    ] = None,
+) -> None:
+    """Make this site's private key and a signing request for its certificate."""
+    from ...sites.files.keys import new_key, pem, signing_request, write_new
+    from ...sites.files.site import load_site
+    from ...sites.wire.probe import address
+
+    loaded = load_site(file)
+    paths = loaded.file.keys
+    endpoint = loaded.job.site(loaded.name).endpoint
+    hosts = host or ([address(endpoint)[0]] if endpoint else [])
+    private, certificate = loaded.path(paths.private), loaded.path(paths.certificate)
+    request = signing_request(new_key(private), loaded.name, hosts)
+    typer.echo(f"wrote {private}: it never leaves this machine")
+    if throw_away is None:
+        asked = certificate.with_suffix(".csr")
+        write_new(asked, request)
+        typer.echo(f"wrote {asked}: send it to the network's authority, and put what comes back")
+        typer.echo(
+            f"  at {certificate}, and the authority's own certificate at {loaded.path(paths.authority)}"
+        )
+        return
+    authority = _authority(throw_away)
+    write_new(certificate, pem(authority.sign(request)))
+    typer.echo(f"wrote {certificate}: signed by {throw_away}, whose key can make anyone any site")
+    beside = loaded.path(paths.authority)
+    if not beside.exists():
+        shutil.copyfile(throw_away / "authority.pem", beside)
+        typer.echo(f"wrote {beside}")
+
+
+@site.command("sign")
+def sign(
+    request: Annotated[Path, typer.Argument(help="A signing request, .csr.")],
+    authority: Annotated[Path, typer.Option(help="The folder of a throw-away authority.")],
+    out: Annotated[Path | None, typer.Option(help="The certificate; <request>.pem by default.")] = None,
+    days: Annotated[float, typer.Option(help="How long it is valid.")] = 30.0,
+) -> None:
+    """Sign a site's request with a throw-away authority; compare the name with whoever sent it first."""
+    from ...sites.files.keys import common_name, pem, write_new
+
+    certificate = _authority(authority).sign(request.read_bytes(), days=days)
+    target = out or request.with_suffix(".pem")
+    write_new(target, pem(certificate))
+    typer.echo(f"wrote {target} for {common_name(certificate)}, serial {certificate.serial_number:x}")
+
+
+@site.command("verify")
+def verify(
+    statement: Annotated[Path, typer.Argument(help="The statement.json of a site.")],
+    authority: Annotated[Path, typer.Option(help="The certificate of the network's authority.")],
+) -> None:
+    """Check who signed a site's statement, and that the files beside it are the ones it was made for."""
+    from ...sites.rounds.results import verify_statement
+    from ...sites.wire.trust import load_trust
+
+    facts = verify_statement(statement, load_trust(authority))
+    kind = "a rehearsal, not private" if facts["simulated"] else "a real run"
+    typer.echo(f"signed by {facts['site']}: {facts['rounds']} rounds of {facts['job']['name']}, {kind}")
+    typer.echo(f"epsilon {facts['epsilon']:.6g} at delta {facts['delta']:g}")
+
+
+def _authority(folder: Path) -> Authority:
+    """The authority in a folder, made if there is none."""
+    from ...sites.files.keys import Authority
+
+    if not (folder / "authority.key").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        Authority.throw_away().save(folder)
+        typer.echo(f"made a throw-away authority in {folder}")
+    return Authority.load(folder)

@@ -1,0 +1,125 @@
+"""`taciturn site`: one real site of a real network."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..app import app
+
+site = typer.Typer(
+    name="site",
+    help="One real site of a real network: peer to peer, no server.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(site)
+
+SiteFile = Annotated[Path, typer.Argument(help="The site's own file, site.toml.")]
+
+
+@site.command("init")
+def init(
+    folder: Annotated[Path, typer.Argument(help="Where to write the two files.")] = Path(),
+    name: Annotated[str, typer.Option(help="The name of this site in the job.")] = "alpha",
+) -> None:
+    """Write a commented job.toml (public, the same everywhere) and site.toml (this site's alone)."""
+    from ...sites.files.templates import write_templates
+
+    for path in write_templates(folder, name):
+        typer.echo(f"wrote {path}")
+    typer.echo("next: edit both, then: taciturn site keys site.toml")
+
+
+@site.command("check")
+def check(
+    file: SiteFile,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the neighbours; 0 leaves them out.")] = 5.0,
+) -> None:
+    """Look at files, keys, data, cost and neighbours before anything is spent; exit code 1 on a failure."""
+    from ...sites.files.site import load_site
+    from ...sites.rounds.prepare import make_ready
+    from ...sites.watch.checkup import Finding, costs, neighbours
+
+    findings: list[Finding] = []
+
+    def say(finding: Finding) -> None:
+        findings.append(finding)
+        typer.echo(f"{'ok  ' if finding.good else 'FAIL'}  {finding.text}")
+
+    _log_to_stderr()
+    ready = make_ready(load_site(file))
+    job = ready.site.job
+    say(Finding(True, f"files: {ready.site.name} in job {job.name}, {job.hash.hex()[:16]}"))
+    say(Finding(True, f"keys: the certificate is that of {ready.site.name}, from the network's authority"))
+    say(Finding(True, f"data: {ready.site.samples} rows, {job.dimension} features, norms at most 1"))
+    for finding in costs(ready):
+        say(finding)
+    if wait > 0:
+        neighbours(ready, wait, say)
+    if not all(finding.good for finding in findings):
+        raise typer.Exit(1)
+
+
+@site.command("run")
+def run(file: SiteFile) -> None:
+    """Take part in the job until its end; start it again after any stop, and it goes on where it was."""
+    from ...progress import progress
+    from ...sites.files.site import load_site
+    from ...sites.rounds.driver import run_site
+    from ...sites.rounds.prepare import make_ready
+    from ...sites.wire.zlog import listening
+
+    _log_to_stderr()
+    signal.signal(signal.SIGTERM, _stop)
+    ready = make_ready(load_site(file))
+    try:
+        with progress(ready.run.rounds, "rounds", show=True) as step:
+            outcome = run_site(ready, step=step, watch=listening(ready.site))
+    except KeyboardInterrupt:
+        typer.echo("stopped; everything is kept: run the same command to go on", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"epsilon {outcome.epsilon:.4g} at delta {outcome.delta:g}; results in {outcome.folder}")
+
+
+@site.command("status")
+def status(
+    file: SiteFile,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Serve a live page on 127.0.0.1.")] = False,
+    port: Annotated[int, typer.Option(help="The port of the page; 0 picks a free one.")] = 0,
+) -> None:
+    """Say where a site stands: round, neighbours heard, epsilon spent and left."""
+    from ...sites.files.site import load_site
+    from ...sites.watch.page import server
+    from ...sites.watch.status import read_status
+
+    loaded = load_site(file)
+    if not page:
+        read = read_status(loaded)
+        typer.echo(read.to_json() if as_json else "\n".join(read.lines()))
+        return
+    with server(lambda: read_status(loaded), port) as pages:
+        typer.echo(f"http://127.0.0.1:{pages.server_address[1]}/ until Ctrl-C")
+        try:
+            pages.serve_forever()
+        except KeyboardInterrupt:
+            return
+
+
+def _log_to_stderr() -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
+    log = logging.getLogger("taciturn.site")
+    log.handlers[:] = [handler]
+    log.setLevel(logging.INFO)
+    log.propagate = False
+
+
+def _stop(number: int, frame: Any) -> None:
+    raise KeyboardInterrupt

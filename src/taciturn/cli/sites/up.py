@@ -1,0 +1,82 @@
+"""`taciturn site up` and `taciturn site relay`: a network on this machine, and a router between sites."""
+
+from __future__ import annotations
+
+import json
+import signal
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ...errors import ParameterError
+from .run import site
+
+
+@site.command("up")
+def up(
+    local: Annotated[int, typer.Option(help="How many sites to start on this machine.")] = 5,
+    rounds: Annotated[int, typer.Option(help="How many rounds.")] = 20,
+    out: Annotated[
+        Path | None, typer.Option(help="A new folder for all files; a temporary one by default.")
+    ] = None,
+) -> None:
+    """Try it: a network of processes on this machine, with mutual TLS, on generated rows."""
+    from ...progress import progress
+    from ...sites.trial.local import accuracy, make_local, running, watch
+
+    if local < 2:
+        raise ParameterError(f"`--local` must be at least 2; got {local}.")
+    folder = out or Path(tempfile.mkdtemp(prefix="taciturn-up-"))
+    paths, held_out = make_local(folder, local, rounds)
+    typer.echo(f"{local} sites in {folder}, a ring, each with its own process, rows and keys")
+    with running(paths) as processes, progress(rounds, "rounds", show=None) as step:
+        done = 0
+
+        def shown(completed: list[int]) -> None:
+            nonlocal done
+            step(min(completed) - done)
+            done = min(completed)
+
+        statuses = watch(paths, processes, shown)
+    models = [json.loads((path.parent / "state" / "model.json").read_text()) for path in paths]
+    for status in statuses:
+        spent = f"epsilon {status.epsilon:.4g} at delta {status.delta:g}"
+        typer.echo(f"  {status.site}: {status.completed} rounds, {spent}")
+    same = all(model["coef"] == models[0]["coef"] for model in models)
+    typer.echo(
+        f"all {local} sites hold {'the same model' if same else 'DIFFERENT models'}; on rows nobody has seen"
+    )
+    typer.echo(
+        f"it is right {accuracy(models[0]['coef'][0], held_out):.1%} of the time "
+        "(90% is all there is to learn)"
+    )
+    if not same:
+        raise typer.Exit(1)
+
+
+@site.command("relay")
+def relay(
+    job: Annotated[Path, typer.Argument(help="job.toml, with a `relay`.")],
+    private: Annotated[Path, typer.Option(help="The relay's private key.")],
+    certificate: Annotated[Path, typer.Option(help="The relay's certificate.")],
+    authority: Annotated[Path, typer.Option(help="The certificate of the network's authority.")],
+    config: Annotated[
+        bool, typer.Option("--config", help="Print the configuration for zenohd instead.")
+    ] = False,
+) -> None:
+    """Carry frames between sites that may only connect outward, until Ctrl-C."""
+    from ...sites.files.job import load_job
+    from ...sites.wire.relay import open_relay, relay_settings
+
+    settings = relay_settings(load_job(job), private=private, certificate=certificate, authority=authority)
+    if config:
+        typer.echo(json.dumps(settings, indent=2))
+        return
+    router = open_relay(settings)
+    typer.echo(f"relaying at {settings['listen']['endpoints'][0]} until Ctrl-C")
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        router.close()

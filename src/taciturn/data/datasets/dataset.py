@@ -1,0 +1,52 @@
+"""Dataset: a public data set, encoded, with what is needed to deal and to explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import DataError
+from ..tables.columns import Parsed
+from ..tables.schema import Category, Schema
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """(X, y): rows of norm at most 1 and labels -1 or +1, read-only, with the names of X's columns."""
+
+    name: str
+    X: NDArray[np.float64]
+    y: NDArray[np.float64]
+    names: tuple[str, ...]
+    test: NDArray[np.bool_]  # rows that its authors set aside for testing
+    schema: Schema  # by which X was encoded
+    sha256: Mapping[str, str]  # of the files it was read from
+    licence: str
+    place: str  # where they were found
+    scaling: str
+    rows: str
+    _columns: Parsed = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for array in (self.X, self.y, self.test, *self._columns.values()):
+            array.flags.writeable = False
+
+    def column(self, name: str) -> NDArray[np.float64] | NDArray[np.str_]:
+        """A column as it was before encoding: numbers, or the names of categories; e.g. to deal rows by."""
+        for entry in self.schema:
+            if entry.name == name:
+                values = self._columns[name]
+                if isinstance(entry, Category):  # the last two stand for MISSING = -2 and OTHER = -1
+                    return np.array([*entry.values, "(missing)", "(other)"])[values]
+                return values
+        raise DataError(f"`name` must be one of {', '.join(self.schema.names)}; got {name!r}.")
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __repr__(self) -> str:
+        rows, features = self.X.shape
+        return f"Dataset({self.name}, {rows} x {features}, scaling={self.scaling}, rows={self.rows})"

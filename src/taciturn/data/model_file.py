@@ -1,0 +1,119 @@
+"""model.json: a linear model as plain JSON, whether `taciturn train` or a site of a network wrote it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ..errors import DataError, ParameterError
+from ..types import Array
+from .tables.columns import parse_column
+from .tables.encoder import BoundedEncoder
+from .tables.schema import Number, Schema
+
+FORMAT = "taciturn-model/1"
+
+
+class Encoding(BaseModel):
+    """How a record becomes x: the parameters of `BoundedEncoder`, its schema apart.
+
+    With `intercept` x ends in a constant inside its bound, whose weight is then the last of `coef`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+
+    data_norm: float = Field(default=1.0, gt=0)
+    intercept: bool = False
+    rows: Literal["clip", "scale"] = "clip"
+    missing: Literal["row", "field"] = "row"
+
+
+class ModelFile(BaseModel):
+    """score = coef.x + intercept: (outputs, features) and (outputs,); one output, or one per class.
+
+    kind : the loss: "logistic", "svc" (the Huber hinge) or "huber" (log-cosh, a regression).
+    features : the names of x's entries.
+    classes : with one output the class of a score up to 0 and that of a score above; else one per output.
+    label : the column that was learnt.
+    table, encoding : the schema by which a record becomes x, and how; for models of tables.
+    settings : what else the estimator was made with; an epsilon of null is no privacy.
+    certificate : SHA-256 of the certificate's JSON, which says what the model cost.
+    simulated : made with noise that can be replayed, so not private.
+    run : where it came from: the job and its hash, the sites, the rounds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    format: Literal["taciturn-model/1"]
+    kind: Literal["logistic", "svc", "huber"]
+    features: list[str] = Field(min_length=1)
+    coef: list[list[float]] = Field(min_length=1)
+    intercept: list[float]
+    classes: list[bool | int | float | str] | None = None
+    label: str | None = None
+    table: dict[str, Any] | None = Field(default=None, alias="schema")
+    encoding: Encoding = Encoding()
+    settings: dict[str, Any] = Field(default_factory=dict)
+    certificate: str | None = None
+    simulated: bool = False
+    run: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        shapes = {len(row) for row in self.coef}
+        outputs = 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
+        if shapes != {len(self.features)} or not outputs == len(self.coef) == len(self.intercept):
+            raise ValueError("`coef`, `intercept`, `features` and `classes` do not fit together")
+        if (self.classes is None) != (self.kind == "huber"):
+            raise ValueError("a classifier has `classes`, a regression has none")
+        if self.table is not None and self._encoder().get_feature_names_out().tolist() != self.features:
+            raise ValueError("`features` must be those of the `schema`")
+        return self
+
+    def to_json(self) -> str:
+        """One key a line, as text."""
+        entries = self.model_dump(by_alias=True, exclude_none=True)
+        lines = ",\n".join(f" {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in entries.items())
+        return f"{{\n{lines}\n}}\n"
+
+    def rows(self, table: Any) -> Array:
+        """x of every record of a table."""
+        if self.table is not None:
+            return self._encoder().transform(table)
+        columns = [parse_column(Number(name, -1e300, 1e300, fill=0.0), table[name]) for name in self.features]
+        return np.column_stack(columns)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What a table must have for a prediction."""
+        return tuple(self.features) if self.table is None else Schema.from_dict(self.table).names
+
+    def _encoder(self) -> BoundedEncoder:
+        try:
+            schema = Schema.from_dict(self.table or {})
+        except ParameterError as error:
+            raise ValueError(f"`schema`: {error}".rstrip(".")) from error
+        return BoundedEncoder(schema, **self.encoding.model_dump())
+
+
+Kind = TypeVar("Kind", bound=ModelFile)
+
+
+def read_as(kind: type[Kind], path: Path) -> Kind:
+    """The model in a file, or one line that says what is wrong with it."""
+    try:
+        return kind.model_validate_json(path.read_text(encoding="utf-8"))
+    except (ValidationError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: is not a model of taciturn{_reason(error)}.") from error
+
+
+def _reason(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return ""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    key, message = ".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")
+    return f": `{key}`: {message}" if key else f": {message}" if problem["type"] == "value_error" else ""

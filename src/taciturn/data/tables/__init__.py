@@ -1,0 +1,1 @@
+"""Tables with public bounds: schemas, columns, encoders, files, and dealing rows to sites."""

@@ -1,0 +1,103 @@
+"""One column of a table as numbers: a float or NaN for each value, or the place of its declared category.
+
+Whatever a cell holds, it becomes a number here and nothing is raised: an error that depends on a cell would
+be a release. Only the columns' names and number, which are public, can be wrong.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kinds import take_columns
+from .schema import Category, Field, Schema
+
+OTHER = -1  # a value that was not declared
+MISSING = -2  # no value at all
+
+_BLANKS = frozenset({"", "?", "na", "nan", "null", "none", "<na>"})
+
+Parsed = dict[str, NDArray[Any]]
+"""Column -> float64 values with NaN for missing, or int64 places with OTHER and MISSING."""
+
+
+def parse(schema: Schema, table: Any) -> Parsed:
+    """The columns of the schema, from a DataFrame, a mapping, a structured array, or rows in its order."""
+    raw = take_columns(schema.names, table)
+    return {field.name: parse_column(field, raw[field.name]) for field in schema}
+
+
+def parse_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    """Floats for a number, places among the declared values for a category."""
+    if isinstance(field, Category):
+        return _places(field, values)
+    floats = _floats(values)
+    return floats if field.fill is None else np.where(np.isnan(floats), field.fill, floats)
+
+
+def _floats(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        with np.errstate(over="ignore"):  # long double
+            floats = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+    else:
+        floats = np.fromiter(map(_float, values), dtype=np.float64, count=len(values))
+    return np.where(np.isfinite(floats), floats, np.nan)
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if not isinstance(value, str | numbers.Real | decimal.Decimal):
+        return math.nan
+    try:
+        return float(value)
+    except (ValueError, ArithmeticError):
+        return math.nan
+
+
+def _places(field: Category, values: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
+    place = _place_of(field)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf" and not np.ma.isMaskedArray(values):
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return np.array([place(value) for value in distinct.tolist()], dtype=np.int64)[inverse]
+    return np.fromiter(map(place, values), dtype=np.int64, count=len(values))
+
+
+def _place_of(field: Category) -> Callable[[Any], int]:
+    index = {value: k for k, value in enumerate(field.values)}
+
+    def place(value: Any) -> int:
+        if type(value) is str and value in index:
+            return index[value]
+        word = _word(value)
+        if word is None:
+            return MISSING
+        return index.get(word, MISSING if word.lower() in _BLANKS else OTHER)
+
+    return place
+
+
+def _word(value: Any) -> str | None:
+    """The value as one writes it among categories: 3.0 is "3", True is "True"; None where there is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if isinstance(value, str):
+        return value.strip()
+    if not isinstance(value, bool | int | float):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    try:
+        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    except ValueError:  # an int of thousands of digits
+        return None

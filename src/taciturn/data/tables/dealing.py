@@ -1,0 +1,125 @@
+"""Dealing rows to sites: every row at exactly one site, by chance or by a column's value.
+
+The `assign_` functions give the number of the site that gets each row; the `deal_` functions the sites' own
+(X_i, y_i), ready for `taciturn.Problem`. Chance is seeded: the same seed deals the same hands. How many rows
+a site gets is public (B_i).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ... import checks
+from ...errors import DataError
+from ...rng import SeededStreams
+
+Site = NDArray[np.int64]
+Hands = list[tuple[Any, NDArray[Any]]]
+
+
+def assign_evenly(rows: int, sites: int, *, seed: int) -> Site:
+    """A site for each row, by chance, with sizes that differ by at most one."""
+    _check_sizes(rows, sites, 1)
+    return _shuffled(np.arange(rows, dtype=np.int64) % sites, seed)
+
+
+def assign_unevenly(rows: int, sites: int, *, seed: int, concentration: float = 1.0, least: int = 1) -> Site:
+    """A site for each row, by chance: `least` rows each, and the rest in shares ~ Dirichlet(concentration).
+
+    Small concentrations give a few large sites and many small ones; large ones come close to even.
+    """
+    _check_sizes(rows, sites, checks.whole("least", least, least=1))
+    concentration = min(checks.positive("concentration", concentration), 1e12)  # even, to the last digit
+    draw = SeededStreams(seed).generator(repeat=0, site=0, purpose="deal", t=1)
+    sizes = least + _apportioned(rows - sites * least, draw.dirichlet(np.full(sites, concentration)))
+    return _shuffled(np.repeat(np.arange(sites, dtype=np.int64), sizes), seed)
+
+
+def assign_by(values: ArrayLike, sites: int | None = None) -> Site:
+    """A site for each row, by its value: all rows of one value at one site.
+
+    One site per distinct value, in sorted order; with fewer `sites` than values, the values go, largest group
+    first, to the site that has the fewest rows so far.
+    """
+    column = np.asarray(values)
+    if column.ndim != 1 or len(column) == 0:
+        raise DataError(f"`values` must be one column with at least one row; got shape {column.shape}.")
+    distinct, group, counts = np.unique(column, return_inverse=True, return_counts=True)
+    sites = len(distinct) if sites is None else checks.whole("sites", sites, least=1)
+    if len(distinct) < sites:
+        raise DataError(
+            f"`sites` must be at most the number of distinct values, {len(distinct)}; got {sites}: "
+            "a site would be left without rows."
+        )
+    if sites == len(distinct):
+        return group.astype(np.int64)
+    site_of, load = np.empty(len(distinct), dtype=np.int64), np.zeros(sites, dtype=np.int64)
+    for k in np.argsort(-counts, kind="stable"):
+        site_of[k] = np.argmin(load)
+        load[site_of[k]] += counts[k]
+    return site_of[group]
+
+
+def deal(X: Any, y: ArrayLike, site: ArrayLike, *, sites: int | None = None) -> Hands:
+    """[(X_0, y_0), (X_1, y_1), ...]: the rows of each site, in their old order; X dense or CSR.
+
+    >>> import numpy as np
+    >>> hands = deal(np.eye(3), np.array([1.0, -1.0, 1.0]), site=[1, 0, 1])
+    >>> [len(y) for X, y in hands]
+    [1, 2]
+    """
+    target, label = np.asarray(y), np.asarray(site)
+    if not label.size or label.dtype.kind not in "iu" or label.shape != (X.shape[0],) or label.min() < 0:
+        raise DataError(f"`site` must give a whole number from 0 on for each of the {X.shape[0]} rows.")
+    if target.shape[:1] != label.shape:
+        raise DataError(f"`y` must have one entry per row, {X.shape[0]}; got {target.shape}.")
+    sizes = np.bincount(label, minlength=0 if sites is None else checks.whole("sites", sites, least=1))
+    if sites is not None and len(sizes) > sites:
+        raise DataError(f"`site` must stay below `sites` = {sites}; got {len(sizes) - 1}.")
+    if not sizes.all():
+        raise DataError(f"every site must have at least one row; site {int(np.argmin(sizes))} has none.")
+    order = np.argsort(label, kind="stable")
+    return [(X[rows], target[rows]) for rows in np.split(order, np.cumsum(sizes)[:-1])]
+
+
+def deal_evenly(X: Any, y: ArrayLike, sites: int, *, seed: int) -> Hands:
+    """Deal the rows by chance, with sizes that differ by at most one."""
+    return deal(X, y, assign_evenly(X.shape[0], sites, seed=seed))
+
+
+def deal_unevenly(
+    X: Any, y: ArrayLike, sites: int, *, seed: int, concentration: float = 1.0, least: int = 1
+) -> Hands:
+    """Deal at least `least` rows to each site, and the rest in shares ~ Dirichlet(concentration)."""
+    site = assign_unevenly(X.shape[0], sites, seed=seed, concentration=concentration, least=least)
+    return deal(X, y, site)
+
+
+def deal_by(X: Any, y: ArrayLike, values: ArrayLike, sites: int | None = None) -> Hands:
+    """Deal the rows by a column's values (not IID): all rows of one value to one site."""
+    return deal(X, y, assign_by(values, sites))
+
+
+def _check_sizes(rows: int, sites: int, least: int) -> None:
+    rows, sites = checks.whole("rows", rows, least=1), checks.whole("sites", sites, least=1)
+    if sites * least > rows:
+        raise DataError(
+            f"`sites` must be at most {rows // least}, for {rows} rows and {least} each; got {sites}."
+        )
+
+
+def _shuffled(site: Site, seed: int) -> Site:
+    draw = SeededStreams(seed).generator(repeat=0, site=0, purpose="deal", t=0)
+    return np.asarray(site[draw.permutation(len(site))])
+
+
+def _apportioned(rows: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Whole numbers in proportion to the shares, which add up to `rows`: largest remainders round up."""
+    exact = rows * shares / shares.sum()
+    sizes: NDArray[np.int64] = np.floor(exact).astype(np.int64)
+    left = rows - int(sizes.sum())
+    sizes[np.argsort(sizes - exact, kind="stable")[:left]] += 1
+    return sizes

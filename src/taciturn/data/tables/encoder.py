@@ -1,0 +1,103 @@
+"""BoundedEncoder: the scikit-learn face of `encoding`, from a table to rows of norm at most `data_norm`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from ... import checks
+from ...errors import DataError
+from .columns import parse
+from .encoding import bound_rows, encode
+from .kinds import take_columns
+from .schema import Schema
+
+
+class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """x = encode(record), ||x|| <= data_norm, by a public schema alone: `fit` learns nothing.
+
+    Numbers are scaled by their public range and clipped to it; a category becomes one column per declared
+    value, all zeros for any other value. A record with a missing or unreadable value becomes a row of zeros,
+    which says nothing about it; no record is dropped, since their number is public.
+
+    Parameters
+    ----------
+    schema : Schema, or the plain table that `Schema.from_dict` takes
+        The columns, in the order of the rows where these have no names.
+    data_norm : float
+        The bound on every row's norm.
+    intercept : bool
+        Whether to add a last column `intercept` that is 1 before the bound is applied, and so lies inside it.
+    rows : "clip" or "scale"
+        Divide each row above the bound by its own norm, or all rows by the largest norm the schema allows.
+    missing : "row" or "field"
+        What a missing value makes zero: the whole row, or the columns of its own field.
+
+    Examples
+    --------
+    >>> from taciturn.data import Category, Number, Schema
+    >>> schema = Schema((Number("age", 0, 100), Category("sex", ("female", "male"))))
+    >>> encoder = BoundedEncoder(schema, data_norm=1.0, rows="scale")
+    >>> encoder.fit_transform([{"age": 50, "sex": "male"}, {"age": 31, "sex": None}]).round(3)
+    array([[0.354, 0.   , 0.707],
+           [0.   , 0.   , 0.   ]])
+    """
+
+    def __init__(
+        self,
+        schema: Schema | Mapping[str, Any],
+        *,
+        data_norm: float = 1.0,
+        intercept: bool = False,
+        rows: str = "clip",
+        missing: str = "row",
+    ) -> None:
+        self.schema = schema
+        self.data_norm = data_norm
+        self.intercept = intercept
+        self.rows = rows
+        self.missing = missing
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameters and the table's columns; no value of the table is read."""
+        schema = self._checked()
+        take_columns(schema.names, X)
+        self.n_features_in_ = len(schema)
+        self.feature_names_in_ = np.array(schema.names, dtype=object)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """The encoded rows, in order, one for each record."""
+        schema = self._checked()
+        Z = encode(schema, parse(schema, X), missing=self.missing, intercept=self.intercept)
+        worst = math.sqrt(len(schema) + self.intercept)
+        return bound_rows(Z, bound=float(self.data_norm), how=self.rows, worst=worst)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the encoded columns: `age`, `sex=female`, `sex=male`."""
+        schema = self._checked()
+        if input_features is not None and tuple(input_features) != schema.names:
+            raise DataError("`input_features` must be the schema's columns, in its order.")
+        return np.array([*schema.feature_names, *["intercept"] * self.intercept], dtype=object)
+
+    def _checked(self) -> Schema:
+        checks.positive("data_norm", self.data_norm)
+        checks.choice("rows", self.rows, ("clip", "scale"))
+        checks.choice("missing", self.missing, ("row", "field"))
+        if not isinstance(self.intercept, bool):
+            raise DataError(f"`intercept` must be True or False; got {type(self.intercept).__name__}.")
+        return self.schema if isinstance(self.schema, Schema) else Schema.from_dict(self.schema)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False  # the schema is all there is to know
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.input_tags.dict = True
+        return tags

@@ -1,0 +1,167 @@
+"""What a run needs, checked as a whole before the first round: shared by the engines that run all sites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import checks
+from ..admm import accounts
+from ..admm.methods import Method, Plan
+from ..admm.theory import convergence
+from ..errors import ParameterError
+from ..graph import Graph
+from ..objective.problem import Problem
+from ..objective.sources import SourcedProblem
+from ..privacy.facts import Charge, RunFacts, SiteFacts
+from ..privacy.ledger.memory import MemoryLedger
+from ..rng import SecureStreams, SeededStreams, Streams
+from ..types import Array
+from ..versions import versions
+
+Start = Literal["zeros", "random"]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One run: R repeats of T rounds on N sites. With a seed a simulation; without, secret noise."""
+
+    problem: Problem | SourcedProblem
+    graph: Graph
+    method: Method
+    plan: Plan
+    repeats: int
+    seed: int | None
+    tol: float
+    start: Start
+    history: bool
+    refresh: int = 10
+    measure: bool = True
+
+    @property
+    def rounds(self) -> int:
+        return self.plan.rounds
+
+    def streams(self) -> Streams:
+        """Where the noise comes from: seeded streams, or a keyed CSPRNG that cannot be replayed."""
+        return SecureStreams() if self.seed is None else SeededStreams(self.seed)
+
+    def on(self, problem: Problem | SourcedProblem) -> Setup:
+        """The same run on rows that have been looked at; private methods refuse long ones."""
+        if self.plan.private:
+            problem.require_unit_rows()
+        return replace(self, problem=problem)
+
+    def start_vectors(self) -> Array:
+        """f(0) of all sites, (sites, repeats, d)."""
+        shape = (self.repeats, self.problem.dimension)
+        return start_vectors(self.start, range(self.graph.n), shape, self.streams())
+
+    def charges(self, t: int) -> list[Charge]:
+        """What every site releases in round t."""
+        return accounts.charges(self.plan, t)
+
+    def run_facts(self) -> RunFacts:
+        """All that the accountant must know of the run as a whole."""
+        problem = self.problem
+        return accounts.run_facts(
+            self.plan,
+            problem.loss,
+            dimension=problem.dimension,
+            C=problem.C,
+            regularization=problem.regularization * problem.regularizer.strong_convexity,
+            tol=self.tol,
+            simulated=self.seed is not None,
+            start=self.start,
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """The settings of the run as plain JSON, for every artefact made from it."""
+        return {
+            "simulated": self.seed is not None,
+            "seed": self.seed,
+            "rounds": self.rounds,
+            "repeats": self.repeats,
+            "tol": self.tol,
+            "start": self.start,
+            "method": repr(self.method),
+            "graph": {"name": self.graph.name, "sites": self.graph.n, "edges": self.graph.edges},
+            "loss": repr(self.problem.loss),
+            "C": self.problem.C,
+            "regularization": self.problem.regularization,
+            "samples": self.problem.samples.tolist(),
+            "dimension": self.problem.dimension,
+            "versions": versions(),
+        }
+
+    def site_facts(self) -> list[SiteFacts]:
+        """B_i, V_i and the dual steps of every site."""
+        return accounts.site_facts(self.plan, self.problem.samples, self.graph.degrees)
+
+    def planned_ledger(self) -> MemoryLedger:
+        """The ledger that the run will leave behind."""
+        return accounts.planned_ledger(self.plan, self.run_facts(), self.site_facts())
+
+
+def start_vectors(start: Start, sites: Sequence[int], shape: tuple[int, int], streams: Streams) -> Array:
+    """f(0), (sites, *shape): zeros, or standard normal from the streams; never from the data."""
+    f = np.zeros((len(sites), *shape))
+    if start == "random":
+        for k, site in enumerate(sites):
+            for repeat in range(shape[0]):
+                generator = streams.generator(repeat=repeat, site=site, purpose="start", t=0)
+                f[k, repeat] = generator.standard_normal(shape[1])
+    return f
+
+
+def prepare(
+    problem: Problem | SourcedProblem,
+    graph: Graph,
+    method: Method,
+    *,
+    rounds: int,
+    repeats: int,
+    seed: int | None,
+    tol: float,
+    start: Start,
+    strict: bool,
+    history: bool,
+    measure: bool = True,
+) -> Setup:
+    """Check everything that can be wrong with a run, and put it together.
+
+    Rows that are not here yet are checked by `Setup.on`, when an engine has loaded them.
+    """
+    if graph.n != problem.n:
+        raise ParameterError(f"`graph` must have one node per site, {problem.n}; got {graph.n}.")
+    plan = method.plan(problem.n, rounds)
+    if strict:
+        _check_theorem_1(method, problem.n, rounds)
+    setup = Setup(
+        problem=problem,
+        graph=graph,
+        method=method,
+        plan=plan,
+        repeats=checks.whole("repeats", repeats, least=1),
+        seed=None if seed is None else checks.whole("seed", seed),
+        tol=checks.positive("tol", tol),
+        start="random" if checks.choice("start", start, ("zeros", "random")) == "random" else "zeros",
+        history=history,
+        measure=measure,
+    )
+    return setup if isinstance(problem, SourcedProblem) else setup.on(problem)
+
+
+def _check_theorem_1(method: Method, sites: int, rounds: int) -> None:
+    """The two conditions that a typing error breaks; without them no theorem of the paper holds."""
+    nondecreasing, above, *_ = convergence(method, sites, rounds).hypotheses
+    for hypothesis in (nondecreasing, above):
+        if not hypothesis.holds:
+            name, words = hypothesis.name.split(" ", 1)
+            raise ParameterError(
+                f"`{name}` must be {words}; {hypothesis.detail}. "
+                "Theorems 1 to 3 of the paper need it; `strict=False` runs all the same."
+            )

@@ -1,0 +1,111 @@
+"""simulate: a run in the laboratory, seeded and replayable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
+
+from .. import checks
+from ..admm.methods import Method
+from ..admm.run import Run
+from ..graph import Graph
+from ..objective.problem import Problem
+from ..objective.sources import SourcedProblem
+from .choice import choose, cpus_here
+from .local import run_local
+from .setup import Setup, Start, prepare
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """What drives a run somewhere else: `taciturn.engines.RayEngine`."""
+
+    def run(self, setup: Setup, *, show: bool | None = None) -> Run:
+        """Drive `setup` through all rounds."""
+        ...
+
+
+@contextmanager
+def one_cluster(engine: str) -> Iterator[None]:
+    """Inside, all runs with engine "ray" share one cluster; nothing else is changed."""
+    if engine != "ray":
+        yield
+        return
+    from .ray.cluster import cluster
+
+    with cluster(None, cpus_here()):
+        yield
+
+
+def simulate(
+    problem: Problem | SourcedProblem,
+    graph: Graph,
+    method: Method,
+    *,
+    rounds: int,
+    repeats: int = 1,
+    seed: int = 0,
+    tol: float = 1e-8,
+    start: Start = "zeros",
+    strict: bool = True,
+    history: bool = False,
+    engine: str | Engine = "local",
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Run:
+    """Run `method` on `problem` over `graph`, many repeats at once.
+
+    Parameters
+    ----------
+    rounds, repeats : T, and how many independent runs share each matrix product.
+    seed : one stream per (repeat, site, purpose): adding a site or a repeat changes no other's noise. The
+        noise can be replayed, so the certificate says `simulated`.
+    tol : bound on the distance of every solved vector from the exact minimiser, ||gradient|| / m.
+    start : f(0), "zeros" or "random".
+    strict : refuse a penalty that decreases or falls below the dual step, which the paper's theorems need.
+    history : keep every released vector, (rounds, repeats, sites, features).
+    engine : "local", one process; "ray", a cluster, or a `taciturn.RayEngine` that says which; "auto", the
+        one that should be done first. The vectors are the same to the last bit.
+    threads : how many sites are solved at a time by the local engine; by default the number of cores, or
+        one where sites are so small that threads would wait for each other.
+    progress : True shows it, False does not, None only on a terminal.
+
+    Returns
+    -------
+    Run
+        loss, accuracy, consensus_gap, coef, privacy_loss and `certificate(delta)`.
+
+    Examples
+    --------
+    >>> import numpy as np, taciturn
+    >>> X = np.eye(4) / 2
+    >>> sites = [(X, np.array([1.0, 1.0, -1.0, -1.0]))] * 3
+    >>> problem = taciturn.Problem(sites, loss=taciturn.Logistic(), C=1.0, regularization=0.1)
+    >>> run = taciturn.simulate(problem, taciturn.Graph.ring(3), taciturn.ADMM(penalty=0.5), rounds=5)
+    >>> run.loss.shape, run.coef.shape
+    ((1, 5), (1, 3, 4))
+    """
+    if not isinstance(engine, Engine):
+        checks.choice("engine", engine, ("local", "ray", "auto"))
+    setup = prepare(
+        problem,
+        graph,
+        method,
+        rounds=rounds,
+        repeats=repeats,
+        seed=checks.whole("seed", seed),
+        tol=tol,
+        start=start,
+        strict=strict,
+        history=history,
+    )
+    if engine == "auto":
+        engine = choose(setup)
+    if engine == "local":
+        return run_local(setup, threads=threads, show=progress)
+    if not isinstance(engine, Engine):
+        from .ray import RayEngine  # an extra: only those who ask for it need it
+
+        engine = RayEngine()
+    return engine.run(setup, show=progress)

@@ -1,0 +1,79 @@
+"""Everything that `taciturn` raises or warns about.
+
+    TaciturnError
+    ├── ParameterError (ValueError)     a parameter is out of its range; names it, its value and the fix
+    │   ├── GraphError                  not a connected simple graph
+    │   └── DataError                   the features or labels cannot be used as they are
+    ├── NotConverged                    the solver missed its tolerance; nothing was released
+    ├── BudgetExceeded                  the charge would pass a site's ceiling; nothing was released
+    ├── LedgerError                     the ledger on disk was altered, or is held by another process
+    ├── CertificateError                a certificate's numbers do not follow from its facts
+    ├── DataUnavailable                 a public data set was not found; lists what was tried
+    ├── MissingExtra (ImportError)      an optional dependency is not installed; gives the command
+    ├── SiteError                       a real site cannot go on; state is kept and the run can resume
+    └── WorkerLost                      a cluster's worker is gone; a run with a checkpoint can resume
+
+    TaciturnWarning (UserWarning)
+    └── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
+
+Messages quote parameters, never data: an exception is a release.
+"""
+
+
+class TaciturnError(Exception):
+    """The root of all errors raised on purpose."""
+
+
+class ParameterError(TaciturnError, ValueError):
+    """A parameter is out of its range."""
+
+
+class GraphError(ParameterError):
+    """The network is not a connected simple graph."""
+
+
+class DataError(ParameterError):
+    """The features or labels cannot be used as they are."""
+
+
+class NotConverged(TaciturnError):  # noqa: N818 - reads as a statement, like StopIteration
+    """The solver missed its tolerance; nothing was released."""
+
+
+class BudgetExceeded(TaciturnError):  # noqa: N818
+    """The charge would pass the ceiling; nothing was released."""
+
+
+class LedgerError(TaciturnError):
+    """The ledger on disk was altered, or is held by another process."""
+
+
+class CertificateError(TaciturnError):
+    """A certificate's numbers do not follow from its facts."""
+
+
+class DataUnavailable(TaciturnError):  # noqa: N818
+    """A public data set was not found."""
+
+
+class MissingExtra(TaciturnError, ImportError):  # noqa: N818
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"`{package}` is not installed; run: pip install 'taciturn[{extra}]'")
+
+
+class SiteError(TaciturnError):
+    """A real site cannot go on; its state is kept and the run can resume."""
+
+
+class WorkerLost(TaciturnError):  # noqa: N818
+    """A worker of the cluster is gone, or cannot be had."""
+
+
+class TaciturnWarning(UserWarning):
+    """The root of all warnings."""
+
+
+class PrivacyLeakWarning(TaciturnWarning):
+    """A bound was taken from the data: outside what is certified."""

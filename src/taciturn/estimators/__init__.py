@@ -1,0 +1,13 @@
+"""The scikit-learn face: private linear models in five lines."""
+
+from .classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from .model_file import load_model, save_model
+from .regressor import PrivateHuberRegressor
+
+__all__ = [
+    "PrivateHuberRegressor",
+    "PrivateLinearSVC",
+    "PrivateLogisticRegression",
+    "load_model",
+    "save_model",
+]

@@ -1,0 +1,243 @@
+"""What the estimators share: rows into the unit ball and to sites, a plan for the budget, runs."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .. import checks
+from ..admm.averaging import network_average
+from ..admm.methods import Method
+from ..admm.run import Run
+from ..data.tables.dealing import deal
+from ..engines.simulate import simulate
+from ..engines.train import Opens, train
+from ..errors import DataError, ParameterError, PrivacyLeakWarning
+from ..graph import Graph
+from ..objective.losses import Loss
+from ..objective.problem import Problem
+from ..privacy.facts import Ceiling
+from ..types import Array
+from .assignment import Places, placed
+from .charging import Joint, Journal, as_journal
+from .rows import Ball, row_norms
+from .settings import Settings, Wishes, settle
+
+FROM_DATA = "from data"
+_TINY = 1e-100
+_DELTA = 1e-5  # of the certificate, where a pure guarantee was asked for
+LEAK = "`data_norm` was taken from the data, which no noise covers"
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """All that left the sites: released vectors, (rounds, sites, outputs, entries), and the public settings.
+
+    An entry belongs to z, the row inside the unit ball, whose last entry is the intercept's.
+    """
+
+    released: Array
+    settings: dict[str, Any]
+
+    def __repr__(self) -> str:
+        rounds, sites, outputs, entries = self.released.shape
+        return f"Trace(rounds={rounds}, sites={sites}, outputs={outputs}, entries={entries})"
+
+
+class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
+    """The parameters and the fit of every private linear estimator."""
+
+    coef_: Any
+    intercept_: Any
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        sites: int = 5,
+        graph: str | Graph = "complete",
+        data_norm: float | str | None = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.5,
+        C: float | str = "auto",
+        regularization: float | str = "auto",
+        rounds: int | None = None,
+        noise: str = "best",
+        method: Method | None = None,
+        effort: str = "full",
+        ledger: str | PathLike[str] | Journal | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.sites = sites
+        self.graph = graph
+        self.data_norm = data_norm
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.C = C
+        self.regularization = regularization
+        self.rounds = rounds
+        self.noise = noise
+        self.method = method
+        self.effort = effort
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def _loss(self) -> Loss:
+        raise TypeError("use one of the estimators, not their common part")
+
+    def _fit_targets(
+        self,
+        X: Any,
+        targets: Array,
+        site: Any,
+        *,
+        keep: NDArray[np.bool_] | None = None,
+        marks: tuple[str, ...] = (),
+    ) -> None:
+        """Fit one model per row of `targets`, (outputs, rows), and set the public attributes.
+
+        Rows where `keep` is False count as rows of zeros.
+        """
+        wishes, seed, journal = self._wishes(), self._seed(), as_journal(self.ledger)
+        if journal is not None:
+            journal.check(seed)
+        if self.data_norm == FROM_DATA:
+            marks = (*marks, LEAK)
+        scaling = checks.positive("intercept_scaling", self.intercept_scaling)
+        ball = Ball(self._norm_bound(X), bool(self.fit_intercept), scaling)
+        places = placed(X.shape[0], site, self.sites, self.graph, seed)
+        Z, loss = ball.rows(X, keep), self._loss()
+        settings = settle(wishes, places, loss=loss, dimension=Z.shape[1], outputs=len(targets))
+        joint = Joint(len(targets), places.names, marks)
+        limit = None if math.isinf(wishes.epsilon) else Ceiling(wishes.epsilon, wishes.delta or _DELTA)
+        opens = None if journal is None else partial(journal.open, joint, limit)
+        runs = []
+        for output, y in enumerate(targets):
+            problem = Problem(
+                deal(Z, y, places.site, sites=places.graph.n),
+                loss=loss,
+                C=settings.C,
+                regularization=settings.regularization,
+            )
+            runs.append(_run(problem, places.graph, settings, seed, output, None if output else opens))
+        delta = wishes.delta or _DELTA
+        self.certificate_ = (
+            joint.certificate(runs[0], delta) if journal is None else journal.certificate(delta)
+        )
+        self._keep_results(ball, settings, places, runs)
+
+    def _keep_results(self, ball: Ball, settings: Settings, places: Places, runs: list[Run]) -> None:
+        """From released vectors alone: the model is their average, which costs nothing more."""
+        released = np.stack([run.history[:, 0] for run in runs if run.history is not None], axis=2)
+        mean = network_average(released[-1].swapaxes(0, 1), settings.weights)
+        self.plan_ = settings
+        self.trace_ = Trace(released, {**runs[0].settings, "outputs": len(runs), "names": list(places.names)})
+        self.site_coef_, self.site_intercept_ = ball.model(released[-1])
+        self.coef_, self.intercept_ = ball.model(mean)
+        self.n_iter_ = settings.rounds
+
+    def _decide(self, X: Any) -> Array:
+        """coef.x + intercept, (rows, outputs); a sum of huge terms that cancel in no definite way is 0."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(np.nan_to_num(X @ np.atleast_2d(self.coef_).T + self.intercept_))
+
+    def _validated(self, X: Any, *y: Any, **options: Any) -> Any:
+        """scikit-learn's own checks, but for a message that quotes an entry of the data."""
+        try:
+            return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, **options)
+        except ValueError as error:
+            if str(error).startswith("Input X contains"):  # followed by advice to use models that learn gaps
+                raise DataError(
+                    "`X` contains NaN or infinity; `taciturn.data.BoundedEncoder` makes such a row zeros."
+                ) from None
+            if "could not convert" not in str(error):
+                raise
+        raise DataError(
+            "`X`, and `y` of a regression, must hold numbers; some entries are texts. Encode them."
+        )
+
+    def _wishes(self) -> Wishes:
+        return Wishes(
+            epsilon=math.inf if self.epsilon == math.inf else checks.positive("epsilon", self.epsilon),
+            delta=0.0 if self.delta == 0 else checks.probability("delta", self.delta),
+            method=self.method,
+            rounds=None if self.rounds is None else checks.whole("rounds", self.rounds, least=1),
+            C=_auto("C", self.C),
+            regularization=_auto("regularization", self.regularization),
+            noise=checks.choice("noise", self.noise, ("best", "gaussian", "norm")),
+            effort=checks.choice("effort", self.effort, ("quick", "full")),
+            real=self.random_state is None,
+        )
+
+    def _seed(self) -> int | None:
+        """None for secret noise. A generator gives a fresh seed to every fit."""
+        state = self.random_state
+        if state is None:
+            return None
+        if isinstance(state, np.random.RandomState):
+            return int(state.randint(2**31 - 1))
+        if isinstance(state, np.random.Generator):
+            return int(state.integers(2**31 - 1))
+        return checks.whole("random_state", state)
+
+    def _norm_bound(self, X: Any) -> float:
+        if self.data_norm is None:
+            raise ParameterError(
+                "`data_norm` must be a public bound on the norm of a row; got None. Longer rows are clipped "
+                f"to it. data_norm={FROM_DATA!r} takes it from the data, which leaks."
+            )
+        if not isinstance(self.data_norm, str):
+            bound = checks.positive("data_norm", self.data_norm)
+            if not _TINY < bound < 1 / _TINY:
+                raise ParameterError(f"`data_norm` must lie between 1e-100 and 1e100; got {bound:g}.")
+            return bound
+        checks.choice("data_norm", self.data_norm, (FROM_DATA,))
+        warnings.warn(f"{LEAK}; give a public bound instead.", PrivacyLeakWarning, stacklevel=4)
+        return float(row_norms(X).max()) or 1.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def _auto(name: str, value: Any) -> float | None:
+    """A number, or None where the planner may choose."""
+    return None if isinstance(value, str) and value == "auto" else checks.positive(name, value)
+
+
+def _run(
+    problem: Problem, graph: Graph, settings: Settings, seed: int | None, output: int, ledger: Opens | None
+) -> Run:
+    """A real run with secret noise; with a seed a simulation, each output with noise of its own."""
+    rounds, tol = settings.rounds, settings.tol
+    if seed is None:
+        return train(
+            problem,
+            graph,
+            settings.method,
+            rounds=rounds,
+            tol=tol,
+            history=True,
+            ledger=ledger,
+            progress=False,
+        )
+    own = int(np.random.SeedSequence([seed, output]).generate_state(1)[0])
+    return simulate(
+        problem, graph, settings.method, rounds=rounds, tol=tol, seed=own, history=True, progress=False
+    )

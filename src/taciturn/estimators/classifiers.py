@@ -1,0 +1,236 @@
+"""PrivateLogisticRegression, PrivateLinearSVC: the scikit-learn face of private classification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..admm.methods import Method
+from ..errors import DataError
+from ..graph import Graph
+from ..objective.losses import Logistic, Loss, SmoothHinge
+from ..types import Array
+from .base import PrivateLinearModel
+from .charging import Journal
+from .labels import declared, has_missing, places
+
+READ_OFF = "the list of classes was read off the labels, and is taken to be public"
+
+
+class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
+    """One linear model for two classes, one against the rest for more, all under one budget."""
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        sites: int = 5,
+        graph: str | Graph = "complete",
+        data_norm: float | str | None = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.5,
+        classes: Sequence[Any] | None = None,
+        C: float | str = "auto",
+        regularization: float | str = "auto",
+        rounds: int | None = None,
+        noise: str = "best",
+        method: Method | None = None,
+        effort: str = "full",
+        ledger: str | PathLike[str] | Journal | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            sites=sites,
+            graph=graph,
+            data_norm=data_norm,
+            fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
+            C=C,
+            regularization=regularization,
+            rounds=rounds,
+            noise=noise,
+            method=method,
+            effort=effort,
+            ledger=ledger,
+            random_state=random_state,
+        )
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any, site: Any = None) -> Self:
+        """Train across sites. There is no `sample_weight`: a row that weighs more would cost more.
+
+        Parameters
+        ----------
+        X : (rows, features), dense or sparse; rows longer than `data_norm` are clipped to it.
+        y : the labels; a label that is not among `classes` turns its row into zeros.
+        site : which site holds which row; dealt at random to `sites` sites where it is not given.
+        """
+        if self.classes is None:
+            X, known, index = self._read_off(X, y)
+        else:
+            known = declared(self.classes)
+            X, index = self._validated(X, places(known, y))
+        outputs = range(1, 2) if len(known) == 2 else range(len(known))
+        self._fit_targets(
+            X,
+            np.stack([np.where(index == k, 1.0, -1.0) for k in outputs]),
+            site,
+            keep=None if self.classes is None else index >= 0,
+            marks=(READ_OFF,) if self.classes is None else (),
+        )
+        self.classes_ = known
+        return self
+
+    def _read_off(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
+        """X, the classes that y holds, and which of them each row has."""
+        if has_missing(y):
+            raise DataError(
+                "`y` must have a label for every row; some are missing. Declare `classes`: then a row "
+                "without a label counts as zeros."
+            )
+        X, y = self._validated(X, y)
+        check_classification_targets(y)
+        known = np.unique(y)
+        if len(known) < 2:
+            raise DataError(f"`y` must hold at least 2 classes; got {len(known)} class.")
+        return X, known, np.searchsorted(known, y)
+
+    def decision_function(self, X: Any) -> Array:
+        """coef.x + intercept: (rows,) for two classes, (rows, classes) for more."""
+        scores = self._decide(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row."""
+        scores = self._decide(X)
+        best = (scores[:, 0] > 0).astype(int) if scores.shape[1] == 1 else scores.argmax(axis=1)
+        return self.classes_[best]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = (
+            True  # on the few rows of scikit-learn's checks, within a budget of 1
+        )
+        return tags
+
+
+class PrivateLogisticRegression(PrivateLinearClassifier):
+    """Logistic regression across sites that may not share rows, under one (epsilon, delta) for the whole fit.
+
+    Parameters
+    ----------
+    epsilon, delta : the budget of any one record: all rounds, sites and classes together, in one fit. Another
+        fit on the same records, such as a fold or a point of a grid, spends it again. `float("inf")` trains
+        without privacy; delta = 0 asks for a pure guarantee.
+    sites : how many sites the rows are dealt to where `fit` is not told.
+    graph : who talks to whom: "complete", "ring", "star", "path", or a `taciturn.Graph` whose nodes are the
+        sites in the order of their sorted names.
+    data_norm : a PUBLIC bound on the norm of a row; longer rows are clipped. "from data" takes it from the
+        data, warns, and marks the certificate.
+    fit_intercept : whether the model has an intercept, inside the clipped and regularised vector.
+    intercept_scaling : the constant that carries the intercept, in units of data_norm. A smaller one leaves
+        more of the bound to the features, and holds the intercept closer to 0.
+    classes : the PUBLIC list of labels. Where it is left out it is read off y, and the certificate says so.
+    C, regularization, noise, rounds : what the planner chooses ("auto", "best", None) or is told; `rounds` is
+        the most there may be.
+    method : a private method of your own, with `rounds`; refused if it costs more than epsilon.
+    effort : "full" lets the planner rehearse on made-up rows first, for some seconds; "quick" does without.
+    ledger : a new file for a durable record: SQLite, each charge on disk before its release, so that a crash
+        leaves a true account; see `SqliteLedger`. None keeps it in memory.
+    random_state : None draws secret noise. A seed makes the fit replayable, and the certificate says
+        `simulated`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_ : the model: the average of what the sites released last, which costs nothing.
+    site_coef_, site_intercept_ : what each site released last, (sites, outputs, features).
+    certificate_ : what the fit cost; `certificate_.epsilon` never exceeds `epsilon`.
+    plan_ : the settings of the run.
+    trace_ : every released vector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, (2000, 3))
+    >>> clf = PrivateLogisticRegression(epsilon=1.0, delta=1e-5, sites=4, random_state=0).fit(X, X[:, 0] > 0)
+    >>> bool(clf.certificate_.epsilon <= 1.0), bool(clf.score(X, X[:, 0] > 0) > 0.8)
+    (True, True)
+    """
+
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def predict_proba(self, X: Any) -> Array:
+        """P(class) of each row; for more than two classes each against the rest, scaled to add up to 1."""
+        chance = expit(self._decide(X))
+        if chance.shape[1] == 1:
+            return np.hstack([1 - chance, chance])
+        return np.asarray(chance / np.maximum(chance.sum(axis=1, keepdims=True), 1e-300))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """log P(class) of each row."""
+        return np.asarray(np.log(np.maximum(self.predict_proba(X), 1e-300)))
+
+
+class PrivateLinearSVC(PrivateLinearClassifier):
+    """A linear support vector classifier with the Huber hinge, under one (epsilon, delta) for the whole fit.
+
+    Parameters
+    ----------
+    smoothing : half the width of the parabola that rounds the hinge off: the proof needs bounded curvature.
+    others : as for `PrivateLogisticRegression`, and so are the attributes.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        sites: int = 5,
+        graph: str | Graph = "complete",
+        data_norm: float | str | None = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.5,
+        classes: Sequence[Any] | None = None,
+        smoothing: float = 0.5,
+        C: float | str = "auto",
+        regularization: float | str = "auto",
+        rounds: int | None = None,
+        noise: str = "best",
+        method: Method | None = None,
+        effort: str = "full",
+        ledger: str | PathLike[str] | Journal | None = None,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            epsilon=epsilon,
+            delta=delta,
+            sites=sites,
+            graph=graph,
+            data_norm=data_norm,
+            fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
+            classes=classes,
+            C=C,
+            regularization=regularization,
+            rounds=rounds,
+            noise=noise,
+            method=method,
+            effort=effort,
+            ledger=ledger,
+            random_state=random_state,
+        )
+        self.smoothing = smoothing
+
+    def _loss(self) -> Loss:
+        return SmoothHinge(self.smoothing)

@@ -1,0 +1,164 @@
+"""A fitted estimator -> model.json; a model.json -> its estimator, or a bare scikit-learn one."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..data.model_file import FORMAT, ModelFile, read_as
+from ..data.tables.encoder import BoundedEncoder
+from ..data.tables.schema import Schema
+from ..errors import ParameterError
+from ..wholefile import write_whole
+from .base import PrivateLinearModel
+from .classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from .regressor import PrivateHuberRegressor
+
+_KINDS: dict[str, type[PrivateLinearModel]] = {
+    "logistic": PrivateLogisticRegression,
+    "svc": PrivateLinearSVC,
+    "huber": PrivateHuberRegressor,
+}
+_SETTINGS = ("epsilon", "delta", "data_norm", "fit_intercept", "intercept_scaling", "smoothing", "scale")
+
+
+class Model(ModelFile):
+    """A model file that came out of an estimator, and goes into one."""
+
+    @classmethod
+    def of(
+        cls,
+        fitted: PrivateLinearModel,
+        *,
+        schema: Schema | BoundedEncoder | None = None,
+        label: str | None = None,
+    ) -> Model:
+        """The model of a fitted estimator; `schema`, or the encoder, where its rows came from a table."""
+        kind = next((name for name, kind in _KINDS.items() if isinstance(fitted, kind)), None)
+        if kind is None:
+            raise ParameterError(
+                f"`fitted` must be an estimator of taciturn; got {type(fitted).__name__}. Of a pipeline "
+                "give the last step, model[-1], and its encoder as `schema`."
+            )
+        check_is_fitted(fitted)
+        encoder = BoundedEncoder(schema) if isinstance(schema, Schema) else schema
+        coef, classes = np.atleast_2d(fitted.coef_), getattr(fitted, "classes_", None)
+        entries = {
+            "format": FORMAT,
+            "kind": kind,
+            "features": _feature_names(fitted, encoder, coef.shape[1]),
+            "coef": coef.tolist(),
+            "intercept": np.atleast_1d(fitted.intercept_).tolist(),
+            "classes": None if classes is None else classes.tolist(),
+            "label": label,
+            **_encoded(encoder),
+            "settings": _settings(fitted),
+            "certificate": hashlib.sha256(fitted.certificate_.to_json().encode()).hexdigest(),
+            "simulated": fitted.certificate_.run.simulated,
+            "run": {"sites": fitted.trace_.settings["names"], "rounds": fitted.n_iter_},
+        }
+        return cls.model_validate(entries)
+
+    def estimator(self) -> Any:
+        """The estimator it came from, fitted: it predicts as before, and knows nothing of the fit."""
+        known = {name: value for name, value in self.settings.items() if name in _SETTINGS}
+        if known.get("epsilon", 1.0) is None:
+            known["epsilon"] = math.inf
+        return self._filled(_KINDS[self.kind](**known))
+
+    def scikit_learn(self) -> Any:
+        """A bare scikit-learn estimator with the same predictions."""
+        from sklearn.linear_model import HuberRegressor, LogisticRegression
+        from sklearn.multiclass import OneVsRestClassifier
+        from sklearn.svm import LinearSVC
+
+        if self.kind == "huber":
+            return self._filled(HuberRegressor())
+        if self.kind == "svc":
+            return self._filled(LinearSVC())
+        if len(self.coef) == 1:
+            return self._filled(LogisticRegression())
+        each = OneVsRestClassifier(LogisticRegression())
+        each.classes_ = np.array(self.classes)
+        each.n_features_in_ = len(self.features)
+        each.label_binarizer_ = _binarizer(each.classes_)
+        each.estimators_ = [self._one(k) for k in range(len(self.coef))]
+        return each
+
+    def _filled(self, bare: Any) -> Any:
+        coef, intercept = np.array(self.coef), np.array(self.intercept)
+        bare.n_features_in_ = coef.shape[1]
+        if self.kind == "huber":
+            bare.coef_, bare.intercept_ = coef[0], float(intercept[0])
+            return bare
+        bare.coef_, bare.intercept_, bare.classes_ = coef, intercept, np.array(self.classes)
+        return bare
+
+    def _one(self, k: int) -> Any:
+        from sklearn.linear_model import LogisticRegression
+
+        one = LogisticRegression()
+        one.coef_, one.intercept_ = np.array(self.coef[k : k + 1]), np.array(self.intercept[k : k + 1])
+        one.classes_, one.n_features_in_ = np.array([0, 1]), len(self.features)
+        return one
+
+
+def save_model(
+    fitted: PrivateLinearModel, path: str | Path, *, schema: Schema | BoundedEncoder | None = None
+) -> None:
+    """Write a fitted estimator as plain JSON; `schema` is that of its rows, or the encoder that made them."""
+    write_whole(Path(path), Model.of(fitted, schema=schema).to_json())
+
+
+def load_model(path: str | Path) -> Any:
+    """The estimator in a file of `save_model`, `taciturn train` or a site of a network, ready to predict."""
+    return read_model(Path(path)).estimator()
+
+
+def read_model(path: Path) -> Model:
+    """The file as a `Model`, or one line that says what is wrong with it."""
+    return read_as(Model, path)
+
+
+def _binarizer(classes: Any) -> Any:
+    from sklearn.preprocessing import LabelBinarizer
+
+    return LabelBinarizer(sparse_output=True).fit(classes)
+
+
+def _feature_names(fitted: PrivateLinearModel, encoder: BoundedEncoder | None, features: int) -> list[str]:
+    if encoder is None:
+        return [
+            str(name) for name in getattr(fitted, "feature_names_in_", [f"x{k}" for k in range(features)])
+        ]
+    names: list[str] = encoder.get_feature_names_out().tolist()
+    if len(names) != features:
+        raise ParameterError(
+            f"`schema` must make the rows that the model was fitted to, {features} features; "
+            f"got {len(names)}."
+        )
+    return names
+
+
+def _encoded(encoder: BoundedEncoder | None) -> dict[str, Any]:
+    if encoder is None:
+        return {}
+    given = encoder.get_params(deep=False)
+    schema = given.pop("schema")
+    given["data_norm"] = float(given["data_norm"])
+    return {"schema": schema.to_dict() if isinstance(schema, Schema) else schema, "encoding": given}
+
+
+def _settings(fitted: PrivateLinearModel) -> dict[str, Any]:
+    """What JSON can say of the estimator's parameters; no privacy is null."""
+    given = {name: getattr(fitted, name) for name in _SETTINGS if hasattr(fitted, name)}
+    numbers = {
+        name: float(given[name]) for name in given if isinstance(given[name], np.floating | np.integer)
+    }
+    given |= numbers
+    return given | ({"epsilon": None} if math.isinf(given["epsilon"]) else {})

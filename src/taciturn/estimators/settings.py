@@ -1,0 +1,159 @@
+"""How a fit is run: as the planner chose, as the user chose, or without privacy."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..admm.accounts import planned_ledger, run_facts, site_facts
+from ..admm.methods import MADMM, Method
+from ..errors import ParameterError
+from ..graph import Graph
+from ..objective.losses import Loss
+from ..planning.plan import plan
+from ..planning.privacy_plan import PrivacyPlan
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.facts import PLANNED
+from .assignment import Places
+
+_ROUNDS, _TOL = 100, 1e-7
+_WEAK = 0.1  # rho / N of a run without privacy, in units of C / rows: a tenth of scikit-learn's default
+_PULL = 10.0  # 2 eta V in units of rho / N: fast where sites are alike, and still right where they are not
+
+
+class Settings(Protocol):
+    """What a fit needs to know: a `PrivacyPlan`, or `Chosen`."""
+
+    @property
+    def method(self) -> Method: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def C(self) -> float: ...  # noqa: N802
+    @property
+    def regularization(self) -> float: ...
+    @property
+    def tol(self) -> float: ...
+    @property
+    def weights(self) -> tuple[float, ...]: ...
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Settings that no planner made."""
+
+    method: Method
+    rounds: int
+    C: float
+    regularization: float
+    tol: float
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user asked for, checked; None leaves the choice to the planner."""
+
+    epsilon: float
+    delta: float
+    method: Method | None
+    rounds: int | None
+    C: float | None
+    regularization: float | None
+    noise: Any
+    effort: Any
+    real: bool
+
+
+def settle(wishes: Wishes, places: Places, *, loss: Loss, dimension: int, outputs: int) -> Settings:
+    """Every number of the run, within the budget, before anything is spent."""
+    if wishes.epsilon == math.inf:
+        return _without_privacy(wishes, places)
+    if wishes.method is not None:
+        return _own(wishes.method, wishes, places, loss, dimension, outputs)
+    kind: Any = loss  # the losses of the estimators are frozen facts, and so have a hash
+    return _planned(wishes, tuple(places.samples), places.graph, kind, dimension, outputs)
+
+
+@functools.lru_cache(maxsize=128)
+def _planned(
+    wishes: Wishes, samples: tuple[int, ...], graph: Graph, loss: Loss, dimension: int, outputs: int
+) -> PrivacyPlan:
+    """The planner's choice; a function of public numbers alone, so that folds and grids share it."""
+    return plan(
+        epsilon=wishes.epsilon,
+        delta=wishes.delta,
+        samples=samples,
+        graph=graph,
+        dimension=dimension,
+        C="auto" if wishes.C is None else wishes.C,
+        regularization="auto" if wishes.regularization is None else wishes.regularization,
+        loss=loss,
+        noise=wishes.noise,
+        rounds=wishes.rounds,
+        effort=wishes.effort,
+        classes=outputs,
+    )
+
+
+def _without_privacy(wishes: Wishes, places: Places) -> Chosen:
+    """M-ADMM whose mean is near the pooled optimum after a hundred rounds."""
+    C, sites = wishes.C or 1.0, places.graph.n
+    rho = wishes.regularization or _WEAK * C * sites / sum(places.samples)
+    eta = max(_PULL * rho / sites, 1e-6 * C) / (2 * float(places.graph.degrees.mean()))
+    return Chosen(wishes.method or MADMM(eta, eta), wishes.rounds or _ROUNDS, C, rho, _TOL, _alike(sites))
+
+
+def _own(method: Method, wishes: Wishes, places: Places, loss: Loss, dimension: int, outputs: int) -> Chosen:
+    """The user's own method, if it stays within the budget."""
+    if wishes.rounds is None:
+        raise ParameterError("`rounds` must be given together with `method`; got None.")
+    C, rounds = wishes.C or 1.0, wishes.rounds
+    rho = wishes.regularization or 1e-6 * C
+    chosen = Chosen(method, rounds, C, rho, _TOL, _alike(places.graph.n))
+    certificate = _forecast(chosen, places, wishes, loss, dimension, outputs)
+    if certificate.run.noise == "none":
+        raise ParameterError(
+            f"`method` must add noise for epsilon = {wishes.epsilon:g}; got {type(method).__name__}, "
+            "which adds none. Try taciturn.PenaltyPerturbation, or epsilon=float('inf')."
+        )
+    if certificate.run.idealised and wishes.real:
+        raise ParameterError(
+            "`method` must have `output_noise`, which covers the solver's error; got None. Try "
+            "taciturn.GaussianNoise(1e-3), or a `random_state` for a simulation."
+        )
+    pure = wishes.delta == 0
+    cost = certificate.pure_epsilon if pure else certificate.epsilon
+    if not cost <= wishes.epsilon:
+        raise ParameterError(
+            f"`method` must stay within epsilon = {wishes.epsilon:g}; {rounds} rounds of it cost {cost:.4g} "
+            f"at delta = {wishes.delta:g}. Add noise, or run fewer rounds."
+        )
+    return chosen
+
+
+def _forecast(
+    chosen: Chosen, places: Places, wishes: Wishes, loss: Loss, dimension: int, outputs: int
+) -> Certificate:
+    """What the run will have cost: every schedule is fixed in advance."""
+    tables = chosen.method.plan(places.graph.n, chosen.rounds)
+    run = run_facts(
+        tables,
+        loss,
+        dimension=dimension,
+        C=chosen.C,
+        regularization=chosen.regularization,
+        tol=chosen.tol,
+        simulated=not wishes.real,
+        classes=outputs,
+        marks=(PLANNED,),
+    )
+    sites = site_facts(tables, places.samples, places.graph.degrees)
+    return Certificate.from_ledger(planned_ledger(tables, run, sites), wishes.delta or 1e-5)
+
+
+def _alike(sites: int) -> tuple[float, ...]:
+    """Every site counts alike in the released average."""
+    return (1 / sites,) * sites

@@ -1,0 +1,1 @@
+"""The paper's claims beside what was measured."""

@@ -1,0 +1,1 @@
+"""What `taciturn demo` runs."""

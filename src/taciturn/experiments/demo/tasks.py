@@ -1,0 +1,110 @@
+"""The tasks of the demonstration: Adult where it can be had, else the breast-cancer data of scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...data.datasets.adult import load_adult
+from ...data.tables.dealing import deal_evenly
+from ...errors import DataUnavailable
+from ...graph import Graph
+from ...objective.problem import Problem
+from ...rng import SeededStreams
+from ...types import Array
+
+SITES, SEED = 5, 0
+# The ranges that the data's own documentation prints: least, then largest, for each of the 30 measurements.
+# fmt: off
+_LEAST = np.array([
+    6.981, 9.71, 43.79, 143.5, 0.053, 0.019, 0.0, 0.0, 0.106, 0.05,
+    0.112, 0.36, 0.757, 6.802, 0.002, 0.002, 0.0, 0.0, 0.008, 0.001,
+    7.93, 12.02, 50.41, 185.2, 0.071, 0.027, 0.0, 0.0, 0.156, 0.055,
+])
+_LARGEST = np.array([
+    28.11, 39.28, 188.5, 2501.0, 0.163, 0.345, 0.427, 0.201, 0.304, 0.097,
+    2.873, 4.885, 21.98, 542.2, 0.031, 0.135, 0.396, 0.053, 0.079, 0.03,
+    36.04, 49.54, 251.2, 4254.0, 0.223, 1.058, 1.252, 0.291, 0.664, 0.208,
+])
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows dealt to five sites, rows held out, and how the methods are set for them.
+
+    penalty, growth : eta(1) of every method, and the ratio by which penalty perturbation raises it.
+    tuned : a fixed penalty that suits dual perturbation better.
+    """
+
+    name: str
+    about: str
+    problem: Problem
+    graph: Graph
+    X_test: Array
+    y_test: Array
+    rounds: int
+    epsilon: float
+    penalty: float = 2.0
+    growth: float = 1.1
+    tuned: float = 8.0
+    delta: float = 1e-5
+
+
+def find_task(name: str = "auto") -> Task:
+    """Adult, or the breast-cancer data where "auto" cannot have Adult; `about` says which, and why."""
+    if name == "breast-cancer":
+        return breast_cancer()
+    try:
+        return adult()
+    except DataUnavailable:
+        if name == "adult":
+            raise
+        return breast_cancer("Adult was not found, nor could it be fetched, so this is another data set: ")
+
+
+def adult() -> Task:
+    """Who earns more than $50,000? Public scaling; the rows of adult.test are held out."""
+    data = load_adult(scaling="public")
+    X, y = data.X[~data.test], data.y[~data.test]
+    return Task(
+        name="Adult",
+        about=f"Adult: who earned more than $50,000? {len(y):,} people at five sites.",
+        problem=Problem(deal_evenly(X, y, SITES, seed=SEED), C=1750.0, regularization=10**-2.5),
+        graph=Graph.ring(SITES),
+        X_test=data.X[data.test],
+        y_test=data.y[data.test],
+        rounds=40,
+        epsilon=1.0,
+    )
+
+
+def breast_cancer(why: str = "") -> Task:
+    """Is the tumour benign? 30 measurements, by their published ranges, and a constant; a fifth held out."""
+    X, y = breast_cancer_rows()
+    order = SeededStreams(SEED).generator(repeat=0, site=0, purpose="deal", t=2).permutation(len(y))
+    test, train = order[: len(y) // 5], order[len(y) // 5 :]
+    return Task(
+        name="breast cancer",
+        about=f"{why}breast cancer: is the tumour benign? {len(train)} people at five sites.",
+        problem=Problem(deal_evenly(X[train], y[train], SITES, seed=SEED), C=80.0, regularization=1e-2),
+        graph=Graph.ring(SITES),
+        X_test=X[test],
+        y_test=y[test],
+        rounds=20,
+        epsilon=4.0,
+        penalty=0.5,
+        tuned=2.0,
+    )
+
+
+def breast_cancer_rows() -> tuple[Array, Array]:
+    """(X, y): 30 measurements in [-1, 1] by their published ranges, a constant, rows clipped to norm 1."""
+    from sklearn.datasets import load_breast_cancer
+
+    raw, target = load_breast_cancer(return_X_y=True)
+    X = np.clip(2 * (raw - _LEAST) / (_LARGEST - _LEAST) - 1, -1.0, 1.0)
+    X = np.column_stack([X, np.ones(len(X))])
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
+    return X, np.where(target == 1, 1.0, -1.0)

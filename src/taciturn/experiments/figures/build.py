@@ -1,0 +1,139 @@
+"""A figure's facts -> data, problem, network and methods."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ... import schedules
+from ...admm.methods import (
+    ADMM,
+    MADMM,
+    DualPerturbation,
+    Method,
+    PenaltyPerturbation,
+    PrimalPerturbation,
+)
+from ...data.datasets.adult import load_adult
+from ...data.tables.dealing import deal_evenly, deal_unevenly
+from ...errors import ParameterError, PrivacyLeakWarning
+from ...graph import Graph
+from ...objective.losses import Logistic
+from ...objective.problem import Problem
+from ...privacy.noise import GaussianNoise, NormNoise
+from ...rng import SeededStreams
+from ...types import Array
+from ..demo.tasks import breast_cancer_rows
+from . import spec
+from .costs import planned_certificate, rate_within
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """(X, y) and the SHA-256 of the files that they were read from."""
+
+    X: Array
+    y: Array
+    sha256: Mapping[str, str]
+
+
+@lru_cache(maxsize=4)
+def load_rows(name: str, scaling: str, rows: str) -> Rows:
+    """The rows of a data set, all of them, in the order of its files."""
+    if name == "adult":
+        with warnings.catch_warnings():  # a figure says itself how its columns were scaled
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            data = load_adult(scaling=scaling, rows=rows)
+        return Rows(data.X, data.y, data.sha256)
+    X, y = breast_cancer_rows()
+    return Rows(X, y, {"rows": hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()})
+
+
+def build_problem(figure: spec.AnyFigure, regularization: float | None = None) -> Problem:
+    """The rows dealt to the sites, with another rho where one is given."""
+    facts = figure.data
+    rows = load_rows(facts.name, facts.scaling, facts.rows)
+    X, y = rows.X, rows.y
+    if facts.limit is not None:
+        if facts.limit > len(y):
+            raise ParameterError(
+                f"`data.limit` must be at most {len(y)}, the rows there are; got {facts.limit}."
+            )
+        draw = SeededStreams(facts.seed).generator(repeat=0, site=0, purpose="deal", t=3)
+        kept = np.sort(draw.permutation(len(y))[: facts.limit])
+        X, y = X[kept], y[kept]
+    if facts.deal == "evenly":
+        hands = deal_evenly(X, y, facts.sites, seed=facts.seed)
+    else:
+        hands = deal_unevenly(
+            X, y, facts.sites, seed=facts.seed, concentration=facts.concentration, least=facts.least
+        )
+    rho = figure.problem.regularization if regularization is None else regularization
+    return Problem(hands, loss=Logistic(), C=figure.problem.C, regularization=rho)
+
+
+def build_graph(figure: spec.AnyFigure) -> Graph:
+    """The network."""
+    n, facts = figure.data.sites, figure.graph
+    if facts.kind == "random_regular" and facts.degree is not None:
+        return Graph.random_regular(n, facts.degree, seed=facts.seed)
+    families = {"ring": Graph.ring, "complete": Graph.complete, "star": Graph.star, "path": Graph.path}
+    return families[facts.kind](n)
+
+
+def build_method(
+    figure: spec.Figure, curve: spec.Curve, problem: Problem, graph: Graph, rate: float | None = None
+) -> tuple[Method, float]:
+    """The method, and the first rate of its noise: looked for where the noise is given as a budget.
+
+    `rate` is that rate where it was found before; it is 0 where nothing had to be looked for.
+    """
+    noise, run = curve.noise, figure.run
+    if not isinstance(noise, spec.Budget):
+        return _method(curve, noise), 0.0
+
+    def at(rate: float) -> Method:
+        grown = spec.Growing(start=rate, ratio=noise.ratio)
+        return _method(curve, spec.Norm(kind="norm", rate=grown))
+
+    def cost(rate: float) -> float:
+        planned = planned_certificate(
+            problem, graph, at(rate), rounds=run.rounds, delta=run.delta, tol=run.tol
+        )
+        return planned.epsilon
+
+    found = rate_within(cost, noise.epsilon) if rate is None else rate
+    return at(found), found
+
+
+def _method(curve: spec.Curve, noise: spec.Norm | spec.Gaussian | None) -> Method:
+    penalty: Any = schedules_of(curve.penalty)
+    step: Any = None if curve.dual_step is None else schedules_of(curve.dual_step)
+    if noise is None:
+        return ADMM(penalty) if curve.method == "ADMM" else MADMM(penalty, step)
+    drawn: NormNoise | GaussianNoise
+    if isinstance(noise, spec.Norm):
+        drawn = NormNoise(schedule_of(noise.rate))
+    else:
+        drawn = GaussianNoise(schedule_of(noise.std))
+    if curve.method == "PP":
+        return PenaltyPerturbation(penalty, step, drawn)
+    return DualPerturbation(penalty, drawn) if curve.method == "DVP" else PrimalPerturbation(penalty, drawn)
+
+
+def schedules_of(stated: spec.Schedules) -> float | schedules.Schedule | list[float | schedules.Schedule]:
+    """A number, a schedule, or a list with one for each site."""
+    return [schedule_of(one) for one in stated] if isinstance(stated, list) else schedule_of(stated)
+
+
+def schedule_of(stated: spec.OneSchedule) -> float | schedules.Schedule:
+    """A number or a schedule."""
+    if isinstance(stated, spec.Growing):
+        return schedules.Geometric(stated.start, stated.ratio, stated.cap)
+    return schedules.Table(stated.values) if isinstance(stated, spec.Listed) else stated

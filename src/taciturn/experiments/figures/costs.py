@@ -1,0 +1,53 @@
+"""What a run will cost, before it is run: every schedule is fixed in advance, so every charge is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ... import checks
+from ...admm.methods import Method
+from ...engines.setup import prepare
+from ...errors import ParameterError
+from ...graph import Graph
+from ...objective.problem import Problem
+from ...privacy.certificate.certificate import Certificate
+
+_STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # how a rate is looked for: first in strides, then by halves
+
+
+def planned_certificate(
+    problem: Problem, graph: Graph, method: Method, *, rounds: int, delta: float, tol: float = 1e-8
+) -> Certificate:
+    """The certificate that the run will have."""
+    setup = prepare(
+        problem,
+        graph,
+        method,
+        rounds=rounds,
+        repeats=1,
+        seed=0,
+        tol=tol,
+        start="zeros",
+        strict=True,
+        history=False,
+    )
+    return Certificate.from_ledger(setup.planned_ledger(), delta=delta)
+
+
+def rate_within(cost: Callable[[float], float], epsilon: float) -> float:
+    """The largest noise rate, to 0.1 per cent, whose cost is within epsilon; the cost must grow with it."""
+    epsilon = checks.positive("epsilon", epsilon)
+    low = high = 1.0
+    while cost(low) > epsilon:
+        low, high = low / _STRIDE, low
+        if low < _LEAST:
+            raise ParameterError(
+                f"`epsilon` must be at least {cost(low):.3g} for this run, however large the noise; got "
+                f"{epsilon:g}. Use fewer rounds, or a larger penalty."
+            )
+    while high == low or cost(high) <= epsilon:
+        low, high = high, high * _STRIDE
+    while high > low * (1 + _FINE):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if cost(middle) <= epsilon else (low, middle)
+    return low

@@ -1,0 +1,1 @@
+"""Every combination of some settings, and which of them nobody beats."""

@@ -1,0 +1,92 @@
+"""The folder of a run of `taciturn train`: what it may hold before, after, and after a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import LedgerError, ParameterError
+from ..wholefile import PART, write_whole
+
+if TYPE_CHECKING:
+    from ..privacy.certificate.certificate import Certificate
+
+MODEL, CERTIFICATE, TRACE, REPORT = "model.json", "certificate.json", "trace.npz", "report.html"
+LEDGER = "ledger.sqlite"
+RESULTS = (MODEL, CERTIFICATE, TRACE, REPORT)
+
+
+@dataclass(frozen=True)
+class Spent:
+    """A run that was cut off: its ledger, and what is charged there."""
+
+    ledger: Path
+    certificate: Certificate
+
+    def words(self) -> str:
+        """How far it came, and at what cost."""
+        from ..privacy.certificate.statement import rounded_up
+
+        c = self.certificate
+        cost = f"epsilon = {rounded_up(c.epsilon)} at delta = {c.delta:g}"
+        return f"cut off in round {c.rounds} of {c.run.rounds}, with {cost} on record"
+
+
+def earlier(folder: Path, delta: float, *, again: bool) -> list[Spent]:
+    """The runs that were cut off in this folder; one line says why it cannot be used otherwise."""
+    if not folder.exists():
+        return []
+    if not folder.is_dir():
+        raise ParameterError(f"`--out` must be a new or empty folder; got {folder}, which is a file.")
+    ledgers = sorted(folder.glob("ledger*.sqlite"))
+    known = {path.name + end for path in ledgers for end in ("", ".lock", "-journal")}
+    known.add(LEDGER + ".lock")
+    if any(path.name not in known and path.suffix != PART for path in folder.iterdir()):
+        raise ParameterError(
+            f"`--out` must be a new or empty folder; got {folder}, which holds something. Another run on the "
+            "same rows spends again, and needs a folder of its own."
+        )
+    found = [Spent(path, _certificate(path, delta)) for path in ledgers if path.stat().st_size]
+    spent = [run for run in found if run.certificate.rounds]
+    if spent and not again:
+        raise LedgerError(
+            f"{spent[-1].ledger}: the run before this one was {spent[-1].words()}, and left no model. "
+            "`--again` runs it anew beside that record: both costs then add up."
+        )
+    return spent
+
+
+def _certificate(path: Path, delta: float) -> Certificate:
+    from ..privacy.certificate.certificate import Certificate
+    from ..privacy.ledger.disk import SqliteLedger
+
+    with SqliteLedger(path) as ledger:  # not readonly: a run that is still going holds the lock
+        return Certificate.from_ledger(ledger, delta=delta)
+
+
+def set_aside(folder: Path) -> None:
+    """Make room for a new ledger; one with charges is kept under a number, one without says nothing."""
+    from ..privacy.ledger.disk import SqliteLedger
+
+    path = folder / LEDGER
+    if path.exists():
+        charged = False
+        if path.stat().st_size:  # a disk that was full from the start leaves nothing in it
+            with SqliteLedger(path) as ledger:
+                charged = ledger.head.rows > 1
+        number = 1 + len(list(folder.glob("ledger-*.sqlite")))
+        path.replace(folder / f"ledger-{number}.sqlite") if charged else path.unlink()
+    (folder / (LEDGER + ".lock")).unlink(missing_ok=True)
+
+
+def write_results(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """All files of a run, or none of them."""
+    try:
+        for name, content in contents.items():
+            write_whole(folder / name, content)
+    except BaseException:
+        for name in contents:
+            (folder / name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,83 @@
+"""A job -> a fitted estimator: tables read and encoded by public facts, one fit across the sites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.tables.columns import parse_column
+from ..data.tables.encoder import BoundedEncoder
+from ..data.tables.files import read_table
+from ..data.tables.schema import Category, Number
+from ..estimators.base import PrivateLinearModel
+from ..estimators.charging import Journal
+from ..estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from ..estimators.model_file import Model
+from ..estimators.regressor import PrivateHuberRegressor
+from ..types import Array
+from .training_job import Job
+
+_NONE = " "  # no declared class is blank
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows:
+    """The rows of all sites, encoded, with their targets and whose they are."""
+
+    X: Array
+    y: NDArray[Any]
+    site: NDArray[np.str_]
+
+
+def gather(job: Job, folder: Path) -> Rows:
+    """Read every site's table; nothing is learnt from it but the number of its rows."""
+    encoder = _encoder(job)
+    parts = []
+    for site in job.site:
+        table = read_table(folder / site.data, [*job.schema_.names, job.label.column])
+        y = _targets(job, table[job.label.column])
+        parts.append((encoder.transform(table), y, np.full(len(y), site.name)))
+    X, y, names = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Rows(X, y, names)
+
+
+def _encoder(job: Job) -> BoundedEncoder:
+    return BoundedEncoder(job.schema_, data_norm=1.0, missing=job.missing)
+
+
+def fit(job: Job, rows: Rows, ledger: Journal | None = None) -> tuple[PrivateLinearModel, Model]:
+    """The estimator, and the model to write; what is spent goes to the ledger first."""
+    options: dict[str, Any] = {
+        "epsilon": job.epsilon,
+        "delta": job.delta,
+        "graph": job.network(),
+        "data_norm": 1.0,
+        "fit_intercept": job.intercept,
+        "C": "auto" if job.C is None else job.C,
+        "regularization": "auto" if job.regularization is None else job.regularization,
+        "rounds": job.rounds,
+        "noise": job.noise,
+        "effort": job.effort,
+        "ledger": ledger,
+        "random_state": job.seed,
+    }
+    model: Any
+    if job.model == "huber":
+        model = PrivateHuberRegressor(target_scale=job.label.scale, **options)
+    else:
+        kind = PrivateLogisticRegression if job.model == "logistic" else PrivateLinearSVC
+        model = kind(classes=job.label.classes, **options)
+    model.fit(rows.X, rows.y, site=rows.site)
+    return model, Model.of(model, schema=_encoder(job), label=job.label.column)
+
+
+def _targets(job: Job, values: Any) -> NDArray[Any]:
+    """The targets; NaN, or a label that nobody declared, where there is none: such a row counts as zeros."""
+    if job.label.classes is None:
+        return parse_column(Number(job.label.column, -1e300, 1e300), values)
+    places = parse_column(Category(job.label.column, tuple(job.label.classes)), values)
+    return np.array([*job.label.classes, _NONE])[np.where(places < 0, -1, places)]

@@ -1,0 +1,164 @@
+"""job.toml of `taciturn train`: what to learn, from which files, within which budget; errors name lines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from ..data.tables.schema import Schema
+from ..errors import GraphError, ParameterError
+from ..graph import Graph
+from ..toml import Facts, complaint, read_toml
+from .lines import line_of
+
+
+class SiteEntry(Facts):
+    """One site: its name, and the file that holds its rows, from the folder of the job on."""
+
+    name: str = Field(min_length=1)
+    data: str = Field(min_length=1)
+
+
+class Label(Facts):
+    """The column to learn: the public list of its classes, or the public size of a usual value."""
+
+    column: str = Field(min_length=1)
+    classes: list[str] | None = Field(default=None, min_length=2)
+    scale: float = Field(default=1.0, gt=0)
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _check_classes(cls, entry: Any) -> Any:
+        if isinstance(entry, list) and not all(isinstance(label, str) for label in entry):
+            words = json.dumps([str(label) for label in entry])
+            raise ValueError(f"must be texts, written as in the files: classes = {words}")
+        return entry
+
+
+class Job(Facts):
+    """A training run, as a person writes it down.
+
+    epsilon, delta : the budget of any one record, for the whole run.
+    model : "logistic", "svc" or "huber" (a regression).
+    graph : a family, or `links`, pairs of site names.
+    missing : what a missing value makes zero: its whole "row", or its own "field".
+    seed : noise that can be replayed, for rehearsals; the certificate then says `simulated`.
+    rounds, noise, C, regularization, effort : as for `taciturn.PrivateLogisticRegression`.
+    """
+
+    name: str = Field(min_length=1)
+    epsilon: float = Field(gt=0)
+    delta: float = Field(default=1e-5, ge=0, lt=1)
+    model: Literal["logistic", "svc", "huber"] = "logistic"
+    graph: Literal["complete", "ring", "star", "path"] = "complete"
+    links: list[list[str]] | None = None
+    intercept: bool = True
+    missing: Literal["row", "field"] = "row"
+    rounds: int | None = Field(default=None, ge=1)
+    noise: Literal["best", "gaussian", "norm"] = "best"
+    C: float | None = Field(default=None, gt=0)
+    regularization: float | None = Field(default=None, gt=0)
+    effort: Literal["quick", "full"] = "full"
+    seed: int | None = Field(default=None, ge=0)
+    label: Label
+    site: list[SiteEntry] = Field(min_length=2)
+    table: dict[str, Any] = Field(alias="schema")
+
+    @field_validator("table")
+    @classmethod
+    def _check_table(cls, entry: dict[str, Any]) -> dict[str, Any]:
+        Schema.from_dict(entry)
+        return entry
+
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        if (self.label.classes is None) != (self.model == "huber"):
+            raise ValueError("`label.classes` must be given for a classifier, and only there")
+        if self.label.classes is not None and len(set(self.label.classes)) < len(self.label.classes):
+            raise ValueError("`label.classes` must differ")
+        if (k := _repeated(self.names)) is not None:
+            raise ValueError(f"`site.{k}.name` must differ from the names of the other sites")
+        if (k := _repeated([Path(site.data) for site in self.site])) is not None:
+            raise ValueError(f"`site.{k}.data` must be a file of its own: each record is at one site only")
+        if self.label.column in self.schema_.names:
+            raise ValueError(
+                "`label.column` must not be among the columns of the schema: it is what is learnt"
+            )
+        self._links()
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The sites' names; a site's number is its place in here."""
+        return tuple(site.name for site in self.site)
+
+    @property
+    def schema_(self) -> Schema:
+        """The public facts about the tables."""
+        return Schema.from_dict(self.table)
+
+    def network(self) -> str | Graph:
+        """Who talks to whom: sites in the order of their sorted names, as the estimators number them."""
+        return self.graph if self.links is None else self._links()
+
+    def _links(self) -> Graph:
+        number = {name: i for i, name in enumerate(sorted(self.names))}
+        if self.links is None:
+            return Graph.complete(len(number))
+        for link in self.links:
+            if len(link) != 2 or link[0] == link[1] or any(name not in number for name in link):
+                raise ParameterError(f"`links` must be pairs of two sites' names; got {link}")
+        try:
+            return Graph.from_edges([(number[a], number[b]) for a, b in self.links], n=len(number))
+        except GraphError as error:
+            alone = sorted(set(number) - {name for link in self.links for name in link})
+            which = f"; nobody is linked to {alone[0]}" if alone else ""
+            raise ParameterError(f"`links` must join all sites, each pair once{which}") from error
+
+
+def read_job(path: Path) -> Job:
+    """The job in a file, checked as a whole; one line names the file, the line and the key otherwise."""
+    text, entries = read_toml(path)
+    try:
+        return Job.model_validate(_numbers(entries))
+    except ValidationError as error:
+        found = complaint(error)
+        line = line_of(text, found.path + _inside(found.path, found.message, entries))
+        where = path if line is None else f"{path}, line {line}"
+        raise ParameterError(f"{where}: {found}{found.more}") from error
+
+
+def _repeated(values: Sequence[Any]) -> int | None:
+    """The place of the first value that stood there before."""
+    return next((k for k, value in enumerate(values) if value in values[:k]), None)
+
+
+def _numbers(entries: dict[str, Any]) -> dict[str, Any]:
+    """`epsilon = 1` is a number too."""
+    floats = ("epsilon", "delta", "C", "regularization")
+    found = {k: float(v) if k in floats and type(v) is int else v for k, v in entries.items()}
+    label = found.get("label")
+    if isinstance(label, dict) and type(label.get("scale")) is int:
+        found["label"] = {**label, "scale": float(label["scale"])}
+    return found
+
+
+def _inside(path: tuple[str | int, ...], message: str, entries: dict[str, Any]) -> tuple[str | int, ...]:
+    """The rest of a path, from the key that the message begins with; a field of the schema by its name."""
+    if not message.startswith("`"):
+        return ()
+    key = message.split("`")[1]
+    if path != ("schema",):
+        return tuple(int(part) if part.isdigit() else part for part in key.split("."))
+    numbered = re.fullmatch(r"fields\[(\d+)\]", key)
+    if numbered:
+        return "fields", int(numbered[1])
+    fields = entries["schema"].get("fields")
+    names = [field.get("name") for field in fields if isinstance(field, dict)] if fields else []
+    name = key.rsplit(".", 1)[0]
+    return ("fields", names.index(name)) if name in names else ("fields",)

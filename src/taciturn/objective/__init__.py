@@ -1,0 +1,30 @@
+"""What one site minimises."""
+
+from .checking import check_loss, check_regularizer
+from .local import LocalObjective, Objective
+from .losses import LogCosh, Logistic, Loss, SmoothHinge
+from .problem import Problem
+from .regularizers import L2, Regularizer
+from .solver.minimise import Solution, SolverState, minimise
+from .solver.threads import one_blas_thread
+from .sources import SourcedProblem, save_site
+
+__all__ = [
+    "L2",
+    "LocalObjective",
+    "LogCosh",
+    "Logistic",
+    "Loss",
+    "Objective",
+    "Problem",
+    "Regularizer",
+    "SmoothHinge",
+    "Solution",
+    "SolverState",
+    "SourcedProblem",
+    "check_loss",
+    "check_regularizer",
+    "minimise",
+    "one_blas_thread",
+    "save_site",
+]

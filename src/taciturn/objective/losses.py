@@ -1,0 +1,198 @@
+"""L(z): what a site pays for one sample, with proven bounds on its slope and curvature.
+
+Classification: z = y f.x, y in {-1, +1}. Regression: z = y - f.x.
+
+To add one's own, write a class with the members of `Loss`; it is checked when it is first used. L must be
+convex, its slope bounded by `slope_bound` (so the squared loss is excluded) and Lipschitz with constant
+`curvature_bound`. Optional members:
+
+    slope_in_place(z)         overwrite z with L'(z), to spare an array in the solver's loop; may overflow
+                              inside, since the solver does not listen
+    curvature_within(z, r)    sup of L'' over [z - r, z + r]; certifies more where the loss is flat
+    shift                     |z| + shift bounds what is rounded inside slope(z); 0 if absent
+
+The solver's certificate takes a computed slope to be within 8 u |L'| + 2 u (|z| + shift) L'' of the true one,
+u = 2^-53: a few operations, each to about a unit in the last place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+
+from .. import checks
+from ..errors import ParameterError
+from ..types import Array
+
+Kind = Literal["classification", "regression"]
+
+_EXP_MAX = 700.0  # exp(700) is finite, exp(-700) is not yet subnormal
+
+
+class Loss(Protocol):
+    """A convex L(z) with |L'| <= slope_bound and 0 <= L'' <= curvature_bound, elementwise on arrays."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def slope_bound(self) -> float: ...
+    @property
+    def curvature_bound(self) -> float: ...
+
+    def value(self, z: Array) -> Array: ...
+    def slope(self, z: Array) -> Array: ...
+    def curvature(self, z: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """L(z) = log(1 + exp(-z)); |L'| <= 1, L'' <= 1/4.
+
+    >>> float(Logistic().slope(np.array(0.0)))
+    -0.5
+    """
+
+    name: ClassVar[str] = "logistic"
+    kind: ClassVar[Kind] = "classification"
+    slope_bound: ClassVar[float] = 1.0
+    curvature_bound: ClassVar[float] = 0.25
+
+    def value(self, z: Array) -> Array:
+        tail = np.asarray(-np.abs(z))
+        np.log1p(np.exp(tail, out=tail), out=tail)
+        return np.asarray(np.maximum(-z, 0.0) + tail)
+
+    def slope(self, z: Array) -> Array:
+        return self.slope_in_place(np.asarray(np.minimum(z, _EXP_MAX), dtype=np.float64))
+
+    def slope_in_place(self, z: Array) -> Array:
+        """L'(z) = -1 / (1 + exp(z)), to a few units in the last place; for z > 709 by way of infinity."""
+        np.exp(z, out=z)
+        np.add(z, 1.0, out=z)
+        return np.divide(-1.0, z, out=z)
+
+    def curvature(self, z: Array) -> Array:
+        e = np.exp(-np.abs(z))
+        return np.asarray(e / np.square(1.0 + e))
+
+    def curvature_within(self, z: Array, radius: Array) -> Array:
+        """sup of L'' over [z - radius, z + radius]: it falls with |z|."""
+        return self.curvature(np.maximum(np.abs(z) - radius, 0.0))
+
+
+@dataclass(frozen=True)
+class SmoothHinge:
+    """The Huber hinge: max(0, 1 - z), with a parabola where |1 - z| <= h; |L'| <= 1, L'' <= 1/(2h).
+
+    The loss of a support vector machine, rounded off at its corner, which privacy needs.
+
+    >>> SmoothHinge(0.5).slope(np.array([0.0, 1.0, 2.0])).tolist()
+    [-1.0, -0.5, 0.0]
+    """
+
+    h: float = 0.5
+
+    name: ClassVar[str] = "smooth-hinge"
+    kind: ClassVar[Kind] = "classification"
+    slope_bound: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "h", _width("h", self.h))
+
+    @property
+    def curvature_bound(self) -> float:
+        """c1 = 1 / (2h)."""
+        return 0.5 / self.h
+
+    @property
+    def shift(self) -> float:
+        """The slope rounds 1 + h - z."""
+        return 1.0 + self.h
+
+    def value(self, z: Array) -> Array:
+        into = np.clip(1.0 + self.h - z, 0.0, 2.0 * self.h)
+        return np.asarray(np.square(into) / (4.0 * self.h) + np.maximum(1.0 - self.h - z, 0.0))
+
+    def slope(self, z: Array) -> Array:
+        return self.slope_in_place(np.array(z, dtype=np.float64))
+
+    def slope_in_place(self, z: Array) -> Array:
+        """L'(z) = -clip((1 + h - z) / (2h), 0, 1)."""
+        np.subtract(z, 1.0 + self.h, out=z)
+        np.clip(z, -2.0 * self.h, 0.0, out=z)
+        return np.divide(z, 2.0 * self.h, out=z)
+
+    def curvature(self, z: Array) -> Array:
+        return np.where(np.abs(1.0 - z) <= self.h, self.curvature_bound, 0.0)
+
+    def curvature_within(self, z: Array, radius: Array) -> Array:
+        """sup of L'' over [z - radius, z + radius]."""
+        return np.where(np.abs(1.0 - z) <= self.h + radius, self.curvature_bound, 0.0)
+
+
+@dataclass(frozen=True)
+class LogCosh:
+    """L(z) = s log cosh(z / s) for residuals z, s the scale; |L'| <= 1, L'' <= 1/s.
+
+    Quadratic for small residuals, |z| for large ones: regression with a bounded slope, whatever y is.
+
+    >>> LogCosh(2.0).curvature_bound
+    0.5
+    """
+
+    scale: float = 1.0
+
+    name: ClassVar[str] = "log-cosh"
+    kind: ClassVar[Kind] = "regression"
+    slope_bound: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", _width("scale", self.scale))
+
+    @property
+    def curvature_bound(self) -> float:
+        """c1 = 1 / s."""
+        return 1.0 / self.scale
+
+    def value(self, z: Array) -> Array:
+        size = np.abs(z)
+        near = np.log1p(2.0 * np.square(np.sinh(0.5 * self._ratio(size, 1.0))))
+        far = size + self.scale * (np.log1p(np.exp(-2.0 * self._ratio(size))) - np.log(2.0))
+        return np.where(size <= self.scale, self.scale * near, far)
+
+    def slope(self, z: Array) -> Array:
+        return self.slope_in_place(np.array(z, dtype=np.float64))
+
+    def slope_in_place(self, z: Array) -> Array:
+        """L'(z) = tanh(z / s)."""
+        np.clip(z, -_EXP_MAX * self.scale, _EXP_MAX * self.scale, out=z)
+        np.divide(z, self.scale, out=z)
+        return np.tanh(z, out=z)
+
+    def curvature(self, z: Array) -> Array:
+        return np.asarray(self.curvature_bound / np.square(np.cosh(self._ratio(np.abs(z), 350.0))))
+
+    def curvature_within(self, z: Array, radius: Array) -> Array:
+        """sup of L'' over [z - radius, z + radius]: it falls with |z|."""
+        return self.curvature(np.maximum(np.abs(z) - radius, 0.0))
+
+    def _ratio(self, size: Array, most: float = _EXP_MAX) -> Array:
+        """|z| / s, cut off at `most`, so that nothing overflows."""
+        return np.asarray(np.minimum(size, most * self.scale) / self.scale)
+
+
+def _width(name: str, value: float) -> float:
+    width = checks.positive(name, value)
+    if not 1e-100 < width < 1e100:
+        raise ParameterError(f"`{name}` must lie between 1e-100 and 1e100; got {width:g}.")
+    return width
+
+
+SHIPPED: dict[str, type[Logistic] | type[SmoothHinge] | type[LogCosh]] = {
+    kind.name: kind for kind in (Logistic, SmoothHinge, LogCosh)
+}
+"""The losses of this file by name: those that may claim a bound made for them."""

@@ -1,0 +1,144 @@
+"""Problem: min_f sum_i (C/B_i) sum_n L(z_n) + rho R(f), the data dealt to N sites [ZKL18, eq. 1]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..errors import DataError, NotConverged
+from ..types import Array
+from .blocks import Part
+from .local import LocalObjective, Objective
+from .losses import Logistic, Loss
+from .regularizers import L2, Regularizer
+from .solver.newton import newton, newton_step
+from .solver.passes import Passes
+
+_UNIT = 1 + 1e-12  # a row divided by its own norm may come out this much longer than 1
+
+
+class Problem:
+    """Regularised empirical risk over several sites: data, loss, C and rho.
+
+    Parameters
+    ----------
+    sites : one (X, y) per site; X dense or sparse (kept as CSR), y in {-1, +1}, or real for regression
+    loss : a `Loss`; `Logistic()` if not given
+    C : the weight of the loss, C <= B_i at every site
+    regularization : rho > 0
+    regularizer : a `Regularizer`; `L2()` if not given
+
+    >>> problem = Problem([([[1.0], [0.5]], [1, -1]), ([[-1.0], [0.2]], [-1, 1])], C=1.0, regularization=0.1)
+    >>> problem.n, problem.dimension, problem.samples.tolist(), problem.row_norm
+    (2, 1, [2, 2], 1.0)
+    """
+
+    def __init__(
+        self,
+        sites: Sequence[tuple[Any, Any]],
+        *,
+        C: float,
+        regularization: float,
+        loss: Loss | None = None,
+        regularizer: Regularizer | None = None,
+    ) -> None:
+        self.loss: Loss = Logistic() if loss is None else loss
+        self.regularizer: Regularizer = L2() if regularizer is None else regularizer
+        self.C = checks.positive("C", C)
+        self.regularization = checks.positive("regularization", regularization)
+        pairs = _pairs(sites)
+        self._sites = tuple(
+            LocalObjective(
+                X,
+                y,
+                loss=self.loss,
+                C=self.C,
+                regularization=self.regularization,
+                sites=len(pairs),
+                regularizer=self.regularizer,
+                name=f"site {i}",
+            )
+            for i, (X, y) in enumerate(pairs)
+        )
+        self.dimension = _common_dimension(self._sites)
+        self.samples: NDArray[np.int64] = np.array([site.samples for site in self._sites], dtype=np.int64)
+        self.samples.flags.writeable = False
+
+    @property
+    def n(self) -> int:
+        """N, the number of sites."""
+        return len(self._sites)
+
+    @property
+    def row_norm(self) -> float:
+        """max ||x|| over all sites."""
+        return max(site.row_norm for site in self._sites)
+
+    def site(self, i: int) -> LocalObjective:
+        """O_i of site i."""
+        return self._sites[i]
+
+    def require_unit_rows(self) -> None:
+        """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
+        check_unit_rows([site.row_norm for site in self._sites])
+
+    def pooled(self) -> Objective:
+        """The objective of eq. 1 over all sites' rows, which are not copied."""
+        parts = tuple(Part(part.rows, part.weight) for site in self._sites for part in site.parts)
+        return Objective(parts, loss=self.loss, rho=self.regularization, regularizer=self.regularizer)
+
+    def optimum(self, tol: float = 1e-10) -> Array:
+        """f_c*, the minimiser of eq. 1 over all sites' rows, (d,), for comparison: nothing private.
+
+        Its distance from the exact one is taken from the Newton step that is left, ||H^-1 gradient||, which
+        says what is reached where rho is small and ||gradient|| / rho says too little.
+        """
+        zero = np.zeros((1, self.dimension))
+        passes = Passes(self.pooled(), 0.0, zero)
+        f = newton(passes, zero, 0.0)
+        left = float(np.linalg.norm(newton_step(passes, f)))
+        if not left <= checks.positive("tol", tol):
+            raise NotConverged(f"`tol` = {tol:g} is out of reach for the pooled optimum; got {left:.2g}.")
+        return np.asarray(f[0])
+
+    def __repr__(self) -> str:
+        return (
+            f"Problem({self.n} sites, {int(self.samples.sum())} samples, {self.dimension} features,"
+            f" {self.loss!r}, C={self.C:g}, regularization={self.regularization:g})"
+        )
+
+
+def check_unit_rows(norms: Sequence[float]) -> None:
+    """Raise unless the longest row of every site has norm at most 1."""
+    long = [i for i, norm in enumerate(norms) if norm > _UNIT]
+    if long:
+        where = f"site {long[0]}" if len(long) == 1 else f"{len(long)} sites, first site {long[0]}"
+        raise DataError(
+            f"rows must have norm at most 1 for a private method; {where} holds longer ones."
+            " Scale the features with public bounds, or clip the rows:"
+            " X / np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))."
+        )
+
+
+def _pairs(sites: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    try:
+        pairs = [(X, y) for X, y in sites]
+    except (TypeError, ValueError):
+        raise DataError("`sites` must be a list of pairs (X, y), one per site.") from None
+    if not pairs:
+        raise DataError("`sites` must hold at least one pair (X, y); got none.")
+    return pairs
+
+
+def _common_dimension(sites: tuple[LocalObjective, ...]) -> int:
+    dimension = sites[0].dimension
+    for i, site in enumerate(sites):
+        if site.dimension != dimension:
+            raise DataError(
+                f"all sites need the same features; site 0 has {dimension}, site {i} has {site.dimension}."
+            )
+    return dimension

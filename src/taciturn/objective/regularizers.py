@@ -1,0 +1,51 @@
+"""R(f): what keeps the model small; a sum over coordinates, with bounds on its curvature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from ..types import Array
+
+
+class Regularizer(Protocol):
+    """A convex R(f) = sum_j r(f_j), with strong_convexity <= r'' <= curvature_bound.
+
+    Models come as rows: `value` maps (repeats, d) to (repeats,); `gradient` and `curvature` keep the shape
+    and return r' and r''. One's own is checked when it is first used.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def strong_convexity(self) -> float: ...
+    @property
+    def curvature_bound(self) -> float: ...
+
+    def value(self, f: Array) -> Array: ...
+    def gradient(self, f: Array) -> Array: ...
+    def curvature(self, f: Array) -> Array: ...
+
+
+@dataclass(frozen=True)
+class L2:
+    """R(f) = ||f||^2 / 2, 1-strongly convex.
+
+    >>> L2().value(np.array([[3.0, 4.0]]))
+    array([12.5])
+    """
+
+    name: ClassVar[str] = "l2"
+    strong_convexity: ClassVar[float] = 1.0
+    curvature_bound: ClassVar[float] = 1.0
+
+    def value(self, f: Array) -> Array:
+        return np.asarray(0.5 * np.sum(np.square(f), axis=-1))
+
+    def gradient(self, f: Array) -> Array:
+        return f
+
+    def curvature(self, f: Array) -> Array:
+        return np.ones_like(f)

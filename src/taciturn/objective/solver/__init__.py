@@ -1,0 +1,1 @@
+"""The exact minimiser of one site's objective, certified to a distance."""

@@ -1,0 +1,148 @@
+"""The same gradient with nearly all rounding removed, for when the plain one cannot certify `tol`.
+
+A matrix is split into a high part of beta bits and the rest, A = H + T. Products of two high parts sum up
+exactly in floats when 2 beta + log2(terms) <= 53, in whatever order BLAS adds them, and what is left over is
+2^-beta times smaller. So z comes out correctly rounded but for zeta ~ 2^-beta gamma(d), and the sum over rows
+likewise; what remains is the rounding of z and of the slope itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ...types import Array
+from ..blocks import Block
+from ..rows import Matrix
+from .passes import Passes
+from .rounding import U, gamma
+
+
+class CarefulPasses(Passes):
+    """Gradients of phi, with a running bound on the error of each evaluation."""
+
+    _at: Array | None = None  # the models of the last evaluation, and its doubt
+    _doubt: Array
+
+    def doubt(self, F: Array) -> Array:
+        """A bound on the norm of the evaluation error of `gradient(F)`, (repeats,)."""
+        if self._at is not F:
+            self.gradient(F)
+        return self._doubt
+
+    def gradient(self, F: Array) -> Array:
+        """grad phi, (repeats, d)."""
+        self.count += 1
+        Ft = np.ascontiguousarray(F.T)
+        data, error = np.zeros_like(Ft), np.zeros_like(Ft)
+        for weight, blocks in self._parts():
+            high, low, doubt = np.zeros_like(Ft), np.zeros_like(Ft), np.zeros_like(Ft)
+            for block in blocks:
+                product, rest, unsure = self._block(block, Ft)
+                high, slip = _two_sum(high, product)
+                low += slip + rest
+                doubt += unsure
+            part = weight * (high + low)
+            data += part
+            error += weight * (doubt + len(blocks) * U * np.abs(low)) + 4 * U * np.abs(part)
+        error *= 1.0 + 1e-6
+        error += 8 * U * (np.abs(data) + self._smooth_sizes(F).T)
+        self._doubt = np.sqrt(np.sum(np.square(error), axis=0)) * (1.0 + 1e-6)
+        self._at = F
+        return self.with_smooth_terms(F, np.ascontiguousarray(data.T))
+
+    def _block(self, block: Block, Ft: Array) -> tuple[Array, Array, Array]:
+        """(Z' L'(z) exactly, the small rest, a bound on the error) for some rows."""
+        loss = self.objective.loss
+        wide, tall = _terms(block.Z)
+        beta = _bits(max(wide, tall))
+        Z_high, Z_low, top = _split_matrix(block.Z, beta)
+        z, dz = _margins(block, Ft, Z_high, Z_low, beta)
+        zeta = 4 * gamma(wide + 4) * 2.0**-beta * wide * top * np.max(np.abs(Ft), axis=0)
+        dz += zeta
+        slope = np.asarray(loss.slope(z))
+        within = getattr(loss, "curvature_within", None)
+        bend = loss.curvature_bound if within is None else within(z, dz)
+        dz = dz + 2 * U * (np.abs(z) + getattr(loss, "shift", 0.0))
+        size = np.abs(slope)
+        ds = bend * dz + 8 * U * size + 1e-300
+        slope_high, slope_low = _split_columns(slope, beta)
+        product = Z_high.T @ slope_high
+        rest = Z_high.T @ slope_low + Z_low.T @ slope
+        crumbs = 4 * gamma(tall + 2) * 2.0**-beta * tall * top * np.max(size, axis=0)
+        sizes: Any = abs(block.Z)
+        return product, rest, sizes.T @ ds + crumbs
+
+    def _parts(self) -> list[tuple[float, list[Block]]]:
+        """Blocks of equal weight together, in order."""
+        parts: dict[float, list[Block]] = {}
+        for block in self.blocks:
+            parts.setdefault(block.weight, []).append(block)
+        return list(parts.items())
+
+    def _smooth_sizes(self, F: Array) -> Array:
+        """|rho R'(f)| + |curvature f| + |linear|."""
+        objective = self.objective
+        regular = np.abs(objective.rho * objective.regularizer.gradient(F))
+        return np.asarray(regular + np.abs(self.curvature * F) + np.abs(self.linear))
+
+
+def _margins(block: Block, Ft: Array, Z_high: Any, Z_low: Any, beta: int) -> tuple[Array, Array]:
+    """(z, a bound on its error but for zeta) for some rows and every model."""
+    F_high, F_low = _split_columns(Ft, beta)
+    high, low = Z_high @ F_high, Z_high @ F_low + Z_low @ Ft
+    if block.offset is not None:
+        high, slip = _two_sum(high, np.broadcast_to(block.offset[:, None], high.shape))
+        low = low + slip
+    z = high + low
+    return z, U * np.abs(z) + 4 * U * np.abs(low)
+
+
+def _terms(Z: Matrix) -> tuple[int, int]:
+    """The most nonzero entries in a row and in a column, or bounds on them."""
+    if isinstance(Z, np.ndarray):
+        return Z.shape[1], Z.shape[0]
+    tall = np.max(np.bincount(Z.indices, minlength=1))
+    return int(np.max(np.diff(Z.indptr))), int(tall)
+
+
+def _bits(terms: int) -> int:
+    """beta: bits per factor for which a sum of this many products is exact."""
+    return (53 - math.ceil(math.log2(max(2, terms)))) // 2 - 1
+
+
+def _split_columns(A: Array, beta: int) -> tuple[Array, Array]:
+    """A = H + T, column by column: H a multiple of 2^-beta times the column's top power of two."""
+    return _split(A, np.max(np.abs(A), axis=0), beta)
+
+
+def _split_matrix(Z: Matrix, beta: int) -> tuple[Any, Any, float]:
+    """Z = H + T with one top for all entries, and that top."""
+    entries = Z if isinstance(Z, np.ndarray) else Z.data
+    top = float(np.max(np.abs(entries), initial=0.0))
+    high, low = _split(entries, np.float64(top), beta)
+    if isinstance(Z, np.ndarray):
+        return high, low, top
+    return _with_entries(Z, high), _with_entries(Z, low), top
+
+
+def _split(A: Array, top: Any, beta: int) -> tuple[Array, Array]:
+    """Adding and taking away 1.5 * 2^52 quanta rounds to a whole number of them, exactly."""
+    quantum = np.exp2(np.ceil(np.log2(np.where(top > 0.0, top, 1.0))) - beta)
+    anchor = 1.5 * 2.0**52 * quantum
+    high = (A + anchor) - anchor
+    return high, A - high
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """(s, e) with s = fl(a + b) and s + e = a + b exactly [Knuth]."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+def _with_entries(Z: sparse.csr_array, data: Array) -> sparse.csr_array:
+    return sparse.csr_array((data, Z.indices, Z.indptr), shape=Z.shape, copy=False)

@@ -1,0 +1,94 @@
+"""From an easy problem to the real one: the loss is softened, and the softening taken back step by step.
+
+The Moreau envelope of a convex loss, e(z) = min_v L(v) + (z - v)^2 / (2 tau), has the slope L'(v) and the
+curvature L''(v) / (1 + tau L''(v)) <= 1/tau at the v with v + tau L'(v) = z. A large tau makes phi nearly as
+round as its quadratic terms, and tau -> 0 gives L back; each stage starts where the last one ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...types import Array
+from ..local import Objective
+from ..losses import Kind, Loss
+from .newton import newton
+from .passes import Passes
+
+_SHRINK = 0.2  # tau from stage to stage
+_SOFT = 0.1  # tau c1 below which the loss is itself again
+_STEPS = 40  # Newton steps per stage
+_ENOUGH = 0.1  # fall of the gradient that ends a stage
+
+
+@dataclass(frozen=True)
+class Softened:
+    """The Moreau envelope of a loss."""
+
+    loss: Loss
+    tau: float
+
+    @property
+    def name(self) -> str:
+        return f"softened {self.loss.name}"
+
+    @property
+    def kind(self) -> Kind:
+        return self.loss.kind
+
+    @property
+    def slope_bound(self) -> float:
+        return self.loss.slope_bound
+
+    @property
+    def curvature_bound(self) -> float:
+        """c1 / (1 + tau c1)."""
+        return self.loss.curvature_bound / (1.0 + self.tau * self.loss.curvature_bound)
+
+    def value(self, z: Array) -> Array:
+        v = self.nearest(z)
+        return np.asarray(self.loss.value(v) + np.square(z - v) / (2.0 * self.tau))
+
+    def slope(self, z: Array) -> Array:
+        return np.asarray((z - self.nearest(z)) / self.tau)
+
+    def curvature(self, z: Array) -> Array:
+        bend = self.loss.curvature(self.nearest(z))
+        return np.asarray(bend / (1.0 + self.tau * bend))
+
+    def nearest(self, z: Array) -> Array:
+        """v with v + tau L'(v) = z, by Newton inside a bracket that halves."""
+        reach = self.tau * self.slope_bound
+        low, high, v = z - reach, z + reach, z
+        for _ in range(100):
+            off = v + self.tau * self.loss.slope(v) - z
+            low, high = np.where(off <= 0.0, v, low), np.where(off > 0.0, v, high)
+            step = v - off / (1.0 + self.tau * self.loss.curvature(v))
+            moved = np.where((step > low) & (step < high), step, 0.5 * (low + high))
+            settled = np.abs(moved - v) <= 1e-13 * (np.abs(z) + reach)
+            v = moved
+            if np.all(settled):
+                break
+        return v
+
+
+def continued(passes: Passes, target: float) -> Array:
+    """f with ||gradient|| <= target for a single repeat, from zero and by stages, or near it."""
+    objective, f = passes.objective, np.zeros_like(passes.linear)
+    bend = sum(part.weight * part.rows.samples * part.rows.norm**2 for part in objective.parts)
+    tau = bend / passes.strong
+    while tau * objective.loss.curvature_bound > _SOFT:
+        eased = Objective(
+            objective.parts,
+            loss=Softened(objective.loss, tau),
+            rho=objective.rho,
+            regularizer=objective.regularizer,
+        )
+        stage = Passes(eased, passes.curvature, passes.linear)
+        first = float(np.linalg.norm(stage.gradient(f)))
+        f = newton(stage, f, max(_ENOUGH * first, target), steps=_STEPS)
+        passes.count += stage.count
+        tau *= _SHRINK
+    return newton(passes, f, target)

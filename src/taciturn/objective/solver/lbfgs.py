@@ -1,0 +1,168 @@
+"""Preconditioned L-BFGS on all repeats at once; a step is judged by slopes alone, since values lose digits.
+
+The inverse Hessian in compact form, H0 = P, pairs s (steps) and y (changes of the gradient), oldest first:
+
+    H g = P g + S c - P Y u,   u = T^-1 S'g,   c = T^-T (D u + Y'P Y u - Y'P g),
+
+with T the upper triangle of S'Y and D its diagonal. T^-1 grows by a column per pair, so a step costs a few
+small products for all repeats together. In a convex problem any two points give a valid pair: a rejected
+trial is learnt from like an accepted one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...types import Array
+from .passes import Passes
+from .preconditioner import Preconditioner
+
+_MEMORY = 24  # pairs kept; when full, the older half is forgotten
+_OVERSHOOT = 0.9  # accept up to this slope, relative to the first one's size, beyond the minimum
+_WINDOW = 4  # passes over which progress is judged
+_PATIENCE = 30  # passes without progress, after which rounding is all that is left
+_FRESH = 10  # passes that a solve needs about, with a fresh preconditioner
+
+
+class Pairs:
+    """The compact inverse Hessian of every repeat; dots are taken per repeat."""
+
+    def __init__(self, repeats: int, dimension: int) -> None:
+        self._S = np.empty((repeats, _MEMORY, dimension))
+        self._PY = np.empty((repeats, _MEMORY, dimension))
+        self._T = np.zeros((repeats, _MEMORY, _MEMORY))  # T^-1
+        self._YPY = np.zeros((repeats, _MEMORY, _MEMORY))
+        self._D = np.zeros((repeats, _MEMORY))
+        self._used = 0
+
+    def clear(self) -> None:
+        self._used = 0
+
+    def direction(self, g: Array, Pg: Array) -> Array:
+        """-H g."""
+        k = self._used
+        if k == 0:
+            return -Pg
+        S, PY, T = self._S[:, :k], self._PY[:, :k], self._T[:, :k, :k]
+        u = _times(T, _times(S, g))
+        c = self._D[:, :k] * u + _times(self._YPY[:, :k, :k], u) - _times(PY, g)
+        c = _times(T.transpose(0, 2, 1), c)
+        return np.asarray(np.matmul(u[:, None, :], PY)[:, 0] - np.matmul(c[:, None, :], S)[:, 0] - Pg)
+
+    def add(self, s: Array, y: Array, Py: Array, sy: Array) -> None:
+        """Append a pair."""
+        if self._used == _MEMORY:
+            self._forget(_MEMORY // 2)
+        k = self._used
+        if k:
+            T = self._T[:, :k, :k]
+            self._T[:, :k, k] = -_times(T, _times(self._S[:, :k], y)) / sy[:, None]
+            self._T[:, k, :k] = 0.0
+        self._T[:, k, k] = 1.0 / sy
+        self._S[:, k], self._PY[:, k], self._D[:, k] = s, Py, sy
+        cross = _times(self._PY[:, : k + 1], y)
+        self._YPY[:, k, : k + 1] = cross
+        self._YPY[:, : k + 1, k] = cross
+        self._used = k + 1
+
+    def _forget(self, oldest: int) -> None:
+        """The inverse of a trailing block of a triangle is the trailing block of its inverse."""
+        for rows in (self._S, self._PY, self._D):
+            rows[:, :-oldest] = rows[:, oldest:].copy()
+        for square in (self._T, self._YPY):
+            square[:, :-oldest, :-oldest] = square[:, oldest:, oldest:].copy()
+        self._used -= oldest
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where every repeat stands: f, its gradient g, P g and ||g||."""
+
+    f: Array
+    g: Array
+    Pg: Array
+    size: Array
+
+    def moved(self, other: Point, which: NDArray[np.bool_]) -> Point:
+        """The other point in the repeats `which`, this one in the rest."""
+        if which.all():
+            return other
+        row = which[:, None]
+        return Point(
+            np.where(row, other.f, self.f),
+            np.where(row, other.g, self.g),
+            np.where(row, other.Pg, self.Pg),
+            np.where(which, other.size, self.size),
+        )
+
+
+def lbfgs(
+    passes: Passes,
+    start: Array,
+    target: Array,
+    preconditioner: Preconditioner,
+    most: int,
+    known: Array | None = None,
+) -> tuple[Array, Array]:
+    """(f, gradient) with ||gradient|| <= target in every repeat, or where `most` passes or rounding end.
+
+    `known` is about the gradient at the start, where it need not be found by a pass.
+    """
+    g = passes.gradient(start) if known is None else known
+    if (norms(g) <= target).all():
+        return start, g if known is None else passes.gradient(start)
+    preconditioner.ready(passes, start)
+    at = Point(start, g, preconditioner.apply(passes, g), norms(g))
+    pairs, history = Pairs(*start.shape), [float((at.size / target).max())]
+    least, idle = history[0], 0
+    for _ in range(most):
+        active = at.size > target
+        p = pairs.direction(at.g, at.Pg)
+        p[~active] = 0.0
+        f = at.f + p
+        g = passes.gradient(f)
+        to = Point(f, g, preconditioner.apply(passes, g), norms(g))
+        y = g - at.g
+        bend, slope = dots(y, p), dots(g, p)
+        if not ((bend > 0.0) & np.isfinite(to.size) | ~active).all():
+            break
+        pairs.add(p, y, to.Pg - at.Pg, np.where(active, bend, 1.0))
+        at = at.moved(to, active & ((slope <= _OVERSHOOT * (bend - slope)) | (to.size <= target)))
+        history.append(float((at.size / target).max()))
+        idle = 0 if history[-1] < 0.7 * least else idle + 1
+        least = min(least, history[-1])
+        if history[-1] <= 1.0 or idle > _PATIENCE:
+            break
+        if _worth_rebuilding(history, preconditioner.cost(passes)):
+            preconditioner.build(passes, at.f)
+            at = replace(at, Pg=preconditioner.apply(passes, at.g))
+            pairs.clear()
+            history = history[-1:]
+    return at.f, at.g
+
+
+def _worth_rebuilding(history: list[float], cost: float) -> bool:
+    """Whether the passes left at the present rate outnumber those of a rebuild and a fresh start."""
+    if len(history) <= max(_WINDOW, cost):
+        return False
+    rate = math.log(history[-1 - _WINDOW] / history[-1]) / _WINDOW
+    return math.log(history[-1]) > rate * (cost + _FRESH)
+
+
+def _times(A: Array, v: Array) -> Array:
+    """A_r v_r for every repeat r."""
+    return np.asarray(np.matmul(A, v[:, :, None])[:, :, 0])
+
+
+def dots(a: Array, b: Array) -> Array:
+    """a_r . b_r for every repeat r."""
+    return np.asarray(np.vecdot(a, b))
+
+
+def norms(a: Array) -> Array:
+    """||a_r|| for every repeat r."""
+    return np.sqrt(dots(a, a))

@@ -1,0 +1,156 @@
+"""P ~ (Hessian)^-1: one matrix per site, weighted with the repeats' mean curvature, for all of them.
+
+    Primal    (G + D)^-1, G = Z' W Z                            d x d
+    Dual      D^-1 - D^-1 Z' W^1/2 (I + K)^-1 W^1/2 Z D^-1      rows x rows, K = W^1/2 Z D^-1 Z' W^1/2
+    Diagonal  (diag G + D)^-1                                   where either matrix outgrows the data
+
+D = rho R'' + curvature is diagonal, W holds the rows' weights. A matrix is kept only where it has no more
+entries than the site's own rows, so all of them together are at most the data once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...types import Array
+
+if TYPE_CHECKING:
+    from .passes import Passes
+
+
+LARGEST_MATRIX = 1200  # rows of a matrix worth inverting
+_DRIFT = 0.05  # relative change of the curvature term after which P is inverted again,
+_FAR = 3.0  # and after which it is built anew
+
+
+@dataclass(frozen=True, eq=False)
+class Primal:
+    """(G + D)^-1 as a matrix."""
+
+    inverse: Array
+    curvature: float
+
+    def apply(self, passes: Passes, V: Array) -> Array:
+        return np.asarray(V @ self.inverse)
+
+    def following(self, passes: Passes) -> Primal:
+        """The same weights with another curvature term."""
+        moved = positive_inverse(self.inverse)
+        moved[np.diag_indices_from(moved)] += passes.curvature - self.curvature
+        return Primal(positive_inverse(moved), passes.curvature)
+
+
+@dataclass(frozen=True, eq=False)
+class Dual:
+    """By Woodbury's identity, through a matrix of the rows."""
+
+    inverse: Array  # (I + K)^-1
+    root: Array  # the diagonal of W^1/2
+    rest: Array  # D without the curvature term
+    curvature: float
+
+    def apply(self, passes: Passes, V: Array) -> Array:
+        diagonal = self.rest + self.curvature
+        scaled = V / diagonal
+        inner = np.concatenate([block.Z @ scaled.T for block in passes.blocks])
+        inner = self.root[:, None] * (self.inverse @ (self.root[:, None] * inner))
+        back, start = np.zeros((V.shape[1], len(V))), 0
+        for block in passes.blocks:
+            stop = start + block.Z.shape[0]
+            back += block.ZT @ inner[start:stop]
+            start = stop
+        return np.asarray(scaled - back.T / diagonal)
+
+    def following(self, passes: Passes) -> Dual:
+        """The same weights with another curvature term."""
+        return _dual(passes, self.root, self.rest)
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    """1 / (diag G + D)."""
+
+    squares: Array  # diag G + D without the curvature term
+    curvature: float
+
+    def apply(self, passes: Passes, V: Array) -> Array:
+        return np.asarray(V / (self.squares + self.curvature))
+
+    def following(self, passes: Passes) -> Diagonal:
+        """The same weights with another curvature term."""
+        return replace(self, curvature=passes.curvature)
+
+
+class Preconditioner:
+    """A site's P, kept between rounds. Build at some models; apply to the rows of V."""
+
+    def __init__(self) -> None:
+        self.form: Primal | Dual | Diagonal | None = None
+        self.rebuilds = 0
+
+    def build(self, passes: Passes, F: Array) -> None:
+        """Take the weights at the models F."""
+        weights = passes.mean_weights(F)
+        diagonal = passes.mean_diagonal(F)
+        pairs = list(zip(passes.blocks, weights, strict=True))
+        rows, d = sum(len(w) for w in weights), F.shape[1]
+        entries = sum(block.entries for block in passes.blocks)
+        if d <= min(rows, LARGEST_MATRIX) and d * d <= entries:
+            H = np.diag(diagonal)
+            for block, w in pairs:
+                H += block.gram(w)
+            self.form = Primal(positive_inverse(H), passes.curvature)
+        elif rows <= LARGEST_MATRIX and rows * rows <= entries:
+            self.form = _dual(passes, np.sqrt(np.concatenate(weights)), diagonal - passes.curvature)
+        else:
+            squares = sum((block.squares(w) for block, w in pairs), diagonal - passes.curvature)
+            self.form = Diagonal(np.asarray(squares), passes.curvature)
+        self.rebuilds += 1
+
+    def ready(self, passes: Passes, F: Array) -> None:
+        """Build at the models F if there is none; invert again if the curvature term has drifted since."""
+        if self.form is None:
+            self.build(passes, F)
+            return
+        drift = abs(passes.curvature - self.form.curvature)
+        if drift > _FAR * min(passes.curvature, self.form.curvature):
+            self.build(passes, F)
+        elif drift > _DRIFT * self.form.curvature:
+            self.form = self.form.following(passes)
+
+    def cost(self, passes: Passes) -> float:
+        """What building costs, in passes over the rows: B d^2 against 4 B d repeats."""
+        if isinstance(self.form, Diagonal):
+            return float(LARGEST_MATRIX)  # a diagonal is not worth giving up the pairs for
+        return 1.0 + passes.objective.dimension / (4.0 * len(passes.linear))
+
+    def apply(self, passes: Passes, V: Array) -> Array:
+        """P v for every row v of V."""
+        return V if self.form is None else self.form.apply(passes, V)
+
+
+def _dual(passes: Passes, root: Array, rest: Array) -> Dual:
+    """Form K for the present curvature, and invert I + K."""
+    scale = 1.0 / (rest + passes.curvature)
+    kernel = np.eye(len(root))
+    start = 0
+    for left in passes.blocks:
+        stop = start + left.Z.shape[0]
+        kernel[start:stop] += root[start:stop, None] * left.products(passes.blocks, scale) * root
+        start = stop
+    return Dual(positive_inverse(kernel), root, rest, passes.curvature)
+
+
+def positive_inverse(A: Array) -> Array:
+    """A^-1, positive definite like A; a little is added to the diagonal where floats need it."""
+    eye, size = np.eye(len(A)), float(np.trace(A))
+    for jitter in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
+        try:
+            root = np.linalg.inv(np.linalg.cholesky(A + (jitter * size) * eye))
+        except np.linalg.LinAlgError:
+            continue
+        return np.asarray(root.T @ root)
+    return np.diag(1.0 / np.diag(A))

@@ -1,0 +1,207 @@
+"""SourcedProblem: the problem of eq. 1 whose rows are loaded where they are used."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from functools import cached_property
+from os import PathLike, fspath
+from typing import Any, NamedTuple, TypedDict, Unpack
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .. import checks
+from ..errors import DataError
+from .local import LocalObjective
+from .losses import Logistic, Loss
+from .problem import Problem, check_unit_rows
+from .regularizers import L2, Regularizer
+
+Source = str | PathLike[str] | Callable[[], tuple[Any, Any]]
+"""An .npz file as `save_site` writes it, or a function () -> (X, y)."""
+
+
+class Size(NamedTuple):
+    """What a run must know of a site's rows: B_i, d, max ||x||, and their SHA-256 where it was asked for."""
+
+    samples: int
+    dimension: int
+    row_norm: float
+    digest: str = ""
+
+
+class Terms(TypedDict):
+    """What all sites of a problem share."""
+
+    loss: Loss
+    C: float
+    regularization: float
+    sites: int
+    regularizer: Regularizer
+
+
+class SourcedProblem:
+    """Regularised empirical risk over several sites, each with a source of rows instead of rows.
+
+    Only the process that calls `site(i)` holds the rows of site i. On a cluster that is the worker which runs
+    the site, so that the memory of the driver does not grow with the rows.
+
+    Parameters
+    ----------
+    sources : for each site the path of an .npz file as `save_site` writes it, or a function () -> (X, y)
+    C, regularization, loss, regularizer : as in `Problem`
+
+    >>> import numpy as np
+    >>> def rows():
+    ...     return np.eye(2), np.array([1.0, -1.0])
+    >>> problem = SourcedProblem([rows, rows], C=1.0, regularization=0.1)
+    >>> problem.n, problem.site(1).samples
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        C: float,
+        regularization: float,
+        loss: Loss | None = None,
+        regularizer: Regularizer | None = None,
+    ) -> None:
+        self.sources = tuple(sources)
+        if not self.sources:
+            raise DataError("`sources` must hold one source per site; got none.")
+        self.loss: Loss = Logistic() if loss is None else loss
+        self.regularizer: Regularizer = L2() if regularizer is None else regularizer
+        self.C = checks.positive("C", C)
+        self.regularization = checks.positive("regularization", regularization)
+        self._sizes: tuple[Size, ...] = ()
+
+    @property
+    def n(self) -> int:
+        """N, the number of sites."""
+        return len(self.sources)
+
+    @cached_property
+    def samples(self) -> NDArray[np.int64]:
+        """B_i of every site."""
+        samples = np.array([size.samples for size in self.sizes], dtype=np.int64)
+        samples.flags.writeable = False
+        return samples
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return self.sizes[0].dimension
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """What a survey of the sites found."""
+        if not self._sizes:
+            raise DataError("the sources have not been read yet; `taciturn.simulate` reads them.")
+        return self._sizes
+
+    @property
+    def terms(self) -> Terms:
+        """What all sites share."""
+        return Terms(
+            loss=self.loss,
+            C=self.C,
+            regularization=self.regularization,
+            sites=self.n,
+            regularizer=self.regularizer,
+        )
+
+    def site(self, i: int) -> LocalObjective:
+        """O_i of site i, loaded now."""
+        return open_site(self.sources[i], i, **self.terms)
+
+    def surveyed(self, sizes: Sequence[Size]) -> SourcedProblem:
+        """The same problem, with what its sites turned out to hold."""
+        for i, size in enumerate(sizes):
+            if size.dimension != sizes[0].dimension:
+                raise DataError(
+                    f"all sites need the same features; site 0 has {sizes[0].dimension}, "
+                    f"site {i} has {size.dimension}."
+                )
+        problem = copy(self)
+        problem.__dict__.pop("samples", None)
+        problem._sizes = tuple(sizes)
+        return problem
+
+    def load(self) -> Problem:
+        """The same problem with all rows in this process."""
+        return Problem(
+            [_read(source, i) for i, source in enumerate(self.sources)],
+            loss=self.loss,
+            C=self.C,
+            regularization=self.regularization,
+            regularizer=self.regularizer,
+        )
+
+    def require_unit_rows(self) -> None:
+        """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
+        check_unit_rows([size.row_norm for size in self.sizes])
+
+    def __repr__(self) -> str:
+        return f"SourcedProblem({self.n} sites, {self.loss!r}, C={self.C:g})"
+
+
+def open_site(source: Source, i: int, **terms: Unpack[Terms]) -> LocalObjective:
+    """O_i of site i, loaded from its source."""
+    X, y = _read(source, i)
+    return LocalObjective(X, y, name=f"site {i}", **terms)
+
+
+def survey(objectives: Iterable[LocalObjective], *, digest: bool = False) -> list[Size]:
+    """The sizes of loaded sites; `digest` reads all rows once more."""
+    return [Size(o.samples, o.dimension, o.row_norm, _digest(o) if digest else "") for o in objectives]
+
+
+def save_site(path: str | PathLike[str], X: Any, y: Any) -> None:
+    """Write a site's rows, dense or sparse, as an .npz file that `SourcedProblem` reads; no pickle."""
+    if sparse.issparse(X):
+        matrix: Any = X
+        csr = sparse.csr_array(matrix)
+        shape = np.array(csr.shape)
+        np.savez(path, data=csr.data, indices=csr.indices, indptr=csr.indptr, shape=shape, y=np.asarray(y))
+    else:
+        np.savez(path, X=np.asarray(X), y=np.asarray(y))
+
+
+def _read(source: Source, i: int) -> tuple[Any, Any]:
+    if callable(source):
+        return _called(source, i)
+    try:
+        with open(source, "rb") as opened, np.load(opened, allow_pickle=False) as file:
+            if "X" in file:
+                return file["X"], file["y"]
+            shape = tuple(file["shape"].tolist())
+            return sparse.csr_array((file["data"], file["indices"], file["indptr"]), shape=shape), file["y"]
+    except (OSError, EOFError, KeyError, ValueError, TypeError, BadZipFile) as error:
+        raise DataError(
+            f"`sources[{i}]` must be an .npz file with X and y, or data, indices, indptr, shape and y; "
+            f"got {fspath(source)!r} ({type(error).__name__})."
+        ) from error
+
+
+def _called(source: Callable[[], tuple[Any, Any]], i: int) -> tuple[Any, Any]:
+    pair = source()
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise DataError(f"`sources[{i}]` must return a pair (X, y); got {type(pair).__name__}.")
+    return pair
+
+
+def _digest(objective: LocalObjective) -> str:
+    """SHA-256 of a site's rows as they are held."""
+    digest = hashlib.sha256()
+    for part in objective.parts:
+        Z, offset = part.rows.Z, part.rows.offset
+        arrays = [Z] if isinstance(Z, np.ndarray) else [Z.data, Z.indices, Z.indptr]
+        for array in arrays if offset is None else [*arrays, offset]:
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()

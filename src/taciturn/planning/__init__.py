@@ -1,0 +1,1 @@
+"""From a budget to schedules and noise whose certificate stays within it."""

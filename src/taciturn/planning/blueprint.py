@@ -1,0 +1,154 @@
+"""A shape with its noise: numbers one can read, calibrated and certified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..admm.accounts import planned_ledger, site_facts
+from ..admm.methods import PenaltyPerturbation
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.facts import RunFacts
+from ..privacy.noise import GaussianNoise, NormNoise
+from ..schedules import Geometric, PerSite
+from ..types import Array
+from .calibration import Budget, Draft, calibrate, spent
+from .shapes import Network, Shape
+
+TOL = 1e-7  # of the solver, in a planned run
+OUTPUT_STD = {"gaussian": 1e-3, "norm": 1e-2}  # per coordinate: unseen in the model, and enough to cover TOL
+
+
+@dataclass(frozen=True, eq=False)
+class Blueprint:
+    """A run, certified before it takes place."""
+
+    shape: Shape
+    network: Network
+    run: RunFacts
+    penalty: tuple[Geometric, ...]
+    noise: tuple[Geometric, ...]
+    output: float | None
+
+    @property
+    def dual_step(self) -> float:
+        """theta: the smallest eta(1), as Theorem 1 wants it."""
+        return min(schedule.start for schedule in self.penalty)
+
+    @property
+    def regularization(self) -> float:
+        return self.run.regularization
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """Of the sites in the released average."""
+        return tuple(self.network.weights.tolist())
+
+    @cached_property
+    def method(self) -> PenaltyPerturbation:
+        """The method to run."""
+        kind = GaussianNoise if self.run.noise == "gaussian" else NormNoise
+        return PenaltyPerturbation(
+            penalty=_shared(self.penalty),
+            dual_step=self.dual_step,
+            noise=kind(_shared(self.noise)),
+            output_noise=None if self.output is None else kind(self.output),
+        )
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """What a run of it will have cost; for a pure budget look at `pure_epsilon`."""
+        plan = self.method.plan(self.network.n, self.shape.rounds)
+        sites = site_facts(plan, self.network.samples, self.network.degrees)
+        ledger = planned_ledger(plan, self.run, sites)
+        return Certificate.from_ledger(ledger, self.network.budget.delta or 1e-5)
+
+    def draft(self, site: int, *, samples: int | None = None, degree: int | None = None) -> Draft:
+        """One site's part, as it is or with other samples or neighbours."""
+        eta = np.array([[self.penalty[site](t) for t in range(1, self.shape.rounds + 1)]])
+        return Draft(
+            run=self.run,
+            samples=np.array([float(samples or self.network.samples[site])]),
+            degree=np.array([float(degree or self.network.degrees[site])]),
+            eta=eta,
+            relative=relative_noise(self.run.noise, self.noise[site], self.shape.rounds)[None],
+            output_scale=self.output,
+        )
+
+    def epsilon_with(self, site: int, *, samples: int | None = None, degree: int | None = None) -> float:
+        """What the same run would cost a site that had other samples or neighbours."""
+        draft = self.draft(site, samples=samples, degree=degree)
+        return float(spent(self.run, draft.releases(np.ones(1)), self.network.budget.delta)[0])
+
+    def relieved(self, site: int, *, samples: int) -> float:
+        """The factor on a site's noise, within its budget, that other samples would allow."""
+        budget = Budget((self.network.budget.epsilon[site],), self.network.budget.delta)
+        scale = calibrate(self.draft(site, samples=samples), budget)
+        if scale is None:
+            return 1.0
+        now = self.noise[site](1)
+        return float(scale[0, 0] / now if self.run.noise == "gaussian" else now / scale[0, 0])
+
+    def gradient_noise(self) -> Array:
+        """Standard deviation of a coordinate of each site's noise in the last round, in units of C."""
+        T = self.shape.rounds
+        scale = np.array([schedule(T) for schedule in self.noise])
+        std = scale if self.run.noise == "gaussian" else math.sqrt(self.run.dimension + 1) / scale
+        eta = np.array([schedule(T) for schedule in self.penalty])
+        return np.asarray(2 * eta * self.network.degrees * std / self.run.C)
+
+
+def draw(network: Network, run: RunFacts, shape: Shape, *, output_noise: bool) -> Blueprint | None:
+    """The shape's smallest noise within the budget; None if there is none."""
+    output = None
+    if output_noise:
+        std = OUTPUT_STD[shape.noise]
+        output = std if shape.noise == "gaussian" else math.sqrt(run.dimension + 1) / std
+    facts = replace(
+        run,
+        noise=shape.noise,
+        rounds=shape.rounds,
+        regularization=rounded(network.regularization(shape)),
+        output_noise=shape.noise if output_noise else None,
+        tol=TOL,
+    )
+    growth, tilt = round(shape.growth, 3), round(shape.tilt, 3)
+    penalty = tuple(Geometric(rounded(start), growth) for start in network.penalties(shape).tolist())
+    rounds = range(1, shape.rounds + 1)
+    eta = np.array([[schedule(t) for t in rounds] for schedule in penalty])
+    relative = np.broadcast_to(tilt ** np.arange(shape.rounds), eta.shape)
+    draft = Draft(facts, network.samples.astype(float), network.degrees.astype(float), eta, relative, output)
+    scale = calibrate(draft, network.budget)
+    if scale is None:
+        return None
+    if shape.noise == "gaussian":
+        noise = tuple(Geometric(rounded(s, up=True), tilt) for s in scale[:, 0].tolist())
+    else:
+        noise = tuple(Geometric(rounded(s, up=False), 1 / tilt) for s in scale[:, 0].tolist())
+    return Blueprint(shape, network, facts, penalty, noise, output)
+
+
+def relative_noise(kind: str, schedule: Geometric, rounds: int) -> Array:
+    """Std, or 1/rate, of every round."""
+    scale = np.array([schedule(t) for t in range(1, rounds + 1)])
+    return scale if kind == "gaussian" else 1 / scale
+
+
+def rounded(value: float, *, up: bool | None = None) -> float:
+    """Six digits; up or down where it matters on which side.
+
+    >>> rounded(0.00012345678), rounded(2.00000001, up=True), rounded(2.9999999, up=False)
+    (0.000123457, 2.00001, 2.99999)
+    """
+    step = 10.0 ** (math.floor(math.log10(value)) - 5)
+    turn: Callable[[float], float] = round if up is None else math.ceil if up else math.floor
+    return float(f"{turn(value / step) * step:.6g}")
+
+
+def _shared(schedules: Sequence[Geometric]) -> PerSite:
+    """One schedule where all sites have the same."""
+    return schedules[0] if len(set(schedules)) == 1 else list(schedules)

@@ -1,0 +1,189 @@
+"""Budget -> noise: the smallest noise of a given shape whose certificate stays within every site's budget.
+
+Over the rounds the noise has a shape, `relative` (its standard deviation, or 1/rate, up to a factor); each
+site has a factor of its own. `calibrate` finds the factors by bisection on the very functions that make the
+certificate and returns the private end: the budget is never passed, and 99.9% of it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .. import checks
+from ..errors import ParameterError
+from ..privacy.accounting import bounds
+from ..privacy.costs import Releases, pure_costs, renyi_totals
+from ..privacy.facts import RunFacts
+from ..types import Array
+
+_ROOM = 1e-6  # of the budget, left for the last digits of a schedule
+_CLOSE = 1 + 2e-4  # when a bracket of factors is narrow enough
+_COARSE = bounds.ORDERS[::8]  # enough to come near; the last steps use all orders
+_LARGEST = 1e30
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What each site may spend: (epsilon, delta); delta = 0 asks for a pure guarantee.
+
+    >>> Budget.of([1.0, 0.5], 1e-5, sites=2).epsilon
+    (1.0, 0.5)
+    """
+
+    epsilon: tuple[float, ...]
+    delta: float
+
+    @classmethod
+    def of(cls, epsilon: float | Sequence[float], delta: float, *, sites: int) -> Budget:
+        """One epsilon for all sites, or one for each."""
+        each = np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
+        if each.size == 1:
+            each = np.repeat(each, sites)
+        if each.shape != (sites,):
+            raise ParameterError(f"`epsilon` must have one entry per site, {sites}; got {each.size}.")
+        values = tuple(checks.positive("epsilon", value) for value in each.tolist())
+        return cls(values, 0.0 if delta == 0 else checks.probability("delta", delta))
+
+
+def spent(run: RunFacts, releases: Releases, delta: float, orders: Array = bounds.ORDERS) -> Array:
+    """Each site's epsilon at delta, as its certificate states it; pure where delta = 0."""
+    pure = np.sum(pure_costs(run, releases), axis=1)
+    if delta == 0:
+        return np.asarray(pure)
+    epsilon, _ = bounds.to_epsilon(orders, renyi_totals(run, releases, orders), delta)
+    return np.asarray(np.minimum(pure, epsilon))
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A run but for the size of its noise: tables (sites, rounds), `relative` the noise's shape."""
+
+    run: RunFacts
+    samples: Array
+    degree: Array
+    eta: Array
+    relative: Array
+    output_scale: float | None = None
+
+    def releases(self, factor: Array) -> Releases:
+        """What will be charged if site i's noise is factor[i] times its shape."""
+        size = factor[:, None] * self.relative
+        return Releases(
+            samples=self.samples[:, None],
+            eta=self.eta,
+            scale=size if self.run.noise == "gaussian" else 1 / size,
+            output_scale=np.full_like(self.eta, self.output_scale or 1.0),
+            degree=np.broadcast_to(self.degree[:, None], self.eta.shape).astype(np.float64),
+            charged=np.ones(self.eta.shape, dtype=bool),
+        )
+
+    def rows(self, at: NDArray[np.intp]) -> Draft:
+        """The same for some of the sites."""
+        return Draft(
+            self.run, self.samples[at], self.degree[at], self.eta[at], self.relative[at], self.output_scale
+        )
+
+
+def calibrate(draft: Draft, budget: Budget) -> Array | None:
+    """The scale of every site and round, (sites, rounds): std, or rate; None if no noise is enough.
+
+    Too small a penalty or budget has no answer: the Jacobian's cost does not fall with the noise.
+    """
+    epsilon = np.array(budget.epsilon)
+    first, back = _distinct(draft, epsilon)
+    part, goal = draft.rows(first), epsilon[first] * (1 - _ROOM)
+    factor = _bisect(part, goal, budget.delta)
+    if factor is None:
+        return None
+    return np.asarray(part.releases(factor).scale[back])
+
+
+def _distinct(draft: Draft, epsilon: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Sites that are alike need one bisection: the first of each kind, and which kind each site is."""
+    table = np.column_stack([draft.samples, draft.degree, epsilon, draft.eta, draft.relative])
+    _, first, back = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return first, back.reshape(-1)
+
+
+def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
+    """The factor of each site: within the goal, and near its edge."""
+    factor: Array | None = _guess(draft, goal, delta)
+    orders = _COARSE
+    for step in (1.5, 1.01):
+        if factor is None:
+            break
+
+        def within(x: Array, orders: Array = orders) -> NDArray[np.bool_]:
+            return np.asarray(spent(draft.run, draft.releases(x), delta, orders) <= goal)
+
+        factor = _narrow(within, factor, step)
+        if factor is not None and delta > 0:
+            orders = _near(draft, factor, delta)
+    return factor
+
+
+def _near(draft: Draft, factor: Array, delta: float) -> Array:
+    """The orders around those that the sites need: a part of them never certifies more than all."""
+    cost = renyi_totals(draft.run, draft.releases(factor), _COARSE)
+    best = bounds.to_epsilon(_COARSE, cost, delta)[1]
+    r, all_r = best[np.isfinite(best)] - 1, bounds.ORDERS - 1
+    if r.size == 0:
+        return _COARSE
+    return bounds.ORDERS[(all_r >= np.min(r) / 1.25) & (all_r <= np.max(r) * 1.25)]
+
+
+def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: float) -> Array | None:
+    """The smallest factors that are within, up to `_CLOSE`; None if none is. More noise never costs more."""
+    high = start
+    while not np.all(ok := within(high)):
+        high, step = np.where(ok, high, high * step), min(step**1.5, 1e6)
+        if np.max(high) > _LARGEST * np.max(start):
+            return None
+    low = high / step
+    while np.any(ok := within(low)):
+        high, low = np.where(ok, low, high), np.where(ok, low / step, low)
+    while np.max(high / low) > _CLOSE:
+        middle = np.sqrt(high * low)
+        ok = within(middle)
+        high, low = np.where(ok, middle, high), np.where(ok, low, middle)
+    return high
+
+
+def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
+    """Where to start: the Gaussian mechanism's, as if the Jacobian cost nothing."""
+    run = draft.run
+    k = bounds.sample_weight(run.C, draft.eta, draft.degree[:, None], draft.samples[:, None])
+    D = bounds.displacement(k, run.loss.slope_bound, run.row_norm)
+    move = np.sqrt(run.classes * np.sum((D / draft.relative) ** 2, axis=1))
+    wide = math.sqrt(2 * math.log(1 / delta)) if delta > 0 else math.sqrt(draft.eta.shape[1])
+    return np.asarray(move * wide / epsilon / (1.0 if run.noise == "gaussian" else math.sqrt(run.dimension)))
+
+
+def quick_factors(
+    noise: str, D: Array, x: Array, relative: Array, epsilon: ArrayLike, delta: float, *, d: int, K: int = 1
+) -> Array:
+    """About the factor that `calibrate` would find, (..., rounds) -> (...); inf where there is none.
+
+    In closed form, for searching among many shapes: the Gaussian's at the best of some orders, and for norm
+    noise the smaller of the pure one and that of the Gaussian with the same variance.
+    """
+    epsilon = np.asarray(epsilon, dtype=np.float64)
+    if noise == "norm":
+        room = epsilon / K - np.sum(np.log1p(x), axis=-1)
+        pure = np.where(room > 0, np.sum(D / relative, axis=-1) / np.where(room > 0, room, 1.0), np.inf)
+        if delta == 0:
+            return np.asarray(pure)
+        gaussian = quick_factors("gaussian", D, x, relative, epsilon, delta, d=d, K=K)
+        return np.minimum(pure, gaussian * 1.02 / math.sqrt(d + 1))
+    q = _COARSE
+    move = np.sum((D / relative) ** 2, axis=-1)[..., None]
+    bent = np.sum(bounds.jacobian_renyi(q, x[..., None]), axis=-2)
+    start = np.log1p(-1 / q) - (math.log(delta) + np.log(q)) / (q - 1)
+    room = (epsilon[..., None] - start) / K - bent
+    squares = np.where(room > 0, q * move / (2 * np.where(room > 0, room, 1.0)), np.inf)
+    return np.asarray(np.sqrt(np.min(squares, axis=-1)))

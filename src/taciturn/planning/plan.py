@@ -1,0 +1,190 @@
+"""plan: from a budget to schedules, noise and a number of rounds whose certificate stays within it.
+
+The noise is exact: calibrated on the functions that make the certificate. The shape is a choice, made on
+public proxy rows by a closed-form model of the released mean ("quick"), or by running the best ones ("full").
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..admm.accounts import loss_facts
+from ..data.tables.schema import Schema
+from ..errors import ParameterError
+from ..graph import Graph
+from ..objective import Logistic, Loss
+from ..privacy.facts import PLANNED, RunFacts
+from .blueprint import Blueprint, draw
+from .calibration import Budget
+from .privacy_plan import PrivacyPlan, Tried, priced
+from .proxy import Proxy, generate, given, rows_per_site
+from .rehearsal import Drawer, Rehearsal
+from .search import Ranked, fewest_rounds, search
+from .shapes import Network
+
+_GOOD = 1.04  # fewer rounds are taken where they are predicted to cost no more than this
+
+
+def plan(
+    *,
+    epsilon: float | Sequence[float],
+    delta: float = 1e-5,
+    samples: int | Sequence[int],
+    graph: Graph,
+    dimension: int,
+    C: float | Literal["auto"] = "auto",
+    regularization: float | Literal["auto"] = "auto",
+    loss: Loss | None = None,
+    noise: Literal["best", "gaussian", "norm"] = "best",
+    rounds: int | None = None,
+    effort: Literal["quick", "full"] = "full",
+    proxy: Schema | tuple[Any, Any] | None = None,
+    classes: int = 1,
+    output_noise: bool = True,
+    row_norm: float = 1.0,
+    seed: int = 0,
+) -> PrivacyPlan:
+    """Choose penalty, dual step, noise and rounds for a budget.
+
+    Parameters
+    ----------
+    epsilon, delta : what the whole run may cost any one person; one epsilon for all sites, or one for each.
+        delta = 0 asks for a pure guarantee, with norm noise.
+    samples : B_i, one number for all sites or one for each.
+    graph, dimension : who talks to whom, and d, an intercept included.
+    C, regularization : the weight of the loss and rho; only their ratio to the penalty matters, so "auto"
+        takes C = 1 and hardly any rho.
+    noise : "gaussian", "norm", or whichever should do better.
+    rounds : at most so many.
+    effort : "quick" trusts a closed-form model; "full" also runs the best shapes on the proxy.
+    proxy : public rows to choose on: a `Schema` to generate them from, or (X, y); by default they are
+        generated from `dimension`. Never the private data.
+    classes : releases per round, K for one-vs-rest.
+    output_noise : add the little noise that covers the solver's error; the certificate is idealised without.
+    row_norm : X, the public bound on the norm of every row.
+    seed : of the proxy and its runs; the same seed gives the same plan.
+
+    Returns
+    -------
+    PrivacyPlan
+        method, rounds, C, regularization, tol: ready for `simulate`; certificate, price, tried, to_dict().
+
+    Examples
+    --------
+    >>> import taciturn
+    >>> found = taciturn.plan(
+    ...     epsilon=1.0, samples=9044, graph=taciturn.Graph.ring(5), dimension=105, effort="quick"
+    ... )
+    >>> 0.99 < found.certificate.epsilon <= 1.0
+    True
+    """
+    loss = Logistic() if loss is None else loss
+    full = checks.choice("effort", effort, ("quick", "full")) == "full"
+    network = _network(epsilon, delta, samples, graph, C, regularization)
+    run = _run_facts(network, loss, dimension, classes, row_norm)
+    stand_in = _proxy(proxy, network, run, loss, seed, full)
+    ranked = search(
+        network,
+        run,
+        stand_in.spectrum(loss),
+        noises=_noises(noise, delta, run.dimension),
+        most=None if rounds is None else checks.whole("rounds", rounds, least=1),
+        balanced=((True, False) if full else (True,)) if network.uneven else (False,),
+    )
+    drawer = functools.partial(draw, network, run, output_noise=output_noise)
+    if full and ranked:
+        chosen, tried = Rehearsal(network, graph, loss, stand_in, seed).choose(ranked, drawer)
+    else:
+        chosen, tried = _trusted(ranked, drawer)
+    if chosen is None:
+        raise ParameterError(
+            f"`epsilon` = {min(network.budget.epsilon):g} at delta = {delta:g} is out of reach: under no "
+            f"penalty tried is any noise enough for the smallest site, with {network.samples.min()} rows."
+        )
+    return PrivacyPlan(chosen, priced(chosen), tried, effort, stand_in.origin, seed)
+
+
+def _trusted(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Tried, ...]]:
+    """The first shape that can be drawn, fewest rounds first among those forecast to be nearly as good."""
+    drawn = (drawer(shape) for shape in fewest_rounds(ranked, _GOOD))
+    chosen = next((blueprint for blueprint in drawn if blueprint is not None), None)
+    return chosen, tuple(Tried(shape, score, None, None) for score, shape in ranked)
+
+
+def _network(
+    epsilon: float | Sequence[float],
+    delta: float,
+    samples: int | Sequence[int],
+    graph: Graph,
+    C: float | str,
+    regularization: float | str,
+) -> Network:
+    """Who takes part, with what, and for how much."""
+    sizes = _samples(samples, graph.n)
+    weight = 1.0 if C == "auto" else checks.positive("C", C)
+    if weight > sizes.min():
+        raise ParameterError(
+            f"`C` must not exceed the smallest site's {sizes.min()} samples; got {weight:g}."
+        )
+    return Network(
+        samples=sizes,
+        degrees=graph.degrees,
+        budget=Budget.of(epsilon, delta, sites=graph.n),
+        C=weight,
+        rho=None if regularization == "auto" else checks.positive("regularization", regularization),
+    )
+
+
+def _samples(samples: int | Sequence[int], sites: int) -> NDArray[np.int64]:
+    each = [samples] * sites if isinstance(samples, int | np.integer) else list(samples)
+    if len(each) != sites:
+        raise ParameterError(f"`samples` must have one entry per site, {sites}; got {len(each)}.")
+    return np.array([checks.whole("samples", entry, least=1) for entry in each], dtype=np.int64)
+
+
+def _run_facts(network: Network, loss: Loss, dimension: int, classes: int, row_norm: float) -> RunFacts:
+    """What holds for every shape; the rest is filled in when one is drawn."""
+    return RunFacts(
+        mechanism="penalty",
+        noise="gaussian",
+        loss=loss_facts(loss),
+        sites=network.n,
+        rounds=1,
+        dimension=dimension,
+        C=network.C,
+        regularization=network.rho or 0.0,
+        row_norm=row_norm,
+        simulated=False,
+        classes=classes,
+        marks=(PLANNED,),
+    )
+
+
+def _noises(noise: str, delta: float, d: int) -> tuple[str, ...]:
+    """The kinds to try; in many dimensions norm noise never does better than Gaussian noise."""
+    checks.choice("noise", noise, ("best", "gaussian", "norm"))
+    if delta == 0:
+        if noise == "gaussian":
+            raise ParameterError("`noise` must be 'norm' for delta = 0; got 'gaussian', which is never pure.")
+        return ("norm",)
+    return (("gaussian", "norm") if d <= 40 else ("gaussian",)) if noise == "best" else (noise,)
+
+
+def _proxy(
+    proxy: Schema | tuple[Any, Any] | None, network: Network, run: RunFacts, loss: Loss, seed: int, full: bool
+) -> Proxy:
+    """Public rows: as many as the sites will hold in a rehearsal, and a quarter more to score on."""
+    d = run.dimension
+    if proxy is not None and not isinstance(proxy, Schema):
+        X, y = proxy
+        return given(X, y, d, loss)
+    rows = 2_000 if d <= 600 else 400
+    if full:
+        rows = max(rows, int(1.25 * rows_per_site(network.samples, d).sum()))
+    return generate(d, rows, loss.kind, schema=proxy, seed=seed)

@@ -1,0 +1,182 @@
+"""PrivacyPlan: a method ready to run, what it will cost, who sets the price, and what else was tried."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..admm.methods import PenaltyPerturbation
+from ..privacy.certificate.certificate import Certificate
+from ..schedules import to_dict
+from .blueprint import TOL, Blueprint
+from .shapes import Shape
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A shape, its predicted excess loss, and the loss and accuracy of its runs on the proxy, if any."""
+
+    shape: Shape
+    predicted: float | None
+    loss: float | None
+    quality: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Price:
+    """The site that needs the most noise, and what would relieve it.
+
+    share : of the average's noise variance that is this site's.
+    edge, rows : the site's epsilon if the same run had one more link there (None where it has all), or twice
+        the rows. `noise` is the factor on its noise, within the same budget, that twice the rows allow.
+    """
+
+    site: int
+    samples: int
+    degree: int
+    share: float
+    epsilon: float
+    edge: float | None
+    rows: float
+    noise: float
+
+    def sentence(self) -> str:
+        """In words."""
+        link = "it has every link already" if self.edge is None else f"one more link there: {self.edge:.3g}"
+        return (
+            f"Site {self.site} ({self.samples:,} rows, degree {self.degree}) sets the price: "
+            f"{self.share:.0%} of the average's noise. The same run costs it epsilon {self.epsilon:.3g}; "
+            f"{link}; twice the rows: {self.rows:.3g}, or the same epsilon with {self.noise:.2g} times the "
+            "noise."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PrivacyPlan:
+    """A run that stays within its budget.
+
+    method, rounds, C, regularization, tol : what `simulate` and `Problem` take.
+    weights : of the sites in the released average, `network_average(run.coef, plan.weights)`.
+    certificate : what the run will have cost, computed from the settings.
+    epsilon, delta : what was asked for, one epsilon per site.
+    """
+
+    blueprint: Blueprint
+    price: Price
+    tried: tuple[Tried, ...]
+    effort: str
+    proxy: str
+    seed: int
+
+    @property
+    def method(self) -> PenaltyPerturbation:
+        return self.blueprint.method
+
+    @property
+    def rounds(self) -> int:
+        return self.blueprint.shape.rounds
+
+    @property
+    def C(self) -> float:  # noqa: N802 - the paper's letter, as everywhere
+        return self.blueprint.run.C
+
+    @property
+    def regularization(self) -> float:
+        return self.blueprint.regularization
+
+    @property
+    def tol(self) -> float:
+        return TOL
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        return self.blueprint.weights
+
+    @property
+    def certificate(self) -> Certificate:
+        return self.blueprint.certificate
+
+    @property
+    def epsilon(self) -> tuple[float, ...]:
+        return self.blueprint.network.budget.epsilon
+
+    @property
+    def delta(self) -> float:
+        return self.blueprint.network.budget.delta
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON; schedules as `taciturn.schedules.from_dict` reads them."""
+        plan, run = self.blueprint, self.blueprint.run
+        certificate = self.certificate
+        return {
+            "budget": {"epsilon": _one(self.epsilon), "delta": self.delta},
+            "epsilon": certificate.epsilon if self.delta > 0 else certificate.pure_epsilon,
+            "delta": self.delta,
+            "pure_epsilon": _finite(certificate.pure_epsilon),
+            "rounds": self.rounds,
+            "C": self.C,
+            "regularization": self.regularization,
+            "mechanism": run.mechanism,
+            "penalty": _one([to_dict(schedule) for schedule in plan.penalty]),
+            "dual_step": plan.dual_step,
+            "noise": {
+                "kind": run.noise,
+                "std" if run.noise == "gaussian" else "rate": _one([to_dict(entry) for entry in plan.noise]),
+            },
+            "output_noise": plan.output,
+            "tol": self.tol,
+            "weights": _one(self.weights),
+            "price": asdict(self.price) | {"sentence": self.price.sentence()},
+            "effort": self.effort,
+            "proxy": self.proxy,
+            "seed": self.seed,
+            "tried": [entry.to_dict() for entry in self.tried],
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as text."""
+        return json.dumps(self.to_dict(), allow_nan=False)
+
+    def __repr__(self) -> str:
+        start = min(schedule.start for schedule in self.blueprint.penalty)
+        return (
+            f"PrivacyPlan(rounds={self.rounds}, penalty={start:g}.., noise={self.blueprint.run.noise}, "
+            f"epsilon={self.certificate.epsilon:.4g}, delta={self.delta:g})"
+        )
+
+
+def priced(blueprint: Blueprint) -> Price:
+    """Who sets the price of a blueprint, and what would lower it."""
+    network, sites = blueprint.network, blueprint.network.n
+    std = blueprint.gradient_noise()
+    parts = np.square(network.weights * std)
+    site = int(np.argmax(std))
+    samples, degree = int(network.samples[site]), int(network.degrees[site])
+    return Price(
+        site=site,
+        samples=samples,
+        degree=degree,
+        share=float(parts[site] / parts.sum()),
+        epsilon=blueprint.epsilon_with(site),
+        edge=None if degree == sites - 1 else blueprint.epsilon_with(site, degree=degree + 1),
+        rows=blueprint.epsilon_with(site, samples=2 * samples),
+        noise=blueprint.relieved(site, samples=2 * samples),
+    )
+
+
+def _one(entries: Any) -> Any:
+    """A list, or its only value."""
+    values = list(entries)
+    return values[0] if all(value == values[0] for value in values) else values
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

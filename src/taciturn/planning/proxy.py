@@ -1,0 +1,144 @@
+"""Public stand-ins for private rows: generated from the dimension or the schema, or given by the user.
+
+A plan is chosen by trying it on these, never on the private data: choosing a schedule by looking at what it
+does to the records would itself be a release.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..data.tables.schema import Category, Number, Schema
+from ..errors import DataError, ParameterError
+from ..objective import Loss, Problem
+from ..rng import SeededStreams
+from ..types import Array
+
+_SPREAD = 2.0  # standard deviation of the margins: how well the proxy's classes can be told apart
+_LEAN = -1.0  # their mean: one class is the rarer one
+
+
+@dataclass(frozen=True, eq=False)
+class Proxy:
+    """Rows of norm at most 1, labels, the model that made them, and where they come from."""
+
+    X: Array
+    y: Array
+    truth: Array
+    origin: str
+
+    def spectrum(self, loss: Loss) -> tuple[Array, Array]:
+        """Eigenvalues h of the mean curvature at the truth, and the squares of the truth along each.
+
+        From some of the rows; only the directions that they know, since the others carry no loss.
+        """
+        some = slice(2_000 if self.X.shape[1] <= 600 else 400)
+        X, y = self.X[some], self.y[some]
+        z = X @ self.truth
+        z = z * y if loss.kind == "classification" else y - z
+        S = X * np.sqrt(loss.curvature(z) / len(z))[:, None]
+        if S.shape[1] <= S.shape[0]:
+            h, Q = np.linalg.eigh(S.T @ S)
+            return np.maximum(h, 0.0), np.square(Q.T @ self.truth)
+        h, U = np.linalg.eigh(S @ S.T)
+        h = np.maximum(h, 0.0)
+        along = np.square(U.T @ (S @ self.truth))
+        return h, np.where(h > 1e-14, along / np.maximum(h, 1e-14), 0.0)
+
+
+def generate(d: int, rows: int, kind: str, *, schema: Schema | None = None, seed: int = 0) -> Proxy:
+    """A table like those that people encode: some numbers, some categories, linked by a hidden factor.
+
+    Without a schema about a third of the columns are numbers and the others have eight values each. Rows are
+    clipped to norm 1, as the encoder does.
+    """
+    d, rows = checks.whole("dimension", d, least=1), checks.whole("rows", rows, least=2)
+    generator = SeededStreams(seed).generator(repeat=0, site=0, purpose="proxy", t=1)
+    X = _table(_widths(d, schema), d, rows, generator)
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0) * (1 + 1e-12)
+    truth = _model(X, generator)
+    margins = X @ truth
+    if kind == "regression":
+        y = margins / _SPREAD + 0.3 * generator.standard_normal(rows)
+        truth = truth / _SPREAD
+    else:
+        y = np.where(generator.random(rows) < 1 / (1 + np.exp(-margins)), 1.0, -1.0)
+    origin = "generated from the dimension" if schema is None else "generated from the schema"
+    return Proxy(X, y, truth, origin)
+
+
+def given(X: Any, y: Any, d: int, loss: Loss) -> Proxy:
+    """Rows that the user declares public, with the model that fits them; shuffled as they come."""
+    features, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if features.ndim != 2 or features.shape != (len(labels), d):
+        raise DataError(f"`proxy` must be (X, y) with X of {d} columns, one row per label.")
+    if len(labels) < 10:
+        raise DataError(f"`proxy` must have at least 10 rows; got {len(labels)}.")
+    if np.linalg.norm(features, axis=1).max() > 1 + 1e-9:
+        raise DataError("`proxy` must have rows of norm at most 1, encoded as the private rows are.")
+    order = SeededStreams(0).generator(repeat=0, site=0, purpose="proxy", t=2).permutation(len(labels))
+    fitted = Problem([(features, labels)], loss=loss, C=1.0, regularization=1e-4).optimum(1e-4)
+    return Proxy(features[order], labels[order], fitted, "given by the user")
+
+
+def _widths(d: int, schema: Schema | None) -> list[int]:
+    """How many features each column becomes; 0 for a number. A constant fills what is left."""
+    if schema is not None:
+        widths = [0 if isinstance(field, Number) else _values(field) for field in schema]
+        width = sum(max(1, entry) for entry in widths)
+        if d - width not in (0, 1):
+            raise ParameterError(
+                f"`dimension` must be the schema's {width} features, or one more for an intercept; got {d}."
+            )
+        return widths
+    widths, left = [], d - 1
+    while left > 0:
+        widths.append(0 if len(widths) % 3 == 0 or left < 2 else min(8, left))
+        left -= max(1, widths[-1])
+    return widths
+
+
+def _values(field: Category | Number) -> int:
+    return len(field.values) if isinstance(field, Category) else 0
+
+
+def _table(widths: list[int], d: int, rows: int, generator: np.random.Generator) -> Array:
+    """Numbers in (0, 1) and one-hot categories, some values of which are rare."""
+    X = np.ones((rows, d))
+    hidden = generator.standard_normal(rows)
+    start = 0
+    for width in widths:
+        if width == 0:
+            mean, load = generator.normal(size=2)
+            noisy = mean + load * hidden + generator.standard_normal(rows)
+            X[:, start] = 1 / (1 + np.exp(-noisy))
+        else:
+            shares = -1.2 * np.log(1 + generator.permutation(width)) + np.outer(
+                hidden, generator.normal(size=width)
+            )
+            chosen = np.argmax(shares + generator.gumbel(size=(rows, width)), axis=1)
+            X[:, start : start + width] = 0.0
+            X[np.arange(rows), start + chosen] = 1.0
+        start += max(1, width)
+    return X
+
+
+def _model(X: Array, generator: np.random.Generator) -> Array:
+    """A random model whose margins have mean `_LEAN` and spread `_SPREAD`."""
+    weights = generator.standard_normal(X.shape[1])
+    mean = X.mean(axis=0)
+    level = mean / max(float(mean @ mean), 1e-12)
+    centred = weights - float(X.mean(axis=0) @ weights) * level
+    spread = float(np.std(X @ centred))
+    return np.asarray(centred * (_SPREAD / spread if spread > 1e-9 else 0.0) + _LEAN * level)
+
+
+def rows_per_site(samples: NDArray[np.int64], d: int) -> NDArray[np.int64]:
+    """How many proxy rows each site gets: its own number, or its share of what is worth the time."""
+    most = max(400, min(20_000, 4_000_000 // d))
+    return np.minimum(samples, max(20, most // len(samples)))

@@ -1,0 +1,88 @@
+"""Rehearsal: runs of a blueprint on public proxy rows, scored by the released average on rows held out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..admm.averaging import network_average
+from ..engines.simulate import simulate
+from ..graph import Graph
+from ..objective import LocalObjective, Loss, Problem
+from .blueprint import Blueprint
+from .privacy_plan import Tried
+from .proxy import Proxy, rows_per_site
+from .shapes import Network, Shape
+
+Drawer = Callable[[Shape], Blueprint | None]
+
+_REPEATS = 4
+_NEAR = 1.002  # of the best loss: fewer rounds are preferred within this
+_WORTH = 1.6  # of the best predicted excess: what is worth a run
+
+
+class Rehearsal:
+    """Proxy rows dealt to the sites once, for every blueprint that is tried."""
+
+    def __init__(self, network: Network, graph: Graph, loss: Loss, proxy: Proxy, seed: int) -> None:
+        self._network, self._graph, self._loss, self._seed = network, graph, loss, seed
+        rows = len(proxy.y)
+        held = max(1, min(4_000, rows // 5))
+        counts = rows_per_site(network.samples, proxy.X.shape[1])
+        ends = np.cumsum(counts)
+        deal = [np.arange(end - count, end) % (rows - held) for count, end in zip(counts, ends, strict=True)]
+        self._sites = [(proxy.X[at], proxy.y[at]) for at in deal]
+        size = max(self._graph.n / 50, proxy.X.shape[1] / 500)
+        self._limit = 8 if size <= 1 else 4 if size <= 6 else 2
+        self._held = LocalObjective(
+            proxy.X[rows - held :], proxy.y[rows - held :], loss=loss, C=1.0, regularization=1.0, sites=1
+        )
+
+    def choose(
+        self, ranked: Sequence[tuple[float, Shape]], drawer: Drawer
+    ) -> tuple[Blueprint | None, tuple[Tried, ...]]:
+        """Run the shapes that are predicted to do well, then steps around the best; the best of all."""
+        limit = self._limit
+        worth = [entry for entry in ranked if entry[0] <= _WORTH * ranked[0][0]][:limit]
+        results = self._run(worth, drawer)
+        if results:
+            best = min(results, key=lambda entry: entry[1].loss or np.inf)[1].shape
+            around = [replace(best, pull=best.pull * step) for step in (0.6, 1.6)]
+            results += self._run([(np.nan, shape) for shape in around[: limit // 2]], drawer)
+        if not results:
+            return None, ()
+        least = min(entry[1].loss or np.inf for entry in results)
+        good = [entry for entry in results if (entry[1].loss or np.inf) <= _NEAR * least]
+        chosen = min(good, key=lambda entry: (entry[1].shape.rounds, entry[1].loss))[0]
+        return chosen, tuple(sorted((entry[1] for entry in results), key=lambda tried: tried.loss or np.inf))
+
+    def _run(self, entries: Sequence[tuple[float, Shape]], drawer: Drawer) -> list[tuple[Blueprint, Tried]]:
+        results = []
+        for predicted, shape in entries:
+            blueprint = drawer(shape)
+            if blueprint is not None:
+                loss, quality = self.score(blueprint)
+                results.append(
+                    (blueprint, Tried(shape, None if np.isnan(predicted) else predicted, loss, quality))
+                )
+        return results
+
+    def score(self, blueprint: Blueprint) -> tuple[float, float]:
+        """Mean loss and accuracy (or mean absolute error) of the network's average on the rows held out."""
+        problem = Problem(
+            self._sites, loss=self._loss, C=blueprint.run.C, regularization=blueprint.regularization
+        )
+        run = simulate(
+            problem,
+            self._graph,
+            blueprint.method,
+            rounds=blueprint.shape.rounds,
+            repeats=_REPEATS,
+            seed=self._seed,
+            tol=1e-5,
+            progress=False,
+        )
+        loss, quality = self._held.metrics(network_average(run.coef, blueprint.weights))
+        return float(loss.mean()), float(quality.mean())

@@ -1,0 +1,1 @@
+"""Every bound, on plain numbers."""

@@ -1,0 +1,149 @@
+"""Renyi divergence of whole runs: summed over rounds, for all orders, with no (sites, rounds, orders) array.
+
+Each part of a round's cost, times r, is a convex function of one number. Few distinct values: each is a node.
+Many: nodes 1.5% apart, and the chord between two nodes, which lies above a convex function, stands for what
+is between (a relative 6e-5 too much). Then a site's total is a row of weights times a table (nodes, orders).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ... import checks
+from ...types import Array
+from .moment import log_moment
+from .renyi import curl, curl_renyi, excess, scaled_pure_renyi
+from .rounding import floats, up
+
+_STEP, _FEW, _MANY = 0.015, 400, 1500
+_WEIGHTS = 4_000_000  # held at once
+_INFINITE = 1e250  # stands for infinity in tables, so that a weight of 0 takes it away
+
+IntArray = NDArray[np.intp]
+
+
+def renyi_gaussian_total(orders: ArrayLike, D: ArrayLike, sigma: ArrayLike, x: ArrayLike) -> Array:
+    """Sum over the rounds of `renyi_gaussian`: (..., rounds) -> (..., orders)."""
+    q = floats(orders)
+    D, sigma, y = np.broadcast_arrays(np.atleast_1d(floats(D)), floats(sigma), curl(x))
+    shift = up(np.sum((D / sigma) ** 2, axis=-1) / 2)[..., None] * q
+    axis = _Axis(_table(y))
+    bent = axis.sums(axis.table(lambda v, _: curl_renyi(q, v)))
+    return up(shift + bent.reshape(*y.shape[:-1], len(q)))
+
+
+def renyi_norm_total(
+    orders: ArrayLike,
+    D: ArrayLike,
+    alpha: ArrayLike,
+    d: int,
+    x: ArrayLike,
+    pure: ArrayLike,
+    K: int = 1,
+) -> Array:
+    """Sum over the rounds of `renyi_norm`, or `joint_norm_renyi` for K > 1: (..., rounds) -> (..., orders).
+
+    In every round the Renyi bound counts below some order and the pure one from there on: where they cross.
+    """
+    q, r = floats(orders), excess(orders)
+    d, K = checks.whole("d", d, least=1), checks.whole("K", K, least=1)
+    u = up(np.sqrt(K) * np.atleast_1d(floats(D)) * floats(alpha))
+    u, y, pure = np.broadcast_arrays(u, curl(x), floats(pure))
+    moves, bends, pures = (_Axis(_table(part)) for part in (u, y, pure))
+    move = moves.table(lambda v, w: log_moment(q, v, d * K, w) / r)
+    bend = bends.table(lambda v, _: K * curl_renyi(q, v))
+    cap = pures.table(lambda v, w: _pure_node(q, v, w) / r)
+
+    def smaller(j: IntArray) -> NDArray[np.bool_]:
+        """Whether the Renyi bound is below the pure one at order number j of each round."""
+        return np.asarray(move[moves.right, j] + bend[bends.right, j] < cap[pures.left, j])
+
+    turn = _crossings(smaller, moves.left.shape, len(q))
+    total = moves.sums(move, stop=turn) + bends.sums(bend, stop=turn) + pures.sums(cap, start=turn)
+    return up(total).reshape(*u.shape[:-1], len(q))
+
+
+def _table(values: Array) -> Array:
+    """(..., rounds) as (sites, rounds)."""
+    return values.reshape(int(np.prod(values.shape[:-1])), values.shape[-1])
+
+
+def _pure_node(q: Array, v: Array, w: Array) -> Array:
+    """r `pure_renyi` at v, raised so that chords to w stay above: its second derivative is at least -1/4."""
+    return np.asarray(scaled_pure_renyi(q, v) + (w - v) ** 2 / 32)
+
+
+def _crossings(
+    smaller: Callable[[IntArray], NDArray[np.bool_]], shape: tuple[int, ...], count: int
+) -> IntArray:
+    """For every round the first order at which `smaller` fails, by bisection; any number would be sound."""
+    low, high = np.zeros(shape, dtype=np.intp), np.full(shape, count, dtype=np.intp)
+    for _ in range(count.bit_length()):
+        middle = (low + high) // 2
+        yes = smaller(np.minimum(middle, count - 1)) & (low < high)
+        low, high = np.where(yes, middle + 1, low), np.where(yes, high, middle)
+    return low
+
+
+class _Axis:
+    """Values (sites, rounds) spread over nodes: value = (1 - share) nodes[left] + share nodes[right]."""
+
+    def __init__(self, values: Array) -> None:
+        distinct, inverse = np.unique(values, return_inverse=True)
+        if len(distinct) <= _FEW:
+            self.nodes, self.next = distinct, distinct
+            self.left = self.right = np.asarray(inverse.reshape(values.shape), dtype=np.intp)
+            self.share = np.zeros(values.shape)
+            return
+        positive = distinct[distinct > 0]
+        low, high = positive[0] * (1 - 1e-12), positive[-1] * (1 + 1e-12)
+        count = int(np.clip(np.ceil(np.log(high / low) / _STEP), 1, _MANY)) + 1
+        grid = np.geomspace(low, high, count)
+        self.nodes = grid if distinct[0] > 0 else np.concatenate([[0.0], grid])
+        self.next = np.append(self.nodes[1:], 2 * self.nodes[-1] - self.nodes[-2])
+        left = np.searchsorted(self.nodes, values, side="right") - 1
+        self.left = np.minimum(left, len(self.nodes) - 2)
+        start = self.nodes[self.left]
+        share = np.clip((values - start) / (self.next[self.left] - start), 0.0, 1.0)
+        self.share = np.where(values > 0, share, 0.0)
+        self.right = self.left + (self.share > 0)
+
+    def table(self, cost: Callable[[Array, Array], Array]) -> Array:
+        """cost(node, next node) for every order: (nodes, orders)."""
+        return np.minimum(cost(self.nodes[:, None], self.next[:, None]), _INFINITE)
+
+    def sums(self, table: Array, *, start: IntArray | None = None, stop: IntArray | None = None) -> Array:
+        """Sum over the rounds of a site, each counted at orders from `start` on, or up to `stop`."""
+        sites, orders = len(self.left), table.shape[1]
+        result = np.zeros((sites, orders))
+        if self.left.size == 0:
+            return result
+        step = max(1, _WEIGHTS // len(self.nodes))
+        for first in range(0, sites, step):
+            part = slice(first, first + step)
+            if start is not None:  # the same with the orders the other way round
+                result[part] = self._sums(part, table[:, ::-1], orders - start[part])[:, ::-1]
+            else:
+                ends = np.full(self.left[part].shape, orders, dtype=np.intp) if stop is None else stop[part]
+                result[part] = self._sums(part, table, ends)
+        return np.where(result >= _INFINITE / 1e30, np.inf, up(result))
+
+    def _sums(self, part: slice, table: Array, stop: IntArray) -> Array:
+        """Walk down the orders: at each end of some rounds add their weights; nothing is ever taken away."""
+        left, right, share = self.left[part], self.right[part], self.share[part].ravel()
+        n, sites = len(self.nodes), len(left)
+        row = np.arange(sites)[:, None] * n
+        left, right = (row + left).ravel(), (row + right).ravel()
+        result, weights = np.zeros((sites, table.shape[1])), np.zeros(sites * n)
+        by_end = np.argsort(-stop, axis=None, kind="stable")
+        ends, starts = np.unique(-stop.ravel()[by_end], return_index=True)
+        pieces = np.split(by_end, starts[1:])
+        lower = np.append(-ends[1:], 0)
+        for end, begin, piece in zip(-ends, lower, pieces, strict=True):
+            np.add.at(weights, left[piece], 1 - share[piece])
+            np.add.at(weights, right[piece], share[piece])
+            result[:, begin:end] = weights.reshape(sites, n) @ table[:, begin:end]
+        return result

@@ -1,0 +1,238 @@
+"""Certificate: what may be claimed of a run; every number follows from the facts that it carries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ... import checks
+from ...errors import CertificateError, ParameterError
+from ...types import Array
+from ..accounting import bounds
+from ..costs import (
+    Releases,
+    SiteCost,
+    paper_costs,
+    paper_holds,
+    pure_costs,
+    renyi_totals,
+)
+from ..facts import Ceiling, Columns, RunFacts, SiteFacts
+from ..ledger.chain import Head
+from ..ledger.memory import Ledger, checked_sites
+from . import document
+from .statement import statement
+
+_EXACT = 400  # rounds whose sum takes no chords
+_CLOSE = 1e-9  # relative: a running sum rounds otherwise than the sum of a run
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """The worst site's (epsilon, delta), and all it rests on.
+
+    epsilon, delta : replacing any one record, at any one site, changes no outcome's chance by more than the
+        factor exp(epsilon), but for a probability delta.
+    pure_epsilon : the same with delta = 0; inf for Gaussian noise.
+    paper_epsilon : the bound of [ZKL18, Thm 3]; inf where the theorem is not about such a run.
+    worst_site : the number of the site with the largest epsilon.
+
+    `run.certificate(delta)`, `fitted.certificate_` and `taciturn.plan(...).certificate` are certificates.
+    `statement()` says it in words, `to_json()` writes all of it, and `from_json(text).verify()` computes
+    every number again from the facts.
+    """
+
+    run: RunFacts
+    sites: tuple[SiteFacts, ...]
+    ceilings: tuple[Ceiling | None, ...]
+    releases: tuple[Columns, ...]
+    delta: float
+    costs: tuple[SiteCost, ...]
+    epsilon: float
+    pure_epsilon: float
+    paper_epsilon: float
+    worst_site: int
+    head: Head | None = None
+    stated: Mapping[str, Any] | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_ledger(cls, ledger: Ledger, delta: float) -> Certificate:
+        """What was charged so far, whether or not it was released."""
+        releases = tuple(ledger.columns(facts.site) for facts in ledger.sites)
+        head = getattr(ledger, "head", None)
+        return cls.from_facts(ledger.run, ledger.sites, ledger.ceilings, releases, delta, head)
+
+    @classmethod
+    def from_facts(
+        cls,
+        run: RunFacts,
+        sites: tuple[SiteFacts, ...],
+        ceilings: tuple[Ceiling | None, ...],
+        releases: tuple[Columns, ...],
+        delta: float,
+        head: Head | None = None,
+    ) -> Certificate:
+        """The certificate that follows from these facts."""
+        delta = checks.probability("delta", delta)
+        for facts, columns in zip(checked_sites(run, sites), releases, strict=True):
+            _check_releases(run, facts, columns)
+        costs = _costs(run, sites, ceilings, releases, delta)
+        worst = max(range(len(costs)), key=lambda row: (costs[row].epsilon, costs[row].pure_epsilon, -row))
+        return cls(
+            run=run,
+            sites=sites,
+            ceilings=ceilings,
+            releases=releases,
+            delta=delta,
+            costs=costs,
+            epsilon=costs[worst].epsilon,
+            pure_epsilon=max(cost.pure_epsilon for cost in costs),
+            paper_epsilon=max(cost.paper_epsilon for cost in costs),
+            worst_site=sites[worst].site,
+            head=head,
+        )
+
+    @property
+    def rounds(self) -> int:
+        """The last round that any site was charged for."""
+        return max((int(columns.t[-1]) for columns in self.releases if columns.t.size), default=0)
+
+    def statement(self) -> str:
+        """What this means, for a reader who is not an engineer."""
+        return statement(self)
+
+    def to_json(self) -> str:
+        """The certificate as a text that `from_json` reads back and anyone may verify."""
+        return document.text(self.stated if self.stated is not None else document.document(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """A certificate as it is stated; `verify` says whether it is true."""
+        stated = document.read(text)
+        return cls(**document.fields(stated), stated=stated)
+
+    def verify(self) -> None:
+        """Compute every number again from the facts; `CertificateError` names the first that differs."""
+        facts = self.run, self.sites, self.ceilings, self.releases, self.delta, self.head
+        try:
+            fresh = Certificate.from_facts(*facts)
+        except (ValueError, ArithmeticError) as error:
+            reason = str(error) if isinstance(error, ParameterError) else "they are out of all range."
+            raise CertificateError(f"the certificate's facts make no sense: {reason}") from error
+        stated = document.document(self) if self.stated is None else self.stated
+        document.compare(stated, document.document(fresh))
+
+
+def _check_releases(run: RunFacts, site: SiteFacts, columns: Columns) -> None:
+    """Every round up to the last was charged, with numbers that a charge may have."""
+    rounds = columns.t.size
+    if not np.array_equal(columns.t, np.arange(1, rounds + 1)) or rounds > run.rounds:
+        gaps = np.setdiff1d(np.arange(1, run.rounds + 1), columns.t)
+        raise CertificateError(
+            f"{site.name} was charged for later rounds but not for round {gaps[0]}: what was released there "
+            "was never charged, and nothing can be certified."
+            if gaps.size
+            else f"{site.name} was charged for {rounds} rounds of {run.rounds} planned."
+        )
+    needed = {"eta": True, "degree": True, "scale": run.noise != "none"}
+    needed["output_scale"] = run.output_noise is not None
+    for name, positive in needed.items():
+        column = getattr(columns, name)
+        if not np.all(np.isfinite(column) & ((column > 0) == positive) & (column >= 0)):
+            raise CertificateError(f"{site.name} has charges whose `{name}` does not fit the run's facts.")
+
+
+@np.errstate(over="ignore", invalid="ignore")  # beyond the floats there is no finite bound
+def _costs(
+    run: RunFacts,
+    sites: Sequence[SiteFacts],
+    ceilings: Sequence[Ceiling | None],
+    releases: Sequence[Columns],
+    delta: float,
+) -> tuple[SiteCost, ...]:
+    """The cost of every site; sites that are alike are computed once."""
+    keys = [
+        (facts.samples, facts.dual_step, limit, *(column.tobytes() for column in columns))
+        for facts, limit, columns in zip(sites, ceilings, releases, strict=True)
+    ]
+    first: dict[Any, int] = {}
+    for row, key in enumerate(keys):
+        first.setdefault(key, row)
+    rows = list(first.values())
+    table = Releases.of([sites[row] for row in rows], [releases[row] for row in rows])
+    paper, pure = (bounds.compose(cost(run, table)) for cost in (paper_costs, pure_costs))
+    epsilon, order = bounds.to_epsilon(bounds.ORDERS, renyi_totals(run, table, bounds.ORDERS), delta)
+    paper, pure, epsilon = (np.where(np.isnan(cost), np.inf, cost) for cost in (paper, pure, epsilon))
+    known: dict[Any, SiteCost] = {}
+    for k, (key, row) in enumerate(first.items()):
+        limit, columns = ceilings[row], releases[row]
+        holds = paper_holds(run, sites[row], columns)
+        if limit is not None and limit.order is not None:
+            known[key] = _filtered(run, sites[row], columns, limit, delta, holds)
+        elif pure[k] <= epsilon[k]:
+            known[key] = SiteCost(float(paper[k]), holds, float(pure[k]), float(pure[k]), None)
+        else:
+            known[key] = SiteCost(float(paper[k]), holds, float(pure[k]), float(epsilon[k]), float(order[k]))
+    return tuple(known[key] for key in keys)
+
+
+def _filtered(
+    run: RunFacts, site: SiteFacts, columns: Columns, limit: Ceiling, delta: float, holds: bool
+) -> SiteCost:
+    """Charges that reacted to the run: the ceiling is what holds, and only if they stayed below it."""
+    orders = np.array([limit.order])
+    table = Releases.of([site], [columns])
+    spent = sum((renyi_totals(run, part, orders)[0] for part in _short(table)), np.zeros(1))
+    cost = max(
+        float(bounds.to_epsilon(orders, bounds.compose(spent[:, None]), limit.delta)[0]), limit.epsilon
+    )
+    epsilon = cost if cost <= limit.epsilon * (1 + _CLOSE) and limit.delta <= delta else math.inf
+    return SiteCost(math.inf, holds, math.inf, epsilon, limit.order if math.isfinite(epsilon) else None)
+
+
+def _short(table: Releases) -> Iterator[Releases]:
+    """The rounds in parts so short that each is summed exactly, as the ledger's filter sums them."""
+    for first in range(0, table.eta.shape[1], _EXACT):
+        at = np.s_[:, first : first + _EXACT]
+        yield Releases(
+            table.samples,
+            table.eta[at],
+            table.scale[at],
+            table.output_scale[at],
+            table.degree[at],
+            table.charged[at],
+        )
+
+
+# -- curves -----------------------------------------------------------------------------------------
+
+
+def paper_curve(ledger: Ledger) -> Array:
+    """P(t) = max over sites of the sum up to t of K C (1.4 c1 + alpha) / (eta V B), (rounds,) [ZKL18]."""
+    table = Releases.of(ledger.sites, [ledger.columns(facts.site) for facts in ledger.sites])
+    return np.asarray(np.cumsum(paper_costs(ledger.run, table), axis=1).max(axis=0))
+
+
+def pure_curve(certificate: Certificate) -> Array:
+    """The worst site's pure epsilon after each round, (rounds,)."""
+    return np.asarray(np.cumsum(pure_costs(certificate.run, _worst(certificate))))
+
+
+def epsilon_curve(certificate: Certificate) -> Array:
+    """The worst site's epsilon at the certificate's delta after each round, (rounds,)."""
+    each = renyi_totals(certificate.run, _worst(certificate), bounds.ORDERS)
+    epsilon, _ = bounds.to_epsilon(bounds.ORDERS, np.cumsum(each, axis=0), certificate.delta)
+    return np.minimum(epsilon, pure_curve(certificate))
+
+
+def _worst(certificate: Certificate) -> Releases:
+    """The worst site's rounds, each in a row of its own."""
+    row = [facts.site for facts in certificate.sites].index(certificate.worst_site)
+    table = Releases.of([certificate.sites[row]], [certificate.releases[row]])
+    return Releases(
+        table.samples, table.eta.T, table.scale.T, table.output_scale.T, table.degree.T, table.charged.T
+    )

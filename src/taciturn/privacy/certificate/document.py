@@ -1,0 +1,261 @@
+"""The JSON form of a certificate: every fact once, every number, the texts, and a SHA-256 over all of it.
+
+null in place of an epsilon means that no finite bound is known; in place of an order, that the epsilon did
+not come from one. A table holds one number per charged round, and its last number from then on; sites with
+equal schedules share it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import checks
+from ...canonical import canonical
+from ...errors import CertificateError, ParameterError
+from ...types import Array
+from ...versions import versions
+from ..costs import SiteCost
+from ..facts import Columns, SiteFacts, ceiling_from, run_from, site_from, to_plain
+from ..ledger.chain import Head
+from . import wording
+from .statement import statement
+
+if TYPE_CHECKING:
+    from .certificate import Certificate
+
+FORMAT = "taciturn certificate 1"
+_TEXTS = ("theorems", "conditions", "statement")
+_LARGEST = 10_000_000  # about a minute's work
+_SHA256 = re.compile("[0-9a-f]{64}")
+_CLOSE = 1e-9  # relative; another build of the special functions may differ in the last digits
+
+
+# -- writing ----------------------------------------------------------------------------------------
+
+
+def document(certificate: Certificate) -> dict[str, Any]:
+    """The certificate as plain JSON values."""
+    tables = _Tables()
+    rows = zip(certificate.sites, certificate.ceilings, certificate.releases, certificate.costs, strict=True)
+    sites = [
+        tables.site(facts, columns)
+        | {"ceiling": None if limit is None else to_plain(limit)}
+        | {name: _number(value) for name, value in cost._asdict().items()}
+        for facts, limit, columns, cost in rows
+    ]
+    body: dict[str, Any] = {
+        "format": FORMAT,
+        "epsilon": _number(certificate.epsilon),
+        "delta": certificate.delta,
+        "pure_epsilon": _number(certificate.pure_epsilon),
+        "paper_epsilon": _number(certificate.paper_epsilon),
+        "worst_site": certificate.worst_site,
+        "status": wording.status(certificate),
+        "statement": statement(certificate),
+        "theorems": wording.theorems(certificate),
+        "conditions": wording.conditions(certificate),
+        "run": to_plain(certificate.run),
+        "tables": tables.entries,
+        "sites": sites,
+        "ledger_head": None if certificate.head is None else certificate.head._asdict(),
+    }
+    return body | {"sha256": _digest(body)}
+
+
+def text(body: Mapping[str, Any]) -> str:
+    """The values as JSON, one line per entry, table and site."""
+    lines = []
+    for key, value in body.items():
+        entries = (
+            [json.dumps(entry, allow_nan=False) for entry in value] if key in ("tables", "sites") else []
+        )
+        shown = "[\n  " + ",\n  ".join(entries) + "\n ]" if entries else json.dumps(value, allow_nan=False)
+        lines.append(f" {json.dumps(key)}: {shown}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+class _Tables:
+    """Schedules, each stored once."""
+
+    def __init__(self) -> None:
+        self.entries: list[list[float]] = []
+        self._index: dict[bytes, int] = {}
+
+    def site(self, facts: SiteFacts, columns: Columns) -> dict[str, Any]:
+        """A site's facts and charges; schedules as numbers of tables."""
+        plain = to_plain(facts)
+        plain["dual_step"] = self._number(np.array(facts.dual_step))
+        plain["charged_rounds"] = int(columns.t.size)
+        for name in ("eta", "scale", "output_scale", "degree"):
+            plain[f"charged_{name}"] = self._number(getattr(columns, name))
+        return plain
+
+    def _number(self, values: Array) -> int | None:
+        if values.size == 0:
+            return None
+        changes = np.flatnonzero(values[1:] != values[:-1])
+        short = values[: changes[-1] + 2 if changes.size else 1]
+        key = short.dtype.char.encode() + short.tobytes()
+        if key not in self._index:
+            self._index[key] = len(self.entries)
+            self.entries.append(short.tolist())
+        return self._index[key]
+
+
+def _number(value: float | None) -> float | None:
+    """None for what has no finite value."""
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical(body).encode()).hexdigest()
+
+
+# -- reading ----------------------------------------------------------------------------------------
+
+
+def read(source: str) -> dict[str, Any]:
+    """The values in a certificate's text; a key that comes twice is refused."""
+    try:
+        body = json.loads(source, object_pairs_hook=_once, parse_constant=_refused, parse_int=_whole)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise CertificateError(
+            f"this is not a certificate: not valid JSON ({type(error).__name__})."
+        ) from error
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise CertificateError(f"this is not a certificate: its `format` must be {FORMAT!r}.")
+    return body
+
+
+def checked_size(body: Mapping[str, Any]) -> None:
+    """A certificate for more releases than anyone can compute is refused before it takes all memory."""
+    planned, sites = body["run"]["rounds"], len(body["sites"])
+    if not 0 < sites * checks.whole("rounds", planned, least=1) <= _LARGEST:
+        raise CertificateError(f"the certificate must state 1 to {_LARGEST:,} sites times rounds.")
+    for entry in body["sites"]:
+        if checks.whole("charged_rounds", entry["charged_rounds"]) > planned:
+            raise CertificateError("the certificate states more charged rounds than were planned.")
+
+
+def fields(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of the `Certificate` that the values state."""
+    try:
+        checked_size(body)
+        tables = [np.array(table, dtype=np.float64) for table in body["tables"]]
+        return {
+            "run": run_from(body["run"]),
+            "sites": tuple(_site(entry, tables) for entry in body["sites"]),
+            "ceilings": tuple(ceiling_from(entry["ceiling"]) for entry in body["sites"]),
+            "releases": tuple(_columns(entry, tables) for entry in body["sites"]),
+            "costs": tuple(_cost(entry) for entry in body["sites"]),
+            "head": _head(body["ledger_head"]),
+            "delta": body["delta"],
+            "worst_site": body["worst_site"],
+        } | {name: _bound(body[name]) for name in ("epsilon", "pure_epsilon", "paper_epsilon")}
+    except KeyError as error:
+        raise CertificateError(f"the certificate has no entry {error}.") from error
+    except (TypeError, IndexError, ValueError, OverflowError) as error:
+        reason = str(error) if isinstance(error, ParameterError) else "an entry has the wrong type."
+        raise CertificateError(f"the certificate cannot be read: {reason}") from error
+
+
+def _head(entry: Any) -> Head | None:
+    if entry is None:
+        return None
+    head = Head(**entry)
+    if checks.whole("ledger_head.rows", head.rows, least=1) and not _SHA256.fullmatch(head.digest):
+        raise CertificateError("the certificate's `ledger_head` holds no SHA-256.")
+    return head
+
+
+def _site(entry: Mapping[str, Any], tables: list[Array]) -> SiteFacts:
+    names = ("site", "samples", "degree", "name")
+    return site_from(
+        {name: entry[name] for name in names} | {"dual_step": tables[entry["dual_step"]].tolist()}
+    )
+
+
+def _columns(entry: Mapping[str, Any], tables: list[Array]) -> Columns:
+    t = np.arange(1, entry["charged_rounds"] + 1)
+    columns = []
+    for name in ("eta", "scale", "output_scale", "degree"):
+        number = entry[f"charged_{name}"]
+        table = np.zeros(0) if number is None else tables[number]
+        columns.append(table[np.minimum(t, len(table)) - 1])
+    if not np.all((columns[3] < 2**31) & (np.floor(columns[3]) == columns[3])):
+        raise CertificateError("the certificate holds a degree that is not a whole number.")
+    return Columns(t, columns[0], columns[1], columns[2], columns[3].astype(np.int64))
+
+
+def _cost(entry: Mapping[str, Any]) -> SiteCost:
+    bound = {name: _bound(entry[name]) for name in ("paper_epsilon", "pure_epsilon", "epsilon")}
+    return SiteCost(**bound, paper_condition=bool(entry["paper_condition"]), order=entry["order"])
+
+
+def _bound(value: Any) -> float:
+    return math.inf if value is None else float(value)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        raise CertificateError("the certificate has the same key twice.")
+    return entries
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > 18:
+        raise CertificateError("the certificate holds a whole number of more than 18 digits.")
+    return int(digits)
+
+
+def _refused(name: str) -> float:
+    raise CertificateError(f"the certificate holds {name}, which is not JSON; null means no finite bound.")
+
+
+# -- comparing --------------------------------------------------------------------------------------
+
+
+def compare(stated: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
+    """Whether the stated values are those that follow from the facts; the first that is not is named."""
+    same = stated["run"].get("versions", {}).get("taciturn") == versions()["taciturn"]
+    skip = {"sha256"} if same else {"sha256", *_TEXTS}
+    _compare("", _without(stated, skip), _without(fresh, skip))
+    if stated.get("sha256") != _digest(_without(stated, {"sha256"})):
+        raise CertificateError("the certificate was changed after it was written: its `sha256` does not fit.")
+
+
+def _without(body: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key not in keys}
+
+
+def _compare(path: str, stated: Any, fresh: Any) -> None:
+    if isinstance(stated, Mapping) and isinstance(fresh, Mapping):
+        for key in [*fresh, *(key for key in stated if key not in fresh)]:
+            _compare(f"{path}.{key}" if path else key, stated.get(key, "missing"), fresh.get(key, "missing"))
+    elif isinstance(stated, list) and isinstance(fresh, list) and len(stated) == len(fresh):
+        for index, (old, new) in enumerate(zip(stated, fresh, strict=True)):
+            _compare(f"{path}[{index}]", old, new)
+    elif not _equal(stated, fresh):
+        raise CertificateError(
+            f"`{path}` is stated as {_short(stated)}; from the facts follows {_short(fresh)}."
+        )
+
+
+def _equal(stated: Any, fresh: Any) -> bool:
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in (stated, fresh)]
+    if all(numbers):
+        return math.isclose(stated, fresh, rel_tol=_CLOSE, abs_tol=1e-12)
+    return type(stated) is type(fresh) and bool(stated == fresh)
+
+
+def _short(value: Any) -> str:
+    shown = json.dumps(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."

@@ -1,0 +1,136 @@
+"""A certificate as a paragraph that a data-protection officer can read: plain words, nothing left out."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ..facts import PLANNED, RunFacts
+
+if TYPE_CHECKING:
+    from .certificate import Certificate
+
+_WHERE = {
+    "penalty": "inside the computation (penalty perturbation)",
+    "dual": "inside the computation (dual variable perturbation)",
+    "primal": "to what was computed (primal variable perturbation)",
+}
+_WEAK = 10.0  # an epsilon above this deserves a warning
+
+
+def statement(certificate: Certificate) -> str:
+    """What was done, what it cost, how real it is, and what it leaves out."""
+    plan = "PLANNED: no run took place; this is what a run with these settings would be and cost."
+    parts = (
+        plan * certificate.run.planned,
+        _done(certificate),
+        _cost(certificate),
+        _reality(certificate.run),
+        _limits(certificate.run),
+    )
+    return " ".join(" ".join(part.split()) for part in parts if part)
+
+
+def _done(certificate: Certificate) -> str:
+    run, rounds = certificate.run, certificate.rounds
+    times = "one round" if rounds == 1 else f"each of {_count(rounds, 'round')}"
+    said = f"""{_count(run.sites, "site")} trained one model together without pooling their records. In
+        {times} every site sent its neighbours {_lists(run)}, computed from its own
+        records and from what it had received."""
+    if len(certificate.sites) < run.sites:
+        names = ", ".join(facts.name for facts in certificate.sites[:5])
+        said += f" This statement covers {len(certificate.sites)} of the {run.sites} sites: {names}."
+    if rounds < run.rounds:
+        said += f""" {_count(run.rounds, "round")} were planned; the figures count the rounds that were
+            charged, and hold only if the decision to stop did not depend on what had been sent."""
+    return said
+
+
+def _cost(certificate: Certificate) -> str:
+    run, epsilon, delta = certificate.run, certificate.epsilon, f"{certificate.delta:g}"
+    if run.noise == "none":
+        return """No random noise was added, so nothing limits what can be learnt about a person from what was
+            sent: epsilon is infinite. Treat everything that was sent as personal data."""
+    said = f"Random noise was added {_WHERE[run.mechanism]} before anything left a site."
+    if math.isinf(epsilon):
+        return said + " It is too little for any guarantee: epsilon is infinite."
+    said += f""" Suppose someone sees everything that was ever sent, controls all the other sites and knows
+        every record but one. Had that one record been replaced by another, nothing this observer could see
+        or compute would have become more likely, or less likely, by more than a factor of
+        {_factor(epsilon)}, but for a chance of at most {odds(certificate.delta)}. In the language of
+        differential privacy: epsilon = {rounded_up(epsilon)} at delta = {delta}, for all rounds together.
+        Smaller is safer: at epsilon = 0 nothing about a single record could be learnt."""
+    if epsilon > _WEAK:
+        said += f" An epsilon above {_WEAK:g} is, by itself, little protection."
+    if math.isfinite(certificate.pure_epsilon):
+        said += f" With no exception at all (delta = 0), epsilon = {rounded_up(certificate.pure_epsilon)}."
+    worst = next(facts for facts in certificate.sites if facts.site == certificate.worst_site)
+    return f"""{said} The figure is that of the least protected site, {worst.name}, with
+        {_count(worst.samples, "record")} and {_count(worst.degree, "neighbour")}."""
+
+
+def _reality(run: RunFacts) -> str:
+    said = ""
+    if run.simulated and not run.planned:
+        said = """SIMULATED: the random numbers can be replayed by whoever knows the seed, so this run
+            protects nobody; the figures say what the same run would cost with secret noise. """
+    if run.noise == "none":
+        return said
+    if run.idealised:
+        return (
+            said
+            + """IDEALISED: the figures assume that each site computes exactly. A computer does not, and
+            no further noise was added to cover the difference, so they are no guarantee for what was really
+            sent."""
+        )
+    return (
+        said
+        + f"""A computer solves each site's problem only up to an error, here at most {run.tol:g}; the
+        figures include what that error costs."""
+    )
+
+
+def _limits(run: RunFacts) -> str:
+    said = " ".join(f"NOTE: {mark}." for mark in run.marks if mark != PLANNED)
+    if run.noise == "none":
+        return said
+    return (
+        said
+        + """ The figures protect one record at one site; a person with several records is protected less.
+        They cover what was sent and whatever is computed from it, not how long it took, nor what a site
+        published besides. The full list of conditions is part of this certificate."""
+    )
+
+
+def _lists(run: RunFacts) -> str:
+    one = f"a list of {_count(run.dimension, 'number')}"
+    return one if run.classes == 1 else f"{_count(run.classes, 'list')}, one per class, each {one}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def odds(delta: float) -> str:
+    """1 in 100,000, say; never below delta."""
+    return f"1 in {math.floor(1 / delta + 1e-9):,}"
+
+
+def _factor(epsilon: float) -> str:
+    """exp(epsilon), never below it, in words that stay readable."""
+    if epsilon < _WEAK:
+        return rounded_up(math.exp(epsilon))
+    return f"10 to the power of {math.ceil(epsilon / math.log(10))}"
+
+
+def rounded_up(epsilon: float) -> str:
+    """Three digits, never below the truth.
+
+    >>> rounded_up(2.9611), rounded_up(58.05), rounded_up(0.0), rounded_up(1234.5)
+    ('2.97', '58.1', '0', '1240')
+    """
+    if epsilon == 0:
+        return "0"
+    digits = 2 - math.floor(math.log10(epsilon))
+    scaled = math.ceil(epsilon * 10.0**digits * (1 - 1e-15))
+    return f"{scaled / 10.0**digits:.{max(digits, 0)}f}"

@@ -1,0 +1,130 @@
+"""What a certificate says in words: its status, what each number rests on, and under which conditions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..costs import paper_speaks
+from ..facts import RunFacts
+
+if TYPE_CHECKING:
+    from .certificate import Certificate
+
+IDEALISED = "idealised: exact minimiser assumed"
+_KIND = {"norm": "norm noise", "gaussian": "Gaussian noise"}
+
+
+def status(certificate: Certificate) -> str:
+    """In a few words: planned, simulated or real; idealised or covered; private or not."""
+    run = certificate.run
+    words = ["planned" if run.planned else "simulated" if run.simulated else "real"]
+    if run.noise == "none":
+        words.append("not private: no noise")
+    elif run.idealised:
+        words.append(IDEALISED)
+    else:
+        covers = (
+            "primal noise" if run.mechanism == "primal" else f"{_KIND[str(run.output_noise)]} on the output"
+        )
+        words.append(f"solver error covered by {covers}")
+    return "; ".join([*words, *run.marks])
+
+
+def theorems(certificate: Certificate) -> list[str]:
+    """Which result each number rests on."""
+    run = certificate.run
+    if run.noise == "none":
+        return ["no noise was added: no theorem gives a finite epsilon"]
+    said = [_paper(certificate)]
+    if run.mechanism == "primal":
+        said.append("sensitivity of the minimiser, (2 s1 C / B + 2 g) / m, attained")
+    elif run.noise == "norm":
+        said.append(
+            "pure epsilon: change of variables and the determinant lemma, alpha D + ln(1 + x) or tighter"
+        )
+    if run.noise == "gaussian":
+        said.append("no pure epsilon: Gaussian noise has none")
+    bend = "" if run.mechanism == "primal" else ", the noise map's bend included"
+    said.append(
+        f"(epsilon, delta): Renyi divergence of {_KIND[run.noise]}{bend}, summed over rounds, converted"
+    )
+    if run.output_noise is not None:
+        said.append(f"inexact minimiser: {_KIND[run.output_noise]} on the output, shift 2 g / m")
+    if run.classes > 1:
+        said.append(f"one-vs-rest: {run.classes} problems cost {run.classes} times one")
+    if any(limit is not None and limit.order is not None for limit in certificate.ceilings):
+        said.append("charges that react to the run: Renyi filter at an order fixed before it")
+    return said
+
+
+def _paper(certificate: Certificate) -> str:
+    if not paper_speaks(certificate.run):
+        return "paper: Theorem 3 of [ZKL18] is not about such a run"
+    failing = [
+        facts.name
+        for facts, cost in zip(certificate.sites, certificate.costs, strict=True)
+        if not cost.paper_condition
+    ]
+    if not failing:
+        return (
+            "paper: Theorem 3 of [ZKL18]; 2 c1 < (B/C)(rho/N + 2 theta V) and theta <= eta hold at every site"
+        )
+    return (
+        "paper: Theorem 3 of [ZKL18] does NOT apply: 2 c1 < (B/C)(rho/N + 2 theta V) or theta <= eta fails "
+        f"at {len(failing)} of {len(certificate.sites)} sites, {failing[0]} first; no other bound needs it"
+    )
+
+
+def conditions(certificate: Certificate) -> list[str]:
+    """What must be true of the run for the numbers to hold."""
+    run = certificate.run
+    return [
+        f"relation: {run.relation}",
+        "the observer sees every broadcast of every site and may control every other site",
+        "public: samples and degree of every site, number of sites, rounds, dimension, every schedule, the "
+        f"start f(0) ({run.start}), the bounds and the processing of the data",
+        "every schedule was fixed before the run, without a look at the data",
+        "the number of records of a site was fixed before; an invalid row became x = 0 and was not dropped; "
+        "no record was resampled or duplicated",
+        f"every row had norm at most {run.row_norm:g}, by bounds that are public",
+        _noise_condition(run),
+        _clip(run),
+        _grid(run),
+        _solver(run),
+        "after each round every site, the sender included, went on from the released value",
+        "this run alone: any other run on the same records, a repeated fit or a fold included, adds its cost",
+        "functions of broadcasts alone are free; timing, iteration counts, a training loss shown outside and "
+        "stopping by the data are not covered",
+    ]
+
+
+def _noise_condition(run: RunFacts) -> str:
+    if run.noise == "none":
+        return "noise: none"
+    source = "from a secret source without a seed"
+    if run.simulated and not run.planned:
+        source = "from a seeded stream that can be replayed: this protects nobody"
+    return f"one noise vector per site, round and class, independent and fresh, {source}"
+
+
+def _clip(run: RunFacts) -> str:
+    if run.clip is None:
+        return (
+            "incoming values were not clipped: the bound holds for real numbers, not for floats of any size"
+        )
+    return f"incoming values were clipped to [-{run.clip:g}, {run.clip:g}] before use"
+
+
+def _grid(run: RunFacts) -> str:
+    if run.grid is None:
+        return "released values were not rounded to a grid: floats are treated as real numbers"
+    return f"released values were rounded to multiples of {run.grid:g} after the noise"
+
+
+def _solver(run: RunFacts) -> str:
+    reached = f"each solved vector is within {run.tol:g} of the exact minimiser, rounding included"
+    return (
+        f"{IDEALISED}; {reached}, and no noise covers that"
+        if run.idealised
+        else f"{reached}; that is covered"
+    )

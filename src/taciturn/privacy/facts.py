@@ -1,0 +1,289 @@
+"""What an accountant must know of a run, of its sites and of one release: plain frozen facts, no maths.
+
+Costs follow from these facts alone. Whoever holds them can compute every bound again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..errors import ParameterError
+from ..types import Array
+from ..versions import versions
+
+MECHANISMS = ("penalty", "dual", "primal", "none")
+NOISES = ("norm", "gaussian", "none")
+PLANNED = "computed from settings alone; no run took place"
+_LARGEST_ORDER = 1e5
+RELATION = "one record replaced by another, at one site; each record is held by one site only"
+
+
+@dataclass(frozen=True)
+class LossFacts:
+    """sup |L'| = slope_bound and sup L'' = curvature_bound.
+
+    `name` decides which tight bound applies: "logistic" and "log-cosh" have their own, others a general one.
+    """
+
+    name: str
+    slope_bound: float
+    curvature_bound: float
+    kind: str = "classification"
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _texts(name=self.name, kind=self.kind)
+        _set(self, "slope_bound", checks.positive("slope_bound", self.slope_bound))
+        _set(self, "curvature_bound", checks.nonnegative("curvature_bound", self.curvature_bound))
+        _set(self, "parameters", {str(k): checks.real(k, v) for k, v in sorted(self.parameters.items())})
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """One run: who perturbs what, with which noise, under which public bounds.
+
+    Parameters
+    ----------
+    mechanism : "penalty", "dual" (penalty perturbation with eta = theta), "primal" or "none".
+    noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", or "none", with which epsilon is infinite.
+    loss : its bounds on slope and curvature.
+    sites, rounds, dimension : N, the planned T, and d.
+    C, regularization : the weight of the loss and rho.
+    regularized : False if any coordinate, such as an intercept, escapes the regulariser; then m = 2 eta V.
+    row_norm : X, the public bound on ||x||.
+    output_noise : kind of noise on the minimiser before its release; None is "idealised". Never for primal.
+    tol : how far a released minimiser may be from the exact one, ||gradient|| / m, rounding errors included.
+    grid, clip : step of the grid that releases are rounded to; bound on entries sent and heard; or None.
+    simulated : True whenever the noise can be replayed.
+    classes : releases per round, K for one-vs-rest.
+    start : how f(0) was made; it must not depend on the data.
+    marks : what else a reader must be told, e.g. "bounds taken from the data"; `PLANNED` where nothing ran.
+    """
+
+    mechanism: str
+    noise: str
+    loss: LossFacts
+    sites: int
+    rounds: int
+    dimension: int
+    C: float
+    regularization: float
+    regularized: bool = True
+    row_norm: float = 1.0
+    output_noise: str | None = None
+    tol: float = 0.0
+    grid: float | None = None
+    clip: float | None = None
+    simulated: bool = True
+    classes: int = 1
+    start: str = "zeros"
+    marks: tuple[str, ...] = ()
+    relation: str = RELATION
+    versions: Mapping[str, str] = field(default_factory=versions)
+
+    def __post_init__(self) -> None:
+        checks.choice("mechanism", self.mechanism, MECHANISMS)
+        checks.choice("noise", self.noise, NOISES)
+        if (self.mechanism == "none") != (self.noise == "none"):
+            raise ParameterError(f"`noise` must fit mechanism {self.mechanism!r}; got {self.noise!r}.")
+        for name in ("sites", "rounds", "dimension", "classes"):
+            _set(self, name, checks.whole(name, getattr(self, name), least=1))
+        for name in ("C", "row_norm"):
+            _set(self, name, checks.positive(name, getattr(self, name)))
+        for name in ("regularization", "tol"):
+            _set(self, name, checks.nonnegative(name, getattr(self, name)))
+        for name in ("grid", "clip"):
+            if getattr(self, name) is not None:
+                _set(self, name, checks.positive(name, getattr(self, name)))
+        if self.output_noise is not None:
+            checks.choice("output_noise", self.output_noise, ("norm", "gaussian"))
+            if self.mechanism == "primal" or self.noise == "none":
+                raise ParameterError(
+                    f"`output_noise` must be None here; got {self.output_noise!r}: primal noise is output "
+                    "noise already, and a run without noise stays without a guarantee."
+                )
+        for name in ("regularized", "simulated"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(f"`{name}` must be True or False; got {getattr(self, name)!r}.")
+        if not isinstance(self.versions, Mapping):
+            raise ParameterError(f"`versions` must be a mapping; got {type(self.versions).__name__}.")
+        _texts(start=self.start, relation=self.relation, **self.versions)
+        _texts(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
+        _set(self, "marks", tuple(self.marks))
+        _set(self, "versions", dict(self.versions))
+
+    @property
+    def strong(self) -> float:
+        """rho / N, the strong convexity that the regulariser gives every direction; 0 if one escapes it."""
+        return self.regularization / self.sites if self.regularized else 0.0
+
+    @property
+    def planned(self) -> bool:
+        """Whether these are settings that nobody has run."""
+        return PLANNED in self.marks
+
+    @property
+    def idealised(self) -> bool:
+        """Whether the guarantee needs the exact minimiser: nothing covers the solver's error."""
+        return self.mechanism != "primal" and self.output_noise is None
+
+
+@dataclass(frozen=True)
+class SiteFacts:
+    """One site: its number in the network, B, V, and theta(t), whose last entry holds from then on."""
+
+    site: int
+    samples: int
+    degree: int
+    dual_step: tuple[float, ...]
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        _set(self, "site", checks.whole("site", self.site))
+        _set(self, "samples", checks.whole("samples", self.samples, least=1))
+        _set(self, "degree", checks.whole("degree", self.degree, least=1))
+        _set(self, "dual_step", shortened("dual_step", self.dual_step))
+        _texts(name=self.name)
+        _set(self, "name", self.name or f"site {self.site}")
+
+
+class Charge(NamedTuple):
+    """One release of one site in round t = 1, 2, ...
+
+    `scale` is alpha for norm noise and sigma for Gaussian noise (0 where there is none), `output_scale` the
+    same for the output noise. `degree` is the V really used, where a lost neighbour made it differ.
+    """
+
+    site: int
+    t: int
+    eta: float
+    scale: float = 0.0
+    output_scale: float | None = None
+    degree: int | None = None
+
+
+class Columns(NamedTuple):
+    """The charges of one site, ordered by round; output_scale is 0 where there is no output noise."""
+
+    t: NDArray[np.int64]
+    eta: Array
+    scale: Array
+    output_scale: Array
+    degree: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, site: SiteFacts, charges: Sequence[Charge]) -> Columns:
+        """The columns of some charges, whatever their order."""
+        rows = sorted(charges, key=lambda charge: charge.t)
+        return cls(
+            np.array([row.t for row in rows], dtype=np.int64),
+            np.array([row.eta for row in rows], dtype=np.float64),
+            np.array([row.scale for row in rows], dtype=np.float64),
+            np.array([row.output_scale or 0.0 for row in rows], dtype=np.float64),
+            np.array([row.degree or site.degree for row in rows], dtype=np.int64),
+        )
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A site stops before its (epsilon, delta) passes these.
+
+    With `order` = None the schedules must be fixed before the run. With an order, chosen before the run, the
+    charges may react to the history (a Renyi filter at that order), and the ceiling itself is certified.
+    """
+
+    epsilon: float
+    delta: float
+    order: float | None = None
+
+    def __post_init__(self) -> None:
+        _set(self, "epsilon", checks.positive("epsilon", self.epsilon))
+        _set(self, "delta", checks.probability("delta", self.delta))
+        if self.order is not None:
+            _set(self, "order", checks.real("order", self.order))
+            if not 1 < self.order <= _LARGEST_ORDER:
+                raise ParameterError(
+                    f"`order` must be above 1, up to {_LARGEST_ORDER:g}; got {self.order:g}."
+                )
+
+
+def shortened(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
+    """A table of positive numbers without the repeats at its end: (0.5, 0.6, 0.6, 0.6) -> (0.5, 0.6).
+
+    >>> shortened("penalty", [0.5, 0.6, 0.6])
+    (0.5, 0.6)
+    """
+    table = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if table.ndim != 1 or table.size == 0:
+        raise ParameterError(
+            f"`{name}` must be a number or a list with one per round; got shape {table.shape}."
+        )
+    bad = ~(np.isfinite(table) & (table > 0))
+    if bad.any():
+        t = int(np.argmax(bad))
+        raise ParameterError(f"`{name}` must stay finite and above 0; got {table[t]:g} at t={t + 1}.")
+    changes = np.flatnonzero(table[1:] != table[:-1])
+    return tuple(table[: changes[-1] + 2 if changes.size else 1].tolist())
+
+
+# -- as plain JSON and back, strictly: no unknown or missing key, floats to the last bit --------------
+
+T = TypeVar("T", RunFacts, SiteFacts, LossFacts, Ceiling)
+
+
+def to_plain(facts: RunFacts | SiteFacts | Ceiling) -> dict[str, Any]:
+    """Facts as JSON values; tuples become lists."""
+    plain = dataclasses.asdict(facts)
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
+
+
+def run_from(plain: Any) -> RunFacts:
+    """The run's facts that `to_plain` wrote."""
+    fields = _fields(RunFacts, plain)
+    fields["loss"] = _made(LossFacts, _fields(LossFacts, fields["loss"]))
+    return _made(RunFacts, fields)
+
+
+def site_from(plain: Any) -> SiteFacts:
+    """The site's facts that `to_plain` wrote."""
+    return _made(SiteFacts, _fields(SiteFacts, plain))
+
+
+def ceiling_from(plain: Any) -> Ceiling | None:
+    """The ceiling that `to_plain` wrote."""
+    return None if plain is None else _made(Ceiling, _fields(Ceiling, plain))
+
+
+def _fields(cls: type[Any], plain: Any) -> dict[str, Any]:
+    """The mapping's entries if they are exactly the fields of `cls`."""
+    names = {entry.name for entry in dataclasses.fields(cls)}
+    if not isinstance(plain, Mapping):
+        raise ParameterError(f"the facts of {cls.__name__} must be an object; got {type(plain).__name__}.")
+    if set(plain) != names:
+        odd = sorted(names.symmetric_difference(map(str, plain)))
+        raise ParameterError(f"the facts of {cls.__name__} have missing or unknown keys: {', '.join(odd)}.")
+    return dict(plain)
+
+
+def _made(cls: type[T], fields: dict[str, Any]) -> T:
+    try:
+        return cls(**fields)
+    except (TypeError, AttributeError) as error:
+        raise ParameterError(f"the facts of {cls.__name__} hold a value of the wrong type.") from error
+
+
+def _texts(**values: Any) -> None:
+    for name, value in values.items():
+        if not isinstance(value, str):
+            raise ParameterError(f"`{name}` must be a text; got {type(value).__name__}.")
+
+
+def _set(facts: Any, name: str, value: Any) -> None:
+    object.__setattr__(facts, name, value)

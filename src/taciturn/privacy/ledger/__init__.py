@@ -1,0 +1,1 @@
+"""Who released what: charged before the release, in memory or on disk."""

@@ -1,0 +1,111 @@
+"""hash(n) = SHA-256(hash(n-1) + canonical JSON of row n): rows in SQLite that cannot be altered unnoticed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from ...canonical import canonical
+from ...errors import LedgerError
+
+_ORIGIN = hashlib.sha256(b"taciturn ledger 1").hexdigest()
+_SCHEMA = (
+    "CREATE TABLE ledger (seq INTEGER PRIMARY KEY, site INTEGER, t INTEGER, body TEXT NOT NULL, "
+    "hash TEXT NOT NULL, UNIQUE (site, t))",
+    "CREATE TABLE ledger_head (one INTEGER PRIMARY KEY CHECK (one = 1), rows INTEGER NOT NULL, "
+    "hash TEXT NOT NULL)",
+    "CREATE TRIGGER ledger_keeps BEFORE UPDATE ON ledger BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+    "CREATE TRIGGER ledger_holds BEFORE DELETE ON ledger BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+)
+
+
+class Head(NamedTuple):
+    """How many rows there are, and the SHA-256 of the last: enough to notice later that rows are gone."""
+
+    rows: int
+    digest: str
+
+
+EMPTY = Head(0, _ORIGIN)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """An SQLite error as one line: disk full, read-only, damaged, held by another process."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise LedgerError(f"the ledger refused the row ({error}); nothing may be released.") from error
+    except sqlite3.Error as error:
+        raise LedgerError(f"the ledger cannot be used: {error}; nothing may be released.") from error
+
+
+def exists(db: sqlite3.Connection) -> bool:
+    """Whether the file holds a ledger."""
+    return (
+        db.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ledger'").fetchone()
+        is not None
+    )
+
+
+def create(db: sqlite3.Connection) -> None:
+    """Empty tables, within the caller's transaction."""
+    for statement in _SCHEMA:
+        db.execute(statement)
+    db.execute("INSERT INTO ledger_head VALUES (1, ?, ?)", EMPTY)
+
+
+def stored_head(db: sqlite3.Connection) -> Head:
+    """The head as the file states it."""
+    row = db.execute("SELECT rows, hash FROM ledger_head").fetchone()
+    if row is None:
+        raise LedgerError("the ledger was altered: its head is gone.")
+    return Head(*row)
+
+
+def append(
+    db: sqlite3.Connection, head: Head, body: dict[str, Any], at: tuple[int, int] | None = None
+) -> Head:
+    """One more row after `head`, within the caller's transaction."""
+    if stored_head(db) != head:
+        raise LedgerError(
+            "the ledger was changed by someone else while it was open; nothing may be released."
+        )
+    text = canonical(body)
+    after = Head(head.rows + 1, _link(head.digest, text))
+    site, t = at or (None, None)
+    db.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?)", (head.rows, site, t, text, after.digest))
+    db.execute("UPDATE ledger_head SET rows = ?, hash = ?", after)
+    return after
+
+
+def verified(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[list[dict[str, Any]], Head]:
+    """Every row's content and the head, or the first row that does not fit the chain."""
+    head, seen, bodies = EMPTY, at_least is None or at_least == EMPTY, []
+    for seq, site, t, text, stated in db.execute("SELECT seq, site, t, body, hash FROM ledger ORDER BY seq"):
+        if seq != head.rows or stated != _link(head.digest, str(text)):
+            raise LedgerError(f"the ledger was altered: row {head.rows} does not follow from the one before.")
+        head = Head(head.rows + 1, stated)
+        body = json.loads(text)
+        if (site, t) != (body.get("site"), body.get("t")):
+            raise LedgerError(f"the ledger was altered: row {seq} is filed under another site or round.")
+        bodies.append(body)
+        seen = seen or head == at_least
+    if stored_head(db) != head:
+        raise LedgerError(
+            f"the ledger was altered: it states {stored_head(db).rows} rows and holds {head.rows}."
+        )
+    if not seen and at_least is not None:
+        raise LedgerError(
+            f"the ledger holds {head.rows} rows and not the {at_least.rows} noted earlier: it was cut, or "
+            "put back from a backup; charging it again could release a round twice."
+        )
+    return bodies, head
+
+
+def _link(before: str, text: str) -> str:
+    return hashlib.sha256(f"{before}\n{text}".encode()).hexdigest()

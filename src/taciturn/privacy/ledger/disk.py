@@ -1,0 +1,277 @@
+"""A ledger on disk for real runs: SQLite, every commit synced, every row chained to the one before.
+
+Row 0 holds the facts, the others one charge each. Opening a ledger verifies all of it: a changed, inserted,
+deleted or reordered row is found. Rows cut off at the end are found through the head stored beside them.
+The file alone cannot show that it was put back from a backup, or that someone rewrote rows and head together:
+keep `ledger.head` elsewhere (a certificate states it) and pass it as `at_least` when opening.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from ...errors import LedgerError, ParameterError
+from ...lockfile import LockFile
+from ..facts import Ceiling, Charge, Columns, RunFacts, SiteFacts, ceiling_from, run_from, site_from, to_plain
+from . import chain
+from .chain import Head, told
+from .filter import RenyiFilter, Spent, filters
+from .memory import (
+    Ceilings,
+    already_charged,
+    check_charge,
+    checked_ceilings,
+    checked_sites,
+)
+
+_FULL = 2  # PRAGMA synchronous
+
+
+class _State(NamedTuple):
+    """What a transaction puts back when it is undone: nothing of it was released."""
+
+    head: Head
+    charges: int
+    spent: list[Spent | None]
+
+
+class SqliteLedger:
+    """A durable ledger. Use it in a `with` block; one process at a time may charge.
+
+    Parameters
+    ----------
+    target : a path, or an open connection (`isolation_level=None`) to the file where a site keeps its state.
+        With a connection, keeping other processes out and closing it are the caller's tasks.
+    run, sites, ceiling : the facts of a new ledger. For an existing one they may be left out; where given
+        they must agree with those it was begun with (versions of software apart).
+    at_least : a head noted earlier, which the ledger must still contain.
+    readonly : look, do not charge; works beside a process that charges.
+    """
+
+    run: RunFacts
+    sites: tuple[SiteFacts, ...]
+    ceilings: tuple[Ceiling | None, ...]
+    _head: Head
+    _charges: list[Charge]
+    _filters: list[RenyiFilter | None]
+
+    def __init__(
+        self,
+        target: str | Path | sqlite3.Connection,
+        run: RunFacts | None = None,
+        sites: Sequence[SiteFacts] = (),
+        ceiling: Ceilings = None,
+        *,
+        at_least: Head | None = None,
+        readonly: bool = False,
+    ) -> None:
+        given = None if run is None else _facts(run, sites, ceiling)
+        self._guard = threading.RLock()
+        self._readonly, self._within = readonly, False
+        self._owned = not isinstance(target, sqlite3.Connection)
+        self._lock: LockFile | None = None
+        self._db: sqlite3.Connection | None = None
+        try:
+            if isinstance(target, sqlite3.Connection):
+                self._db = target
+            else:
+                self._lock = None if readonly else LockFile(Path(target))
+                self._db = _connected(Path(target), readonly)
+            self._open(self._db, given, at_least)
+        except BaseException:
+            self.close()
+            raise
+
+    # -- charging -------------------------------------------------------------------------------
+
+    def charge(self, charge: Charge) -> None:
+        """Record one release before it happens; on return it is on disk, unless a `transaction` is open."""
+        with self._guard:
+            if self._within:
+                self._charge(self._connection(), charge)
+            else:
+                with self.transaction() as db:
+                    self._charge(db, charge)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Charges, and rows the caller writes to tables of its own, on disk together or not at all.
+
+        Release after the block, never inside it: an error undoes the charge, which only a round that nobody
+        has seen may have.
+        """
+        with self._guard:
+            db = self._connection()
+            if self._readonly:
+                raise LedgerError("the ledger was opened to read only; nothing may be released.")
+            if self._within:
+                raise LedgerError("a transaction of this ledger is open already; charge inside that one.")
+            spent = [None if limit is None else limit.spent for limit in self._filters]
+            before = _State(self._head, len(self._charges), spent)
+            with told():
+                db.execute("BEGIN IMMEDIATE")
+            self._within = True
+            try:
+                with told():
+                    yield db
+                    db.execute("COMMIT")
+            except BaseException:
+                self._undo(db, before)
+                raise
+            finally:
+                self._within = False
+
+    def _charge(self, db: sqlite3.Connection, charge: Charge) -> None:
+        row = self._row_of(charge.site)
+        check_charge(self.run, self.sites[row], self.ceilings[row], charge)
+        at = charge.site, charge.t
+        with told():
+            if db.execute("SELECT 1 FROM ledger WHERE site = ? AND t = ?", at).fetchone():
+                raise already_charged(self.sites[row], charge.t)
+        limit = self._filters[row]
+        spent = None if limit is None else limit.after(charge)
+        with told():
+            self._head = chain.append(db, self._head, charge._asdict(), at)
+        self._charges.append(charge)
+        if limit is not None and spent is not None:
+            limit.spent = spent
+
+    def _undo(self, db: sqlite3.Connection, before: _State) -> None:
+        self._head = before.head
+        del self._charges[before.charges :]
+        for limit, spent in zip(self._filters, before.spent, strict=True):
+            if limit is not None and spent is not None:
+                limit.spent = spent
+        if db.in_transaction:
+            with told():
+                db.execute("ROLLBACK")
+
+    # -- reading --------------------------------------------------------------------------------
+
+    @property
+    def head(self) -> Head:
+        """How many rows there are, and the SHA-256 of the last; note it elsewhere."""
+        return self._head
+
+    def columns(self, site: int) -> Columns:
+        """All charges of a site so far."""
+        row = self._row_of(site)
+        with self._guard:
+            return Columns.of(self.sites[row], [charge for charge in self._charges if charge.site == site])
+
+    def _row_of(self, site: int) -> int:
+        for row, facts in enumerate(self.sites):
+            if facts.site == site:
+                return row
+        raise ParameterError(f"`site` must be one of the ledger's {len(self.sites)} sites; got {site}.")
+
+    # -- opening and closing --------------------------------------------------------------------
+
+    def _open(self, db: sqlite3.Connection, given: dict[str, Any] | None, at_least: Head | None) -> None:
+        with told():
+            _check_durable(db, self._owned, self._readonly)
+            db.execute("BEGIN" if self._readonly else "BEGIN IMMEDIATE")
+            try:
+                if not chain.exists(db):
+                    _begin(db, given, self._readonly)
+                bodies, self._head = chain.verified(db, at_least)
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:  # a full disk has undone it already
+                    db.execute("ROLLBACK")
+                raise
+        begun = bodies[0]
+        if given is not None:
+            _agree(given, begun)
+        try:
+            self.run = run_from(begun["run"])
+            self.sites = tuple(site_from(entry) for entry in begun["sites"])
+            self.ceilings = tuple(ceiling_from(entry) for entry in begun["ceilings"])
+            self._charges = [Charge(**body) for body in bodies[1:]]
+        except (ParameterError, KeyError, TypeError) as error:
+            raise LedgerError("the ledger was written in a form this version does not know.") from error
+        self._filters = filters(self.run, self.sites, self.ceilings)
+        for facts, limit in zip(self.sites, self._filters, strict=True):
+            if limit is not None:
+                limit.resume([charge for charge in self._charges if charge.site == facts.site])
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._db is None:
+            raise LedgerError("the ledger is closed; nothing may be released.")
+        return self._db
+
+    def close(self) -> None:
+        """Let the next process in. Calling it again does nothing."""
+        with self._guard:
+            if self._db is not None and self._owned:
+                self._db.close()
+            self._db = None
+            if self._lock is not None:
+                self._lock.release()
+
+    def __enter__(self) -> SqliteLedger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _connected(path: Path, readonly: bool) -> sqlite3.Connection:
+    # not "ro": a reader, too, must be able to undo what a crash left half done
+    mode = "rw" if readonly else "rwc"
+    with told():
+        db = sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
+        )
+        if readonly:
+            db.execute("PRAGMA query_only = ON")
+        return db
+
+
+def _check_durable(db: sqlite3.Connection, owned: bool, readonly: bool) -> None:
+    """A commit must be on disk when it returns."""
+    if owned:
+        db.execute("PRAGMA synchronous = FULL")
+    if db.isolation_level is not None or db.in_transaction:
+        raise LedgerError("the connection must have isolation_level=None and no open transaction.")
+    if not readonly and db.execute("PRAGMA synchronous").fetchone()[0] < _FULL:
+        raise LedgerError(
+            "the connection must have PRAGMA synchronous = FULL, or a crash could lose a charge."
+        )
+
+
+def _facts(run: RunFacts, sites: Sequence[SiteFacts], ceiling: Ceilings) -> dict[str, Any]:
+    """The content of row 0."""
+    chosen = checked_sites(run, sites)
+    limits = checked_ceilings(ceiling, len(chosen))
+    return {
+        "format": 1,
+        "run": to_plain(run),
+        "sites": [to_plain(facts) for facts in chosen],
+        "ceilings": [None if limit is None else to_plain(limit) for limit in limits],
+    }
+
+
+def _begin(db: sqlite3.Connection, facts: dict[str, Any] | None, readonly: bool) -> None:
+    if facts is None or readonly:
+        raise LedgerError("there is no ledger here yet; open it with `run` and `sites` to begin one.")
+    chain.create(db)
+    chain.append(db, chain.EMPTY, facts)
+
+
+def _agree(given: dict[str, Any], begun: dict[str, Any]) -> None:
+    """The facts of today are those the ledger was begun with."""
+    if given["sites"] != begun["sites"] or given["ceilings"] != begun["ceilings"]:
+        part = "sites" if given["sites"] != begun["sites"] else "ceilings"
+        raise LedgerError(f"the ledger was begun with other {part}; a new run needs a new ledger.")
+    differ = [key for key in given["run"] if key != "versions" and given["run"][key] != begun["run"].get(key)]
+    if differ:
+        raise LedgerError(f"the ledger was begun with another `{differ[0]}`; a new run needs a new ledger.")

@@ -1,0 +1,171 @@
+"""Ledger: who released what in which round. Append-only, charged before the release, never refunded.
+
+A crash between the charge and the release over-counts; it can never under-count. Nothing takes a charge back.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from ...errors import LedgerError, ParameterError
+from ..facts import Ceiling, Charge, Columns, RunFacts, SiteFacts
+from .filter import Spent, filters
+
+Ceilings = Ceiling | Sequence[Ceiling | None] | None
+"""One ceiling for all sites, a list with one for each, or none."""
+
+
+@runtime_checkable
+class Ledger(Protocol):
+    """Where releases are charged. The facts are fixed when it is opened."""
+
+    @property
+    def run(self) -> RunFacts: ...
+    @property
+    def sites(self) -> tuple[SiteFacts, ...]: ...
+    @property
+    def ceilings(self) -> tuple[Ceiling | None, ...]: ...
+
+    def charge(self, charge: Charge) -> None:
+        """Record one release before it happens.
+
+        Raises `BudgetExceeded` where it would pass the site's ceiling, and `LedgerError` where this site has
+        been charged for this round before. Either way nothing is recorded, and nothing may be released.
+        """
+        ...
+
+    def columns(self, site: int) -> Columns:
+        """All charges of a site so far."""
+        ...
+
+
+class MemoryLedger:
+    """A ledger that lives as long as the process: for simulations.
+
+    Parameters
+    ----------
+    run, sites : the facts; `sites` may be a part of the network.
+    ceiling : what a site must not pass: one for all, a list with one for each, or None for no limit.
+    """
+
+    def __init__(self, run: RunFacts, sites: Sequence[SiteFacts], ceiling: Ceilings = None) -> None:
+        self.run = run
+        self.sites = checked_sites(run, sites)
+        self.ceilings = checked_ceilings(ceiling, len(self.sites))
+        self._row = {facts.site: row for row, facts in enumerate(self.sites)}
+        self._filters = filters(run, self.sites, self.ceilings)
+        shape = (len(self.sites), run.rounds)
+        self._charged = np.zeros(shape, dtype=bool)
+        self._eta, self._scale, self._output = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        self._degree = np.zeros(shape, dtype=np.int64)
+        self._lock = threading.Lock()
+
+    def charge(self, charge: Charge) -> None:
+        """Record one release before it happens."""
+        with self._lock:
+            self._record(charge, *self._admit(charge))
+
+    def charge_all(self, charges: Sequence[Charge]) -> None:
+        """Record one release of each of several sites: all of them, or none where one may not be charged."""
+        if len({charge.site for charge in charges}) < len(charges):
+            raise ParameterError("`charges` must hold at most one charge per site.")
+        with self._lock:
+            admitted = [self._admit(charge) for charge in charges]
+            for charge, (row, spent) in zip(charges, admitted, strict=True):
+                self._record(charge, row, spent)
+
+    def columns(self, site: int) -> Columns:
+        """All charges of a site so far."""
+        row = self._row_of(site)
+        with self._lock:
+            at = np.flatnonzero(self._charged[row])
+            return Columns(
+                at + 1,
+                self._eta[row, at],
+                self._scale[row, at],
+                self._output[row, at],
+                self._degree[row, at],
+            )
+
+    def _row_of(self, site: int) -> int:
+        if site not in self._row:
+            raise ParameterError(f"`site` must be one of the ledger's {len(self.sites)} sites; got {site}.")
+        return self._row[site]
+
+    def _admit(self, charge: Charge) -> tuple[int, Spent | None]:
+        """The row of a charge that may be recorded, and what its site will then have spent."""
+        row = self._row_of(charge.site)
+        check_charge(self.run, self.sites[row], self.ceilings[row], charge)
+        if self._charged[row, charge.t - 1]:
+            raise already_charged(self.sites[row], charge.t)
+        limit = self._filters[row]
+        return row, None if limit is None else limit.after(charge)
+
+    def _record(self, charge: Charge, row: int, spent: Spent | None) -> None:
+        at = row, charge.t - 1
+        self._charged[at] = True
+        self._eta[at] = charge.eta
+        self._scale[at] = charge.scale
+        self._output[at] = charge.output_scale or 0.0
+        self._degree[at] = charge.degree or self.sites[row].degree
+        limit = self._filters[row]
+        if limit is not None and spent is not None:
+            limit.spent = spent
+
+
+def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts, ...]:
+    """The sites, each once, each within the network."""
+    facts = tuple(sites)
+    numbers = [entry.site for entry in facts]
+    if not facts or len(set(numbers)) < len(facts):
+        raise ParameterError(f"`sites` must hold each site once and at least one; got {len(facts)}.")
+    if max(numbers) >= run.sites:
+        raise ParameterError(f"`site` must be below the number of sites, {run.sites}; got {max(numbers)}.")
+    return facts
+
+
+def checked_ceilings(ceiling: Ceilings, sites: int) -> tuple[Ceiling | None, ...]:
+    """One ceiling, or None, for each site."""
+    if ceiling is None or isinstance(ceiling, Ceiling):
+        return (ceiling,) * sites
+    if len(ceiling) != sites:
+        raise ParameterError(f"`ceiling` must have one entry per site, {sites}; got {len(ceiling)}.")
+    return tuple(ceiling)
+
+
+def check_charge(run: RunFacts, site: SiteFacts, ceiling: Ceiling | None, charge: Charge) -> None:
+    """Whether the numbers of a charge make sense under the run's facts."""
+    if not 1 <= charge.t <= run.rounds:
+        raise ParameterError(f"`t` must be within the planned rounds 1..{run.rounds}; got {charge.t}.")
+    if not 0 < charge.eta < math.inf:
+        raise ParameterError(f"`eta` must be finite and above 0; got {charge.eta:g} at t={charge.t}.")
+    _check_scale("scale", charge.scale or None, run.noise != "none", charge.t)
+    _check_scale("output_scale", charge.output_scale, run.output_noise is not None, charge.t)
+    if charge.degree is None or charge.degree == site.degree:
+        return
+    if not 1 <= charge.degree < run.sites:
+        raise ParameterError(f"`degree` must be within 1..{run.sites - 1}; got {charge.degree}.")
+    if ceiling is None or ceiling.order is None:
+        raise LedgerError(
+            f"{site.name} has degree {site.degree} but round {charge.t} used {charge.degree}: a degree that "
+            "reacts to the run needs a `Ceiling` with an `order` fixed before it."
+        )
+
+
+def _check_scale(name: str, scale: float | None, noisy: bool, t: int) -> None:
+    if not noisy and scale is not None:
+        raise ParameterError(f"`{name}` must be left out, the run has no such noise; got {scale:g} at t={t}.")
+    if noisy and (scale is None or not 0 < scale < math.inf):
+        raise ParameterError(f"`{name}` must be finite and above 0; got {scale} at t={t}.")
+
+
+def already_charged(site: SiteFacts, t: int) -> LedgerError:
+    """The error of a second charge for the same round."""
+    return LedgerError(
+        f"{site.name} has been charged for round {t} already: send the same bytes again, never fresh noise."
+    )

@@ -1,0 +1,116 @@
+"""Noise: the distributions a site draws from, exact samplers and normalised log densities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from .. import checks, schedules
+from ..schedules import PerSite
+from ..types import Array
+
+
+class Noise(Protocol):
+    """A distribution on R^d with one scale per site and round."""
+
+    kind: ClassVar[Literal["norm", "gaussian"]]
+
+    def scales(self, sites: int, rounds: int) -> Array:
+        """The scale for every site and round, (sites, rounds)."""
+        ...
+
+    def sample(self, generator: np.random.Generator, scale: float, d: int) -> Array:
+        """One vector in R^d."""
+        ...
+
+    def log_density(self, e: ArrayLike, scale: ArrayLike) -> Array:
+        """The normalised log density at e, whose last axis is R^d."""
+        ...
+
+
+@dataclass(frozen=True)
+class NormNoise:
+    """density(e) ~ exp(-rate ||e||): the norm is Gamma(d, 1/rate), the direction uniform [ZKL18, Alg 1].
+
+    `rate` is a number, a schedule, or a list of them, one per site. A larger rate means less noise.
+
+    >>> from taciturn import Geometric
+    >>> NormNoise(rate=Geometric(3.0, 1.5)).scales(sites=2, rounds=3).tolist()
+    [[3.0, 4.5, 6.75], [3.0, 4.5, 6.75]]
+    """
+
+    kind: ClassVar[Literal["norm"]] = "norm"
+
+    rate: PerSite
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", _checked("rate", self.rate))
+
+    def scales(self, sites: int, rounds: int) -> Array:
+        """alpha_i(t), (sites, rounds)."""
+        return schedules.tabulate("rate", schedules.per_site("rate", self.rate, sites), rounds)
+
+    def sample(self, generator: np.random.Generator, scale: float, d: int) -> Array:
+        """One vector in R^d: a Gamma(d, 1/scale) norm times a uniform direction."""
+        direction = generator.standard_normal(d)
+        length = float(np.linalg.norm(direction))
+        while length == 0.0:
+            direction = generator.standard_normal(d)
+            length = float(np.linalg.norm(direction))
+        return np.asarray(direction * (generator.gamma(d, 1 / scale) / length))
+
+    def log_density(self, e: ArrayLike, scale: ArrayLike) -> Array:
+        """d ln rate - ln area(unit sphere) - ln Gamma(d) - rate ||e||"""
+        e, rate = np.asarray(e, dtype=np.float64), np.asarray(scale, dtype=np.float64)
+        d = e.shape[-1]
+        area = np.log(2) + d / 2 * np.log(np.pi) - special.gammaln(d / 2)
+        constant = d * np.log(rate) - area - special.gammaln(d)
+        return np.asarray(constant - rate * np.linalg.norm(e, axis=-1))
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """density(e) = N(0, std^2 I)
+
+    `std` is a number, a schedule, or a list of them, one per site. A larger std means more noise.
+
+    >>> GaussianNoise(std=[1.0, 2.0]).scales(sites=2, rounds=2).tolist()
+    [[1.0, 1.0], [2.0, 2.0]]
+    """
+
+    kind: ClassVar[Literal["gaussian"]] = "gaussian"
+
+    std: PerSite
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "std", _checked("std", self.std))
+
+    def scales(self, sites: int, rounds: int) -> Array:
+        """sigma_i(t), (sites, rounds)."""
+        return schedules.tabulate("std", schedules.per_site("std", self.std, sites), rounds)
+
+    def sample(self, generator: np.random.Generator, scale: float, d: int) -> Array:
+        """One vector in R^d."""
+        return np.asarray(scale * generator.standard_normal(d))
+
+    def log_density(self, e: ArrayLike, scale: ArrayLike) -> Array:
+        """- ||e||^2 / (2 std^2) - d/2 ln(2 pi std^2)"""
+        e, std = np.asarray(e, dtype=np.float64), np.asarray(scale, dtype=np.float64)
+        d = e.shape[-1]
+        return np.asarray(-np.sum(e**2, axis=-1) / (2 * std**2) - d / 2 * np.log(2 * np.pi * std**2))
+
+
+def _checked(name: str, spec: Any) -> PerSite:
+    """`spec` with its numbers checked, and a list as a tuple."""
+    if isinstance(spec, Sequence | np.ndarray) and not isinstance(spec, str | bytes):
+        return tuple(_entry(f"{name}[{i}]", entry) for i, entry in enumerate(spec))
+    return _entry(name, spec)
+
+
+def _entry(name: str, spec: Any) -> float | schedules.Schedule:
+    return spec if isinstance(spec, schedules.Schedule) else checks.positive(name, spec)

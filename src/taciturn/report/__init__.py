@@ -1,0 +1,32 @@
+"""A run as one self-contained HTML page."""
+
+from .certificates import from_certificates
+from .data import (
+    Accounting,
+    Chart,
+    Curve,
+    KeyNumber,
+    Mark,
+    Network,
+    ReportData,
+    SiteCosts,
+    Statement,
+)
+from .html.page import render, write
+from .runs import from_runs
+
+__all__ = [
+    "Accounting",
+    "Chart",
+    "Curve",
+    "KeyNumber",
+    "Mark",
+    "Network",
+    "ReportData",
+    "SiteCosts",
+    "Statement",
+    "from_certificates",
+    "from_runs",
+    "render",
+    "write",
+]

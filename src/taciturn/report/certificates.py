@@ -1,0 +1,187 @@
+"""Certificates -> a report: what the runs cost, by round and by site, and what may be claimed."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ParameterError
+from ..graph import Graph
+from ..privacy.certificate import wording
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.certificate.statement import odds
+from ..types import Array
+from .claims import headline, marks
+from .data import (
+    Accounting,
+    Chart,
+    Curve,
+    KeyNumber,
+    Network,
+    ReportData,
+    SiteCosts,
+    Statement,
+)
+from .html.numbers import power
+from .layout import places
+from .spent import Spent, spent
+
+_FEW = 12  # sites up to which the page holds every site's curve; beyond, the totals and the range
+_LEFT_OUT = ("tables", "sites", "statement", "theorems", "conditions")
+
+
+def from_certificates(
+    certificates: Mapping[str, Certificate],
+    *,
+    title: str,
+    subtitle: str = "",
+    graph: Graph | None = None,
+    charts: Sequence[Chart] = (),
+    settings: Mapping[str, Any] | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> ReportData:
+    """A report of one or more certified runs, by name; all at the same delta.
+
+    `charts` may hold what else is known of them by round, under the same names. It is shown as it is: mark
+    with `private=False` what was computed from the records and is covered by no guarantee.
+    """
+    if len({certificate.delta for certificate in certificates.values()}) != 1:
+        raise ParameterError("`certificates` must hold at least one, all with the same `delta`.")
+    costs = {name: spent(certificate) for name, certificate in certificates.items()}
+    counted = accountings(certificates, costs)
+    return ReportData(
+        title=title,
+        subtitle=subtitle,
+        headline=headline(certificates),
+        marks=marks(certificates),
+        key_numbers={name: _key_numbers(name, certificates[name], charts) for name in certificates},
+        charts=charts,
+        accountings=counted,
+        network=None if graph is None else _network(graph, list(certificates.values())),
+        statements=[_statement(name, certificate) for name, certificate in certificates.items()],
+        settings=dict(settings or {}),
+        provenance=dict(provenance or {}),
+    )
+
+
+def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, Spent]) -> list[Accounting]:
+    """The three ways to count, the certified one first."""
+    delta = next(iter(certificates.values())).delta
+    words = {
+        "renyi": (
+            f"ε at δ = {power(delta)}",
+            f"Rényi divergence, added up over the rounds: but for a chance of {odds(delta)}, nothing "
+            "that can be seen becomes more likely, or less, by more than the factor exp(ε).",
+        ),
+        "pure": (
+            "Pure ε",
+            "The same without any exception (δ = 0): the tight bound of each round, added up.",
+        ),
+        "paper": (
+            "Paper's P(t)",
+            "The bound of the paper's Theorem 3, added up over the rounds; it asks for more than the others.",
+        ),
+    }
+    return [_accounting(key, short, meaning, costs, certificates) for key, (short, meaning) in words.items()]
+
+
+def _accounting(
+    key: str,
+    short: str,
+    meaning: str,
+    costs: Mapping[str, Spent],
+    certificates: Mapping[str, Certificate],
+) -> Accounting:
+    bounded = {name: cost[key] for name, cost in costs.items() if np.isfinite(cost[key]).all()}
+    curves = [_curve(name, cost) for name, cost in bounded.items()]
+    ranged = any(curve.low[-1] < 0.99 * curve.high[-1] for curve in curves if len(curve.low))
+    note = "Line: the worst site. Shaded: down to the site that spent least." if ranged else ""
+    return Accounting(
+        key,
+        short,
+        meaning,
+        Chart(
+            key,
+            "By round, the worst site",
+            short,
+            curves,
+            "bound",
+            note=f"{note} {_failing(key, certificates)}".strip(),
+        ),
+        [_site_costs(name, certificates[name], cost) for name, cost in bounded.items()],
+        [name for name in costs if name not in bounded],
+    )
+
+
+def _curve(name: str, cost: Array) -> Curve:
+    """The worst site after each round, and the range over sites where they differ."""
+    low, high = cost.min(axis=0).tolist(), cost.max(axis=0).tolist()
+    rounds = range(1, len(high) + 1)
+    return Curve(name, rounds, high) if low == high else Curve(name, rounds, high, low, high)
+
+
+def _site_costs(name: str, certificate: Certificate, cost: Array) -> SiteCosts:
+    """By the sites' numbers in the network; not-a-number for those that the certificate does not cover."""
+    every = np.full((certificate.run.sites, cost.shape[1]), np.nan)
+    every[[facts.site for facts in certificate.sites]] = cost
+    return SiteCosts(name, every[:, -1].tolist(), every.tolist() if len(every) <= _FEW else ())
+
+
+def _failing(key: str, certificates: Mapping[str, Certificate]) -> str:
+    """Where the paper's bound is drawn but its theorem does not apply."""
+    if key != "paper":
+        return ""
+    names = [
+        name
+        for name, certificate in certificates.items()
+        if math.isfinite(certificate.paper_epsilon)
+        and not all(cost.paper_condition for cost in certificate.costs)
+    ]
+    return (
+        f"Theorem 3's condition fails for {', '.join(names)}: a formula there, not a guarantee."
+        if names
+        else ""
+    )
+
+
+def _key_numbers(name: str, certificate: Certificate, charts: Sequence[Chart]) -> list[KeyNumber]:
+    found = []
+    for chart in charts:
+        for curve in chart.curves:
+            if curve.name == name and chart.key in ("loss", "accuracy"):
+                low, high = (curve.low[-1], curve.high[-1]) if len(curve.low) else (None, None)
+                found.append(KeyNumber(chart.title, curve.mean[-1], chart.format, low, high))
+    return [
+        *found,
+        KeyNumber(f"ε at δ = {power(certificate.delta)}", certificate.epsilon, "bound"),
+        KeyNumber("Pure ε", certificate.pure_epsilon, "bound"),
+        KeyNumber("Paper's P(t)", certificate.paper_epsilon, "bound"),
+    ]
+
+
+def _statement(name: str, certificate: Certificate) -> Statement:
+    body = json.loads(certificate.to_json())
+    numbers = {key: value for key, value in body.items() if key not in _LEFT_OUT}
+    for key in ("epsilon", "pure_epsilon", "paper_epsilon"):
+        numbers[key] = getattr(certificate, key)
+    return Statement(
+        name, certificate.statement(), wording.conditions(certificate), wording.theorems(certificate), numbers
+    )
+
+
+def _network(graph: Graph, certificates: Sequence[Certificate]) -> Network:
+    """The picture, with the sites' own names; numbers of records only where all runs agree on them."""
+    first = {facts.site: facts for facts in certificates[0].sites}
+    samples = {tuple(facts.samples for facts in certificate.sites) for certificate in certificates}
+    known = len(samples) == 1 and len(first) == graph.n
+    return Network(
+        names=[first[i].name if i in first else f"site {i}" for i in range(graph.n)],
+        edges=graph.edges,
+        places=places(graph),
+        kind=graph.name,
+        samples=[first[i].samples for i in range(graph.n)] if known else (),
+    )

@@ -1,0 +1,94 @@
+"""What the head of a report says of its certificates: the result in one sentence, and what qualifies it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from ..privacy.certificate.certificate import Certificate
+from .data import Mark
+from .html.numbers import power, written
+
+_SIMULATED = (
+    "The noise came from a seed and can be replayed, so this protects nobody: the figures say what the same "
+    "run would cost with secret noise."
+)
+_IDEALISED = (
+    "The figures assume that every site finds the exact minimiser; nothing covers the solver's last error."
+)
+_COVERED = "What the solver's last error costs is included in the figures."
+_REAL = "The noise came from a secret source that nobody can replay."
+
+
+def headline(certificates: Mapping[str, Certificate]) -> str:
+    """The cost to any one person, of all rounds and all sites."""
+    if len(certificates) == 1:
+        return _one(next(iter(certificates.values())))
+    delta = next(iter(certificates.values())).delta
+    bounded = {name: one.epsilon for name, one in certificates.items() if math.isfinite(one.epsilon)}
+    unbounded = [name for name in certificates if name not in bounded]
+    said = []
+    if bounded:
+        costs = sorted(bounded, key=bounded.__getitem__)
+        shown = costs if len(costs) <= 4 else [costs[0], costs[-1]]
+        words = [f"{written(bounded[name], 'bound')} with {name}" for name in shown]
+        spread = ", ".join(words) if shown is costs else f"{words[0]} to {words[1]}"
+        whole = all(_whole(certificates[name]) for name in bounded)
+        what = "All rounds and all sites together" if whole else "The rounds and sites that were counted"
+        said.append(f"{what} cost any one person at most ε = {spread}, at δ = {power(delta)}.")
+    if unbounded:
+        said.append(f"No guarantee: {'; '.join(unbounded)}.")
+    return " ".join(said)
+
+
+def _whole(certificate: Certificate) -> bool:
+    run = certificate.run
+    return certificate.rounds == run.rounds and len(certificate.sites) == run.sites
+
+
+def _one(certificate: Certificate) -> str:
+    run, rounds, sites = certificate.run, certificate.rounds, len(certificate.sites)
+    if run.noise == "none":
+        return "This run added no noise: nothing limits what can be learnt about a person from what was sent."
+    if math.isinf(certificate.epsilon):
+        return "This run added too little noise for any guarantee."
+    whole = f"all {rounds} rounds" if rounds > 1 else "its one round"
+    long = whole if rounds == run.rounds else f"{rounds} of {run.rounds} planned rounds"
+    wide = f"all {sites} sites" if sites == run.sites else f"{sites} of {run.sites} sites"
+    cost = f"({written(certificate.epsilon, 'bound')}, {power(certificate.delta)})"
+    return f"This run, {long} and {wide}, cost any one person at most (ε, δ) = {cost}."
+
+
+def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
+    """Simulated or real, idealised or covered, and whatever else a reader must be told first."""
+    runs = {name: certificate.run for name, certificate in certificates.items()}
+    private = {name: run for name, run in runs.items() if run.noise != "none"}
+    found = _either(
+        [name for name, run in runs.items() if run.simulated],
+        list(runs),
+        "Simulated",
+        _SIMULATED,
+        "Real",
+        _REAL,
+    )
+    if private:
+        idealised = [name for name, run in private.items() if run.idealised]
+        found += _either(idealised, list(private), "Idealised", _IDEALISED, "Solver error covered", _COVERED)
+    if len(private) < len(runs):
+        bare = [name for name in runs if name not in private]
+        found.append(Mark("Not private", f"{_only(bare, list(runs))}No noise was added: ε is infinite."))
+    told = dict.fromkeys(mark for run in runs.values() for mark in run.marks)
+    return found + [Mark("Note", mark[:1].upper() + mark[1:] + ".") for mark in told]
+
+
+def _either(some: list[str], everyone: list[str], yes: str, why: str, no: str, why_not: str) -> list[Mark]:
+    """The mark of those in `some`, or the calmer one where there are none."""
+    return [Mark(yes, _only(some, everyone) + why)] if some else [Mark(no, why_not, warn=False)]
+
+
+def _only(some: list[str], everyone: list[str]) -> str:
+    return "" if len(some) == len(everyone) else f"{_listed(some)}: "
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,164 @@
+"""The sections of the page as HTML; `page.js` draws into the empty plots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from ..data import Accounting, Chart, ReportData, Statement
+from . import tables
+
+Section = tuple[str, str, str, str]
+"""Its anchor, its name in the contents, its heading, its HTML."""
+
+NOT_PRIVATE = (
+    "Not private: computed from the sites' own records, and no guarantee covers it. "
+    "Do not publish it where the records belong to real people."
+)
+
+
+def sections(data: ReportData) -> list[Section]:
+    """Those that have something to show, in reading order."""
+    found = [
+        ("results", "Results", "What was learned", _results(data)),
+        ("privacy", "Privacy", "What it cost in privacy", _privacy(data)),
+        ("network", "Network", "The network", _network(data)),
+        ("certificate", "Certificate", "What may be claimed", _statements(data)),
+        ("settings", "Settings", "Settings", _facts(data.settings)),
+        ("provenance", "Provenance", "Where the numbers come from", _facts(data.provenance)),
+    ]
+    return [section for section in found if section[3]]
+
+
+def _results(data: ReportData) -> str:
+    if not data.charts:
+        return ""
+    paired = len(data.names) == 1 and len(data.charts) > 1
+    alone = len(data.charts) % 2  # of an odd number the first is drawn across both columns
+    figures = "".join(
+        _figure(f"charts.{k}", chart, "half" if paired and k >= alone else "full")
+        for k, chart in enumerate(data.charts)
+    )
+    open_to = [chart.title for chart in data.charts if not chart.private]
+    warning = ""
+    if open_to:
+        names = escape(", ".join(title.lower() for title in open_to))
+        warning = f'<p class="note warn"><strong>{names[:1].upper()}{names[1:]}.</strong> {NOT_PRIVATE}</p>'
+    return f'{warning}<div class="grid{" two" if paired else ""}">{figures}</div>'
+
+
+def _figure(place: str, chart: Chart, size: str, site_choice: str = "") -> str:
+    note = f'<p class="remark">{escape(chart.note)}</p>' if chart.note else ""
+    return (
+        f'<figure data-chart="{place}"><figcaption><div class="head"><h3>{escape(chart.title)}</h3>'
+        f'<div class="controls"><span class="tools"></span>{site_choice}</div></div></figcaption>'
+        f"{_plot(size, f'{chart.title}. Arrow keys move from round to round; a table follows.')}"
+        f'<div class="legend"></div>{note}{tables.by_round(chart)}</figure>'
+    )
+
+
+def _plot(size: str, label: str) -> str:
+    return (
+        f'<div class="plot {size}" data-size="{size}" role="slider" tabindex="0" aria-valuenow="0" '
+        f'aria-label="{escape(label)}"></div>'
+    )
+
+
+def _privacy(data: ReportData) -> str:
+    if not data.accountings:
+        return ""
+    choice = "".join(
+        f'<label class="choice"><input type="radio" name="accounting" value="{escape(entry.key)}"'
+        f"{' checked' if k == 0 else ''}><span>{escape(entry.short)}</span></label>"
+        for k, entry in enumerate(data.accountings)
+    )
+    control = f'<div class="controls"><fieldset><legend>Count by</legend>{choice}</fieldset></div>'
+    panels = "".join(_panel(data, k, entry) for k, entry in enumerate(data.accountings))
+    lead = "The same releases, counted in different ways. Every count is an upper bound, for any one person."
+    return f'<p class="lead">{lead}</p>{control if len(data.accountings) > 1 else ""}{panels}'
+
+
+def _panel(data: ReportData, k: int, accounting: Accounting) -> str:
+    hidden = " hidden" if k else ""
+    names = _site_names(data, accounting)
+    unbounded = ""
+    if accounting.unbounded:
+        runs = "; ".join(accounting.unbounded)
+        unbounded = f'<p class="note warn">No finite bound, so not drawn: {escape(runs)}.</p>'
+    figures = ""
+    if accounting.chart.curves:
+        known = any(len(costs.by_round) for costs in accounting.sites)
+        figures += _figure(f"accountings.{k}", accounting.chart, "full", _select(names) if known else "")
+    if any(costs.name not in accounting.unbounded for costs in accounting.sites):
+        label = f"Total of each site, {accounting.short}. Arrow keys move from site to site."
+        figures += (
+            f'<figure data-chart="sites.{k}"><figcaption><h3>Total by site</h3></figcaption>'
+            f'{_plot("full", label)}<div class="legend"></div>'
+            f"{tables.by_site(accounting, names)}</figure>"
+        )
+    return (
+        f'<div class="printed" data-accounting="{escape(accounting.key)}"{hidden}>'
+        f'<p class="panel-head"><strong>{escape(accounting.short)}.</strong> '
+        f"{escape(accounting.meaning)}</p>{unbounded}{figures}</div>"
+    )
+
+
+def _site_names(data: ReportData, accounting: Accounting) -> Sequence[str]:
+    """The network's names, and numbers for sites beyond them: runs may differ in size."""
+    known = data.network.names if data.network is not None else ()
+    most = max((len(costs.totals) for costs in accounting.sites), default=0)
+    return [*known, *(f"site {i}" for i in range(len(known), most))]
+
+
+def _select(names: Sequence[str]) -> str:
+    options = "".join(f'<option value="{i}">{escape(name)}</option>' for i, name in enumerate(names))
+    return (
+        '<label class="switch">site <select class="site-choice"><option value="">the worst</option>'
+        f"{options}</select></label>"
+    )
+
+
+def _network(data: ReportData) -> str:
+    graph = data.network
+    if graph is None:
+        return ""
+    sites, links = len(graph.names), len(graph.edges)
+    kind = "" if graph.kind == "custom" else f", {graph.kind.replace('_', ' ')}"
+    words = f"{sites} sites and {links} {'link' if links == 1 else 'links'}{kind}."
+    return (
+        f'<p class="lead">{escape(words)} Sites talk only along links; there is no server.</p>'
+        '<figure data-chart="network.0"><figcaption class="controls">'
+        f"{_select(graph.names)}</figcaption>"
+        f'<div class="plot full still" data-size="full" role="img" aria-label="{escape(words)} '
+        'The list below names every link."></div><div class="about" aria-live="polite"></div>'
+        f"{tables.network(graph)}</figure>"
+    )
+
+
+def _statements(data: ReportData) -> str:
+    alone = len(data.statements) == 1
+    return "".join(_statement(statement, alone) for statement in data.statements)
+
+
+def _statement(statement: Statement, alone: bool) -> str:
+    """The words, then the lists (open where there is only one statement), then the numbers."""
+    heading = "" if alone else f"<h3>{escape(statement.name)}</h3>"
+    lists = ""
+    for title, entries in (("It holds if", statement.conditions), ("It rests on", statement.basis)):
+        if entries:
+            items = "".join(f"<li>{escape(entry)}</li>" for entry in entries)
+            lists += (
+                f"<details{' open' if alone else ''}><summary>{title}</summary><ul>{items}</ul></details>"
+            )
+    numbers = ""
+    if statement.numbers:
+        numbers = (
+            f"<details><summary>{escape(statement.name)}: the certificate's numbers</summary>"
+            f'<div class="scroll">{tables.facts(statement.numbers)}</div></details>'
+        )
+    return f'<div class="claim">{heading}<p class="words">{escape(statement.text)}</p>{lists}{numbers}</div>'
+
+
+def _facts(values: Mapping[str, Any]) -> str:
+    return tables.facts(values) if values else ""

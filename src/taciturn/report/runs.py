@@ -1,0 +1,145 @@
+"""Simulated runs -> a report: the curves with their range over repeats, beside what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..admm.run import Run
+from ..errors import ParameterError
+from ..graph import Graph
+from ..privacy.certificate.certificate import Certificate
+from ..types import Array
+from .certificates import from_certificates
+from .data import Chart, Curve, ReportData
+
+_ELSEWHERE = ("versions", "seed", "simulated")  # settings that the provenance holds, or the marks say
+
+
+def from_runs(
+    runs: Mapping[str, Run],
+    *,
+    title: str,
+    subtitle: str = "",
+    delta: float = 1e-5,
+    graph: Graph | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> ReportData:
+    """A report of one or more runs, by name.
+
+    Parameters
+    ----------
+    runs : what `simulate` returned; the names are those of the curves.
+    delta : at which (epsilon, delta) is stated.
+    graph : the network of the picture; by default the one that the first run recorded.
+    provenance : what else says where the numbers come from, such as the data's checksum.
+    """
+    if not runs:
+        raise ParameterError("`runs` must hold at least one run; got none.")
+    return from_certificates(
+        {name: Certificate.from_ledger(run.ledger, delta=delta) for name, run in runs.items()},
+        title=title,
+        subtitle=subtitle,
+        graph=graph or _graph(next(iter(runs.values()))),
+        charts=_charts(runs),
+        settings=_settings({name: run.settings for name, run in runs.items()}),
+        provenance=_provenance(runs, provenance or {}),
+    )
+
+
+def _charts(runs: Mapping[str, Run]) -> list[Chart]:
+    """Those whose numbers are all there."""
+    repeats = max(run.consensus_gap.shape[0] for run in runs.values())
+    note = f"Mean of {repeats} repeats; shaded, from the lowest to the highest." if repeats > 1 else ""
+    gaps = [run.consensus_gap for run in runs.values()]
+    found = [
+        Chart("loss", "Loss", "mean loss, L(t)", _curves(runs, "loss"), private=False, note=note),
+        Chart(
+            "accuracy",
+            "Accuracy",
+            "share of records classified rightly",
+            _curves(runs, "accuracy"),
+            "percent",
+            private=False,
+            note=note,
+        ),
+        Chart(
+            "gap",
+            "Disagreement",
+            "largest distance of a site from the mean",
+            _curves(runs, "consensus_gap"),
+            log=_wide(gaps),
+            note=note,
+        ),
+    ]
+    return [chart for chart in found if chart.curves]
+
+
+def _curves(runs: Mapping[str, Run], metric: str) -> list[Curve]:
+    curves = []
+    for name, run in runs.items():
+        values: Array = getattr(run, metric)
+        if values.size and bool(np.isfinite(values).all()):
+            ranged = values.shape[0] > 1
+            curves.append(
+                Curve(
+                    name,
+                    range(1, values.shape[1] + 1),
+                    values.mean(axis=0).tolist(),
+                    values.min(axis=0).tolist() if ranged else (),
+                    values.max(axis=0).tolist() if ranged else (),
+                )
+            )
+    return curves
+
+
+def _wide(values: list[Array]) -> bool:
+    """Whether a linear axis would crush the small ones."""
+    low, high = min(part.min() for part in values), max(part.max() for part in values)
+    return bool(0 < 10 * low < high)
+
+
+def _graph(run: Run) -> Graph | None:
+    facts = run.settings.get("graph")
+    if facts is None:
+        return None
+    return Graph(facts["sites"], tuple((i, j) for i, j in facts["edges"]), facts["name"])
+
+
+def _settings(each: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What all runs share, then by run what they do not."""
+    plain = {
+        name: {key: _shown(key, value) for key, value in facts.items() if key not in _ELSEWHERE}
+        for name, facts in each.items()
+    }
+    first = next(iter(plain.values()))
+    shared = {
+        key: first[key] for key in first if all(facts.get(key) == first[key] for facts in plain.values())
+    }
+    own = {
+        name: {key: value for key, value in facts.items() if key not in shared}
+        for name, facts in plain.items()
+    }
+    return shared | {name: facts for name, facts in own.items() if facts}
+
+
+def _shown(key: str, value: Any) -> Any:
+    """The graph by name and size: its links are in the picture's list."""
+    if key == "graph":
+        return f"{value['name']}, {value['sites']} sites, {len(value['edges'])} links"
+    return value
+
+
+def _provenance(runs: Mapping[str, Run], more: Mapping[str, Any]) -> dict[str, Any]:
+    seeds = {name: run.settings.get("seed") for name, run in runs.items()}
+    found: dict[str, Any] = {}
+    if any(seed is not None for seed in seeds.values()):
+        alike = len(set(seeds.values())) == 1
+        found["seed"] = (
+            next(iter(seeds.values())) if alike else "; ".join(f"{n}: {s}" for n, s in seeds.items())
+        )
+    found.update(more)
+    versions = next(iter(runs.values())).settings.get("versions")
+    return found | ({"versions": dict(versions)} if versions else {})

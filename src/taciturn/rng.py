@@ -1,0 +1,94 @@
+"""Randomness: a keyed CSPRNG for real runs, with no seed; seeded streams for simulations, which say so."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import threading
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+from randomgen import ChaCha
+
+from . import checks
+
+Purpose = Literal["start", "noise", "output", "deal", "proxy"]
+_PURPOSES: dict[str, int] = {"start": 0, "noise": 1, "output": 2, "deal": 3, "proxy": 4}
+
+
+class Streams(Protocol):
+    """Where a site's randomness comes from."""
+
+    simulated: ClassVar[bool]
+
+    def generator(self, *, repeat: int, site: int, purpose: Purpose, t: int) -> np.random.Generator:
+        """Return a generator for one repeat, site, purpose and round; use it before asking for the next."""
+        ...
+
+
+class SeededStreams:
+    """A draw is a pure function of (seed, repeat, site, purpose, t): replayable, hence never private.
+
+    Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The
+    generator is Philox, keyed by the first four and positioned by the round. One thread per site.
+    """
+
+    simulated: ClassVar[bool] = True
+
+    def __init__(self, seed: int) -> None:
+        self.seed = checks.whole("seed", seed)
+        self._generators: dict[tuple[int, int, int], np.random.Generator] = {}
+
+    def generator(self, *, repeat: int, site: int, purpose: Purpose, t: int) -> np.random.Generator:
+        name = (repeat, site, _PURPOSES[purpose])
+        generator = self._generators.get(name)
+        if generator is None:
+            generator = np.random.Generator(
+                np.random.Philox(np.random.SeedSequence(self.seed, spawn_key=name))
+            )
+            self._generators[name] = generator
+        bits = generator.bit_generator
+        state = dict(bits.state)
+        state["state"]["counter"] = np.array([0, 0, 0, t], dtype=np.uint64)
+        state.update(buffer_pos=4, has_uint32=0, uinteger=0)
+        bits.state = state
+        return generator
+
+
+class _ProcessKey:
+    """256 bits from the operating system, one key per process, drawn again after a fork."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._renew()
+        os.register_at_fork(after_in_child=self._after_fork)
+
+    def _renew(self) -> None:
+        self._key = os.urandom(32)
+        self._counter = itertools.count()
+
+    def _after_fork(self) -> None:
+        self._lock = threading.Lock()  # another thread may have held it at the fork
+        self._renew()
+
+    def derive(self) -> int:
+        """Return a key that no one else gets: BLAKE2b of a counter under the process's key."""
+        with self._lock:
+            count, key = next(self._counter), self._key
+        digest = hashlib.blake2b(
+            count.to_bytes(16, "little"), key=key, digest_size=32, person=b"taciturn-noise"
+        )
+        return int.from_bytes(digest.digest(), "little")
+
+
+_PROCESS_KEY = _ProcessKey()
+
+
+class SecureStreams:
+    """ChaCha20 under a fresh 256-bit key for every (repeat, site, purpose, t). There is no seed to pass."""
+
+    simulated: ClassVar[bool] = False
+
+    def generator(self, *, repeat: int, site: int, purpose: Purpose, t: int) -> np.random.Generator:
+        return np.random.Generator(ChaCha(key=_PROCESS_KEY.derive(), rounds=20))

@@ -1,0 +1,1 @@
+"""What a site reads: job.toml, site.toml, keys, and its own rows."""

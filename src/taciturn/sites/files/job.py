@@ -1,0 +1,191 @@
+"""job.toml: what is public and the same at every site. Its hash is in every frame."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from ...errors import ParameterError, SiteError
+from ...graph import Graph
+from ...toml import Facts
+from .fields import LISTED, LossField, ScheduleField
+from .toml import read
+
+if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
+    from ...data.tables.schema import Schema
+
+NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+ENDPOINT = r"^tls/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$"
+Name = Annotated[str, Field(pattern=NAME)]
+Endpoint = Annotated[str, Field(pattern=ENDPOINT)]
+
+
+class SiteEntry(Facts):
+    """One party: its name, where it can be reached (nowhere, if it only connects outward), and B_i."""
+
+    name: Name
+    endpoint: Endpoint | None = None
+    samples: int = Field(ge=1)
+
+
+class Label(Facts):
+    """The column to learn; for classification also the value that counts as +1, every other being -1."""
+
+    column: str = Field(min_length=1)
+    positive: str | None = None
+
+
+class Relay(Facts):
+    """A Zenoh router for sites that may only connect outward; it sees released values only."""
+
+    name: Name
+    endpoint: Endpoint
+
+
+class Job(Facts):
+    """A run that several parties agreed on.
+
+    rounds, C, regularization, dual_step : T, C, rho, theta.
+    clip, grid : every released number is a multiple of `grid` within +-`clip`.
+    tol : how far a solved vector may be from the exact minimiser, before its noise.
+    features : d; or `schema`, from which it follows, with `label`, for sites that hold tables. `intercept`
+        adds a column of ones to tables, inside the bound on the rows.
+    seed : only for rehearsals: noise that can be replayed, so that everything made from it says `simulated`.
+    """
+
+    format: Literal["taciturn-job/1"]
+    name: Name
+    rounds: int = Field(ge=1, le=10**6)
+    loss: LossField
+    C: float = Field(gt=0)
+    regularization: float = Field(gt=0)
+    dual_step: ScheduleField
+    delta: float = Field(gt=0, lt=1)
+    clip: float = Field(gt=0)
+    grid: float = Field(gt=0)
+    tol: float = Field(gt=0)
+    features: int | None = Field(default=None, ge=1, le=10**6)
+    table: dict[str, Any] | None = Field(default=None, alias="schema")
+    label: Label | None = None
+    intercept: bool = False
+    seed: int | None = Field(default=None, ge=0)
+    sites: Annotated[tuple[SiteEntry, ...], LISTED] = Field(min_length=2, max_length=65535)
+    links: Annotated[tuple[Annotated[tuple[Name, Name], LISTED], ...], LISTED]
+    relay: Relay | None = None
+
+    @field_validator("table")
+    @classmethod
+    def _check_table(cls, entry: dict[str, Any] | None) -> dict[str, Any] | None:
+        if entry is not None:
+            try:
+                _schema(entry)
+            except ParameterError as error:
+                raise ValueError(str(error)) from error
+        return entry
+
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        names = [site.name for site in self.sites]
+        if len(set(names)) < len(names):
+            raise ValueError("`sites` must have different names")
+        if self.relay is not None and self.relay.name in names:
+            raise ValueError("`relay.name` must differ from the names of the sites")
+        for link in self.links:
+            unknown = [name for name in link if name not in names]
+            if unknown:
+                raise ValueError(f"`links` must join sites of the job; got {unknown[0]!r}")
+            if self.relay is None and all(self.site(name).endpoint is None for name in link):
+                raise ValueError(
+                    f"`links`: neither {link[0]} nor {link[1]} has an endpoint, and there is no relay"
+                )
+        if (self.features is None) == (self.table is None):
+            raise ValueError("give either `features` or `schema`")
+        if (self.table is None) != (self.label is None):
+            raise ValueError("`schema` and `label`, the column to learn, go together")
+        if self.label is not None and (self.label.positive is None) != (self.loss.kind == "regression"):
+            raise ValueError("`label.positive` must be given for classification, and only there")
+        if self.intercept and self.table is None:
+            raise ValueError("`intercept` needs a `schema`; with `features`, put the column into the data")
+        if not (self.clip / self.grid).is_integer():
+            raise ValueError(
+                f"`clip` must be a whole multiple of `grid`; got {self.clip:g} and {self.grid:g}"
+            )
+        for site in self.sites:
+            if self.C > site.samples:
+                raise ValueError(
+                    f"`C` must not exceed the samples of {site.name}, {site.samples}; got {self.C:g}"
+                )
+        return self
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the noise can be replayed."""
+        return self.seed is not None
+
+    @property
+    def public_schema(self) -> Schema | None:
+        """The public facts about the tables."""
+        return None if self.table is None else _schema(self.table)
+
+    @cached_property
+    def dimension(self) -> int:
+        """d"""
+        return len(self.feature_names)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the model's numbers."""
+        schema = self.public_schema
+        if schema is None:
+            return tuple(f"x{k}" for k in range(int(self.features or 0)))
+        return (*schema.feature_names, *["intercept"] * self.intercept)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The sites' names; a site's number is its place in here."""
+        return tuple(site.name for site in self.sites)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Who talks to whom."""
+        number = {name: i for i, name in enumerate(self.names)}
+        return Graph.from_edges([(number[a], number[b]) for a, b in self.links], n=len(self.sites))
+
+    def site(self, name: str) -> SiteEntry:
+        """The entry of a site."""
+        for entry in self.sites:
+            if entry.name == name:
+                return entry
+        raise SiteError(f"the job {self.name} has no site called {name!r}; it has {', '.join(self.names)}.")
+
+    def neighbours(self, name: str) -> tuple[str, ...]:
+        """Whom a site talks to, in the job's order."""
+        return tuple(self.names[j] for j in self.graph.neighbors(self.names.index(name)))
+
+    @cached_property
+    def hash(self) -> bytes:
+        """SHA-256 of the job as canonical JSON: the layout of the file does not count, all else does."""
+        facts = self.model_dump(mode="json", by_alias=True)
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).digest()
+
+
+def _schema(entry: dict[str, Any]) -> Schema:
+    from ...data.tables.schema import Schema
+
+    return Schema.from_dict(entry)
+
+
+def load_job(path: Path) -> Job:
+    """The job in a file, checked as a whole."""
+    job = read(path, Job)
+    try:
+        _ = job.graph
+    except ParameterError as error:
+        raise SiteError(f"{path}: `links`: {error}") from error
+    return job

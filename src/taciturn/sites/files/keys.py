@@ -1,0 +1,184 @@
+"""Keys: one Ed25519 key per site, which proves its name to TLS and signs its frames.
+
+A site makes its own key and a signing request; the private key never moves. Who signs is the sites' choice.
+For trying things out there is a throw-away authority.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import MissingExtra, SiteError
+
+try:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+except ImportError as error:
+    raise MissingExtra("cryptography", "zenoh") from error
+
+PEM = serialization.Encoding.PEM
+DAY = datetime.timedelta(days=1)
+
+
+def new_key(path: Path) -> Ed25519PrivateKey:
+    """A fresh key, written to `path` for its owner alone; an existing file is never overwritten."""
+    key = Ed25519PrivateKey.generate()
+    text = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    write_new(path, text, mode=0o600)
+    return key
+
+
+def signing_request(key: Ed25519PrivateKey, name: str, hosts: Sequence[str]) -> bytes:
+    """A PEM request for a certificate with common name `name`, valid for `hosts` (names or addresses)."""
+    builder = x509.CertificateSigningRequestBuilder().subject_name(_subject(name))
+    return builder.add_extension(_alternatives(name, hosts), critical=False).sign(key, None).public_bytes(PEM)
+
+
+def load_key(path: Path) -> Ed25519PrivateKey:
+    """The site's private key."""
+    try:
+        key = serialization.load_pem_private_key(_read(path), password=None)
+    except (ValueError, TypeError) as error:
+        raise SiteError(f"{path}: not an unencrypted private key in PEM form.") from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise SiteError(
+            f"{path}: must be an Ed25519 key, which signs the frames. Make one: taciturn site keys"
+        )
+    return key
+
+
+def load_certificates(path: Path) -> list[x509.Certificate]:
+    """All certificates of a PEM file, at least one."""
+    try:
+        return x509.load_pem_x509_certificates(_read(path))
+    except ValueError as error:
+        raise SiteError(f"{path}: no certificate in PEM form.") from error
+
+
+def pem(certificate: x509.Certificate) -> bytes:
+    """A certificate in PEM form."""
+    return certificate.public_bytes(PEM)
+
+
+def common_name(certificate: x509.Certificate) -> str | None:
+    """The one common name of a certificate's subject; None where it has none, or several."""
+    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[0].value) if len(names) == 1 else None
+
+
+@dataclass(frozen=True)
+class Authority:
+    """A certificate authority to try things out with: whoever holds its key can be any site."""
+
+    key: Ed25519PrivateKey
+    certificate: x509.Certificate
+
+    @classmethod
+    def throw_away(cls, name: str = "taciturn throw-away authority", *, days: float = 30) -> Authority:
+        """A new authority that signs for a while."""
+        key = Ed25519PrivateKey.generate()
+        usage = x509.KeyUsage(
+            digital_signature=False,
+            content_commitment=False,
+            key_encipherment=False,
+            data_encipherment=False,
+            key_agreement=False,
+            key_cert_sign=True,
+            crl_sign=True,
+            encipher_only=False,
+            decipher_only=False,
+        )
+        builder = _certificate(_subject(name), _subject(name), key, days, -DAY)
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        builder = builder.add_extension(usage, critical=True)
+        identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        return cls(key, builder.add_extension(identifier, critical=False).sign(key, None))
+
+    @classmethod
+    def load(cls, folder: Path) -> Authority:
+        """The authority that `save` wrote."""
+        return cls(load_key(folder / "authority.key"), load_certificates(folder / "authority.pem")[0])
+
+    def save(self, folder: Path) -> None:
+        """`authority.pem`, for everybody, and `authority.key`, for nobody else."""
+        text = self.key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        write_new(folder / "authority.key", text, mode=0o600)
+        write_new(folder / "authority.pem", pem(self.certificate))
+
+    def sign(
+        self, request: bytes, *, days: float = 30, starts: datetime.timedelta = -DAY
+    ) -> x509.Certificate:
+        """A certificate for a PEM signing request, with the name and hosts that it asks for."""
+        try:
+            asked = x509.load_pem_x509_csr(request)
+            alternatives = asked.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        except (ValueError, x509.ExtensionNotFound) as error:
+            raise SiteError("not a signing request with a name and hosts in PEM form.") from error
+        if not asked.is_signature_valid:
+            raise SiteError("the signing request does not hold the signature of its own key.")
+        builder = _certificate(asked.subject, self.certificate.subject, asked, days, starts)
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        builder = builder.add_extension(alternatives, critical=False)
+        both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+        builder = builder.add_extension(x509.ExtendedKeyUsage(both), critical=False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        return builder.add_extension(issuer, critical=False).sign(self.key, None)
+
+
+def write_new(path: Path, text: bytes, *, mode: int = 0o644) -> None:
+    """Write a file that must not exist yet."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    except FileExistsError as error:
+        raise SiteError(f"{path}: exists already; it is never overwritten. Move it away first.") from error
+    except OSError as error:
+        raise SiteError(f"{path}: cannot be written ({error.strerror}).") from error
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(text)
+
+
+def _subject(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _alternatives(name: str, hosts: Sequence[str]) -> x509.SubjectAlternativeName:
+    entries: list[x509.GeneralName] = [x509.DNSName(name)]
+    for host in hosts:
+        try:
+            entries.append(x509.IPAddress(ipaddress.ip_address(host)))
+        except ValueError:
+            entries.append(x509.DNSName(host))
+    return x509.SubjectAlternativeName(list(dict.fromkeys(entries)))
+
+
+def _certificate(
+    subject: x509.Name,
+    issuer: x509.Name,
+    holder: Ed25519PrivateKey | x509.CertificateSigningRequest,
+    days: float,
+    starts: datetime.timedelta,
+) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(holder.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now + starts)
+        .not_valid_after(now + days * DAY)
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SiteError(f"{path}: cannot be read ({error.strerror}).") from error

@@ -1,0 +1,160 @@
+"""site.toml: what is this site's alone. Nothing in it leaves the site."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from ...errors import SiteError
+from ...toml import Facts
+from .fields import LISTED, NoiseField, ScheduleField
+from .job import Endpoint, Job, Name, load_job
+from .toml import read
+
+HEX = r"^[0-9a-fA-F]+$"
+
+
+def _path(entry: Any) -> Any:
+    return Path(entry) if isinstance(entry, str) and entry else entry
+
+
+FilePath = Annotated[Path, BeforeValidator(_path)]
+
+
+class Keys(Facts):
+    """PEM files, and serial numbers (hexadecimal) of certificates that are believed no more."""
+
+    private: FilePath
+    certificate: FilePath
+    authority: FilePath
+    revoked: Annotated[tuple[Annotated[str, Field(pattern=HEX)], ...], LISTED] = ()
+
+
+class Budget(Facts):
+    """The ceiling: the round whose charge would pass it is not released, and the site stops."""
+
+    epsilon: float = Field(gt=0)
+
+
+class SiteFile(Facts):
+    """The keys of site.toml.
+
+    penalty, noise, output_noise : eta(t) and the noises; output noise makes an inexact minimiser private.
+    patience : how many seconds to wait for a silent neighbour before stopping cleanly.
+    listen : where to listen, if that is not the endpoint that the job states (behind NAT, for one).
+    endpoints : where to reach a neighbour, if that is not the endpoint that the job states.
+    """
+
+    site: Name
+    job: FilePath
+    data: FilePath
+    state: FilePath
+    penalty: ScheduleField
+    noise: NoiseField
+    output_noise: NoiseField | None = None
+    budget: Budget
+    keys: Keys
+    patience: float = Field(default=3600.0, gt=0)
+    listen: Endpoint | None = None
+    endpoints: dict[Name, Endpoint] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site and the job that it takes part in; every path is absolute or relative to where we are."""
+
+    file: SiteFile
+    job: Job
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.file.site
+
+    @property
+    def number(self) -> int:
+        """i, the site's place in the job."""
+        return self.job.names.index(self.name)
+
+    @property
+    def neighbours(self) -> tuple[str, ...]:
+        """Whom it talks to, in the job's order."""
+        return self.job.neighbours(self.name)
+
+    @property
+    def samples(self) -> int:
+        """B_i"""
+        return self.job.site(self.name).samples
+
+    @property
+    def state(self) -> Path:
+        """The folder that holds what a restart needs, and at the end the results."""
+        return self.path(self.file.state)
+
+    @property
+    def database(self) -> Path:
+        """State, ledger and outbox."""
+        return self.state / "site.sqlite"
+
+    @property
+    def schedules(self) -> bytes:
+        """SHA-256 of this site's penalty and noises, which must not change once a run has begun."""
+        facts = self.file.model_dump(mode="json", include={"penalty", "noise", "output_noise"})
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).digest()
+
+    def path(self, path: Path) -> Path:
+        """A path of site.toml, which counts from the folder of that file."""
+        return self.folder / path
+
+    def listens(self) -> str | None:
+        """The endpoint to listen on; None for a site that only connects outward."""
+        return self.file.listen or self.job.site(self.name).endpoint
+
+    def dials(self) -> dict[str, str]:
+        """Whom this site connects to: for each link the site later in the job calls the earlier one.
+
+        A site without an endpoint calls and is never called. Where there is a relay everyone calls it, and a
+        site without an endpoint nobody else.
+        """
+        relay, own = self.job.relay, self.file.endpoints
+        calls = {} if relay is None else {relay.name: own.get(relay.name) or relay.endpoint}
+        if self.outward:
+            return calls
+        for name in self.neighbours:
+            theirs = own.get(name) or self.job.site(name).endpoint
+            if theirs is not None and (self.listens() is None or self.job.names.index(name) < self.number):
+                calls[name] = theirs
+        return calls
+
+    @property
+    def outward(self) -> bool:
+        """Whether this site talks through the relay alone."""
+        return self.listens() is None and self.job.relay is not None
+
+
+def load_site(path: Path) -> Site:
+    """The site in a file, together with its job."""
+    file = read(path, SiteFile)
+    folder = path.parent
+    job = load_job(folder / file.job)
+    if file.site not in job.names:
+        raise SiteError(
+            f"{path}: `site`: the job {job.name} has no site {file.site!r}; it has {', '.join(job.names)}."
+        )
+    known = {*job.neighbours(file.site), *([job.relay.name] if job.relay else [])}
+    unknown = sorted(set(file.endpoints) - known)
+    if unknown:
+        raise SiteError(
+            f"{path}: `endpoints.{unknown[0]}`: not a neighbour of {file.site}: {', '.join(sorted(known))}."
+        )
+    if file.output_noise is None and not job.simulated:
+        raise SiteError(
+            f"{path}: `output_noise`: a real run needs it: no solver is exact, and no guarantee survives "
+            "that without it. `taciturn site init` writes a line that costs next to nothing."
+        )
+    return Site(file, job, folder)

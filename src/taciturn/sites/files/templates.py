@@ -1,0 +1,97 @@
+"""A commented pair of files to begin with; they are valid as they stand, with two example sites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .keys import write_new
+
+JOB = """\
+# job.toml: public, and the same at every site. Its hash is in every message: a site whose copy says anything
+# else is refused, by name. Agree on it first; then each site writes its own site.toml.
+format = "taciturn-job/1"
+name = "first-run"
+
+rounds = 20                     # T: each round is one release per site, and costs privacy
+loss = "logistic"               # or { kind = "smooth-hinge", h = 0.5 }, or { kind = "log-cosh", scale = 1.0 }
+C = 100.0                       # weight of the loss; at most the rows of the smallest site
+regularization = 0.01           # rho
+dual_step = 0.5                 # theta; or { kind = "geometric", start = 0.5, ratio = 1.02, cap = 1.0 }
+delta = 1e-5                    # the chance of an exception in every site's statement
+
+clip = 64.0                     # every number that is sent lies within +-clip ...
+grid = 9.5367431640625e-07      # ... and is a multiple of grid (2**-20); clip must be a multiple too
+tol = 1e-10                     # how far a solved vector may be from the exact minimiser, before its noise
+
+# What the rows are. Either `features`, for .npz files with X (rows of norm at most 1) and y (-1 or +1) ...
+features = 10
+# ... or `schema` and `label`, for .csv and .parquet files: public facts, never taken from the data.
+# intercept = true
+# label = { column = "income", positive = ">50K" }
+# [schema]
+# fields = [
+#   { name = "age", low = 0, high = 100 },
+#   { name = "sex", values = ["female", "male"] },
+# ]
+
+# seed = 1                      # only for rehearsals: noise that can be replayed is not private
+
+# Who talks to whom. Every site is reached through every other.
+links = [["alpha", "beta"]]
+
+# A relay for sites that may only connect outward (leave out their endpoint); it sees released values only.
+# relay = { name = "relay", endpoint = "tls/relay.example:7447" }
+
+[[sites]]
+name = "alpha"
+endpoint = "tls/alpha.example:7447"
+samples = 1000                  # B: the rows of this site, fixed beforehand; an invalid row becomes zeros
+
+[[sites]]
+name = "beta"
+endpoint = "tls/beta.example:7447"
+samples = 1000
+"""
+
+SITE = """\
+# site.toml: this site's alone. Nothing in here leaves the site. Paths count from the folder of this file.
+site = "{name}"
+job = "job.toml"
+data = "rows.npz"               # .npz, .csv or .parquet
+state = "state"                 # ledger, state and outbox; never copy it back from a backup
+patience = 3600.0               # seconds to wait for a silent neighbour before stopping cleanly
+
+# eta(t): larger means more privacy and slower convergence; at least the dual step, and never decreasing.
+penalty = {{ kind = "geometric", start = 0.5, ratio = 1.04 }}
+
+# The noise inside the penalty: {{ kind = "gaussian", std = ... }} or {{ kind = "norm", rate = ... }}.
+# `taciturn site check` says what it costs; `taciturn plan` finds settings for a budget.
+noise = {{ kind = "gaussian", std = 1.0 }}
+
+# A little noise on the result: no solver is exact, and no guarantee survives that without it. With this std
+# and the job's tol it costs next to nothing.
+output_noise = {{ kind = "gaussian", std = 1e-5 }}
+
+budget = {{ epsilon = 2.0 }}      # the round whose charge would pass it is not released, and the site stops
+
+# listen = "tls/0.0.0.0:7447"   # if not the endpoint in the job (behind NAT, for one)
+# endpoints = {{ beta = "tls/10.0.0.7:7447" }}   # where to reach a neighbour, if not where the job says
+
+[keys]                          # made by: taciturn site keys site.toml
+private = "{name}.key"
+certificate = "{name}.pem"
+authority = "authority.pem"
+# revoked = ["1f3a..."]         # serial numbers of certificates that are believed no more
+"""
+
+
+def write_templates(folder: Path, name: str) -> list[Path]:
+    """job.toml and site.toml for the site `name`; files that exist are never overwritten."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for path, text in ((folder / "job.toml", JOB), (folder / "site.toml", SITE.format(name=name))):
+        if path.name == "job.toml" and path.exists():
+            continue  # handed over by whoever wrote it first
+        write_new(path, text.encode())
+        written.append(path)
+    return written

@@ -1,0 +1,1 @@
+"""One site from its first round to its last, resumed wherever it was stopped."""

@@ -1,0 +1,149 @@
+"""The driver: one real site from its first round to its last, resumed wherever it was stopped.
+
+f = the node's next vector        (solve, noise, round)
+commit charge, bytes and state    one transaction, on disk before the first send
+publish                           the same bytes after any restart
+hear every neighbour              pushed, or pulled if missed
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...admm.node import loop
+from ...objective.solver.threads import one_blas_thread
+from ...privacy.facts import Charge
+from ...types import Array
+from ..wire.frame import decode
+from ..wire.mailbox import Letter, Mailbox
+from ..wire.probe import probe
+from ..wire.refusals import Refusals
+from ..wire.session import Session
+from ..wire.waiting import Waiting
+from .ending import Outcome, end
+from .prepare import Ready
+from .store import Resumed, Store
+
+log = logging.getLogger("taciturn.site")
+
+
+def run_site(
+    ready: Ready,
+    *,
+    step: Callable[[int], None] = lambda steps: None,
+    watch: Callable[[Refusals], AbstractContextManager[None]] = lambda refusals: nullcontext(),
+) -> Outcome:
+    """Take part in the job until its end; `step` is told how many rounds were completed.
+
+    `watch` is entered before the site goes on the network: the place to listen to Zenoh's own log.
+
+    Raises `SiteError` where the site cannot go on: a silent neighbour, a full disk. Nothing is lost by that;
+    calling it again goes on from the same round with the same bytes.
+    """
+    with open_store(ready) as store:
+        resumed, refusals = store.resume(), Refusals()
+        mailbox = Mailbox(ready.site.job, ready.site.name, ready.trust, refusals, resumed.state.t + 1)
+        with (
+            one_blas_thread(),
+            watch(refusals),
+            Session(ready.site, mailbox, refusals) as session,
+        ):
+            session.keep(0, ready.seal(0))
+            drive = Drive(ready, store, mailbox, session)
+            if resumed.state.t:
+                log.info("resumed after round %d of %d", resumed.state.t, ready.run.rounds)
+                step(resumed.state.t)
+            drive.rounds(resumed, step)
+            return end(ready, store, mailbox, session, drive.waiting())
+
+
+def open_store(ready: Ready) -> Store:
+    """The site's file, new or resumed."""
+    return Store(
+        ready.site.database,
+        job=ready.site.job.hash,
+        name=ready.site.name,
+        schedules=ready.site.schedules,
+        start=ready.start(),
+        run=ready.run,
+        facts=ready.facts,
+        ceiling=ready.ceiling,
+    )
+
+
+def summed(letters: dict[int, Letter], dimension: int, clip: float) -> Array:
+    """sum_j f_j(t), clipped to the public range, added in increasing j as every engine does; (1, d)."""
+    total = np.zeros((1, dimension))
+    for letter in letters.values():
+        total += np.clip(letter.vector, -clip, clip)
+    return total
+
+
+@dataclass
+class Drive:
+    """One run of the rounds."""
+
+    ready: Ready
+    store: Store
+    mailbox: Mailbox
+    session: Session
+
+    def rounds(self, resumed: Resumed, step: Callable[[int], None]) -> None:
+        """From the round after `resumed.state` to the last."""
+        ready, state, frame = self.ready, resumed.state, resumed.frame
+        job = ready.site.job
+        if state.t == job.rounds:
+            return
+        charges: list[Charge] = []
+        released = None if frame is None else decode(frame, dimension=job.dimension).vector[None, :]
+        steps = loop(ready.node, state, charge=charges.append, released=released)
+        before = self.store.frame(state.t)
+        if before is not None:  # a neighbour one round behind may still need it
+            self.session.keep(state.t, before)
+        heard: dict[int, bytes] = {}
+        f = next(steps)
+        for t in range(state.t + 1, job.rounds + 1):
+            if frame is None:
+                frame = ready.seal(t, f)
+                self.store.release(state, charges.pop(), frame, heard)
+            self.session.publish(t, frame)
+            letters = self.hear(t)
+            frame, heard = None, {number: letter.data for number, letter in letters.items()}
+            total = summed(letters, job.dimension, job.clip)
+            state = ready.node.dual(state, f, total, t)
+            step(1)
+            if t < job.rounds:
+                f = steps.send(total)
+        self.store.finish(state, heard, ready.site.number)
+
+    def hear(self, t: int) -> dict[int, Letter]:
+        """Every neighbour's frame of round t."""
+        waiting = self.waiting()
+
+        def ask(names: Sequence[str]) -> None:
+            for name in names:
+                self.session.ask(name, t)
+
+        waiting.need(self.mailbox.missing, ask, f"round {t}")
+        return self.mailbox.take()
+
+    def waiting(self) -> Waiting:
+        """How this site waits for its neighbours."""
+        site = self.ready.site
+        dials = site.dials()
+
+        def note(names: Sequence[str], since: float) -> None:
+            numbers = {site.job.names.index(name): since for name in names}
+            self.store.note_silent(self.mailbox.t, numbers)
+
+        def why(name: str) -> str:
+            if name in self.session.connected() or name not in dials:
+                return ""
+            return f"{name}: {probe(site, name, dials[name])}"
+
+        return Waiting(site.file.patience, self.mailbox.wait, lambda: self.session.links, note, why)

@@ -1,0 +1,134 @@
+"""All that a site needs before its first round, checked; and what the whole run will cost it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...admm.accounts import planned_ledger, run_facts
+from ...admm.methods import PenaltyPerturbation
+from ...admm.node import Node, NodeState
+from ...admm.theory import convergence
+from ...errors import BudgetExceeded
+from ...objective.local import LocalObjective
+from ...privacy.certificate.certificate import Certificate
+from ...privacy.facts import Ceiling, RunFacts, SiteFacts
+from ...privacy.ledger.memory import MemoryLedger
+from ...rng import SecureStreams, SeededStreams
+from ...types import Array
+from ..files.rows import load_rows
+from ..files.site import Site
+from ..wire.frame import encode
+from ..wire.trust import Identity, Trust, load_identity, load_trust
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A site that may start: its node, its keys, and the facts that its ledger will be begun with."""
+
+    site: Site
+    node: Node
+    identity: Identity
+    trust: Trust
+    run: RunFacts
+    facts: SiteFacts
+    ceiling: Ceiling
+
+    def start(self) -> NodeState:
+        """t = 0: zeros everywhere, at every site."""
+        zeros = np.zeros((1, self.site.job.dimension))
+        return NodeState.start(zeros, zeros)
+
+    def seal(self, t: int, vector: Array | None = None) -> bytes:
+        """The signed frame of round t."""
+        unsigned = encode(
+            job=self.site.job.hash,
+            t=t,
+            sender=self.site.number,
+            vector=np.empty(0) if vector is None else vector,
+            certificate=self.identity.certificate,
+        )
+        return unsigned + self.identity.sign(unsigned)
+
+    def forecast(self) -> Certificate:
+        """What all rounds together will have cost, if every one is released."""
+        ledger = planned_ledger(self.node.plan, self.run, [self.facts])
+        return Certificate.from_ledger(ledger, delta=self.site.job.delta)
+
+    def affordable(self) -> int:
+        """How many rounds the budget pays for; the site stops before the next one."""
+        ledger = MemoryLedger(self.run, [self.facts], self.ceiling)
+        for t in range(1, self.run.rounds + 1):
+            try:
+                ledger.charge(self.node.charge_of(t))
+            except BudgetExceeded:
+                return t - 1
+        return self.run.rounds
+
+    def gaps(self) -> list[str]:
+        """Conditions of the paper's theorems that this site's own schedules do not meet."""
+        nondecreasing, above, *_ = convergence(_method(self.site), 1, self.run.rounds).hypotheses
+        return [f"{gap.name}: {gap.detail}" for gap in (nondecreasing, above) if not gap.holds]
+
+
+def make_ready(site: Site) -> Ready:
+    """Load keys and data of a site, and check everything that can be wrong with them."""
+    keys, job = site.file.keys, site.job
+    trust = load_trust(site.path(keys.authority), keys.revoked)
+    identity = load_identity(site.path(keys.private), site.path(keys.certificate), site.name, trust)
+    X, y = load_rows(site)
+    objective = LocalObjective(
+        X,
+        y,
+        loss=job.loss,
+        C=job.C,
+        regularization=job.regularization,
+        sites=len(job.sites),
+        name=site.name,
+    )
+    node = _node(site, objective)
+    facts = SiteFacts(
+        site=site.number,
+        samples=site.samples,
+        degree=node.degree,
+        dual_step=tuple(node.plan.theta[site.number].tolist()),
+        name=site.name,
+    )
+    ceiling = Ceiling(site.file.budget.epsilon, job.delta)
+    run = run_facts(
+        node.plan,
+        job.loss,
+        dimension=job.dimension,
+        C=job.C,
+        regularization=job.regularization,
+        tol=job.tol,
+        simulated=job.simulated,
+    )
+    return Ready(site, node, identity, trust, run, facts, ceiling)
+
+
+def _method(site: Site) -> PenaltyPerturbation:
+    file, job = site.file, site.job
+    return PenaltyPerturbation(
+        penalty=file.penalty,
+        dual_step=job.dual_step,
+        noise=file.noise,
+        output_noise=file.output_noise,
+        grid=job.grid,
+        clip=job.clip,
+    )
+
+
+def _node(site: Site, objective: LocalObjective) -> Node:
+    """The plan has a row for every site, all filled with this one's schedules; the others' are never read."""
+    job = site.job
+    return Node(
+        site=site.number,
+        objective=objective,
+        degree=len(site.neighbours),
+        plan=_method(site).plan(len(job.sites), job.rounds),
+        tol=job.tol,
+        streams=SecureStreams() if job.seed is None else SeededStreams(job.seed),
+        refresh=1,
+    )

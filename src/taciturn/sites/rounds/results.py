@@ -1,0 +1,97 @@
+"""What a site holds at the end: the model, its certificate, and a signed statement of its total cost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certificate
+
+from ...errors import SiteError
+from ...privacy.certificate.certificate import Certificate
+from ...types import Array
+from ...wholefile import write_whole
+from ..files.keys import pem
+from ..files.model import model_facts
+from ..wire.frame import FrameRefused
+from ..wire.trust import Trust
+from .prepare import Ready
+from .store import Store
+
+MODEL, CERTIFICATE, STATEMENT = "model.json", "certificate.json", "statement.json"
+
+
+def write_results(ready: Ready, store: Store, model: Array) -> Certificate:
+    """model.json, certificate.json and statement.json in the state folder; each whole or not at all."""
+    folder, job = ready.site.state, ready.site.job
+    certificate = Certificate.from_ledger(store.ledger, delta=job.delta)
+    texts = {
+        MODEL: json.dumps(model_facts(job, model), indent=1, allow_nan=False) + "\n",
+        CERTIFICATE: certificate.to_json(),
+    }
+    texts[STATEMENT] = (
+        json.dumps(_signed(ready, statement(ready, store, certificate, texts)), indent=1) + "\n"
+    )
+    for name, text in texts.items():
+        write_whole(folder / name, text.encode())
+    return certificate
+
+
+def statement(ready: Ready, store: Store, certificate: Certificate, texts: dict[str, str]) -> dict[str, Any]:
+    """What a site puts its name to: what the whole run cost its records, and which files say so."""
+    job = ready.site.job
+    return {
+        "format": "taciturn-statement/1",
+        "site": ready.site.name,
+        "job": {"name": job.name, "sha256": job.hash.hex()},
+        "rounds": certificate.rounds,
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "pure_epsilon": certificate.pure_epsilon if np.isfinite(certificate.pure_epsilon) else None,
+        "simulated": job.simulated,
+        "ledger": {"rows": store.ledger.head.rows, "sha256": store.ledger.head.digest},
+        "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()},
+        "signed_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
+    """The facts of a statement whose signature is that of the site it names, and of the files beside it."""
+    try:
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        facts, signature = entries["statement"], bytes.fromhex(entries["signature"])
+        certificate = load_pem_x509_certificate(entries["signed_by"].encode())
+        der = certificate.public_bytes(serialization.Encoding.DER)
+        trust.key_of(der, facts["site"]).verify(signature, canonical(facts))
+        files = dict(facts["files"])
+    except FrameRefused as error:
+        raise SiteError(f"{path}: {error}.") from error
+    except InvalidSignature as error:
+        raise SiteError(f"{path}: the signature does not fit what is stated.") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SiteError(f"{path}: not a signed statement.") from error
+    for name, digest in files.items():
+        beside = path.parent / Path(name).name
+        if beside.exists() and hashlib.sha256(beside.read_bytes()).hexdigest() != digest:
+            raise SiteError(f"{beside}: is not the file that {path.name} was signed for.")
+    return dict(facts)
+
+
+def canonical(facts: dict[str, Any]) -> bytes:
+    """The bytes that are signed."""
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _signed(ready: Ready, facts: dict[str, Any]) -> dict[str, Any]:
+    identity = ready.identity
+    return {
+        "statement": facts,
+        "signature": identity.sign(canonical(facts)).hex(),
+        "signed_by": pem(load_der_x509_certificate(identity.certificate)).decode(),
+    }

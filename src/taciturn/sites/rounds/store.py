@@ -1,0 +1,209 @@
+"""The store: ledger, state and outbox of one site in one SQLite file, on disk before anything is sent.
+
+One transaction per round holds the charge, the exact bytes of the frame and the state they follow from. So a
+round is either not charged, and nobody has seen it, or charged with the bytes that will be sent, again and
+again if need be. Everything here is made of released vectors; no row of data and no noise is written.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from ...admm.node import NodeState
+from ...errors import SiteError
+from ...lockfile import LockFile
+from ...privacy.facts import Ceiling, Charge, RunFacts, SiteFacts
+from ...privacy.ledger.chain import told
+from ...privacy.ledger.disk import SqliteLedger
+from ...types import Array
+
+_TABLES = (
+    "CREATE TABLE site (one INTEGER PRIMARY KEY CHECK (one = 1), job BLOB NOT NULL, name TEXT NOT NULL, "
+    "schedules BLOB NOT NULL)",
+    "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), t INTEGER NOT NULL, "
+    "f BLOB NOT NULL, lam BLOB NOT NULL, heard BLOB NOT NULL)",
+    "CREATE TABLE outbox (t INTEGER PRIMARY KEY, frame BLOB NOT NULL, at REAL NOT NULL)",
+    "CREATE TRIGGER outbox_keeps BEFORE UPDATE ON outbox BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+    "CREATE TRIGGER outbox_holds BEFORE DELETE ON outbox BEGIN SELECT RAISE(ABORT, 'append-only'); END",
+    "CREATE TABLE heard (sender INTEGER PRIMARY KEY, t INTEGER NOT NULL, "
+    "frame BLOB NOT NULL, at REAL NOT NULL)",
+    "CREATE TABLE final (owner INTEGER PRIMARY KEY, frame BLOB NOT NULL)",
+    "CREATE TABLE silent (sender INTEGER PRIMARY KEY, t INTEGER NOT NULL, since REAL NOT NULL)",
+)
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Where a site goes on: the state after the last full round, and the frame of the next one if charged."""
+
+    state: NodeState
+    frame: bytes | None
+
+
+class Store:
+    """The file of one site, held by one process. Use it in a `with` block."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        job: bytes,
+        name: str,
+        schedules: bytes,
+        start: NodeState,
+        run: RunFacts,
+        facts: SiteFacts,
+        ceiling: Ceiling | None,
+    ) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # the ledger holds this site's schedules
+        self._shape = start.f.shape
+        self._lock = LockFile(path)
+        self._db: sqlite3.Connection | None = None
+        try:
+            self._db = _connected(path)
+            self.ledger = SqliteLedger(self._db, run, [facts], ceiling)
+            self._begin(path, (job, name, schedules), start)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, path: Path, whose: tuple[bytes, str, bytes], start: NodeState) -> None:
+        """Tables for a new file; an old one must belong to this job and site, with the same schedules."""
+        with self._transaction() as db:
+            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'site'").fetchone() is None:
+                for statement in _TABLES:
+                    db.execute(statement)
+                db.execute("INSERT INTO site VALUES (1, ?, ?, ?)", whose)
+                self._write_state(db, start)
+            stored = db.execute("SELECT job, name, schedules FROM site").fetchone()
+        for was, now, what in zip(stored, whose, ("another job", "another site", ""), strict=True):
+            if was != now and what:
+                raise SiteError(f"{path}: belongs to {what}; a new run needs a new `state` folder.")
+            if was != now:
+                raise SiteError(
+                    f"{path}: the run was begun with another `penalty`, `noise` or `output_noise`. They are "
+                    "fixed beforehand, or the cost could not be added up: put the old values back."
+                )
+
+    # -- rounds -----------------------------------------------------------------------------------------
+
+    def resume(self) -> Resumed:
+        """The state after the last full round, and what was charged but perhaps not sent since."""
+        db = self._open()
+        with told():
+            t, *vectors = db.execute("SELECT t, f, lam, heard FROM state").fetchone()
+        f, lam, heard = (self._vector(blob) for blob in vectors)
+        return Resumed(NodeState(t, f, lam, heard), self.frame(t + 1))
+
+    def release(self, state: NodeState, charge: Charge, frame: bytes, heard: Mapping[int, bytes]) -> None:
+        """Round charge.t: its charge, its bytes, the state before it and the frames that led there.
+
+        On return all of it is on disk and the frame may be sent. On an error none of it is, and none may.
+        """
+        with self._transaction() as db:
+            self.ledger.charge(charge)
+            db.execute("INSERT INTO outbox VALUES (?, ?, ?)", (charge.t, frame, time.time()))
+            self._write_state(db, state)
+            _write_heard(db, state.t, heard)
+
+    def finish(self, state: NodeState, heard: Mapping[int, bytes], own: int) -> None:
+        """After the last round: its state, and the last frames of this site and its neighbours."""
+        with self._transaction() as db:
+            self._write_state(db, state)
+            _write_heard(db, state.t, heard)
+            last = db.execute("SELECT frame FROM outbox WHERE t = ?", (state.t,)).fetchone()
+            for owner, frame in {own: last[0], **heard}.items():
+                db.execute("INSERT OR IGNORE INTO final VALUES (?, ?)", (owner, frame))
+
+    def frame(self, t: int) -> bytes | None:
+        """The bytes of round t, if it was charged."""
+        with told():
+            row = self._open().execute("SELECT frame FROM outbox WHERE t = ?", (t,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    # -- the end ----------------------------------------------------------------------------------------
+
+    def add_final(self, owner: int, frame: bytes) -> None:
+        """One more site's last frame; the first one stays."""
+        with self._transaction() as db:
+            db.execute("INSERT OR IGNORE INTO final VALUES (?, ?)", (owner, frame))
+
+    def finals(self) -> dict[int, bytes]:
+        """The last frames known so far, by site."""
+        with told():
+            return {owner: bytes(frame) for owner, frame in self._open().execute("SELECT * FROM final")}
+
+    def add_done(self, t: int, frames: Mapping[int, bytes]) -> None:
+        """All neighbours have said that they need nothing more."""
+        with self._transaction() as db:
+            _write_heard(db, t, frames)
+
+    def all_heard(self, t: int, senders: Sequence[int]) -> bool:
+        """Whether each of these was heard in round t, or after."""
+        with told():
+            heard = dict(self._open().execute("SELECT sender, t FROM heard").fetchall())
+        return all(heard.get(sender, -1) >= t for sender in senders)
+
+    # -- what `status` shows ----------------------------------------------------------------------------
+
+    def note_silent(self, t: int, since: Mapping[int, float]) -> None:
+        """Who has not been heard in round t, and since when; nobody, if empty."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM silent")
+            db.executemany("INSERT INTO silent VALUES (?, ?, ?)", [(j, t, at) for j, at in since.items()])
+
+    # -- inside -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self.ledger.transaction() as db, told():
+            yield db
+
+    def _write_state(self, db: sqlite3.Connection, state: NodeState) -> None:
+        vectors = [np.ascontiguousarray(v, dtype="<f8").tobytes() for v in (state.f, state.lam, state.heard)]
+        db.execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?)", (state.t, *vectors))
+
+    def _vector(self, blob: bytes) -> Array:
+        return np.frombuffer(blob, dtype="<f8").astype(np.float64).reshape(self._shape)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._db is None:
+            raise SiteError("the site's file is closed.")
+        return self._db
+
+    def close(self) -> None:
+        """Let the next process in."""
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+        self._lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _write_heard(db: sqlite3.Connection, t: int, heard: Mapping[int, bytes]) -> None:
+    rows = [(sender, t, frame, time.time()) for sender, frame in heard.items()]
+    db.executemany("INSERT OR REPLACE INTO heard VALUES (?, ?, ?, ?)", rows)
+    db.execute("DELETE FROM silent WHERE t <= ?", (t,))
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    with told():
+        db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+    return db

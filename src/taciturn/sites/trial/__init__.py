@@ -1,0 +1,1 @@
+"""A whole network on this machine, to try things out."""

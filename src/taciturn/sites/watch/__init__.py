@@ -1,0 +1,1 @@
+"""Where a site stands: status, the status page, the check-up before a run."""

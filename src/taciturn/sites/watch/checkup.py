@@ -1,0 +1,91 @@
+"""The check-up: can this site take part, whom can it reach, and what will it cost? Nothing is spent by it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..rounds.prepare import Ready
+from ..wire.mailbox import Mailbox
+from ..wire.probe import probe
+from ..wire.refusals import Refusals
+from ..wire.session import Session
+from ..wire.waiting import Waiting
+
+STAY = 0.6  # seconds for the neighbours to ask in their turn
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a check-up."""
+
+    good: bool
+    text: str
+
+
+def costs(ready: Ready) -> list[Finding]:
+    """What the whole run will cost, against the budget."""
+    job, rounds = ready.site.job, ready.run.rounds
+    forecast, budget = ready.forecast(), ready.ceiling.epsilon
+    cost = f"epsilon {forecast.epsilon:.4g} at delta {job.delta:g}"
+    text = f"all {rounds} rounds cost {cost}; the budget is {budget:g}"
+    findings = [Finding(forecast.epsilon <= budget, text)]
+    if not findings[0].good:
+        paid = ready.affordable()
+        findings.append(
+            Finding(False, f"the budget pays for {paid} of {rounds} rounds; the site would stop there")
+        )
+    if job.simulated:
+        findings.append(
+            Finding(True, "the job has a seed: its noise can be replayed, so nothing here is private")
+        )
+    findings += [Finding(True, f"outside the paper's theorems: {gap}") for gap in ready.gaps()]
+    return findings
+
+
+def neighbours(ready: Ready, seconds: float, found: Callable[[Finding], None]) -> bool:
+    """Meet every neighbour on the network, with its name, its key and the same job; True if all were met.
+
+    Two sites can check each other while neither has started. What is exchanged is a frame without a vector.
+    """
+    site, refusals = ready.site, Refusals()
+    mailbox = Mailbox(site.job, site.name, ready.trust, refusals, 0)
+    missing = site.neighbours
+    with Session(site, mailbox, refusals) as session:
+        session.keep(0, ready.seal(0))
+
+        def ask(names: Sequence[str]) -> None:
+            for name in names:
+                session.ask(name, 0)
+
+        waiting = Waiting(
+            seconds,
+            mailbox.wait,
+            lambda: session.links,
+            lambda names, since: None,
+            lambda name: "",
+            quiet=True,
+        )
+        waiting.until(mailbox.missing, ask, "hello", longest=0.25)
+        missing = tuple(mailbox.missing())
+        time.sleep(STAY)
+        for name in site.neighbours:
+            found(_met(ready, name, name in missing, session.connected(), refusals))
+    return not missing
+
+
+def _met(ready: Ready, name: str, missing: bool, connected: set[str], refusals: Refusals) -> Finding:
+    if not missing:
+        return Finding(True, f"{name}: reached, with its own certificate and the same job")
+    refused = [kind for sender, kind in refusals.counts() if sender == name]
+    if refused:
+        return Finding(False, f"{name}: reached, and refused ({', '.join(refused)}); see the line above")
+    if name in connected:
+        return Finding(False, f"{name}: connected, but it does not say which job it holds")
+    dials = ready.site.dials()
+    if name not in dials:
+        return Finding(False, f"{name}: has not called this site; is it started?")
+    return Finding(
+        False, f"{name}: {probe(ready.site, name, dials[name]) or 'answers TLS, and does not connect'}"
+    )

@@ -1,0 +1,130 @@
+"""Status: where a site stands, read from its file while it runs or after."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from dataclasses import asdict, dataclass
+
+from ...errors import SiteError
+from ...privacy.certificate.certificate import Certificate
+from ...privacy.ledger.chain import told
+from ...privacy.ledger.disk import SqliteLedger
+from ..files.site import Site
+from ..rounds.results import STATEMENT
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """One neighbour: the last round heard from it and when; since when it is silent, if it is."""
+
+    name: str
+    heard: int
+    at: float | None
+    silent_since: float | None
+
+
+@dataclass(frozen=True)
+class Status:
+    """A site in the middle of its job, or at the end of it."""
+
+    site: str
+    job: str
+    simulated: bool
+    released: int
+    completed: int
+    rounds: int
+    neighbours: tuple[Neighbour, ...]
+    epsilon: float
+    budget: float
+    delta: float
+    finished: bool
+
+    @property
+    def left(self) -> float:
+        """What the budget still holds."""
+        return max(0.0, self.budget - self.epsilon)
+
+    def to_json(self) -> str:
+        """As one line of JSON."""
+        return json.dumps(asdict(self) | {"left": self.left})
+
+    def lines(self) -> list[str]:
+        """For people."""
+        stage = "finished" if self.finished else f"round {self.completed} of {self.rounds} complete"
+        simulated = ", simulated" if self.simulated else ""
+        spent = f"epsilon {self.epsilon:.4g} spent, {self.left:.4g} left of {self.budget:g}"
+        return [
+            f"{self.site} in job {self.job}{simulated}: {stage}, {self.released} released",
+            f"{spent}, at delta {self.delta:g}",
+            *(_line(neighbour) for neighbour in self.neighbours),
+        ]
+
+
+def read_status(site: Site) -> Status:
+    """What the file of a site says; nothing in it is changed."""
+    if not site.database.exists():
+        raise SiteError(f"{site.database}: not there yet; the site has not been started.")
+    with told():
+        db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    try:
+        ledger = SqliteLedger(db, readonly=True)
+        certificate = Certificate.from_ledger(ledger, delta=site.job.delta)
+        with told():
+            (job,) = db.execute("SELECT job FROM site").fetchone()
+            (completed,) = db.execute("SELECT t FROM state").fetchone()
+            (released,) = db.execute("SELECT count(*) FROM outbox").fetchone()
+            rows = db.execute("SELECT sender, t, at FROM heard").fetchall()
+            silent = dict(db.execute("SELECT sender, since FROM silent").fetchall())
+    finally:
+        db.close()
+    heard = {sender: (min(t, site.job.rounds), at) for sender, t, at in rows}  # 'done' is no round
+    if job != site.job.hash:
+        raise SiteError(f"{site.database}: belongs to another job.")
+    numbers = {name: site.job.names.index(name) for name in site.neighbours}
+    return Status(
+        site=site.name,
+        job=site.job.name,
+        simulated=site.job.simulated,
+        released=released,
+        completed=completed,
+        rounds=site.job.rounds,
+        neighbours=tuple(
+            Neighbour(name, *heard.get(j, (0, None)), silent.get(j)) for name, j in numbers.items()
+        ),
+        epsilon=certificate.epsilon if released else 0.0,
+        budget=site.file.budget.epsilon,
+        delta=site.job.delta,
+        finished=(site.state / STATEMENT).exists(),
+    )
+
+
+def completed_rounds(site: Site) -> int:
+    """How many rounds are complete; 0 before the first, and before the site's file is there."""
+    if not site.database.exists():
+        return 0
+    db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+    try:
+        row = db.execute("SELECT t FROM state").fetchone()
+    except sqlite3.OperationalError:
+        return 0  # not begun yet
+    finally:
+        db.close()
+    return 0 if row is None else int(row[0])
+
+
+def _line(neighbour: Neighbour) -> str:
+    heard = (
+        "not heard yet" if neighbour.at is None else f"heard in round {neighbour.heard}, {_ago(neighbour.at)}"
+    )
+    silent = "" if neighbour.silent_since is None else f"; silent since {_clock(neighbour.silent_since)}"
+    return f"  {neighbour.name}: {heard}{silent}"
+
+
+def _ago(at: float) -> str:
+    return f"{max(0, round(time.time() - at))} s ago"
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))

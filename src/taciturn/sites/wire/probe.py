@@ -1,0 +1,67 @@
+"""Probe: can a neighbour be reached, and is it who it should be? Zenoh's `open` says neither.
+
+A TLS handshake with this site's own key, against the network's authority alone, and then nothing.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from pathlib import Path
+from typing import Any
+
+from ..files.site import Site
+
+TIMEOUT = 5.0
+VERDICT = 0.3  # seconds in which the other end may still turn our certificate down
+
+
+def address(endpoint: str) -> tuple[str, int]:
+    """("host", port) of "tls/host:port"."""
+    host, port = endpoint.removeprefix("tls/").rsplit(":", 1)
+    return host.strip("[]"), int(port)
+
+
+def probe(site: Site, name: str, endpoint: str) -> str | None:
+    """Why `name` at `endpoint` cannot be talked to; None if it can."""
+    host, port = address(endpoint)
+    try:
+        context = _context(site)
+        with socket.create_connection((host, port), timeout=TIMEOUT) as plain:
+            with context.wrap_socket(plain, server_hostname=host) as link:
+                return _who(link, name)
+    except ssl.SSLCertVerificationError as error:
+        return f"the certificate at {endpoint} is not trusted: {error.verify_message}"
+    except ssl.SSLError as error:
+        return f"{endpoint} refused this site's certificate, or speaks no TLS: {error.reason}"
+    except TimeoutError:
+        return f"{endpoint} does not answer"
+    except OSError as error:
+        return f"{endpoint} cannot be reached: {error.strerror or error}"
+
+
+def _who(link: ssl.SSLSocket, name: str) -> str | None:
+    certificate: dict[str, Any] = dict(link.getpeercert() or {})
+    names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
+    if names != [name]:
+        return f"the certificate there is that of {', '.join(map(str, names)) or 'nobody'}, not of {name}"
+    link.settimeout(VERDICT)
+    try:
+        if link.recv(1) == b"":
+            return "it closed the connection at once"
+    except TimeoutError:
+        return None
+    return None
+
+
+def _context(site: Site) -> ssl.SSLContext:
+    keys = site.file.keys
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(_text(site.path(keys.authority)))
+    context.load_cert_chain(_text(site.path(keys.certificate)), _text(site.path(keys.private)))
+    return context
+
+
+def _text(path: Path) -> str:
+    return str(path.absolute())

@@ -1,0 +1,206 @@
+"""The session: frames over Eclipse Zenoh. No other file sends or receives any.
+
+Frames are pushed as they are made and can be pulled at any time, since a push before the link is up is lost
+without a word. `open` does not fail on an untrusted certificate either: who is really at the other end of a
+link is looked at here, by the name in the certificate.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from ...errors import MissingExtra, SiteError
+from ..files.site import Site
+from .config import key_of, key_of_final, site_config
+from .frame import size_cap
+from .mailbox import Mailbox
+from .meter import Meter
+from .probe import probe
+from .refusals import Refusals
+from .waiting import Waiting
+
+try:
+    import zenoh
+except ImportError as error:
+    raise MissingExtra("eclipse-zenoh", "zenoh") from error
+
+_ROUND = re.compile(r"taciturn/([a-z0-9-]+)/(\d{1,7})")
+_FINAL = re.compile(r"taciturn/([a-z0-9-]+)/final/([a-z0-9-]+)")
+_ASK_TIMEOUT = 5.0
+
+
+class Session:
+    """One site on the network. Use it in a `with` block.
+
+    Arriving frames go to the mailbox. The outbox, a mapping from keys to frames, answers those who ask; put a
+    frame there only once it is on disk.
+    """
+
+    def __init__(self, site: Site, mailbox: Mailbox, refusals: Refusals) -> None:
+        self._site, self._mailbox, self._refusals = site, mailbox, refusals
+        self._cap = size_cap(site.job.dimension)
+        self._outbox: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+        self.links = 0  # how many links came up so far
+        self._known = {*site.neighbours, *([site.job.relay.name] if site.job.relay else [])}
+        _reach_relay(site)
+        try:
+            self._zenoh: Any = zenoh.open(zenoh.Config.from_json5(json.dumps(site_config(site))))
+        except zenoh.ZError as error:
+            raise SiteError(f"cannot open the network at {site.listens()}: {_plain(error)}.") from error
+        refusals.connected = self.connected
+        self._meter = Meter(refusals, self._ends)
+        self._declared: list[Any] = [
+            self._zenoh.declare_queryable(f"taciturn/{site.name}/**", self._answer),
+            *(self._zenoh.declare_subscriber(f"taciturn/{name}/**", self._heard) for name in site.neighbours),
+            self._zenoh.info.declare_link_events_listener(self._linked, history=True),
+        ]
+
+    # -- what the site does -----------------------------------------------------------------------------
+
+    def publish(self, t: int, frame: bytes) -> None:
+        """Send this site's frame of round t, and keep it for those who will ask."""
+        self._send(key_of(self._site.name, t), frame)
+        with self._lock:
+            if t > 2:  # no neighbour can still need what came two rounds before
+                self._outbox.pop(key_of(self._site.name, t - 2), None)
+
+    def publish_final(self, owner: str, frame: bytes) -> None:
+        """Pass the last frame of `owner` on."""
+        self._send(key_of_final(self._site.name, owner), frame)
+
+    def keep(self, t: int, frame: bytes) -> None:
+        """Have a frame ready for those who will ask, without sending it."""
+        with self._lock:
+            self._outbox[key_of(self._site.name, t)] = frame
+
+    def ask(self, name: str, t: int) -> None:
+        """Pull the frame of round t from a neighbour; it comes to the mailbox like any other."""
+        self._ask(key_of(name, t))
+
+    def ask_final(self, name: str, owner: str) -> None:
+        """Pull the last frame of `owner` from a neighbour."""
+        self._ask(key_of_final(name, owner))
+
+    def connected(self) -> set[str]:
+        """The names in the certificates at the other ends of the open links."""
+        return set(self._ends().values())
+
+    def close(self) -> None:
+        """Leave the network."""
+        self._meter.stop()
+        if not self._zenoh.is_closed():
+            self._zenoh.close()
+
+    # -- on Zenoh's threads -----------------------------------------------------------------------------
+
+    def _heard(self, sample: Any) -> None:
+        self._sort(str(sample.key_expr), sample.payload, asked=False)
+
+    def _replied(self, reply: Any) -> None:
+        if reply.ok is not None:
+            self._sort(str(reply.ok.key_expr), reply.ok.payload, asked=True)
+
+    def _sort(self, key: str, payload: Any, *, asked: bool) -> None:
+        """Hand a payload to the mailbox; a size that no frame has is not even copied."""
+        by_round, by_owner = _ROUND.fullmatch(key), _FINAL.fullmatch(key)
+        sender = (by_round or by_owner or re.match(r"taciturn/([^/]*)", key) or [key, key])[1]
+        self._meter.count(sender, len(payload))
+        if len(payload) > self._cap:
+            self._refusals.refuse(sender, "size", f"{len(payload)} bytes, above the cap of {self._cap}")
+        elif by_round:
+            self._mailbox.offer(sender, int(by_round[2]), payload.to_bytes(), asked=asked)
+        elif by_owner:
+            self._mailbox.offer_final(sender, by_owner[2], payload.to_bytes())
+        else:
+            self._refusals.refuse(sender, "key", "a message under a key that is not of this protocol")
+
+    def _answer(self, query: Any) -> None:
+        with query:
+            key = str(query.key_expr)
+            with self._lock:
+                frame = self._outbox.get(key)
+            if frame is not None:
+                query.reply(key, frame, express=True)
+
+    def _linked(self, event: Any) -> None:
+        """A link came up or went down: look who is there."""
+        if event.kind != zenoh.SampleKind.PUT:
+            return
+        name = event.link.auth_identifier
+        if name not in self._known:
+            sender = str(name or f"a caller without a name at {event.link.dst}")
+            self._refusals.refuse(sender, "stranger", "it is not a neighbour and may say nothing")
+        self.links += 1
+        self._mailbox.wake()
+
+    def _ends(self) -> dict[str, str]:
+        """The name in the certificate at the far end of each open link."""
+        if self._zenoh.is_closed():
+            return {}
+        return {
+            str(link.dst): str(link.auth_identifier)
+            for link in self._zenoh.info.links()
+            if link.auth_identifier
+        }
+
+    # -- inside -----------------------------------------------------------------------------------------
+
+    def _send(self, key: str, frame: bytes) -> None:
+        with self._lock:
+            self._outbox[key] = frame
+        self._call(
+            lambda: self._zenoh.put(
+                key, frame, congestion_control=zenoh.CongestionControl.BLOCK, express=True
+            )
+        )
+
+    def _ask(self, key: str) -> None:
+        self._call(lambda: self._zenoh.get(key, self._replied, timeout=_ASK_TIMEOUT))
+
+    def _call(self, act: Callable[[], Any]) -> None:
+        try:
+            act()
+        except zenoh.ZError as error:
+            raise SiteError(f"the network failed: {_plain(error)}.") from error
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _reach_relay(site: Site) -> None:
+    """Wait for the relay where all talk goes through it: Zenoh would wait for it without a word, for ever."""
+    relay = site.job.relay
+    if relay is None or not site.outward:
+        return
+    why: dict[str, str] = {}
+
+    def missing() -> list[str]:
+        reason = probe(site, relay.name, site.dials()[relay.name])
+        why[relay.name] = reason or ""
+        return [] if reason is None else [relay.name]
+
+    waiting = Waiting(
+        site.file.patience,
+        lambda seconds: time.sleep(min(seconds, 1.0)),
+        lambda: 0,
+        lambda names, since: None,
+        lambda name: f"{name}: {why[name]}",
+    )
+    waiting.need(missing, lambda names: None, "the relay")
+
+
+def _plain(error: Exception) -> str:
+    """The reason in an error of Zenoh, without the places in its source."""
+    return re.sub(r" at /\S+", "", str(error)).strip().rstrip(".")

@@ -1,0 +1,137 @@
+"""Trust: a frame is believed when the authority's certificate gives its sender's name the key that signed it.
+
+TLS guards the links; this guards the frames, whoever carried them. A relay can drop a frame, never alter one.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from ...errors import SiteError
+from ..files.keys import common_name, load_certificates, load_key
+from .frame import Frame, FrameRefused
+
+MOST_CACHED = 1024
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a certificate of the authority says."""
+
+    name: str
+    key: Ed25519PublicKey
+    begins: datetime.datetime
+    ends: datetime.datetime
+
+
+class Trust:
+    """Who may sign for which name: certificates issued by the authority itself, valid now, not revoked.
+
+    Parameters
+    ----------
+    authorities : certificates of the authority; several while an old one is being replaced.
+    revoked : serial numbers, in hexadecimal, of certificates that are believed no more.
+    """
+
+    def __init__(self, authorities: Sequence[x509.Certificate], revoked: Sequence[str] = ()) -> None:
+        self._authorities = tuple(authority for authority in authorities if _may_sign(authority))
+        if not self._authorities:
+            raise SiteError("`keys.authority`: no certificate in it may sign others.")
+        self._revoked = {int(serial, 16) for serial in revoked}
+        self._known: dict[bytes, _Known] = {}
+
+    def key_of(self, certificate: bytes, name: str) -> Ed25519PublicKey:
+        """The key that a DER certificate gives to `name`, or the reason why it gives none."""
+        known = self._look(certificate)
+        now = datetime.datetime.now(datetime.UTC)
+        if not known.begins <= now <= known.ends:
+            when = "expired" if now > known.ends else "not valid yet"
+            raise FrameRefused("certificate", f"its certificate is {when}")
+        if known.name != name:
+            raise FrameRefused("name", f"it speaks as {name} with a certificate of {known.name!r}")
+        return known.key
+
+    def check(self, frame: Frame, name: str) -> None:
+        """The frame was signed by `name`."""
+        try:
+            self.key_of(frame.certificate, name).verify(frame.signature, frame.signed)
+        except InvalidSignature as error:
+            raise FrameRefused("signature", f"its signature is not that of {name}") from error
+
+    def _look(self, der: bytes) -> _Known:
+        digest = hashlib.sha256(der).digest()
+        if digest in self._known:
+            return self._known[digest]
+        try:
+            certificate = x509.load_der_x509_certificate(der)
+            name, key = common_name(certificate), certificate.public_key()
+            serial = certificate.serial_number
+        except Exception as error:  # whatever a parser makes of hostile bytes, they are refused
+            raise FrameRefused("certificate", "its certificate cannot be read") from error
+        issuers = [authority for authority in self._authorities if _issued(certificate, authority)]
+        if not issuers:
+            raise FrameRefused("certificate", "its certificate is not from this network's authority")
+        if name is None or not isinstance(key, Ed25519PublicKey):
+            raise FrameRefused("certificate", "its certificate has no single name, or no Ed25519 key")
+        if serial in self._revoked:
+            raise FrameRefused("certificate", "its certificate was revoked")
+        if len(self._known) >= MOST_CACHED:
+            self._known.clear()
+        ends = min(certificate.not_valid_after_utc, max(issuer.not_valid_after_utc for issuer in issuers))
+        known = self._known[digest] = _Known(name, key, certificate.not_valid_before_utc, ends)
+        return known
+
+
+@dataclass(frozen=True)
+class Identity:
+    """This site: its name, its private key and the certificate that goes with both."""
+
+    name: str
+    key: Ed25519PrivateKey
+    certificate: bytes
+
+    def sign(self, data: bytes) -> bytes:
+        """The Ed25519 signature of `data`."""
+        return self.key.sign(data)
+
+
+def load_trust(authority: Path, revoked: Sequence[str] = ()) -> Trust:
+    """Trust in the certificates of a PEM file."""
+    return Trust(load_certificates(authority), revoked)
+
+
+def load_identity(private: Path, certificate: Path, name: str, trust: Trust) -> Identity:
+    """This site's key and certificate, checked as a neighbour will check them."""
+    key, issued = load_key(private), load_certificates(certificate)[0]
+    der = issued.public_bytes(serialization.Encoding.DER)
+    try:
+        public = trust.key_of(der, name)
+    except FrameRefused as error:
+        raise SiteError(f"{certificate}: {error}; no neighbour would believe this site.") from error
+    if public.public_bytes_raw() != key.public_key().public_bytes_raw():
+        raise SiteError(f"{certificate}: is for another key than {private}.")
+    return Identity(name, key, der)
+
+
+def _may_sign(authority: x509.Certificate) -> bool:
+    try:
+        return bool(authority.extensions.get_extension_for_class(x509.BasicConstraints).value.ca)
+    except x509.ExtensionNotFound:
+        return False
+
+
+def _issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True

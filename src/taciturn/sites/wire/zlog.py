@@ -1,0 +1,99 @@
+"""Zenoh's own log: where it turns a caller away, before any of our code is asked.
+
+A handshake that fails, or a message that access control stops, leaves no trace but a line that Zenoh writes
+to file descriptor 1. Those lines are taken from there and told like every other refusal, once per sender.
+What Zenoh refuses stays refused whether or not a line of it can be read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import zenoh
+
+from ..files.site import Site
+from .refusals import Refusals
+
+FILTER = "off,zenoh_link_tls=warn,zenoh::net::routing::interceptor::access_control=trace"
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_HANDSHAKE = re.compile(r"zenoh_link_tls::\S+ (.+?)\.? Hint: ")
+_DENIED = re.compile(r"CertCommonName\(([^)]*)\)\S* is unauthorized to (\w+)[\w ]* \(ingress\) on (\S+)")
+_REASONS = (
+    ("no certificates", "no certificate", "it showed no certificate"),
+    ("expired", "expired", "its certificate is expired"),
+    ("NotValidYet", "expired", "its certificate is not valid yet"),
+    ("UnknownIssuer", "authority", "its certificate is not from this network's authority"),
+    ("BadSignature", "authority", "its certificate is not from this network's authority"),
+)
+
+
+@contextmanager
+def zenoh_log(heard: Callable[[str], None]) -> Iterator[None]:
+    """Hand every line of Zenoh's log to `heard` for as long as the block lasts; once per process.
+
+    Descriptor 1 becomes a pipe, and Python's own standard output moves to a copy of what it was.
+    """
+    sys.stdout.flush()
+    kept, standard = os.dup(1), sys.stdout
+    reading, writing = os.pipe()
+    os.dup2(writing, 1)
+    os.close(writing)
+    listener = threading.Thread(target=_listen, args=(reading, heard), daemon=True)
+    listener.start()
+    try:
+        with os.fdopen(os.dup(kept), "w", buffering=1, encoding="utf-8", errors="replace") as ours:
+            sys.stdout = ours
+            zenoh.init_log_from_env_or(FILTER)
+            yield
+            ours.flush()
+    finally:
+        sys.stdout = standard
+        os.dup2(kept, 1)  # closes the last end of the pipe that is written to
+        os.close(kept)
+        listener.join(1.0)
+
+
+def listening(site: Site) -> Callable[[Refusals], AbstractContextManager[None]]:
+    """Listen to Zenoh's log for a site; what `run_site` takes as `watch`."""
+    return lambda refusals: zenoh_log(teller(site, refusals))
+
+
+def teller(site: Site, refusals: Refusals) -> Callable[[str], None]:
+    """A reader of lines that tells `refusals` what Zenoh refused."""
+    declared = {
+        "taciturn",
+        *(key for name in site.job.names for key in (f"taciturn/{name}", f"taciturn/{name}/**")),
+    }
+
+    def heard(line: str) -> None:
+        handshake, denied = _HANDSHAKE.search(line), _DENIED.search(line)
+        if handshake:
+            absent = sorted(set(site.neighbours) - refusals.connected())
+            hint = f" (not connected: {', '.join(absent)})" if absent else ""
+            kind, words = _reason(handshake[1])
+            refusals.refuse("a caller without a name", kind, f"{words}{hint}")
+        elif denied and denied[3] not in declared:
+            refusals.refuse(denied[1], "access", f"it may not {denied[2].lower()} under {denied[3]}")
+
+    return heard
+
+
+def _reason(text: str) -> tuple[str, str]:
+    for mark, kind, words in _REASONS:
+        if mark in text:
+            return kind, words
+    return "handshake", f"the handshake failed: {text}"
+
+
+def _listen(reading: int, heard: Callable[[str], None]) -> None:
+    with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if "RUST_LOG" in os.environ:  # somebody wants to see it all
+                print(line, end="", file=sys.stderr)
+            heard(_COLOUR.sub("", line))

@@ -1,0 +1,11 @@
+"""The types that every room shares."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+"""Floats, of any shape."""

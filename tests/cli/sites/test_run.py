@@ -1,0 +1,189 @@
+"""`taciturn site`: from two empty folders to a checked pair of sites, without spending anything."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from support.sitework import network, shards
+from taciturn.cli.app import run
+from taciturn.sites.files.keys import Authority
+from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.driver import open_store
+from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.trial.rehearsal import free_ports, issue
+from taciturn.sites.watch.checkup import Finding, neighbours
+from taciturn.sites.watch.page import server
+from taciturn.sites.watch.status import read_status
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_init_writes_a_pair_that_is_valid_as_it_stands(tmp_path: Path, capsys: Capture) -> None:
+    assert run(["site", "init", str(tmp_path / "a"), "--name", "beta"]) == 0
+    site = load_site(tmp_path / "a" / "site.toml")
+    assert site.name == "beta" and site.neighbours == ("alpha",) and not site.job.simulated
+    assert "taciturn site keys" in capsys.readouterr().out
+    assert run(["site", "init", str(tmp_path / "a")]) == 1
+    assert "never overwritten" in capsys.readouterr().err
+
+
+def test_two_people_make_keys_and_have_them_signed(tmp_path: Path, capsys: Capture) -> None:
+    for name in ("alpha", "beta"):
+        assert run(["site", "init", str(tmp_path / name), "--name", name]) == 0
+    alpha, beta, authority = tmp_path / "alpha", tmp_path / "beta", tmp_path / "authority"
+    assert run(["site", "keys", str(alpha / "site.toml"), "--throw-away", str(authority)]) == 0
+    assert run(["site", "keys", str(beta / "site.toml"), "--host", "10.0.0.7"]) == 0
+    assert stat.S_IMODE((beta / "beta.key").stat().st_mode) == 0o600
+    signed = ["site", "sign", str(beta / "beta.csr"), "--authority", str(authority)]
+    assert run([*signed, "--out", str(beta / "beta.pem")]) == 0
+    assert "for beta, serial" in capsys.readouterr().out
+    (beta / "authority.pem").write_bytes((authority / "authority.pem").read_bytes())
+    for folder in (alpha, beta):
+        rows = shards(1, rows=1000, d=10)[0]
+        np.savez(folder / "rows.npz", X=rows[0], y=rows[1])
+        make_ready(load_site(folder / "site.toml"))
+
+
+def test_check_says_what_the_run_will_cost_and_spends_nothing(tmp_path: Path, capsys: Capture) -> None:
+    paths = network(tmp_path)
+    assert run(["site", "check", str(paths[0]), "--wait", "0"]) == 0
+    out = capsys.readouterr().out
+    forecast = make_ready(load_site(paths[0])).forecast()
+    assert f"all 5 rounds cost epsilon {forecast.epsilon:.4g} at delta 1e-05; the budget is 1000" in out
+    assert "24 rows, 4 features" in out and "nothing here is private" in out
+    assert not load_site(paths[0]).state.exists()
+
+
+def test_check_fails_where_the_budget_is_too_small(tmp_path: Path, capsys: Capture) -> None:
+    paths = network(tmp_path, site={"budget": {"epsilon": 3.0}})
+    paid = make_ready(load_site(paths[0])).affordable()
+    assert run(["site", "check", str(paths[0]), "--wait", "0"]) == 1
+    assert f"FAIL  the budget pays for {paid} of 5 rounds" in capsys.readouterr().out
+
+
+def test_two_sites_check_each_other_before_either_has_started(tmp_path: Path, capsys: Capture) -> None:
+    first, second = network(tmp_path, [(0, 1)])
+    met: list[Finding] = []
+    other = threading.Thread(target=neighbours, args=(make_ready(load_site(second)), 10.0, met.append))
+    other.start()
+    assert run(["site", "check", str(first), "--wait", "10"]) == 0
+    other.join()
+    assert "site-1: reached, with its own certificate and the same job" in capsys.readouterr().out
+    assert [finding.good for finding in met] == [True]
+
+
+def test_check_names_a_neighbour_with_another_job(tmp_path: Path, capsys: Capture) -> None:
+    first, second = network(tmp_path, [(0, 1)])
+    job = second.parent / "job.toml"
+    job.write_text((tmp_path / "job.toml").read_text().replace("rounds = 5", "rounds = 6"))
+    second.write_text(second.read_text().replace("../job.toml", "job.toml"))
+    met: list[Finding] = []
+    other = threading.Thread(target=neighbours, args=(make_ready(load_site(second)), 2.0, met.append))
+    other.start()
+    assert run(["site", "check", str(first), "--wait", "2"]) == 1
+    other.join()
+    captured = capsys.readouterr()
+    assert "FAIL  site-1: reached, and refused (job)" in captured.out
+    assert "refused, from site-1: it holds another job" in captured.err
+    assert [finding.good for finding in met] == [False]
+
+
+def test_check_says_that_nobody_is_there(tmp_path: Path, capsys: Capture) -> None:
+    first, second = network(tmp_path, [(0, 1)])
+    assert run(["site", "check", str(second), "--wait", "0.3"]) == 1
+    assert "cannot be reached" in capsys.readouterr().out
+    assert run(["site", "check", str(first), "--wait", "0.3"]) == 1
+    assert "has not called this site" in capsys.readouterr().out
+
+
+def test_status_before_and_in_the_middle_of_a_run(tmp_path: Path, capsys: Capture) -> None:
+    path = network(tmp_path)[0]
+    assert run(["site", "status", str(path)]) == 1
+    assert "has not been started" in capsys.readouterr().err
+    ready = make_ready(load_site(path))
+    with open_store(ready) as store:
+        store.release(ready.start(), ready.node.charge_of(1), b"f", {})
+        store.note_silent(1, {2: 5e8})
+        assert run(["site", "status", str(path), "--json"]) == 0  # beside the process that holds the file
+        facts = json.loads(capsys.readouterr().out)
+    assert facts["released"] == 1 and facts["completed"] == 0 and not facts["finished"]
+    assert 0 < facts["epsilon"] and facts["left"] == pytest.approx(1000 - facts["epsilon"])
+    assert run(["site", "status", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "round 0 of 5 complete, 1 released" in out and "site-2: not heard yet; silent since" in out
+
+
+def test_the_page_is_for_this_machine_alone(tmp_path: Path) -> None:
+    path = network(tmp_path)[0]
+    site = load_site(path)
+    ready = make_ready(site)
+    with open_store(ready) as store:
+        store.release(ready.start(), ready.node.charge_of(1), b"f", {})
+    with server(lambda: read_status(site)) as pages:
+        assert pages.server_address[0] == "127.0.0.1"
+        thread = threading.Thread(target=pages.serve_forever)
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{pages.server_address[1]}"
+            with urllib.request.urlopen(f"{url}/") as answer:
+                text = answer.read().decode()
+                assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+            assert "site-0 in trial (simulated)" in text and "round 0 of 5 complete" in text
+            with urllib.request.urlopen(f"{url}/status.json") as answer:
+                assert json.loads(answer.read())["site"] == "site-0"
+            for request in (
+                urllib.request.Request(f"{url}/", headers={"Host": "evil.example"}),
+                urllib.request.Request(f"{url}/../site.toml"),
+            ):
+                with pytest.raises(urllib.error.HTTPError) as refused:
+                    urllib.request.urlopen(request)
+                assert refused.value.code in (403, 404)
+                refused.value.close()
+        finally:
+            pages.shutdown()
+            thread.join()
+
+
+def test_a_relay_prints_its_configuration(tmp_path: Path, capsys: Capture) -> None:
+    endpoint = f"tls/127.0.0.1:{free_ports(1)[0]}"
+    network(tmp_path, job={"relay": {"name": "relay", "endpoint": endpoint}})
+    issue(Authority.load(tmp_path), tmp_path, "relay", ["127.0.0.1"])
+
+    def words(name: str) -> list[str]:
+        keys = {"private": f"{name}.key", "certificate": f"{name}.pem", "authority": "authority.pem"}
+        return [word for key, file in keys.items() for word in (f"--{key}", str(tmp_path / file))]
+
+    assert run(["site", "relay", str(tmp_path / "job.toml"), *words("relay"), "--config"]) == 0
+    assert json.loads(capsys.readouterr().out)["listen"]["endpoints"] == [endpoint]
+    assert run(["site", "relay", str(tmp_path / "job.toml"), *words("site-0/site-0"), "--config"]) == 1
+    assert "certificate of 'site-0'" in capsys.readouterr().err
+
+
+def test_without_the_extra_the_error_gives_the_command_to_install_it(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = network(tmp_path)[0]
+    for name in [name for name in sys.modules if name.startswith("taciturn.sites.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "zenoh", None)
+    assert run(["site", "run", str(path)]) == 1
+    assert (
+        capsys.readouterr().err
+        == "taciturn: `eclipse-zenoh` is not installed; run: pip install 'taciturn[zenoh]'\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["check", "run", "status", "keys"])
+def test_a_missing_file_is_one_clear_line(tmp_path: Path, capsys: Capture, command: str) -> None:
+    assert run(["site", command, str(tmp_path / "site.toml")]) == 1
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1 and "site.toml: cannot be read" in err

@@ -1,0 +1,48 @@
+"""Places: every row at one site, by label or by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import taciturn as tt
+from taciturn.errors import DataError, ParameterError
+from taciturn.estimators.assignment import placed
+
+
+def test_rows_are_dealt_evenly_and_replayed_by_a_seed_only():
+    first, again = (placed(103, None, 5, "ring", seed=3) for _ in range(2))
+    secret = placed(103, None, 5, "ring", seed=None)
+    assert first.samples == secret.samples == [21, 21, 21, 20, 20]
+    assert np.array_equal(first.site, again.site) and not np.array_equal(first.site, secret.site)
+
+
+def test_labels_of_any_kind_name_the_sites():
+    assert placed(4, ["b", "a", "b", "c"], 5, "complete", None).names == ("a", "b", "c")
+    numbers = placed(4, [7, 7, 2, 2], 5, "ring", None)
+    assert numbers.names == ("site 2", "site 7") and numbers.site.tolist() == [1, 1, 0, 0]
+    assert numbers.graph.edges == ((0, 1),), "two sites have one link, whatever the family"
+
+
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (["a"] * 3, "one site per row, 4"),
+        (["a"] * 4, "at least 2 sites"),
+        ([1.0, 2.0, np.nan, 1.0], "some are missing"),
+        (np.array(["a", None, "b", "a"], dtype=object), "names of one type"),
+    ],
+)
+def test_labels_that_name_no_sites_are_refused(labels, words):
+    with pytest.raises(DataError, match=words):
+        placed(4, labels, 5, "complete", None)
+
+
+def test_the_graph_must_fit_the_sites():
+    assert placed(9, None, 3, tt.Graph.star(3), 0).graph == tt.Graph.star(3)
+    with pytest.raises(ParameterError, match="one node per site, 3; got 4"):
+        placed(9, None, 3, tt.Graph.ring(4), 0)
+    with pytest.raises(ParameterError, match="`graph` must be one of"):
+        placed(9, None, 3, "mesh", 0)
+    with pytest.raises(DataError, match="got 5 with n_samples = 3"):
+        placed(3, None, 5, "complete", 0)

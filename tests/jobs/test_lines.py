@@ -1,0 +1,60 @@
+"""line_of: the line of a key, of a table, of an entry in a list."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from taciturn.jobs.lines import line_of
+
+TEXT = """\
+# a comment with [brackets] and key = 1
+name = "x # y"
+epsilon = 1.0
+
+[label]
+column = "a = b"
+classes = ["[no", "yes"]
+
+[[site]]
+name = "north"
+[[site]]
+"name" = "south"
+[schema]
+note = 'it"s ['
+fields = [
+  { name = "age", low = 0, high = 1 },   # one
+  { name = "sex", values = ["f", "m"] },
+
+  { name = "x", low = 0, high = 1 },
+
+]
+after = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        (("name",), 2),
+        (("epsilon",), 3),
+        (("label",), 5),
+        (("label", "classes", 0), 7),
+        (("label", "scale"), 5),
+        (("site",), None),
+        (("site", 0), 9),
+        (("site", 1), 11),
+        (("site", 1, "name"), 12),
+        (("site", 1, "data"), 11),
+        (("schema", "fields"), 15),
+        (("schema", "fields", 0, "low"), 16),
+        (("schema", "fields", 1), 17),
+        (("schema", "fields", 2, "high"), 19),
+        (("schema", "after"), 22),
+        (("delta",), None),
+    ],
+)
+def test_the_line_of_a_key(path, line):
+    tomllib.loads(TEXT)
+    assert line_of(TEXT, path) == line

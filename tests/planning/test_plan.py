@@ -1,0 +1,193 @@
+"""A plan stays within its budget, uses it, and is worth running."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import taciturn as tt
+from taciturn import Graph, LogCosh, Logistic, Problem, SmoothHinge, simulate
+from taciturn.admm.averaging import network_average
+from taciturn.data.tables.schema import Category, Number, Schema
+from taciturn.errors import DataError, ParameterError
+from taciturn.objective import LocalObjective
+from taciturn.planning import blueprint
+from taciturn.planning.calibration import Draft
+from taciturn.planning.plan import plan
+from taciturn.planning.privacy_plan import PrivacyPlan
+from taciturn.planning.proxy import generate
+from taciturn.schedules import from_dict
+
+RING = {"samples": 9044, "graph": Graph.ring(5), "dimension": 105}
+
+
+def quick(**changes: Any) -> PrivacyPlan:
+    settings: dict[str, Any] = {"epsilon": 1.0, "effort": "quick"} | RING
+    return plan(**(settings | changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"epsilon": 0.05},
+        {"epsilon": 20.0},
+        {"delta": 1e-12},
+        {"noise": "norm"},
+        {"dimension": 3},
+        {"samples": 30},
+        {"samples": [300, 1000, 4000, 8000, 16000]},
+        {"graph": Graph.star(5)},
+        {"classes": 5},
+        {"loss": SmoothHinge(0.1)},
+        {"loss": LogCosh(0.5)},
+        {"C": 1750.0, "regularization": 10**-2.5},
+        {"rounds": 1},
+        {"output_noise": False},
+    ],
+    ids=str,
+)
+def test_every_plan_uses_its_budget_and_no_more(changes: dict[str, Any]) -> None:
+    found = quick(**changes)
+    for cost in found.certificate.costs:
+        assert 0.99 * found.epsilon[0] < cost.epsilon <= found.epsilon[0]
+    assert found.certificate.run.planned
+    assert found.rounds <= changes.get("rounds", 100)
+    json.loads(found.to_json())
+
+
+def test_each_site_has_its_own_budget() -> None:
+    found = quick(epsilon=[1.0, 2.0, 0.5, 1.0, 1.0])
+    used = [cost.epsilon for cost in found.certificate.costs]
+    assert used == pytest.approx([1.0, 2.0, 0.5, 1.0, 1.0], rel=0.01)
+    assert found.price.site == 2
+
+
+def test_a_pure_budget() -> None:
+    found = quick(epsilon=3.0, delta=0.0)
+    assert found.blueprint.run.noise == "norm"
+    assert 0.99 * 3 < found.certificate.pure_epsilon <= 3.0
+    with pytest.raises(ParameterError, match="never pure"):
+        quick(delta=0.0, noise="gaussian")
+
+
+def test_the_run_has_the_certificate_of_the_plan() -> None:
+    proxy = generate(8, 1_500, "classification", seed=3)
+    sites = [(proxy.X[i::3], proxy.y[i::3]) for i in range(3)]
+    found = plan(epsilon=2.0, samples=500, graph=Graph.ring(3), dimension=8, effort="quick")
+    problem = Problem(sites, C=found.C, regularization=found.regularization)
+    run = simulate(problem, Graph.ring(3), found.method, rounds=found.rounds, tol=found.tol)
+    assert run.certificate(found.delta).epsilon == found.certificate.epsilon
+    assert not run.certificate(found.delta).run.idealised
+
+
+def test_only_the_ratio_of_weight_to_penalty_matters() -> None:
+    one, many = quick(C=1.0), quick(C=1000.0)
+    assert many.rounds == one.rounds
+    assert many.blueprint.penalty[0].start == pytest.approx(1000 * one.blueprint.penalty[0].start, rel=1e-4)
+    assert many.blueprint.noise[0].start == pytest.approx(one.blueprint.noise[0].start, rel=1e-4)
+    with pytest.raises(ParameterError, match="`C` must not exceed the smallest site's 9044"):
+        quick(C=1e5)
+
+
+def test_the_smallest_site_sets_the_price_and_is_told_what_helps() -> None:
+    samples = [300, 4000, 4000, 4000, 4000]
+    price = quick(samples=samples).price
+    assert price.site == 0
+    assert price.edge is not None and price.edge < price.epsilon
+    assert price.rows < 0.6 * price.epsilon
+    assert price.noise == pytest.approx(0.5, abs=0.15)
+    assert "300 rows" in price.sentence()
+    assert quick(graph=Graph.complete(5)).price.edge is None
+
+
+def test_uneven_sites_get_penalties_of_their_own() -> None:
+    found = quick(samples=[300, 1000, 4000, 8000, 16000])
+    starts = [schedule.start for schedule in found.blueprint.penalty]
+    assert starts == sorted(starts, reverse=True)
+    assert found.blueprint.dual_step == min(starts)
+    assert found.weights[4] > 10 * found.weights[0]
+
+
+def test_schedules_read_back_from_json() -> None:
+    found = quick()
+    entry = json.loads(found.to_json())
+    assert from_dict(entry["penalty"]) == found.method.penalty
+    assert from_dict(entry["noise"]["std"]) == found.method.noise.std  # type: ignore[union-attr]
+    assert entry["epsilon"] == found.certificate.epsilon
+    assert entry["price"]["sentence"] == found.price.sentence()
+
+
+def test_full_runs_the_shapes_and_repeats() -> None:
+    settings: dict[str, Any] = {"epsilon": 1.0, "samples": 400, "graph": Graph.ring(3), "dimension": 10}
+    first, again = plan(**settings, seed=4), plan(**settings, seed=4)
+    assert first.to_dict() == again.to_dict()
+    losses = [tried.loss for tried in first.tried]
+    assert None not in losses and losses == sorted(losses)  # type: ignore[type-var]
+    chosen = next(tried for tried in first.tried if tried.shape == first.blueprint.shape)
+    assert chosen.loss is not None and losses[0] is not None and chosen.loss <= 1.002 * losses[0]
+    assert first.to_dict() != plan(**settings, seed=5).to_dict()
+
+
+def test_a_planned_run_is_worth_more_than_a_site_alone() -> None:
+    """At (1, 1e-5) the average of five sites with 2,000 rows each comes near the model without privacy."""
+    d, graph = 30, Graph.complete(5)
+    proxy = generate(d, 12_000, "classification", seed=11)  # not the rows that the plan is made on
+    found = plan(epsilon=1.0, samples=2_000, graph=graph, dimension=d, effort="quick")
+    sites = [(proxy.X[i * 2000 : (i + 1) * 2000], proxy.y[i * 2000 : (i + 1) * 2000]) for i in range(5)]
+    problem = Problem(sites, C=found.C, regularization=found.regularization)
+    run = simulate(problem, graph, found.method, rounds=found.rounds, repeats=5, tol=found.tol)
+    test = LocalObjective(
+        proxy.X[10_000:], proxy.y[10_000:], loss=Logistic(), C=1.0, regularization=1.0, sites=1
+    )
+    free = test.metrics(problem.optimum(1e-6)[None])[0][0]
+    private = test.metrics(network_average(run.coef, found.weights))[0].mean()
+    alone = test.metrics(run.coef[:, 0])[0].mean()
+    blind = np.log(2)
+    assert private - free < 0.25 * (blind - free)
+    assert private < alone
+
+
+def test_the_proxy_may_be_a_schema_or_rows() -> None:
+    fields = (Number("age", 0, 100), Category("sex", ("f", "m")), Number("hours", 0, 99))
+    assert quick(dimension=5, proxy=Schema(fields)).proxy == "generated from the schema"
+    with pytest.raises(ParameterError, match="schema's 4 features"):
+        quick(dimension=9, proxy=Schema(fields))
+    proxy = generate(5, 300, "classification", seed=2)
+    assert quick(dimension=5, proxy=(proxy.X, proxy.y)).proxy == "given by the user"
+    with pytest.raises(DataError, match="norm at most 1"):
+        quick(dimension=5, proxy=(3 * proxy.X, proxy.y))
+    with pytest.raises(DataError, match="X of 6 columns"):
+        quick(dimension=6, proxy=(proxy.X, proxy.y))
+
+
+def test_wrong_settings_are_named() -> None:
+    for changes, words in (
+        ({"samples": [1, 2]}, "`samples` must have one entry per site, 5; got 2"),
+        ({"samples": 0}, "`samples` must be at least 1"),
+        ({"effort": "hard"}, "`effort` must be one of"),
+        ({"noise": "laplace"}, "`noise` must be one of"),
+        ({"rounds": 0}, "`rounds` must be at least 1"),
+        ({"epsilon": 1e-9, "regularization": 1e-6}, "out of reach"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            quick(**changes)
+
+
+def test_it_is_a_public_name() -> None:
+    assert tt.plan is plan
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "norm"])
+def test_noise_is_rounded_to_the_private_side(monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
+    exact = 1.23456500000001 if kind == "gaussian" else 1.2345659999999
+
+    def found(draft: Draft, budget: Any) -> Any:
+        return exact * draft.releases(np.ones(len(draft.eta))).scale
+
+    monkeypatch.setattr(blueprint, "calibrate", found)
+    for noise in quick(noise=kind, epsilon=1.0).blueprint.noise:
+        assert noise(1) > exact if kind == "gaussian" else noise(1) < exact

@@ -1,0 +1,150 @@
+"""job.toml and site.toml: complete, checked as a whole, with errors that name file and key."""
+
+import tomllib
+
+import pytest
+
+from support.sitework import JOB, PATH_OF_3, RING_OF_3, SITE, network, sites
+from taciturn.errors import SiteError
+from taciturn.sites.files.job import Job, load_job
+from taciturn.sites.files.site import load_site
+from taciturn.sites.files.toml import write
+
+HASH = "4b75d27c91d1029427732148869eb71e8d49aa605dfcd7c7f16fc9630ebddd11"
+
+
+def job(**changes):
+    entries = {
+        "format": "taciturn-job/1",
+        "features": 4,
+        "sites": [{"name": n, "endpoint": f"tls/{n}.example:7447", "samples": 24} for n in ("a", "b", "c")],
+        "links": [["a", "b"], ["b", "c"]],
+    }
+    return {k: v for k, v in (JOB | entries | changes).items() if v is not None}
+
+
+def written(tmp_path, **changes):
+    path = tmp_path / "job.toml"
+    path.write_text(write(job(**changes)))
+    return path
+
+
+def test_a_job_reads_as_written(tmp_path):
+    read = load_job(written(tmp_path))
+    assert read.names == ("a", "b", "c") and read.neighbours("b") == ("a", "c")
+    assert read.dimension == 4 and read.simulated and read.graph.n == 3
+
+
+def test_the_hash_counts_facts_and_not_layout(tmp_path):
+    one = load_job(written(tmp_path))
+    lines = written(tmp_path).read_text().splitlines()
+    other = tmp_path / "other.toml"
+    other.write_text("# a comment\n" + "\n".join(reversed(lines)).replace("C = 10.0", "C   =  10"))
+    assert load_job(other).hash == one.hash
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rounds": 6},
+        {"name": "other"},
+        {"C": 9.0},
+        {"seed": 2},
+        {"seed": None},
+        {"delta": 1e-6},
+        {"loss": {"kind": "smooth-hinge", "h": 0.5}},
+        {"dual_step": 0.4},
+        {"grid": 2.0**-39},
+        {"links": [["a", "b"], ["a", "c"]]},
+        {"sites": [{"name": n, "endpoint": f"tls/{n}.example:7448", "samples": 24} for n in ("a", "b", "c")]},
+        {"sites": [{"name": n, "endpoint": f"tls/{n}.example:7447", "samples": 25} for n in ("a", "b", "c")]},
+    ],
+)
+def test_any_other_fact_gives_another_hash(change):
+    assert Job.model_validate(job(**change)).hash != Job.model_validate(job()).hash
+
+
+def test_the_hash_does_not_move_between_versions():
+    assert Job.model_validate(job()).hash.hex() == HASH
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rounds": 0}, "`rounds`"),
+        ({"rounds": "many"}, "`rounds`"),
+        ({"roundz": 3}, "`roundz`"),
+        ({"loss": "squared"}, "`loss`.*one of logistic"),
+        ({"loss": {"kind": "logistic", "h": 3}}, "`loss`.*does not take"),
+        ({"dual_step": {"kind": "geometric", "start": -1.0}}, "`dual_step`.*above 0"),
+        ({"C": 25.0}, "`C` must not exceed the samples of a, 24"),
+        ({"grid": 0.3}, "whole multiple"),
+        ({"delta": 1.0}, "`delta`"),
+        ({"features": None}, "either `features` or `schema`"),
+        ({"links": [["a", "b"]]}, r"`links`.*connect all 3 sites.*\{2\}"),
+        ({"links": [["a", "z"], ["b", "c"]]}, "`links`.*'z'"),
+        ({"sites": [{"name": "A b", "samples": 24}]}, r"`sites\.0\.name`"),
+        ({"sites": [{"name": n, "samples": 24} for n in "abc"]}, "neither a nor b has an endpoint"),
+        ({"sites": [{"name": "a", "endpoint": "tcp/a:1", "samples": 24}] * 3}, r"`sites\.0\.endpoint`"),
+        ({"relay": {"name": "a", "endpoint": "tls/r.example:7447"}}, r"`relay\.name`"),
+    ],
+)
+def test_errors_name_the_file_and_the_key(tmp_path, change, words):
+    with pytest.raises(SiteError, match=words) as raised:
+        load_job(written(tmp_path, **change))
+    assert "job.toml" in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_file_that_is_no_toml_is_named_with_its_line(tmp_path):
+    path = tmp_path / "job.toml"
+    path.write_text("name = \n")
+    with pytest.raises(SiteError, match=r"job\.toml: is not TOML.*line 1"):
+        load_job(path)
+    with pytest.raises(SiteError, match=r"none\.toml: cannot be read"):
+        load_job(tmp_path / "none.toml")
+
+
+def test_the_later_site_of_a_link_calls_the_earlier_one(tmp_path):
+    made = sites(tmp_path, RING_OF_3)
+    assert [sorted(site.dials()) for site in made] == [[], ["site-0"], ["site-0", "site-1"]]
+    assert all(site.listens() for site in made)
+
+
+def test_a_site_without_endpoint_calls_and_is_never_called(tmp_path):
+    paths = network(tmp_path, PATH_OF_3)
+    entries = tomllib.loads((tmp_path / "job.toml").read_text())
+    del entries["sites"][0]["endpoint"]
+    (tmp_path / "job.toml").write_text(write(entries))
+    first, second, _ = (load_site(path) for path in paths)
+    assert first.listens() is None and list(first.dials()) == ["site-1"]
+    assert second.dials() == {}
+
+
+def test_an_endpoint_of_ones_own_comes_first(tmp_path):
+    last = network(tmp_path, PATH_OF_3, site={"endpoints": {"site-1": "tls/10.9.9.9:1"}})[2]
+    assert load_site(last).dials() == {"site-1": "tls/10.9.9.9:1"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"site": "elsewhere"}, "`site`.*no site 'elsewhere'"),
+        ({"penalty": 0.0}, "`penalty`"),
+        ({"noise": {"kind": "norm"}}, "`noise`.*`rate`"),
+        ({"noise": 3.0}, "`noise`.*table"),
+        ({"budget": {"epsilon": 0}}, r"`budget\.epsilon`"),
+        ({"keys": {"private": "a"}}, r"`keys\.certificate`"),
+        ({"endpoints": {"nobody": "tls/a:1"}}, r"`endpoints\.nobody`"),
+        ({"patience": -1.0}, "`patience`"),
+    ],
+)
+def test_errors_of_a_site_name_the_file_and_the_key(tmp_path, change, words):
+    with pytest.raises(SiteError, match=words) as raised:
+        load_site(network(tmp_path, site=change)[0])
+    assert "site.toml" in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_real_run_needs_output_noise(tmp_path):
+    with pytest.raises(SiteError, match="`output_noise`"):
+        load_site(network(tmp_path, job={"seed": None})[0])
+    assert SITE.get("output_noise") is None

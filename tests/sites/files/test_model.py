@@ -1,0 +1,94 @@
+"""model.json of a network: plain, exact, and read by whatever reads a model of taciturn."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from support.sitework import TABLE, sites, table
+from taciturn.cli.app import run
+from taciturn.estimators import (
+    PrivateHuberRegressor,
+    PrivateLinearSVC,
+    PrivateLogisticRegression,
+    load_model,
+)
+from taciturn.estimators.model_file import read_model
+from taciturn.objective.losses import LogCosh, SmoothHinge
+from taciturn.sites.files.model import model_facts
+from taciturn.sites.files.rows import load_rows
+
+COEF = np.array([0.1, -0.2, 0.3, 1 / 3])
+
+
+@pytest.fixture
+def written(tmp_path):
+    job = sites(tmp_path / "net")[0].job
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(model_facts(job, COEF)))
+    return path
+
+
+def test_a_model_comes_back_to_the_last_bit(written):
+    model = read_model(written)
+    assert model.coef == [COEF.tolist()] and model.simulated and model.kind == "logistic"
+    assert model.run["rounds"] == 5 and len(model.run["sha256"]) == 64
+
+
+def test_it_loads_into_the_estimator(written):
+    X = np.random.default_rng(0).normal(size=(50, 4))
+    loaded = load_model(written)
+    assert type(loaded) is PrivateLogisticRegression
+    assert np.array_equal(loaded.predict(X), np.where(X @ COEF > 0, 1, -1))
+    assert loaded.predict_proba(X)[:, 1] == pytest.approx(1 / (1 + np.exp(-X @ COEF)))
+
+
+@pytest.mark.parametrize("command", [["predict"], ["site", "predict"]])
+def test_predictions_for_arrays(written, tmp_path, capsys, command):
+    X = np.random.default_rng(0).normal(size=(5, 4))
+    np.savez(tmp_path / "new.npz", X=X)
+    assert run([*command, str(written), str(tmp_path / "new.npz")]) == 0
+    lines = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [int(line["prediction"]) for line in lines] == np.where(X @ COEF > 0, 1, -1).tolist()
+
+
+def test_predictions_for_a_table_are_those_of_its_encoded_rows(tmp_path, capsys):
+    site = table(tmp_path / "net", TABLE, intercept=True)
+    X, _ = load_rows(site)
+    path, new = tmp_path / "model.json", tmp_path / "new.csv"
+    coef = np.arange(4.0) - 1.5
+    path.write_text(json.dumps(model_facts(site.job, coef)))
+    new.write_text(TABLE)
+    assert run(["predict", str(path), str(new)]) == 0
+    lines = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    label = site.job.label
+    said = np.array([line[label.column] == label.positive for line in lines])
+    known = X.any(axis=1)
+    assert np.array_equal(said[known], (X @ coef > 0)[known]) and known.any()
+    assert {line[label.column] for line in lines} <= {label.positive, f"not {label.positive}"}
+
+
+@pytest.mark.parametrize(
+    ("loss", "kind", "name", "value"),
+    [
+        (SmoothHinge(0.25), PrivateLinearSVC, "smoothing", 0.25),
+        (LogCosh(2.0), PrivateHuberRegressor, "scale", 2.0),
+    ],
+)
+def test_the_loss_goes_along(tmp_path, loss, kind, name, value):
+    job = sites(tmp_path / "net")[0].job.model_copy(update={"loss": loss})
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(model_facts(job, COEF)))
+    loaded = load_model(path)
+    assert type(loaded) is kind and getattr(loaded, name) == value
+    assert loaded.predict(np.eye(4)).shape == (4,)
+
+
+def test_rows_that_do_not_fit(written, tmp_path, capsys):
+    np.savez(tmp_path / "new.npz", X=np.zeros((5, 3)))
+    assert run(["predict", str(written), str(tmp_path / "new.npz")]) == 1
+    assert "the model has 4 features; X has shape (5, 3)" in capsys.readouterr().err
+    (tmp_path / "new.npz").write_text("x0\n1\n")
+    assert run(["predict", str(written), str(tmp_path / "new.npz")]) == 1
+    assert "must be an .npz with the array of numbers X" in capsys.readouterr().err

@@ -1,0 +1,93 @@
+"""A site's rows: as many as the job says, of norm at most 1, and never quoted."""
+
+import numpy as np
+import pytest
+
+from support.sitework import TABLE, shards, sites, table
+from taciturn.errors import SiteError
+from taciturn.sites.files.rows import load_rows
+
+
+def test_arrays_come_back_as_they_are(tmp_path):
+    made = sites(tmp_path)
+    X, y = load_rows(made[1])
+    expected = shards(3)[1]
+    assert np.array_equal(X, expected[0]) and np.array_equal(y, expected[1])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda X, y: (X[:-1], y[:-1]), "the job says 24 rows for site-0; the file has 23"),
+        (lambda X, y: (X[:, :-1], y), "the job has 4 features; the file has 3"),
+        (lambda X, y: (X, y[:-1]), "as many rows"),
+        (lambda X, y: (X * 777.0, y), "norm at most 1"),
+        (lambda X, y: (np.where(X > 0.5, np.nan, X), y), "finite"),
+        (lambda X, y: (X.astype(object), y), r"must be an \.npz with arrays of numbers: X, y"),
+        (lambda X, y: (X[0], y), "two dimensions"),
+    ],
+)
+def test_what_is_wrong_is_said_without_a_number_of_the_data(tmp_path, change, words):
+    site = sites(tmp_path)[0]
+    X, y = change(*shards(3)[0])
+    np.savez(site.path(site.file.data), X=X, y=y)
+    with pytest.raises(SiteError, match=words) as raised:
+        load_rows(site)
+    assert "777" not in str(raised.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04broken", b"nonsense"])
+def test_a_broken_file_is_named(tmp_path, content):
+    site = sites(tmp_path)[0]
+    site.path(site.file.data).write_bytes(content)
+    with pytest.raises(SiteError, match=r"rows\.npz"):
+        load_rows(site)
+
+
+def test_a_table_is_encoded_by_the_public_schema_and_no_row_is_dropped(tmp_path):
+    X, y = load_rows(table(tmp_path, TABLE))
+    assert X.shape == (6, 3) and np.linalg.norm(X, axis=1).max() <= 1.0
+    assert X[0].tolist() == pytest.approx([0.5 / np.sqrt(1.25), 1 / np.sqrt(1.25), 0.0])
+    assert y.tolist() == [1.0, -1.0, 1.0, -1.0, -1.0, 1.0]
+    assert not X[2].any() and not X[3].any() and not X[4].any()  # no age, no label, no row
+
+
+def test_the_intercept_lies_inside_the_bound(tmp_path):
+    site = table(tmp_path, TABLE, intercept=True)
+    X, _ = load_rows(site)
+    assert site.job.dimension == 4 and site.job.feature_names[-1] == "intercept"
+    assert X[0, -1] > 0 and np.linalg.norm(X, axis=1).max() <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("age,sex\n1,f\n", r"rows\.csv, line 1: lacks the column income\."),
+        ("age,age,income\n", "each once"),
+        ("", "line 1: is empty"),
+        ("age,sex,income,name\n", "holds no rows"),
+        ("age,sex,income,name\n1,f,high,secret" + "-7" * 100_000 + "\n", "line 2: is not CSV"),
+        (TABLE + "10,f,high,secret-7\n", "says 6 rows"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_named_and_not_quoted(tmp_path, text, words):
+    with pytest.raises(SiteError, match=words) as raised:
+        load_rows(table(tmp_path, text))
+    assert "secret" not in str(raised.value) and "rows.csv" in str(raised.value)
+
+
+def test_parquet_reads_like_csv(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    import pyarrow as pa
+
+    site = table(tmp_path, TABLE, suffix="parquet")
+    rows = [line.split(",") for line in TABLE.splitlines()]
+    rows = [row if len(row) == 4 else [None] * 4 for row in rows]
+    columns = {name: [row[k] for row in rows[1:]] for k, name in enumerate(rows[0])}
+    parquet.write_table(pa.table(columns), site.path(site.file.data))
+    expected = load_rows(table(tmp_path / "csv", TABLE))
+    for got, wanted in zip(load_rows(site), expected, strict=True):
+        assert np.array_equal(got, wanted)
+    site.path(site.file.data).write_bytes(b"nonsense")
+    with pytest.raises(SiteError, match="Parquet"):
+        load_rows(site)

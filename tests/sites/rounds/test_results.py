@@ -1,0 +1,75 @@
+"""Model, certificate and statement: whole, true, and signed by the site they name."""
+
+import json
+
+import numpy as np
+import pytest
+
+from support.sitework import sites
+from taciturn.admm.node import NodeState
+from taciturn.errors import SiteError
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.sites.files.keys import Authority
+from taciturn.sites.rounds.driver import open_store
+from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.rounds.results import verify_statement, write_results
+from taciturn.sites.wire.trust import Trust, load_trust
+
+
+@pytest.fixture
+def written(tmp_path):
+    ready = make_ready(sites(tmp_path)[0])
+    zeros = np.zeros((1, 4))
+    with open_store(ready) as store:
+        for t in range(1, 6):
+            store.release(NodeState(t - 1, zeros, zeros, zeros), ready.node.charge_of(t), b"f", {})
+        write_results(ready, store, np.array([0.1, -0.2, 0.3, 1 / 3]))
+    return ready.site, load_trust(ready.site.path(ready.site.file.keys.authority))
+
+
+def test_the_model_is_plain_and_exact(written):
+    model = json.loads((written[0].state / "model.json").read_text())
+    assert model["coef"] == [[0.1, -0.2, 0.3, 1 / 3]] and model["features"] == ["x0", "x1", "x2", "x3"]
+    assert model["run"]["sha256"] == written[0].job.hash.hex() and model["simulated"] is True
+
+
+def test_the_certificate_follows_from_the_ledger(written):
+    certificate = Certificate.from_json((written[0].state / "certificate.json").read_text())
+    certificate.verify()
+    assert certificate.rounds == 5 and certificate.run.simulated
+    assert [facts.name for facts in certificate.sites] == ["site-0"]
+
+
+def test_the_statement_is_signed_by_its_site(written):
+    site, trust = written
+    facts = verify_statement(site.state / "statement.json", trust)
+    assert facts["site"] == "site-0" and facts["rounds"] == 5 and facts["simulated"] is True
+    assert "eta" not in json.dumps(facts) and "penalty" not in json.dumps(facts)
+
+
+@pytest.mark.parametrize("key", ["epsilon", "site", "rounds", "simulated", "delta"])
+def test_no_word_of_a_statement_can_be_changed(written, key):
+    site, trust = written
+    path = site.state / "statement.json"
+    entries = json.loads(path.read_text())
+    entries["statement"][key] = "site-1" if key == "site" else 0.001
+    path.write_text(json.dumps(entries))
+    with pytest.raises(SiteError, match=r"statement\.json"):
+        verify_statement(path, trust)
+
+
+def test_the_files_beside_a_statement_are_the_ones_it_was_made_for(written):
+    site, trust = written
+    model = site.state / "model.json"
+    model.write_text(model.read_text().replace("0.1", "0.2"))
+    with pytest.raises(SiteError, match=r"model\.json: is not the file"):
+        verify_statement(site.state / "statement.json", trust)
+
+
+def test_a_statement_of_another_network_is_not_believed(written):
+    path = written[0].state / "statement.json"
+    with pytest.raises(SiteError, match="authority"):
+        verify_statement(path, Trust([Authority.throw_away().certificate]))
+    path.write_text("{}")
+    with pytest.raises(SiteError, match="not a signed statement"):
+        verify_statement(path, written[1])

@@ -1,0 +1,54 @@
+"""Zenoh's own log, where it turns a caller away: told once, with who and why."""
+
+import pytest
+
+from support.sitework import sites
+from taciturn.sites.wire.refusals import Refusals
+from taciturn.sites.wire.zlog import teller
+
+TLS = "2026-01-01T00:00:00Z  WARN acc-0 ThreadId(05) zenoh_link_tls::unicast: {}. Hint: increase the limit."
+ACL = (
+    "2026-01-01T00:00:00Z TRACE  rx-0 ThreadId(09) zenoh::net::routing::interceptor::access_control: 6aaf on "
+    "Interface(lo)+CertCommonName(site-1)+Transport(Tls)+6aaf is {} to Put (ingress) on {}"
+)
+
+
+@pytest.fixture
+def heard(tmp_path):
+    refusals = Refusals()
+    refusals.connected = lambda: {"site-1"}
+    return teller(sites(tmp_path)[0], refusals), refusals
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("peer sent no certificates", "no certificate"),
+        ("invalid peer certificate: UnknownIssuer", "authority"),
+        ("invalid peer certificate: BadSignature", "authority"),
+        ("invalid peer certificate: certificate expired: verification time 1 (UNIX)", "expired"),
+        ("received corrupt message of type InvalidContentType", "handshake"),
+    ],
+)
+def test_a_failed_handshake_is_told_with_who_is_missing(heard, caplog, reason, kind):
+    tell, refusals = heard
+    for _ in range(3):
+        tell(TLS.format(reason))
+    assert refusals.counts() == {("a caller without a name", kind): 3}
+    assert len(caplog.records) == 1 and "(not connected: site-2)" in caplog.text
+
+
+def test_a_denied_message_is_told_with_its_sender(heard, caplog):
+    tell, refusals = heard
+    tell(ACL.format("unauthorized", "taciturn/*/3"))
+    assert refusals.counts() == {("site-1", "access"): 1}
+    assert "from site-1: it may not put under taciturn/*/3" in caplog.text
+
+
+def test_what_is_allowed_or_only_looked_up_is_no_refusal(heard):
+    tell, refusals = heard
+    tell(ACL.format("authorized", "taciturn/site-1/3"))
+    tell(ACL.format("unauthorized", "taciturn/site-2"))
+    tell(ACL.format("unauthorized", "taciturn/site-2/**"))
+    tell("anything else")
+    assert refusals.counts() == {}
