@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import itertools
 import os
 import subprocess
 import sys
@@ -112,6 +114,27 @@ def test_a_fork_draws_a_fresh_key():
     """Without that, parent and child would broadcast under the same noise."""
     parent, child = run(FORK).split()
     assert parent != child
+
+
+def test_a_key_object_copied_with_all_its_state_does_not_repeat_a_key():
+    """What a resumed machine image is: the same key and the same counter, twice."""
+    first, second = rng._ProcessKey(), rng._ProcessKey()
+    second._key, second._counter = first._key, copy.copy(first._counter)
+    assert first.derive() != second.derive()
+
+
+def test_fresh_bytes_reach_every_key_even_where_the_clock_stands_still(monkeypatch):
+    monkeypatch.setattr(rng.time, "time_ns", lambda: 0)
+    key, seen = rng._ProcessKey(), set()
+    for _ in range(20):
+        key._counter = itertools.count()
+        seen.add(key.derive())
+    assert len(seen) == 20
+    monkeypatch.setattr(rng.os, "urandom", lambda n: bytes(n))
+    key._counter = itertools.count()
+    frozen = key.derive()
+    key._counter = itertools.count()
+    assert key.derive() == frozen, "the bytes above came from somewhere else"
 
 
 def test_two_processes_differ():

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import os
 import threading
+import time
 from typing import ClassVar, Literal, Protocol
 
 import numpy as np
@@ -57,7 +58,12 @@ class SeededStreams:
 
 
 class _ProcessKey:
-    """256 bits from the operating system, one key per process, drawn again after a fork."""
+    """256 bits from the operating system, one key per process, drawn again after a fork.
+
+    A machine image that is resumed twice holds the same key and the same counter twice, and no hook tells it
+    so. Two copies must not draw the same noise against different messages, where it would cancel: every
+    derived key takes fresh bytes from the operating system, and the clock, too.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,12 +79,11 @@ class _ProcessKey:
         self._renew()
 
     def derive(self) -> int:
-        """Return a key that no one else gets: BLAKE2b of a counter under the process's key."""
+        """Return a key that nobody else gets: counter and fresh bytes, hashed under the process's key."""
         with self._lock:
             count, key = next(self._counter), self._key
-        digest = hashlib.blake2b(
-            count.to_bytes(16, "little"), key=key, digest_size=32, person=b"taciturn-noise"
-        )
+        fresh = count.to_bytes(16, "little") + time.time_ns().to_bytes(16, "little") + os.urandom(32)
+        digest = hashlib.blake2b(fresh, key=key, digest_size=32, person=b"taciturn-noise")
         return int.from_bytes(digest.digest(), "little")
 
 
