@@ -36,7 +36,7 @@ tests: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests
 
 bench: $(VENV)/.test          ## speed, as ratios within one run; writes docs/performance.md
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.speed
 
 paper: $(VENV)/.core          ## the paper's figures and claims; writes docs/paper.md and docs/img
 	$(BIN)/taciturn reproduce all --out build/paper --docs docs

@@ -5,7 +5,7 @@
 
 n sites, T rounds, entries = rows x features x repeats of all sites. Python's part of the work holds the
 interpreter's lock, so that the local engine's threads do not shorten it; shards do. `docs/scale.md` says how
-the constants were measured, and `python -m benchmarks.scale_ray` measures them again.
+the constants were measured, and `python -m benchmarks.scale` measures them again.
 """
 
 from __future__ import annotations

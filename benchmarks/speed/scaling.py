@@ -78,7 +78,7 @@ def measure(point: Point, *, cpu: bool) -> Cost:
 
 
 def _in_its_own_process(point: Point, cpu: bool) -> Cost:
-    command = [sys.executable, "-m", "benchmarks", "--point", json.dumps(asdict(point))]
+    command = [sys.executable, "-m", "benchmarks.speed", "--point", json.dumps(asdict(point))]
     command += ["--cpu"] * cpu
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return read_cost(done.stdout)

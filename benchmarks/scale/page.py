@@ -14,7 +14,7 @@ import numpy as np
 
 from taciturn.engines import choice
 
-from .scale_ray import DEGREE, FEATURES, ROWS, Cost, Facts
+from .measure import DEGREE, FEATURES, ROWS, Cost, Facts
 
 SITES, TOTAL_ROWS, WIDTH, ROUNDS = 10**6, 10**9, 100, 100
 """The run that the page works out: a million sites, a billion rows of 100 features, 100 rounds."""
@@ -27,7 +27,7 @@ def write_page(facts: Facts, folder: Path) -> Path:
     """Write the page and the plot beside it."""
     (folder / "img").mkdir(parents=True, exist_ok=True)
     draw(facts, folder / "img" / "scale.png")
-    template = Path(__file__).with_name("scale_template.md").read_text(encoding="utf-8")
+    template = Path(__file__).with_name("template.md").read_text(encoding="utf-8")
     page = folder / "scale.md"
     page.write_text(template.format(**_measured(facts), **_worked_out(facts)), encoding="utf-8")
     return page

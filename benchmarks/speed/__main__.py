@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: race, scale, and write docs/performance.md."""
+"""`python -m benchmarks.speed`: race, scale, and write docs/performance.md."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .scaling import FULL, QUICK, Point, measure, scaling
 
 def main() -> None:
     """Parse, measure, write."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller sizes and fewer tries; prints only")
     parser.add_argument("--cpu", action="store_true", help="the processor's seconds: for a busy machine")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs", help="where to write")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[2] / "docs", help="where to write")
     parser.add_argument("--point", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.point:
@@ -31,7 +31,7 @@ def main() -> None:
             f"{row.name:32} {row.seconds:8.4f} s  {table.ratio(row.name):7.2f} x  {row.setting}", flush=True
         )
     costs = scaling(QUICK if options.quick else FULL, tries=1 if options.quick else 2, cpu=options.cpu)
-    command = "python -m benchmarks" + " --quick" * options.quick + " --cpu" * options.cpu
+    command = "python -m benchmarks.speed" + " --quick" * options.quick + " --cpu" * options.cpu
     print(
         as_markdown(table, costs, command)
         if options.quick

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.scale_ray`: sites and shards against seconds and bytes; writes docs/scale.md.
+"""Sites and shards against seconds and bytes.
 
 Seconds of the wall clock suffer when others use the machine; the page says how busy it was. Seconds of the
 CPU suffer less, and the constants of `taciturn.engines.choice` are made of those.
@@ -6,11 +6,9 @@ CPU suffer less, and the constants of `taciturn.engines.choice` are made of thos
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -251,23 +249,3 @@ def _idle() -> float:
     """Seconds that all cores together have been idle since the machine started."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")
-
-
-def main() -> None:
-    """Parse, measure, write."""
-    from .scale_page import write_page
-
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale_ray", description=__doc__)
-    parser.add_argument(
-        "--quick", action="store_true", help="1,000 sites where the page has 10,000; prints only"
-    )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[1] / "docs", help="where to write")
-    options = parser.parse_args()
-    facts = measure(quick=options.quick)
-    print(json.dumps(asdict(facts)))
-    if not options.quick:
-        print(write_page(facts, options.out))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,28 @@
+"""`python -m benchmarks.scale`: sites and shards against seconds and bytes; writes docs/scale.md."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from .measure import measure
+from .page import write_page
+
+
+def main() -> None:
+    """Parse, measure, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument(
+        "--quick", action="store_true", help="1,000 sites where the page has 10,000; prints only"
+    )
+    parser.add_argument("--out", type=Path, default=Path(__file__).parents[2] / "docs", help="where to write")
+    options = parser.parse_args()
+    facts = measure(quick=options.quick)
+    print(json.dumps(asdict(facts)))
+    if not options.quick:
+        print(write_page(facts, options.out))
+
+
+main()

@@ -1,0 +1,1 @@
+"""A round of a real network, and what it is made of."""

@@ -1,0 +1,1 @@
+"""Our rounds beside plain loops and bare products."""
