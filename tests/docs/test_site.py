@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="module")
 def site():
     pytest.importorskip("latex2mathml", reason="the extra `docs` is not installed")
-    return runpy.run_path(str(ROOT / "tools" / "site.py"))
+    return runpy.run_path(str(ROOT / "tools" / "mkdocs_hooks.py"))
 
 
 def test_a_formula_becomes_mathml(site):
