@@ -22,7 +22,7 @@ from scipy.special import expit
 import taciturn as tt
 from taciturn.admm.averaging import gossip_weights
 from taciturn.objective import LocalObjective, Logistic, SolverState, minimise
-from taciturn.planning.calibration import Budget, Draft, calibrate
+from taciturn.planning.calibration import Draft, EpsilonBudget, calibrate
 from taciturn.privacy.accounting import bounds
 from taciturn.privacy.facts import LossFacts, RunFacts
 
@@ -85,7 +85,7 @@ def noise_std(
     draft = Draft(
         run, np.array([float(B)]), np.array([float(V)]), np.full(shape, kappa / (2 * V)), np.ones(shape)
     )
-    scale = calibrate(draft, Budget((case.epsilon,), case.delta))
+    scale = calibrate(draft, EpsilonBudget((case.epsilon,), case.delta))
     return None if scale is None else float(scale[0, 0])
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from taciturn.errors import ParameterError
 from taciturn.objective import LogCosh, Logistic, Loss, SmoothHinge, check_loss
-from taciturn.objective.solver.continuation import Softened
+from taciturn.objective.solver.continuation import SoftenedLoss
 
 LOSSES = [
     Logistic(),
@@ -156,7 +156,7 @@ def test_the_checker_passes_it_as_a_users_own(loss: Loss) -> None:
 @every_loss
 @pytest.mark.parametrize("tau", [1e-2, 1.0, 1e4])
 def test_the_softened_loss_is_a_loss_too(loss: Loss, tau: float) -> None:
-    soft = Softened(loss, tau)
+    soft = SoftenedLoss(loss, tau)
     z, h = np.linspace(-9, 9, 301), 1e-4
     assert soft.slope(z) == pytest.approx(
         (soft.value(z + h) - soft.value(z - h)) / (2 * h), abs=1e-6 + h * soft.curvature_bound

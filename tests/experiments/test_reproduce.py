@@ -11,26 +11,26 @@ import pytest
 from support.small import write_small
 from taciturn.cli.app import run
 from taciturn.errors import ParameterError
-from taciturn.experiments.figures.runner import Drawn
+from taciturn.experiments.figures.runner import FigureResult
 from taciturn.experiments.reproduce import reproduce
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Drawn]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, FigureResult]:
     folder = tmp_path_factory.mktemp("own")
     result = reproduce([str(write_small(folder))], folder / "out")
     (drawn,) = result.drawn.values()
-    assert isinstance(drawn, Drawn) and result.claims == ()
+    assert isinstance(drawn, FigureResult) and result.claims == ()
     return folder / "out", drawn
 
 
-def test_pictures_are_pictures(made: tuple[Path, Drawn]) -> None:
+def test_pictures_are_pictures(made: tuple[Path, FigureResult]) -> None:
     out, _ = made
     assert (out / "small.png").read_bytes().startswith(b"\x89PNG")
     assert "</svg>" in (out / "small.svg").read_text("utf-8")
 
 
-def test_the_csv_has_one_row_per_curve_repeat_and_round(made: tuple[Path, Drawn]) -> None:
+def test_the_csv_has_one_row_per_curve_repeat_and_round(made: tuple[Path, FigureResult]) -> None:
     out, drawn = made
     rows = list(csv.DictReader((out / "small.csv").read_text("utf-8").splitlines()))
     assert len(rows) == 3 * 2 * 4
@@ -43,7 +43,7 @@ def test_the_csv_has_one_row_per_curve_repeat_and_round(made: tuple[Path, Drawn]
         assert row["distance"] == ""
 
 
-def test_the_json_says_all_that_made_the_numbers(made: tuple[Path, Drawn]) -> None:
+def test_the_json_says_all_that_made_the_numbers(made: tuple[Path, FigureResult]) -> None:
     out, drawn = made
     stated = json.loads((out / "small.json").read_text("utf-8"))
     assert stated["settings"]["problem"]["C"] == 20.0 and stated["seed"] == 0 and stated["quick"] is False
@@ -56,7 +56,7 @@ def test_the_json_says_all_that_made_the_numbers(made: tuple[Path, Drawn]) -> No
     assert by_name["PVP"]["paper_epsilon"] is None and by_name["PVP"]["pure_epsilon"] is None
 
 
-def test_a_picture_made_again_is_the_same(made: tuple[Path, Drawn], tmp_path: Path) -> None:
+def test_a_picture_made_again_is_the_same(made: tuple[Path, FigureResult], tmp_path: Path) -> None:
     out, _ = made
     reproduce([str(write_small(tmp_path))], out)
     before = (out / "small.svg").read_bytes(), (out / "small.png").read_bytes()
@@ -65,7 +65,7 @@ def test_a_picture_made_again_is_the_same(made: tuple[Path, Drawn], tmp_path: Pa
 
 
 def test_the_command_writes_the_pages_too(
-    made: tuple[Path, Drawn], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made: tuple[Path, FigureResult], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, _ = made
     assert run(["reproduce", str(write_small(tmp_path)), "--out", str(out)]) == 0

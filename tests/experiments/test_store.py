@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.experiments.store import Store, fingerprint
+from taciturn.experiments.store import ResultStore, fingerprint
 
 
 def test_arrays_come_back_bit_for_bit(tmp_path: Path) -> None:
-    store, values = Store(tmp_path / "curves"), {"a": np.random.default_rng(0).normal(size=(3, 4))}
+    store, values = ResultStore(tmp_path / "curves"), {"a": np.random.default_rng(0).normal(size=(3, 4))}
     assert store.get("key") is None
     store.put("key", values)
     found = store.get("key")
@@ -20,7 +20,7 @@ def test_arrays_come_back_bit_for_bit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"no archive at all", None])
 def test_a_damaged_file_counts_as_none(tmp_path: Path, damage: bytes | None) -> None:
-    store = Store(tmp_path)
+    store = ResultStore(tmp_path)
     store.put("key", {"a": np.arange(1000.0)})
     path = tmp_path / "key.npz"
     path.write_bytes(path.read_bytes()[:200] if damage is None else damage)

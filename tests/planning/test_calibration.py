@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from taciturn.errors import ParameterError
-from taciturn.planning.calibration import Budget, Draft, calibrate, quick_factors, spent
+from taciturn.planning.calibration import Draft, EpsilonBudget, calibrate, quick_factors, spent
 from taciturn.privacy.accounting import bounds
 from taciturn.privacy.facts import LossFacts, RunFacts
 
@@ -56,7 +56,7 @@ def cost(draft: Draft, scale: Array, delta: float) -> Array:
 @pytest.mark.parametrize("noise", ["gaussian", "norm"])
 def test_the_budget_is_never_passed_and_nearly_all_of_it_is_used(noise: str, seed: int) -> None:
     draft = drafted(noise, 1 + seed, seed=seed)
-    budget = Budget.of([0.7, 1.0, 4.0], 1e-5, sites=3)
+    budget = EpsilonBudget.of([0.7, 1.0, 4.0], 1e-5, sites=3)
     scale = calibrate(draft, budget)
     assert scale is not None
     used = cost(draft, scale, 1e-5) / np.array(budget.epsilon)
@@ -66,7 +66,7 @@ def test_the_budget_is_never_passed_and_nearly_all_of_it_is_used(noise: str, see
 @pytest.mark.parametrize("seed", range(3))
 def test_a_pure_budget_with_norm_noise(seed: int) -> None:
     draft = drafted("norm", 2, seed=seed, output_noise="norm", tol=1e-7)
-    scale = calibrate(draft, Budget.of(2.0, 0.0, sites=3))
+    scale = calibrate(draft, EpsilonBudget.of(2.0, 0.0, sites=3))
     assert scale is not None
     used = cost(draft, scale, 0.0) / 2.0
     assert np.all(used <= 1.0) and np.all(used > 0.99)
@@ -78,7 +78,7 @@ def test_output_noise_and_classes_are_paid_for() -> None:
         drafted("gaussian", output_noise="gaussian", tol=1e-4),
         drafted("gaussian", classes=4),
     )
-    budget = Budget.of(1.0, 1e-5, sites=3)
+    budget = EpsilonBudget.of(1.0, 1e-5, sites=3)
     scales = [calibrate(draft, budget) for draft in (plain, covered, more)]
     assert scales[0] is not None and scales[1] is not None and scales[2] is not None
     assert np.all(scales[1] > 1.001 * scales[0])
@@ -88,14 +88,14 @@ def test_output_noise_and_classes_are_paid_for() -> None:
 def test_no_noise_is_enough_where_the_jacobian_alone_is_too_dear() -> None:
     draft = drafted("gaussian")
     tiny = replace(draft, eta=1e-5 * draft.eta)
-    assert calibrate(tiny, Budget.of(0.1, 1e-5, sites=3)) is None
+    assert calibrate(tiny, EpsilonBudget.of(0.1, 1e-5, sites=3)) is None
 
 
 @pytest.mark.parametrize(("noise", "delta"), [("gaussian", 1e-5), ("norm", 1e-5), ("norm", 0.0)])
 def test_the_quick_factor_is_near_the_exact_one(noise: str, delta: float) -> None:
     draft = drafted(noise, loss=LOSSES[1], dimension=100)
     draft = replace(draft, eta=10 * draft.eta)
-    scale = calibrate(draft, Budget.of(1.0, delta, sites=3))
+    scale = calibrate(draft, EpsilonBudget.of(1.0, delta, sites=3))
     assert scale is not None
     exact = (scale if noise == "gaussian" else 1 / scale)[:, 0]
     k = bounds.sample_weight(1.0, draft.eta, draft.degree[:, None], draft.samples[:, None])
@@ -108,15 +108,15 @@ def test_the_quick_factor_is_near_the_exact_one(noise: str, delta: float) -> Non
 def test_sites_that_are_alike_get_the_same_noise() -> None:
     draft = drafted("gaussian", sites=4)
     same = replace(draft, samples=np.full(4, 900.0), degree=np.full(4, 2.0))
-    scale = calibrate(same, Budget.of(1.0, 1e-5, sites=4))
+    scale = calibrate(same, EpsilonBudget.of(1.0, 1e-5, sites=4))
     assert scale is not None
     assert np.unique(scale[:, 0]).size == 1
 
 
 def test_budgets_are_checked() -> None:
     with pytest.raises(ParameterError, match="one entry per site, 3; got 2"):
-        Budget.of([1.0, 2.0], 1e-5, sites=3)
+        EpsilonBudget.of([1.0, 2.0], 1e-5, sites=3)
     with pytest.raises(ParameterError, match="`epsilon` must be above 0"):
-        Budget.of(0.0, 1e-5, sites=3)
+        EpsilonBudget.of(0.0, 1e-5, sites=3)
     with pytest.raises(ParameterError, match="`delta`"):
-        Budget.of(1.0, 2.0, sites=3)
+        EpsilonBudget.of(1.0, 2.0, sites=3)

@@ -12,11 +12,11 @@ from taciturn import Graph, LogCosh, Problem, simulate
 from taciturn.admm.accounts import loss_facts
 from taciturn.admm.averaging import network_average
 from taciturn.planning.blueprint import draw
-from taciturn.planning.calibration import Budget
+from taciturn.planning.calibration import EpsilonBudget
 from taciturn.planning.forecast import forecast
 from taciturn.planning.proxy import generate
 from taciturn.planning.search import fewest_rounds, search
-from taciturn.planning.shapes import Network, Shape
+from taciturn.planning.shapes import PlannedNetwork, Shape
 from taciturn.privacy.facts import RunFacts
 
 Array = NDArray[np.float64]
@@ -25,15 +25,17 @@ LOSS = LogCosh(100.0)  # a parabola as far as these runs go
 PROXY = generate(D, 3_000, "regression", seed=1)
 
 
-def network_of(samples: list[int], graph: Graph) -> Network:
-    return Network(np.array(samples), graph.degrees, Budget.of(2.0, 1e-5, sites=graph.n), 1.0, None)
+def network_of(samples: list[int], graph: Graph) -> PlannedNetwork:
+    return PlannedNetwork(
+        np.array(samples), graph.degrees, EpsilonBudget.of(2.0, 1e-5, sites=graph.n), 1.0, None
+    )
 
 
 def facts(sites: int) -> RunFacts:
     return RunFacts("penalty", "gaussian", loss_facts(LOSS), sites, 1, D, 1.0, 0.0)
 
 
-def measured(network: Network, graph: Graph, shape: Shape, f: Array, h: Array, Q: Array) -> float:
+def measured(network: PlannedNetwork, graph: Graph, shape: Shape, f: Array, h: Array, Q: Array) -> float:
     """Excess of the released average over many runs in which every site holds the same rows."""
     blueprint = draw(network, facts(graph.n), shape, output_noise=False)
     assert blueprint is not None

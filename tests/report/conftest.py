@@ -13,7 +13,7 @@ from taciturn.report import (
     Curve,
     KeyNumber,
     Mark,
-    Network,
+    NetworkMap,
     ReportData,
     SiteCosts,
     Statement,
@@ -106,7 +106,7 @@ def report(names: list[str], graph: Graph) -> ReportData:
         key_numbers=key_numbers,
         charts=charts(names),
         accountings=counted,
-        network=Network(
+        network=NetworkMap(
             [f"site {i}" for i in range(graph.n)],
             graph.edges,
             places(graph),

@@ -3,7 +3,7 @@
 import pytest
 
 from taciturn.errors import ParameterError
-from taciturn.report import Chart, Curve, KeyNumber, Network, ReportData, SiteCosts
+from taciturn.report import Chart, Curve, KeyNumber, NetworkMap, ReportData, SiteCosts
 
 
 @pytest.mark.parametrize(
@@ -15,8 +15,11 @@ from taciturn.report import Chart, Curve, KeyNumber, Network, ReportData, SiteCo
         (lambda: Chart("k", "t", "l", (), format="euro"), "`format` must be one of plain, percent, bound"),
         (lambda: KeyNumber("Loss", 1.0, "euro"), "`format` must be one of"),
         (lambda: SiteCosts("a", (1.0, 2.0), ((1.0,),)), "`by_round` must have one row per site, 2; got 1"),
-        (lambda: Network(("a", "b"), ((0, 1),), ((0.0, 0.0),)), "`places` must have one point per site"),
-        (lambda: Network(("a", "b"), ((0, 2),), ((0.0, 0.0), (1.0, 1.0))), "`edges` must name sites 0 to 1"),
+        (lambda: NetworkMap(("a", "b"), ((0, 1),), ((0.0, 0.0),)), "`places` must have one point per site"),
+        (
+            lambda: NetworkMap(("a", "b"), ((0, 2),), ((0.0, 0.0), (1.0, 1.0))),
+            "`edges` must name sites 0 to 1",
+        ),
     ],
 )
 def test_facts_that_do_not_fit_are_refused(make, words: str) -> None:

@@ -37,7 +37,7 @@ from taciturn.sites.files.rows import load_rows
 from taciturn.sites.files.site import Site, load_site
 from taciturn.sites.rounds.driver import run_site
 from taciturn.sites.rounds.prepare import make_ready
-from taciturn.sites.rounds.store import Store
+from taciturn.sites.rounds.store import SiteStore
 from taciturn.sites.wire.frame import decode
 from taciturn.sites.wire.session import Session
 from taciturn.sites.wire.zlog import listening
@@ -177,13 +177,13 @@ def _arrange(
     if netns is not None:
         _enter(netns)
     if point == "before the charge":
-        _before(Store, "release", lambda store, state, charge, *rest: _die() if charge.t == t else None)
+        _before(SiteStore, "release", lambda store, state, charge, *rest: _die() if charge.t == t else None)
     elif point == "after the charge":
-        _after(Store, "release", lambda store, state, charge, *rest: _die() if charge.t == t else None)
+        _after(SiteStore, "release", lambda store, state, charge, *rest: _die() if charge.t == t else None)
     elif point == "after the send":
         _after(Session, "publish", lambda session, sent, *rest: _die_later() if sent == t else None)
     elif point == "after the last round":
-        _after(Store, "finish", lambda *rest: _die())
+        _after(SiteStore, "finish", lambda *rest: _die())
     elif point == "after the results":
         _after(ending_module, "write_results", lambda *rest: _die())
     elif point == "in a solve":
@@ -191,11 +191,15 @@ def _arrange(
     if jump is not None:
         _jump_clock(t, jump)
     if fill:
-        _before(Store, "release", lambda store, state, charge, *rest: _fill() if charge.t == t else None)
+        _before(SiteStore, "release", lambda store, state, charge, *rest: _fill() if charge.t == t else None)
     if full:
-        _before(Store, "release", lambda store, state, charge, *rest: _fill_disk() if charge.t == t else None)
+        _before(
+            SiteStore, "release", lambda store, state, charge, *rest: _fill_disk() if charge.t == t else None
+        )
     if hold is not None:
-        _before(Store, "release", lambda store, state, charge, *rest: _hold() if charge.t == hold else None)
+        _before(
+            SiteStore, "release", lambda store, state, charge, *rest: _hold() if charge.t == hold else None
+        )
     if slow:
         _before(node_module.Node, "primal", lambda *rest: time.sleep(slow))
 

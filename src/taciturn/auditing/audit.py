@@ -21,7 +21,7 @@ from ..progress import progress as shown
 from ..rng import Purpose, SecureStreams, SeededStreams, Streams
 from ..types import Array
 from .cases import Case, default_cases
-from .counting import MeanRatio, Measured, mean_ratio, measure
+from .counting import MeanRatio, Measurement, mean_ratio, measure
 from .observer import clean_path, log_density, matched_filter, transcript
 
 _SUMMED = ("lean", "log_ratios")  # over the classes, whose noises are independent
@@ -53,7 +53,7 @@ class AuditResult:
     rounds: int
     runs: int
     certified: float
-    measured: Measured
+    measured: Measurement
     ratio: MeanRatio | None
 
     @property

@@ -30,7 +30,7 @@ _THRESHOLDS = 200  # tried on the first half
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """A lower bound on epsilon that holds with probability `confidence`, and the counts it rests on.
 
     side : the data whose runs make the event more often; `score` and `threshold` say what the event is.
@@ -90,7 +90,7 @@ def epsilon_of_counts(
 
 def measure(
     scores: Mapping[str, tuple[Array, Array]], *, delta: float, confidence: float = 1 - 1e-6
-) -> Measured:
+) -> Measurement:
     """The lower bound that some scores prove: score -> (runs on the old data, runs on the new).
 
     A larger score should speak for the old data. Runs must be independent, and as many on either side.
@@ -108,7 +108,7 @@ def measure(
     old, new = (part[1::2] for part in pairs[name])
     often, seldom = (int(count) for count in _counts(old, new, np.array([threshold]), side)[:, 0])
     bound = epsilon_of_counts(often, seldom, len(old), delta, confidence)
-    return Measured(
+    return Measurement(
         epsilon=float(bound),
         delta=delta,
         confidence=confidence,

@@ -13,7 +13,7 @@ import typer
 from .. import checks
 from ..errors import ParameterError
 from .app import app
-from .options import Loss, usage_errors
+from .options import LossName, usage_errors
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..schedules import Schedule
 
 
-class Noise(enum.StrEnum):
+class NoiseKind(enum.StrEnum):
     """Kinds of noise."""
 
     norm = "norm"
@@ -47,7 +47,7 @@ def certify(
         Path | None,
         typer.Argument(help="A certificate to verify, or a ledger to certify; no other settings then."),
     ] = None,
-    noise: Annotated[Noise | None, typer.Option(help="Kind of noise.")] = None,
+    noise: Annotated[NoiseKind | None, typer.Option(help="Kind of noise.")] = None,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the loss.")] = None,
     samples: Annotated[int | None, typer.Option(help="Records of the site.")] = None,
     degree: Annotated[int | None, typer.Option(help="Neighbours of the site.")] = None,
@@ -62,7 +62,7 @@ def certify(
     delta: Annotated[float, typer.Option(help="The chance of an exception.")] = 1e-5,
     mechanism: Annotated[Mechanism, typer.Option(help="Where the noise goes.")] = Mechanism.penalty,
     theta: Annotated[float | None, typer.Option(help="Dual step; the penalty if left out.")] = None,
-    loss: Annotated[Loss, typer.Option(help="The loss.")] = Loss.logistic,
+    loss: Annotated[LossName, typer.Option(help="The loss.")] = LossName.logistic,
     regularization: Annotated[float, typer.Option(help="rho.")] = 0.0,
     sites: Annotated[int | None, typer.Option(help="Sites in the network; degree + 1 if left out.")] = None,
     classes: Annotated[int, typer.Option(help="Releases per round, for one-vs-rest.")] = 1,
@@ -124,7 +124,7 @@ def _certificate(given: dict[str, Any]) -> Certificate:
     plan = _method(given).plan(1, given["rounds"])  # the others' schedules cost it nothing
     run = run_facts(
         plan,
-        Loss(given["loss"]).make(),
+        LossName(given["loss"]).make(),
         dimension=given["dimension"],
         C=given["C"],
         regularization=given["regularization"],

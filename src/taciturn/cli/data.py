@@ -11,7 +11,7 @@ import typer
 from .app import app
 
 
-class Name(enum.StrEnum):
+class DatasetName(enum.StrEnum):
     """The data sets that can be had."""
 
     adult = "adult"
@@ -21,14 +21,18 @@ class Name(enum.StrEnum):
 
 @app.command("data")
 def show(
-    name: Annotated[Name, typer.Argument(help="Which data set.")],
+    name: Annotated[DatasetName, typer.Argument(help="Which data set.")],
     offline: Annotated[bool, typer.Option("--offline", help="Look on this machine only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fetch and verify a public data set."""
     from .. import data
 
-    load = {Name.adult: data.load_adult, Name.credit: data.load_credit, Name.support: data.load_support}
+    load = {
+        DatasetName.adult: data.load_adult,
+        DatasetName.credit: data.load_credit,
+        DatasetName.support: data.load_support,
+    }
     found = load[name](fetch=not offline)
     rows, features = found.X.shape
     facts = {

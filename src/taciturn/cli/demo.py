@@ -13,11 +13,11 @@ from .app import app
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..experiments.demo.comparison import Compared
+    from ..experiments.demo.comparison import MethodResult
     from ..experiments.demo.tasks import Task
 
 
-class Data(enum.StrEnum):
+class DemoData(enum.StrEnum):
     """The data sets of the demonstration."""
 
     auto = "auto"
@@ -30,7 +30,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Directory for the report and the certificate.")] = Path(
         "taciturn-demo"
     ),
-    data: Annotated[Data, typer.Option(help="auto: Adult where it can be had.")] = Data.auto,
+    data: Annotated[DemoData, typer.Option(help="auto: Adult where it can be had.")] = DemoData.auto,
 ) -> None:
     """Train one model across five sites: without privacy, and with two private methods at one budget."""
     from rich.console import Console
@@ -55,7 +55,7 @@ def demo(
         console.print(f"{what}: {path}", markup=False, soft_wrap=True)
 
 
-def _table(task: Task, results: list[Compared]) -> Table:
+def _table(task: Task, results: list[MethodResult]) -> Table:
     from rich.table import Table
 
     from ..privacy.certificate.statement import rounded_up
@@ -73,7 +73,7 @@ def _table(task: Task, results: list[Compared]) -> Table:
     return table
 
 
-def _written(task: Task, results: list[Compared], out: Path) -> dict[str, Path]:
+def _written(task: Task, results: list[MethodResult], out: Path) -> dict[str, Path]:
     """The report of all runs and the certificate of the last."""
     from ..report import from_runs, write
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..objective import losses
 
 
-class Loss(enum.StrEnum):
+class LossName(enum.StrEnum):
     """The losses that are shipped."""
 
     logistic = "logistic"

@@ -11,13 +11,13 @@ import typer
 
 from ..errors import DataError
 from .app import app
-from .options import Loss, usage_errors
+from .options import LossName, usage_errors
 
 if TYPE_CHECKING:
     from ..planning.privacy_plan import PrivacyPlan
 
 
-class Network(enum.StrEnum):
+class GraphFamily(enum.StrEnum):
     """Graph families that a number of sites describes."""
 
     complete = "complete"
@@ -26,7 +26,7 @@ class Network(enum.StrEnum):
     path = "path"
 
 
-class Kind(enum.StrEnum):
+class NoiseChoice(enum.StrEnum):
     """Kinds of noise."""
 
     best = "best"
@@ -48,12 +48,12 @@ def plan(
     sites: Annotated[int, typer.Option(min=2, help="Number of sites.")],
     dimension: Annotated[int, typer.Option(min=1, help="Length of the model's vector, intercept included.")],
     delta: Annotated[float, typer.Option(help="The chance of an exception; 0 for a pure budget.")] = 1e-5,
-    graph: Annotated[Network, typer.Option(help="Who talks to whom.")] = Network.complete,
+    graph: Annotated[GraphFamily, typer.Option(help="Who talks to whom.")] = GraphFamily.complete,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the loss; chosen if left out.")] = None,
     regularization: Annotated[float | None, typer.Option(help="rho; chosen if left out.")] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="At most so many rounds.")] = None,
-    noise: Annotated[Kind, typer.Option(help="Kind of noise.")] = Kind.best,
-    loss: Annotated[Loss, typer.Option(help="The loss.")] = Loss.logistic,
+    noise: Annotated[NoiseChoice, typer.Option(help="Kind of noise.")] = NoiseChoice.best,
+    loss: Annotated[LossName, typer.Option(help="The loss.")] = LossName.logistic,
     classes: Annotated[int, typer.Option(min=1, help="Releases per round, for one-vs-rest.")] = 1,
     schema: Annotated[Path | None, typer.Option(help="A public schema to make the proxy from.")] = None,
     effort: Annotated[Effort, typer.Option(help="quick: a formula; full: trial runs too.")] = Effort.full,

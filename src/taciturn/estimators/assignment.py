@@ -17,7 +17,7 @@ _FAMILIES = {"complete": Graph.complete, "ring": Graph.ring, "star": Graph.star,
 
 
 @dataclass(frozen=True)
-class Places:
+class SiteAssignment:
     """The site of every row, as a number, and the sites' names and links."""
 
     site: NDArray[np.int64]
@@ -30,13 +30,13 @@ class Places:
         return [int(count) for count in np.bincount(self.site, minlength=self.graph.n)]
 
 
-def placed(rows: int, labels: Any, sites: Any, graph: Any, seed: int | None) -> Places:
+def placed(rows: int, labels: Any, sites: Any, graph: Any, seed: int | None) -> SiteAssignment:
     """As the labels say, or dealt by chance to `sites` sites; the chance is secret where there is no seed."""
     if labels is None:
         site, names = _dealt(rows, checks.whole("sites", sites, least=2), seed)
     else:
         site, names = _named(rows, labels)
-    return Places(site, names, _graph(graph, len(names)))
+    return SiteAssignment(site, names, _graph(graph, len(names)))
 
 
 def _dealt(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -27,7 +27,7 @@ from ..objective.losses import Loss
 from ..objective.problem import Problem
 from ..privacy.facts import Ceiling
 from ..types import Array
-from .assignment import Places, placed
+from .assignment import SiteAssignment, placed
 from .charging import Joint, Journal, as_journal
 from .rows import Ball, row_norms
 from .settings import Settings, Wishes, settle
@@ -138,7 +138,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         )
         self._keep_results(ball, settings, places, runs)
 
-    def _keep_results(self, ball: Ball, settings: Settings, places: Places, runs: list[Run]) -> None:
+    def _keep_results(self, ball: Ball, settings: Settings, places: SiteAssignment, runs: list[Run]) -> None:
         """From released vectors alone: the model is their average, which costs nothing more."""
         released = np.stack([run.history[:, 0] for run in runs if run.history is not None], axis=2)
         mean = network_average(released[-1].swapaxes(0, 1), settings.weights)

@@ -16,7 +16,7 @@ from ..planning.plan import plan
 from ..planning.privacy_plan import PrivacyPlan
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.facts import PLANNED
-from .assignment import Places
+from .assignment import SiteAssignment
 
 _ROUNDS, _TOL = 100, 1e-7
 _WEAK = 0.1  # rho / N of a run without privacy, in units of C / rows: a tenth of scikit-learn's default
@@ -24,7 +24,7 @@ _PULL = 10.0  # 2 eta V in units of rho / N: fast where sites are alike, and sti
 
 
 class Settings(Protocol):
-    """What a fit needs to know: a `PrivacyPlan`, or `Chosen`."""
+    """What a fit needs to know: a `PrivacyPlan`, or `ChosenSettings`."""
 
     @property
     def method(self) -> Method: ...
@@ -41,7 +41,7 @@ class Settings(Protocol):
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenSettings:
     """Settings that no planner made."""
 
     method: Method
@@ -67,7 +67,7 @@ class Wishes:
     real: bool
 
 
-def settle(wishes: Wishes, places: Places, *, loss: Loss, dimension: int, outputs: int) -> Settings:
+def settle(wishes: Wishes, places: SiteAssignment, *, loss: Loss, dimension: int, outputs: int) -> Settings:
     """Every number of the run, within the budget, before anything is spent."""
     if wishes.epsilon == math.inf:
         return _without_privacy(wishes, places)
@@ -98,21 +98,25 @@ def _planned(
     )
 
 
-def _without_privacy(wishes: Wishes, places: Places) -> Chosen:
+def _without_privacy(wishes: Wishes, places: SiteAssignment) -> ChosenSettings:
     """M-ADMM whose mean is near the pooled optimum after a hundred rounds."""
     C, sites = wishes.C or 1.0, places.graph.n
     rho = wishes.regularization or _WEAK * C * sites / sum(places.samples)
     eta = max(_PULL * rho / sites, 1e-6 * C) / (2 * float(places.graph.degrees.mean()))
-    return Chosen(wishes.method or MADMM(eta, eta), wishes.rounds or _ROUNDS, C, rho, _TOL, _alike(sites))
+    return ChosenSettings(
+        wishes.method or MADMM(eta, eta), wishes.rounds or _ROUNDS, C, rho, _TOL, _alike(sites)
+    )
 
 
-def _own(method: Method, wishes: Wishes, places: Places, loss: Loss, dimension: int, outputs: int) -> Chosen:
+def _own(
+    method: Method, wishes: Wishes, places: SiteAssignment, loss: Loss, dimension: int, outputs: int
+) -> ChosenSettings:
     """The user's own method, if it stays within the budget."""
     if wishes.rounds is None:
         raise ParameterError("`rounds` must be given together with `method`; got None.")
     C, rounds = wishes.C or 1.0, wishes.rounds
     rho = wishes.regularization or 1e-6 * C
-    chosen = Chosen(method, rounds, C, rho, _TOL, _alike(places.graph.n))
+    chosen = ChosenSettings(method, rounds, C, rho, _TOL, _alike(places.graph.n))
     certificate = _forecast(chosen, places, wishes, loss, dimension, outputs)
     if certificate.run.noise == "none":
         raise ParameterError(
@@ -135,7 +139,7 @@ def _own(method: Method, wishes: Wishes, places: Places, loss: Loss, dimension: 
 
 
 def _forecast(
-    chosen: Chosen, places: Places, wishes: Wishes, loss: Loss, dimension: int, outputs: int
+    chosen: ChosenSettings, places: SiteAssignment, wishes: Wishes, loss: Loss, dimension: int, outputs: int
 ) -> Certificate:
     """What the run will have cost: every schedule is fixed in advance."""
     tables = chosen.method.plan(places.graph.n, chosen.rounds)

@@ -20,21 +20,21 @@ from .claims.page import claims_page
 from .claims.privacy import claims_of_budget, claims_of_fig2, claims_of_large
 from .claims.theorem3 import claims_of_theorem3
 from .figures import tables
-from .figures.attacked import Attacked, attack
+from .figures.attacked import AttackFigureResult, attack
 from .figures.plot_attack import plot_attack
 from .figures.plots import plot
-from .figures.runner import Drawn, draw
+from .figures.runner import FigureResult, draw
 from .figures.spec import AnyFigure, Figure
 from .figures.style import FOR_PAGES, FORMATS, paper_style, save
 from .figures.toml import SHIPPED, load_figure
-from .store import Store
+from .store import ResultStore
 
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
     """What was drawn, by name, and what it says about the paper."""
 
-    drawn: Mapping[str, Drawn | Attacked]
+    drawn: Mapping[str, FigureResult | AttackFigureResult]
     claims: tuple[Claim, ...]
     quick: bool
 
@@ -59,8 +59,8 @@ def reproduce(
     wanted = [part for name in names for part in (SHIPPED if name == "all" else (name,))]
     figures = {name: load_figure(name, quick=quick, seed=seed) for name in dict.fromkeys(wanted)}
     _check_names(figures)
-    store = Store(out / "curves")
-    drawn: dict[str, Drawn | Attacked] = {}
+    store = ResultStore(out / "curves")
+    drawn: dict[str, FigureResult | AttackFigureResult] = {}
     with one_cluster(engine), progress(sum(map(_parts, figures.values())), "curves", show=show) as step:
         for name, figure in figures.items():
             if isinstance(figure, Figure):
@@ -90,7 +90,7 @@ def _parts(figure: AnyFigure) -> int:
     return len(figure.curves) if isinstance(figure, Figure) else len(figure.noises)
 
 
-def write_figure(drawn: Drawn | Attacked, out: Path, *, quick: bool) -> None:
+def write_figure(drawn: FigureResult | AttackFigureResult, out: Path, *, quick: bool) -> None:
     """name.png, name.svg, name.csv and name.json."""
     stem = out / drawn.figure.name
     write_picture(drawn, stem, FORMATS)
@@ -98,10 +98,12 @@ def write_figure(drawn: Drawn | Attacked, out: Path, *, quick: bool) -> None:
     write_whole(stem.with_suffix(".json"), tables.to_json(drawn, quick=quick))
 
 
-def write_picture(drawn: Drawn | Attacked, stem: Path, formats: Mapping[str, Mapping[str, Any]]) -> None:
+def write_picture(
+    drawn: FigureResult | AttackFigureResult, stem: Path, formats: Mapping[str, Mapping[str, Any]]
+) -> None:
     """The picture in each of the formats."""
     with paper_style():
-        save(plot(drawn) if isinstance(drawn, Drawn) else plot_attack(drawn), stem, formats)
+        save(plot(drawn) if isinstance(drawn, FigureResult) else plot_attack(drawn), stem, formats)
 
 
 def write_claims(result: Reproduction, out: Path) -> None:
@@ -123,10 +125,10 @@ def write_docs(result: Reproduction, docs: Path) -> None:
 
 
 def _claims(
-    results: Mapping[str, Drawn | Attacked], *, whole: bool, quick: bool, seed: int
+    results: Mapping[str, FigureResult | AttackFigureResult], *, whole: bool, quick: bool, seed: int
 ) -> Iterator[Claim]:
     """The claims about the shipped figures that were drawn."""
-    drawn = {name: one for name, one in results.items() if isinstance(one, Drawn)}
+    drawn = {name: one for name, one in results.items() if isinstance(one, FigureResult)}
     if "fig1a" in drawn:
         yield from claims_of_fig1a(drawn["fig1a"])
     if "fig1b" in drawn:
@@ -136,7 +138,7 @@ def _claims(
     yield from claims_of_large(drawn.get("fig3"), drawn.get("fig4"))
     if whole:
         yield from claims_of_theorem3(quick=quick, seed=seed)
-    if isinstance(attacked := results.get("attack"), Attacked):
+    if isinstance(attacked := results.get("attack"), AttackFigureResult):
         yield from claims_of_attack(attacked)
     if "budget" in drawn:
         yield from claims_of_budget(drawn["budget"])

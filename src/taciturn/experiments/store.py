@@ -23,7 +23,7 @@ def fingerprint(facts: Any) -> str:
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
 
 
-class Store:
+class ResultStore:
     """A folder of results, one file each, named by fingerprint."""
 
     def __init__(self, folder: Path) -> None:

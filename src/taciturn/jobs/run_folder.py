@@ -19,7 +19,7 @@ RESULTS = (MODEL, CERTIFICATE, TRACE, REPORT)
 
 
 @dataclass(frozen=True)
-class Spent:
+class InterruptedRun:
     """A run that was cut off: its ledger, and what is charged there."""
 
     ledger: Path
@@ -34,7 +34,7 @@ class Spent:
         return f"cut off in round {c.rounds} of {c.run.rounds}, with {cost} on record"
 
 
-def earlier(folder: Path, delta: float, *, again: bool) -> list[Spent]:
+def earlier(folder: Path, delta: float, *, again: bool) -> list[InterruptedRun]:
     """The runs that were cut off in this folder; one line says why it cannot be used otherwise."""
     if not folder.exists():
         return []
@@ -48,7 +48,7 @@ def earlier(folder: Path, delta: float, *, again: bool) -> list[Spent]:
             f"`--out` must be a new or empty folder; got {folder}, which holds something. Another run on the "
             "same rows spends again, and needs a folder of its own."
         )
-    found = [Spent(path, _certificate(path, delta)) for path in ledgers if path.stat().st_size]
+    found = [InterruptedRun(path, _certificate(path, delta)) for path in ledgers if path.stat().st_size]
     spent = [run for run in found if run.certificate.rounds]
     if spent and not again:
         raise LedgerError(

@@ -19,13 +19,13 @@ from ..estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from ..estimators.model_file import Model
 from ..estimators.regressor import PrivateHuberRegressor
 from ..types import Array
-from .training_job import Job
+from .training_job import TrainingJob
 
 _NONE = " "  # no declared class is blank
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rows:
+class TrainingRows:
     """The rows of all sites, encoded, with their targets and whose they are."""
 
     X: Array
@@ -33,7 +33,7 @@ class Rows:
     site: NDArray[np.str_]
 
 
-def gather(job: Job, folder: Path) -> Rows:
+def gather(job: TrainingJob, folder: Path) -> TrainingRows:
     """Read every site's table; nothing is learnt from it but the number of its rows."""
     encoder = _encoder(job)
     parts = []
@@ -42,14 +42,16 @@ def gather(job: Job, folder: Path) -> Rows:
         y = _targets(job, table[job.label.column])
         parts.append((encoder.transform(table), y, np.full(len(y), site.name)))
     X, y, names = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Rows(X, y, names)
+    return TrainingRows(X, y, names)
 
 
-def _encoder(job: Job) -> BoundedEncoder:
+def _encoder(job: TrainingJob) -> BoundedEncoder:
     return BoundedEncoder(job.schema_, data_norm=1.0, missing=job.missing)
 
 
-def fit(job: Job, rows: Rows, ledger: Journal | None = None) -> tuple[PrivateLinearModel, Model]:
+def fit(
+    job: TrainingJob, rows: TrainingRows, ledger: Journal | None = None
+) -> tuple[PrivateLinearModel, Model]:
     """The estimator, and the model to write; what is spent goes to the ledger first."""
     options: dict[str, Any] = {
         "epsilon": job.epsilon,
@@ -75,7 +77,7 @@ def fit(job: Job, rows: Rows, ledger: Journal | None = None) -> tuple[PrivateLin
     return model, Model.of(model, schema=_encoder(job), label=job.label.column)
 
 
-def _targets(job: Job, values: Any) -> NDArray[Any]:
+def _targets(job: TrainingJob, values: Any) -> NDArray[Any]:
     """The targets; NaN, or a label that nobody declared, where there is none: such a row counts as zeros."""
     if job.label.classes is None:
         return parse_column(Number(job.label.column, -1e300, 1e300), values)

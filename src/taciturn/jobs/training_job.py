@@ -17,14 +17,14 @@ from ..toml import Facts, complaint, read_toml
 from .lines import line_of
 
 
-class SiteEntry(Facts):
+class TrainingSite(Facts):
     """One site: its name, and the file that holds its rows, from the folder of the job on."""
 
     name: str = Field(min_length=1)
     data: str = Field(min_length=1)
 
 
-class Label(Facts):
+class TrainingLabel(Facts):
     """The column to learn: the public list of its classes, or the public size of a usual value."""
 
     column: str = Field(min_length=1)
@@ -40,7 +40,7 @@ class Label(Facts):
         return entry
 
 
-class Job(Facts):
+class TrainingJob(Facts):
     """A training run, as a person writes it down.
 
     epsilon, delta : the budget of any one record, for the whole run.
@@ -65,8 +65,8 @@ class Job(Facts):
     regularization: float | None = Field(default=None, gt=0)
     effort: Literal["quick", "full"] = "full"
     seed: int | None = Field(default=None, ge=0)
-    label: Label
-    site: list[SiteEntry] = Field(min_length=2)
+    label: TrainingLabel
+    site: list[TrainingSite] = Field(min_length=2)
     table: dict[str, Any] = Field(alias="schema")
 
     @field_validator("table")
@@ -121,11 +121,11 @@ class Job(Facts):
             raise ParameterError(f"`links` must join all sites, each pair once{which}") from error
 
 
-def read_job(path: Path) -> Job:
+def read_job(path: Path) -> TrainingJob:
     """The job in a file, checked as a whole; one line names the file, the line and the key otherwise."""
     text, entries = read_toml(path)
     try:
-        return Job.model_validate(_numbers(entries))
+        return TrainingJob.model_validate(_numbers(entries))
     except ValidationError as error:
         found = complaint(error)
         line = line_of(text, found.path + _inside(found.path, found.message, entries))

@@ -18,7 +18,7 @@ _FEWEST, _MOST = 64, 1024  # rows in a block; rounding grows with them
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class WeightedRows:
     """weight * sum_n L(z_n) over some rows."""
 
     rows: Rows
@@ -76,12 +76,12 @@ class Block:
         return np.asarray(self.Z.multiply(self.Z).T @ weights)
 
 
-def row_blocks(parts: tuple[Part, ...], repeats: int) -> list[Block]:
+def row_blocks(parts: tuple[WeightedRows, ...], repeats: int) -> list[Block]:
     """Cut every part into blocks that suit this number of models."""
     return [block for part in parts for block in _cut(part, max(1, repeats))]
 
 
-def _cut(part: Part, repeats: int) -> list[Block]:
+def _cut(part: WeightedRows, repeats: int) -> list[Block]:
     Z, offset = part.rows.Z, part.rows.offset
     rows, dimension = Z.shape
     dense = isinstance(Z, np.ndarray)

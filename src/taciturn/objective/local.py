@@ -10,7 +10,7 @@ import numpy as np
 from .. import checks
 from ..errors import ParameterError
 from ..types import Array
-from .blocks import Block, Part, row_blocks
+from .blocks import Block, WeightedRows, row_blocks
 from .checking import check_loss, check_regularizer
 from .losses import Loss
 from .regularizers import L2, Regularizer
@@ -21,7 +21,9 @@ from .spectrum import largest_eigenvalue
 class Objective:
     """O(f) = sum over parts of weight sum_n L(z_n) + rho R(f). Models are the rows of F, (repeats, d)."""
 
-    def __init__(self, parts: tuple[Part, ...], *, loss: Loss, rho: float, regularizer: Regularizer) -> None:
+    def __init__(
+        self, parts: tuple[WeightedRows, ...], *, loss: Loss, rho: float, regularizer: Regularizer
+    ) -> None:
         self.parts = parts
         self.loss = loss
         self.rho = rho
@@ -99,7 +101,7 @@ class LocalObjective(Objective):
             raise ParameterError(
                 f"`C` must not exceed the {rows.samples} samples of {name}; got {C:g}. Lower C."
             )
-        part = Part(rows, C / rows.samples)
+        part = WeightedRows(rows, C / rows.samples)
         super().__init__(
             (part,), loss=loss, rho=rho / checks.whole("sites", sites, least=1), regularizer=regularizer
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .. import checks
 from ..errors import DataError, NotConverged
 from ..types import Array
-from .blocks import Part
+from .blocks import WeightedRows
 from .local import LocalObjective, Objective
 from .losses import Logistic, Loss
 from .regularizers import L2, Regularizer
@@ -88,7 +88,7 @@ class Problem:
 
     def pooled(self) -> Objective:
         """The objective of eq. 1 over all sites' rows, which are not copied."""
-        parts = tuple(Part(part.rows, part.weight) for site in self._sites for part in site.parts)
+        parts = tuple(WeightedRows(part.rows, part.weight) for site in self._sites for part in site.parts)
         return Objective(parts, loss=self.loss, rho=self.regularization, regularizer=self.regularizer)
 
     def optimum(self, tol: float = 1e-10) -> Array:

@@ -16,8 +16,8 @@ from ..privacy.facts import RunFacts
 from ..privacy.noise import GaussianNoise, NormNoise
 from ..schedules import Geometric, PerSite
 from ..types import Array
-from .calibration import Budget, Draft, calibrate, spent
-from .shapes import Network, Shape
+from .calibration import Draft, EpsilonBudget, calibrate, spent
+from .shapes import PlannedNetwork, Shape
 
 TOL = 1e-7  # of the solver, in a planned run
 OUTPUT_STD = {"gaussian": 1e-3, "norm": 1e-2}  # per coordinate: unseen in the model, and enough to cover TOL
@@ -28,7 +28,7 @@ class Blueprint:
     """A run, certified before it takes place."""
 
     shape: Shape
-    network: Network
+    network: PlannedNetwork
     run: RunFacts
     penalty: tuple[Geometric, ...]
     noise: tuple[Geometric, ...]
@@ -86,7 +86,7 @@ class Blueprint:
 
     def relieved(self, site: int, *, samples: int) -> float:
         """The factor on a site's noise, within its budget, that other samples would allow."""
-        budget = Budget((self.network.budget.epsilon[site],), self.network.budget.delta)
+        budget = EpsilonBudget((self.network.budget.epsilon[site],), self.network.budget.delta)
         scale = calibrate(self.draft(site, samples=samples), budget)
         if scale is None:
             return 1.0
@@ -102,7 +102,7 @@ class Blueprint:
         return np.asarray(2 * eta * self.network.degrees * std / self.run.C)
 
 
-def draw(network: Network, run: RunFacts, shape: Shape, *, output_noise: bool) -> Blueprint | None:
+def draw(network: PlannedNetwork, run: RunFacts, shape: Shape, *, output_noise: bool) -> Blueprint | None:
     """The shape's smallest noise within the budget; None if there is none."""
     output = None
     if output_noise:

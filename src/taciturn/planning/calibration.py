@@ -28,7 +28,7 @@ _LARGEST = 1e30
 
 
 @dataclass(frozen=True)
-class Budget:
+class EpsilonBudget:
     """What each site may spend: (epsilon, delta); delta = 0 asks for a pure guarantee.
 
     >>> Budget.of([1.0, 0.5], 1e-5, sites=2).epsilon
@@ -39,7 +39,7 @@ class Budget:
     delta: float
 
     @classmethod
-    def of(cls, epsilon: float | Sequence[float], delta: float, *, sites: int) -> Budget:
+    def of(cls, epsilon: float | Sequence[float], delta: float, *, sites: int) -> EpsilonBudget:
         """One epsilon for all sites, or one for each."""
         each = np.atleast_1d(np.asarray(epsilon, dtype=np.float64))
         if each.size == 1:
@@ -89,7 +89,7 @@ class Draft:
         )
 
 
-def calibrate(draft: Draft, budget: Budget) -> Array | None:
+def calibrate(draft: Draft, budget: EpsilonBudget) -> Array | None:
     """The scale of every site and round, (sites, rounds): std, or rate; None if no noise is enough.
 
     Too small a penalty or budget has no answer: the Jacobian's cost does not fall with the noise.

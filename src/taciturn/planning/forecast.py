@@ -21,11 +21,11 @@ from ..privacy.accounting import bounds
 from ..privacy.facts import RunFacts
 from ..types import Array
 from .calibration import quick_factors
-from .shapes import Groups, Network, Shape
+from .shapes import Groups, PlannedNetwork, Shape
 
 
 def forecast(
-    network: Network, run: RunFacts, shapes: Sequence[Shape], spectrum: tuple[Array, Array]
+    network: PlannedNetwork, run: RunFacts, shapes: Sequence[Shape], spectrum: tuple[Array, Array]
 ) -> Array:
     """Excess loss of the released average under shapes of equal rounds; inf where no noise is enough."""
     groups = network.groups
@@ -37,7 +37,9 @@ def forecast(
     return _excess(spectrum, kappa, std**2, strong / network.C, groups)
 
 
-def _noise(network: Network, run: RunFacts, shapes: Sequence[Shape], kappa: Array, strong: Array) -> Array:
+def _noise(
+    network: PlannedNetwork, run: RunFacts, shapes: Sequence[Shape], kappa: Array, strong: Array
+) -> Array:
     """About the standard deviation of a coordinate of the noise e, (shapes, groups, rounds)."""
     at = network.groups.site
     eta = network.C * kappa / 2  # as if V = 1: only their product matters

@@ -21,12 +21,12 @@ from ..graph import Graph
 from ..objective import Logistic, Loss
 from ..privacy.facts import PLANNED, RunFacts
 from .blueprint import Blueprint, draw
-from .calibration import Budget
-from .privacy_plan import PrivacyPlan, Tried, priced
+from .calibration import EpsilonBudget
+from .privacy_plan import PrivacyPlan, Trial, priced
 from .proxy import Proxy, generate, given, rows_per_site
 from .rehearsal import Drawer, Rehearsal
 from .search import Ranked, fewest_rounds, search
-from .shapes import Network
+from .shapes import PlannedNetwork
 
 _GOOD = 1.04  # fewer rounds are taken where they are predicted to cost no more than this
 
@@ -110,11 +110,11 @@ def plan(
     return PrivacyPlan(chosen, priced(chosen), tried, effort, stand_in.origin, seed)
 
 
-def _trusted(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Tried, ...]]:
+def _trusted(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Trial, ...]]:
     """The first shape that can be drawn, fewest rounds first among those forecast to be nearly as good."""
     drawn = (drawer(shape) for shape in fewest_rounds(ranked, _GOOD))
     chosen = next((blueprint for blueprint in drawn if blueprint is not None), None)
-    return chosen, tuple(Tried(shape, score, None, None) for score, shape in ranked)
+    return chosen, tuple(Trial(shape, score, None, None) for score, shape in ranked)
 
 
 def _network(
@@ -124,7 +124,7 @@ def _network(
     graph: Graph,
     C: float | str,
     regularization: float | str,
-) -> Network:
+) -> PlannedNetwork:
     """Who takes part, with what, and for how much."""
     sizes = _samples(samples, graph.n)
     weight = 1.0 if C == "auto" else checks.positive("C", C)
@@ -132,10 +132,10 @@ def _network(
         raise ParameterError(
             f"`C` must not exceed the smallest site's {sizes.min()} samples; got {weight:g}."
         )
-    return Network(
+    return PlannedNetwork(
         samples=sizes,
         degrees=graph.degrees,
-        budget=Budget.of(epsilon, delta, sites=graph.n),
+        budget=EpsilonBudget.of(epsilon, delta, sites=graph.n),
         C=weight,
         rho=None if regularization == "auto" else checks.positive("regularization", regularization),
     )
@@ -148,7 +148,9 @@ def _samples(samples: int | Sequence[int], sites: int) -> NDArray[np.int64]:
     return np.array([checks.whole("samples", entry, least=1) for entry in each], dtype=np.int64)
 
 
-def _run_facts(network: Network, loss: Loss, dimension: int, classes: int, row_norm: float) -> RunFacts:
+def _run_facts(
+    network: PlannedNetwork, loss: Loss, dimension: int, classes: int, row_norm: float
+) -> RunFacts:
     """What holds for every shape; the rest is filled in when one is drawn."""
     return RunFacts(
         mechanism="penalty",
@@ -177,7 +179,12 @@ def _noises(noise: str, delta: float, d: int) -> tuple[str, ...]:
 
 
 def _proxy(
-    proxy: Schema | tuple[Any, Any] | None, network: Network, run: RunFacts, loss: Loss, seed: int, full: bool
+    proxy: Schema | tuple[Any, Any] | None,
+    network: PlannedNetwork,
+    run: RunFacts,
+    loss: Loss,
+    seed: int,
+    full: bool,
 ) -> Proxy:
     """Public rows: as many as the sites will hold in a rehearsal, and a quarter more to score on."""
     d = run.dimension

@@ -17,7 +17,7 @@ from .shapes import Shape
 
 
 @dataclass(frozen=True)
-class Tried:
+class Trial:
     """A shape, its predicted excess loss, and the loss and accuracy of its runs on the proxy, if any."""
 
     shape: Shape
@@ -71,7 +71,7 @@ class PrivacyPlan:
 
     blueprint: Blueprint
     price: Price
-    tried: tuple[Tried, ...]
+    tried: tuple[Trial, ...]
     effort: str
     proxy: str
     seed: int

@@ -12,9 +12,9 @@ from ..engines.simulate import simulate
 from ..graph import Graph
 from ..objective import LocalObjective, Loss, Problem
 from .blueprint import Blueprint
-from .privacy_plan import Tried
+from .privacy_plan import Trial
 from .proxy import Proxy, rows_per_site
-from .shapes import Network, Shape
+from .shapes import PlannedNetwork, Shape
 
 Drawer = Callable[[Shape], Blueprint | None]
 
@@ -26,7 +26,7 @@ _WORTH = 1.6  # of the best predicted excess: what is worth a run
 class Rehearsal:
     """Proxy rows dealt to the sites once, for every blueprint that is tried."""
 
-    def __init__(self, network: Network, graph: Graph, loss: Loss, proxy: Proxy, seed: int) -> None:
+    def __init__(self, network: PlannedNetwork, graph: Graph, loss: Loss, proxy: Proxy, seed: int) -> None:
         self._network, self._graph, self._loss, self._seed = network, graph, loss, seed
         rows = len(proxy.y)
         held = max(1, min(4_000, rows // 5))
@@ -42,7 +42,7 @@ class Rehearsal:
 
     def choose(
         self, ranked: Sequence[tuple[float, Shape]], drawer: Drawer
-    ) -> tuple[Blueprint | None, tuple[Tried, ...]]:
+    ) -> tuple[Blueprint | None, tuple[Trial, ...]]:
         """Run the shapes that are predicted to do well, then steps around the best; the best of all."""
         limit = self._limit
         worth = [entry for entry in ranked if entry[0] <= _WORTH * ranked[0][0]][:limit]
@@ -58,14 +58,14 @@ class Rehearsal:
         chosen = min(good, key=lambda entry: (entry[1].shape.rounds, entry[1].loss))[0]
         return chosen, tuple(sorted((entry[1] for entry in results), key=lambda tried: tried.loss or np.inf))
 
-    def _run(self, entries: Sequence[tuple[float, Shape]], drawer: Drawer) -> list[tuple[Blueprint, Tried]]:
+    def _run(self, entries: Sequence[tuple[float, Shape]], drawer: Drawer) -> list[tuple[Blueprint, Trial]]:
         results = []
         for predicted, shape in entries:
             blueprint = drawer(shape)
             if blueprint is not None:
                 loss, quality = self.score(blueprint)
                 results.append(
-                    (blueprint, Tried(shape, None if np.isnan(predicted) else predicted, loss, quality))
+                    (blueprint, Trial(shape, None if np.isnan(predicted) else predicted, loss, quality))
                 )
         return results
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..privacy.facts import RunFacts
 from ..types import Array
 from .forecast import forecast
-from .shapes import Network, Shape
+from .shapes import PlannedNetwork, Shape
 
 Ranked = list[tuple[float, Shape]]
 
@@ -21,7 +21,7 @@ _PULLS = 16
 
 
 def search(
-    network: Network,
+    network: PlannedNetwork,
     run: RunFacts,
     spectrum: tuple[Array, Array],
     *,
@@ -50,7 +50,7 @@ def fewest_rounds(ranked: Ranked, slack: float) -> list[Shape]:
     return [first, *(shape for _, shape in ranked if shape != first)]
 
 
-def _grid(network: Network, run: RunFacts, shape: Shape) -> list[Shape]:
+def _grid(network: PlannedNetwork, run: RunFacts, shape: Shape) -> list[Shape]:
     """Coarse steps: pulls from where one sample bends the noise map by about 2, up to a stiff one."""
     lightest = float(np.min(network.pulls(shape) * network.samples))
     low = max(run.loss.curvature_bound, 1e-3) / lightest / 2
@@ -63,7 +63,7 @@ def _grid(network: Network, run: RunFacts, shape: Shape) -> list[Shape]:
 
 
 def _polished(
-    network: Network, run: RunFacts, spectrum: tuple[Array, Array], shape: Shape
+    network: PlannedNetwork, run: RunFacts, spectrum: tuple[Array, Array], shape: Shape
 ) -> tuple[float, Shape]:
     """Small steps from a shape, as long as they help."""
     step, score = 1.25, float(forecast(network, run, [shape], spectrum)[0])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Array
-from .calibration import Budget
+from .calibration import EpsilonBudget
 
 _SPARE = 0.02  # rho/N as a share of the smallest kappa(1), where the regulariser is the planner's to choose
 _GROUPS = 5
@@ -47,12 +47,12 @@ class Groups(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class PlannedNetwork:
     """What a plan is for: B_i, V_i, the budget, the weight of the loss, and rho (None: free to choose)."""
 
     samples: NDArray[np.int64]
     degrees: NDArray[np.int64]
-    budget: Budget
+    budget: EpsilonBudget
     C: float
     rho: float | None
 

@@ -21,7 +21,7 @@ from .data import (
     Chart,
     Curve,
     KeyNumber,
-    Network,
+    NetworkMap,
     ReportData,
     SiteCosts,
     Statement,
@@ -173,12 +173,12 @@ def _statement(name: str, certificate: Certificate) -> Statement:
     )
 
 
-def _network(graph: Graph, certificates: Sequence[Certificate]) -> Network:
+def _network(graph: Graph, certificates: Sequence[Certificate]) -> NetworkMap:
     """The picture, with the sites' own names; numbers of records only where all runs agree on them."""
     first = {facts.site: facts for facts in certificates[0].sites}
     samples = {tuple(facts.samples for facts in certificate.sites) for certificate in certificates}
     known = len(samples) == 1 and len(first) == graph.n
-    return Network(
+    return NetworkMap(
         names=[first[i].name if i in first else f"site {i}" for i in range(graph.n)],
         edges=graph.edges,
         places=places(graph),

@@ -93,7 +93,7 @@ class Accounting:
 
 
 @dataclass(frozen=True)
-class Network:
+class NetworkMap:
     """Who talks to whom: site names, links, places in the unit square, and records at each site if public."""
 
     names: Sequence[str]
@@ -162,7 +162,7 @@ class ReportData:
     key_numbers: Mapping[str, Sequence[KeyNumber]] = field(default_factory=dict)
     charts: Sequence[Chart] = ()
     accountings: Sequence[Accounting] = ()
-    network: Network | None = None
+    network: NetworkMap | None = None
     statements: Sequence[Statement] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)

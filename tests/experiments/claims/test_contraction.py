@@ -8,10 +8,10 @@ from support.small import write_small
 from taciturn.admm.theory import rate
 from taciturn.errors import ParameterError
 from taciturn.experiments.claims.contraction import contractions
-from taciturn.experiments.figures.runner import Drawn, draw
+from taciturn.experiments.figures.runner import FigureResult, draw
 from taciturn.experiments.figures.spec import Figure
 from taciturn.experiments.figures.toml import load_figure
-from taciturn.experiments.store import Store
+from taciturn.experiments.store import ResultStore
 
 CHANGES = {
     'layout = "tradeoff"': 'layout = "convergence"',
@@ -25,14 +25,14 @@ CHANGES = {
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> FigureResult:
     folder = tmp_path_factory.mktemp("contraction")
     figure = load_figure(str(write_small(folder, **CHANGES)))
     assert isinstance(figure, Figure)
-    return draw(figure, Store(folder / "curves"))
+    return draw(figure, ResultStore(folder / "curves"))
 
 
-def test_every_round_shrinks_by_at_least_the_bound(drawn: Drawn) -> None:
+def test_every_round_shrinks_by_at_least_the_bound(drawn: FigureResult) -> None:
     outcome = drawn["DVP"]
     ratios = contractions(outcome)
     assert len(ratios) == 29
@@ -40,11 +40,11 @@ def test_every_round_shrinks_by_at_least_the_bound(drawn: Drawn) -> None:
     assert ratios.min() >= 1 + bound.delta > 1
 
 
-def test_the_run_comes_nearer_to_the_optimum(drawn: Drawn) -> None:
+def test_the_run_comes_nearer_to_the_optimum(drawn: FigureResult) -> None:
     distance = drawn["DVP"].distance[0]
     assert distance[-1] < 0.05 * distance[0]
 
 
-def test_unequal_penalties_are_refused(drawn: Drawn) -> None:
+def test_unequal_penalties_are_refused(drawn: FigureResult) -> None:
     with pytest.raises(ParameterError, match="equal penalties"):
         contractions(drawn["PP"])

@@ -14,7 +14,7 @@ from taciturn.experiments.figures.attacked import attack
 from taciturn.experiments.figures.spec import AttackFigure
 from taciturn.experiments.figures.tables import to_csv, to_json
 from taciturn.experiments.figures.toml import load_figure
-from taciturn.experiments.store import Store
+from taciturn.experiments.store import ResultStore
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def figure(tmp_path: Path) -> AttackFigure:
 def test_it_is_run_once_and_restored_as_it_was(
     figure: AttackFigure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = Store(tmp_path / "curves")
+    store = ResultStore(tmp_path / "curves")
     first = attack(figure, store)
     monkeypatch.setattr(attacked, "run_attack", None)
     again = attack(figure, store)
@@ -47,7 +47,7 @@ def test_it_is_run_once_and_restored_as_it_was(
 
 
 def test_noise_hides_the_record_and_a_secret_penalty_does_not(figure: AttackFigure, tmp_path: Path) -> None:
-    found = attack(figure, Store(tmp_path / "curves"))
+    found = attack(figure, ResultStore(tmp_path / "curves"))
     assert found.cosine("none", "known") > 0.999 and found.cosine("none", "estimated") > 0.9
     assert abs(found.cosine("paper", "known")) < 0.5
     assert found.epsilon["none"] == np.inf and found.epsilon["paper"] < found.epsilon["little"]
@@ -58,6 +58,6 @@ def test_noise_hides_the_record_and_a_secret_penalty_does_not(figure: AttackFigu
 def test_the_csv_has_one_row_per_noise_observer_look_repeat_and_record(
     figure: AttackFigure, tmp_path: Path
 ) -> None:
-    rows = to_csv(attack(figure, Store(tmp_path / "curves"))).splitlines()
+    rows = to_csv(attack(figure, ResultStore(tmp_path / "curves"))).splitlines()
     assert rows[0].startswith("figure,noise,observer") and len(rows) == 1 + (1 + 3 * 2) * 4 * 3 * 2
     assert {row.split(",")[5] for row in rows[1:]} == {"3", "5"}

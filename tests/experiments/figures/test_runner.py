@@ -10,10 +10,10 @@ import pytest
 import taciturn as tt
 from support.small import write_small
 from taciturn.experiments.figures import runner
-from taciturn.experiments.figures.runner import Drawn, draw, settings
+from taciturn.experiments.figures.runner import FigureResult, draw, settings
 from taciturn.experiments.figures.spec import Figure
 from taciturn.experiments.figures.toml import load_figure
-from taciturn.experiments.store import Store
+from taciturn.experiments.store import ResultStore
 
 
 def _figure(folder: Path, **changes: str) -> Figure:
@@ -37,7 +37,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_a_rerun_computes_nothing_and_gives_the_same(tmp_path: Path, counted: list[str]) -> None:
-    store, figure = Store(tmp_path / "curves"), _figure(tmp_path)
+    store, figure = ResultStore(tmp_path / "curves"), _figure(tmp_path)
     first = draw(figure, store)
     assert counted == ["DualPerturbation", "PenaltyPerturbation", "PrimalPerturbation"]
     again = draw(figure, store)
@@ -52,7 +52,7 @@ def test_a_rerun_computes_nothing_and_gives_the_same(tmp_path: Path, counted: li
 def test_a_run_that_was_stopped_goes_on(
     tmp_path: Path, counted: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, figure = Store(tmp_path / "curves"), _figure(tmp_path)
+    store, figure = ResultStore(tmp_path / "curves"), _figure(tmp_path)
     with pytest.raises(KeyboardInterrupt):
         draw(figure, store, done=_stop)
     assert counted == ["DualPerturbation"]
@@ -79,7 +79,7 @@ def test_looks_do_not_change_the_key_and_numbers_do(tmp_path: Path) -> None:
 
 
 def test_the_curves_are_those_of_the_library_called_directly(tmp_path: Path) -> None:
-    drawn = draw(_figure(tmp_path), Store(tmp_path / "curves"))
+    drawn = draw(_figure(tmp_path), ResultStore(tmp_path / "curves"))
     outcome = drawn["PP"]
     noise = tt.NormNoise(tt.Geometric(3.0, 1.05))
     method = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.1), 0.5, noise)
@@ -100,7 +100,7 @@ def test_the_curves_are_those_of_the_library_called_directly(tmp_path: Path) -> 
 def test_a_budget_is_spent_and_its_rate_is_kept(tmp_path: Path, counted: list[str]) -> None:
     budget = 'noise = { kind = "budget", epsilon = 2.0, ratio = 1.05 }'
     change = {'noise = { kind = "norm", rate = { start = 3.0, ratio = 1.05 } }': budget}
-    store, figure = Store(tmp_path / "curves"), _figure(tmp_path, **change)
+    store, figure = ResultStore(tmp_path / "curves"), _figure(tmp_path, **change)
     for _ in range(2):
         outcome = draw(figure, store)["PP"]
         assert 1.98 <= outcome.certificate.epsilon <= 2.0
@@ -108,9 +108,9 @@ def test_a_budget_is_spent_and_its_rate_is_kept(tmp_path: Path, counted: list[st
 
 def test_more_rows_than_there_are_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(tt.errors.ParameterError, match=r"`data\.limit` must be at most 569"):
-        draw(_figure(tmp_path, **{"limit = 200": "limit = 1000"}), Store(tmp_path))
+        draw(_figure(tmp_path, **{"limit = 200": "limit = 1000"}), ResultStore(tmp_path))
 
 
 def test_distance_is_unknown_without_a_history(tmp_path: Path) -> None:
-    drawn: Drawn = draw(_figure(tmp_path), Store(tmp_path / "curves"))
+    drawn: FigureResult = draw(_figure(tmp_path), ResultStore(tmp_path / "curves"))
     assert np.isnan(drawn["PP"].distance).all()

@@ -6,7 +6,7 @@ import pytest
 
 from support.sitework import JOB, PATH_OF_3, RING_OF_3, SITE, network, sites
 from taciturn.errors import SiteError
-from taciturn.sites.files.job import Job, load_job
+from taciturn.sites.files.job import NetworkJob, load_job
 from taciturn.sites.files.site import load_site
 from taciturn.sites.files.toml import write
 
@@ -61,11 +61,11 @@ def test_the_hash_counts_facts_and_not_layout(tmp_path):
     ],
 )
 def test_any_other_fact_gives_another_hash(change):
-    assert Job.model_validate(job(**change)).hash != Job.model_validate(job()).hash
+    assert NetworkJob.model_validate(job(**change)).hash != NetworkJob.model_validate(job()).hash
 
 
 def test_the_hash_does_not_move_between_versions():
-    assert Job.model_validate(job()).hash.hex() == HASH
+    assert NetworkJob.model_validate(job()).hash.hex() == HASH
 
 
 @pytest.mark.parametrize(

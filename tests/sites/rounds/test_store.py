@@ -14,7 +14,7 @@ from taciturn.sites.files.site import load_site
 from taciturn.sites.files.toml import write
 from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.prepare import make_ready
-from taciturn.sites.rounds.store import Store
+from taciturn.sites.rounds.store import SiteStore
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_a_failure_anywhere_in_a_round_undoes_all_of_it(ready, monkeypatch):
         raise sqlite3.OperationalError("full")
 
     with open_store(ready) as store:
-        monkeypatch.setattr(Store, "_write_state", fail)
+        monkeypatch.setattr(SiteStore, "_write_state", fail)
         with pytest.raises(LedgerError, match="full; nothing may be released"):
             store.release(state(0, 0.0), ready.node.charge_of(1), b"one", {})
         monkeypatch.undo()

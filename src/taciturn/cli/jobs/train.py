@@ -25,8 +25,8 @@ from ..app import app
 
 if TYPE_CHECKING:
     from ...estimators.base import PrivateLinearModel
-    from ...jobs.training import Rows
-    from ...jobs.training_job import Job
+    from ...jobs.training import TrainingRows
+    from ...jobs.training_job import TrainingJob
 
 
 @app.command("train")
@@ -66,7 +66,7 @@ def train(
         _show(wanted, fitted, folder)
 
 
-def _spend(job: Job, rows: Rows, folder: Path, marks: tuple[str, ...]) -> PrivateLinearModel:
+def _spend(job: TrainingJob, rows: TrainingRows, folder: Path, marks: tuple[str, ...]) -> PrivateLinearModel:
     """The fit and its files; whatever stops it, what was spent until then is on record."""
     from ...estimators.charging import Journal
     from ...jobs.training import fit
@@ -94,7 +94,7 @@ def _left(folder: Path) -> str:
     return f"what it spent is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
 
 
-def _contents(job: Job, fitted: PrivateLinearModel, model: str) -> dict[str, bytes]:
+def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: str) -> dict[str, bytes]:
     """What each file of a run holds."""
     import numpy as np
 
@@ -111,7 +111,7 @@ def _contents(job: Job, fitted: PrivateLinearModel, model: str) -> dict[str, byt
     }
 
 
-def _report(job: Job, fitted: PrivateLinearModel) -> Any:
+def _report(job: TrainingJob, fitted: PrivateLinearModel) -> Any:
     """The run as a page: what it cost, and how far apart the sites were, both made of released vectors."""
     import numpy as np
 
@@ -141,7 +141,7 @@ def _report(job: Job, fitted: PrivateLinearModel) -> Any:
     )
 
 
-def _facts(job: Job, fitted: PrivateLinearModel, folder: Path) -> dict[str, Any]:
+def _facts(job: TrainingJob, fitted: PrivateLinearModel, folder: Path) -> dict[str, Any]:
     certificate = fitted.certificate_
     return {
         "name": job.name,
@@ -157,7 +157,7 @@ def _facts(job: Job, fitted: PrivateLinearModel, folder: Path) -> dict[str, Any]
     }
 
 
-def _show(job: Job, fitted: PrivateLinearModel, folder: Path) -> None:
+def _show(job: TrainingJob, fitted: PrivateLinearModel, folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -10,8 +10,8 @@ import typer
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...experiments.figures.attacked import Attacked
-    from ...experiments.figures.runner import Drawn
+    from ...experiments.figures.attacked import AttackFigureResult
+    from ...experiments.figures.runner import FigureResult
     from ...experiments.reproduce import Reproduction
     from ...report import ReportData
 
@@ -42,12 +42,12 @@ def reproduce(
     _say(result, out)
 
 
-def _report(drawn: Drawn | Attacked, out: Path) -> None:
+def _report(drawn: FigureResult | AttackFigureResult, out: Path) -> None:
     """One interactive page for each figure, or for each row of its panels."""
-    from ...experiments.figures.runner import Drawn
+    from ...experiments.figures.runner import FigureResult
     from ...report import write
 
-    if not isinstance(drawn, Drawn):
+    if not isinstance(drawn, FigureResult):
         write(_of_attack(drawn), out / f"{drawn.figure.name}.html")
         return
     for row in drawn.figure.rows:
@@ -55,7 +55,7 @@ def _report(drawn: Drawn | Attacked, out: Path) -> None:
         write(_of_runs(drawn, row.name), out / f"{drawn.figure.name}{part}.html")
 
 
-def _of_runs(drawn: Drawn, panel: str) -> ReportData:
+def _of_runs(drawn: FigureResult, panel: str) -> ReportData:
     from ...experiments.figures.tables import provenance
     from ...report import from_runs
 
@@ -68,7 +68,7 @@ def _of_runs(drawn: Drawn, panel: str) -> ReportData:
     )
 
 
-def _of_attack(attacked: Attacked) -> ReportData:
+def _of_attack(attacked: AttackFigureResult) -> ReportData:
     from ...experiments.figures.tables import provenance
     from ...report import Chart, Curve, ReportData
 

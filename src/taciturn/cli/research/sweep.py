@@ -10,7 +10,7 @@ import typer
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...experiments.sweeps.sweep import Swept
+    from ...experiments.sweeps.sweep import SweepResult
 
 
 @app.command("sweep")
@@ -34,7 +34,7 @@ def sweep(
     typer.echo(f"{len(swept.rows)} points: {stem}.csv, .json, .png, .svg")
 
 
-def _show(swept: Swept) -> None:
+def _show(swept: SweepResult) -> None:
     """The front as a table."""
     from rich.console import Console
     from rich.table import Table

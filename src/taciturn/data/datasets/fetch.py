@@ -33,7 +33,7 @@ Files = dict[str, bytes]
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFiles:
     """The files of a data set, verified, and the place that had them."""
 
     files: Files
@@ -48,7 +48,7 @@ class _NotHereError(Exception):
     """One place does not have the files; the message is its line in the error."""
 
 
-def find(source: Source, *, fetch: bool = True) -> Found:
+def find(source: Source, *, fetch: bool = True) -> FoundFiles:
     """The files of a public data set, verified; `fetch=False` looks on this machine only."""
     tried = []
     for title, get, remote in _places(source, fetch):
@@ -59,7 +59,7 @@ def find(source: Source, *, fetch: bool = True) -> Found:
             continue
         if remote:
             store(source.name, files)
-        return Found(files, title)
+        return FoundFiles(files, title)
     raise DataUnavailable(
         f"the files of `{source.name}` ({', '.join(source.sha256)}) were not found. Tried:\n"
         + "\n".join(tried)

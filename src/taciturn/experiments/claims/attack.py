@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from ..figures.attacked import Attacked
+from ..figures.attacked import AttackFigureResult
 from .claim import Claim, claim, judge
 
 FOUND = 0.9  # a cosine that counts as having found the record
 
 
-def claims_of_attack(attacked: Attacked) -> list[Claim]:
+def claims_of_attack(attacked: AttackFigureResult) -> list[Claim]:
     """With the penalty known, and with the penalty secret."""
     return [_known(attacked), _secret(attacked)]
 
 
-def _known(attacked: Attacked) -> Claim:
+def _known(attacked: AttackFigureResult) -> Claim:
     clean, noisy = (attacked.cosine(noise, "known") for noise in ("none", "paper"))
     return claim(
         "attack-known",
@@ -25,7 +25,7 @@ def _known(attacked: Attacked) -> Claim:
     )
 
 
-def _secret(attacked: Attacked) -> Claim:
+def _secret(attacked: AttackFigureResult) -> Claim:
     clean = max(attacked.cosine("none", name) for name in ("estimated", "geometric"))
     tiny, known = (attacked.cosine("tiny", name) for name in ("estimated", "known"))
     ratio = attacked.results["none"].eta_ratio[attacked.results["none"].observers.index("estimated"), -1]

@@ -6,10 +6,10 @@ import numpy as np
 
 from ...errors import ParameterError
 from ...types import Array
-from ..figures.runner import Outcome
+from ..figures.runner import CurveResult
 
 
-def contractions(outcome: Outcome) -> Array:
+def contractions(outcome: CurveResult) -> Array:
     """One ratio for each of the rounds 2 .. T of the first repeat; equal penalties and one dual step only.
 
     Z stacks Y and f, with 2 Lambda = sqrt(D - A) Y; ||Z||^2_J = ||Y||^2 / theta + <f, eta (D + A) f>.

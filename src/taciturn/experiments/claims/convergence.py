@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...admm.theory import Rate, rate
-from ..figures.runner import Drawn, Outcome
+from ..figures.runner import CurveResult, FigureResult
 from .claim import Claim, claim, judge, listed
 from .contraction import contractions
 from .findings import (
@@ -23,18 +23,18 @@ FLAT = 0.02  # of what is left, taken in the last fifth of the rounds: less coun
 VISIBLE = 1e-6  # a round that shrinks by less is hidden by the tolerance of the solver, 1e-7
 
 
-def claims_of_fig1a(drawn: Drawn) -> list[Claim]:
+def claims_of_fig1a(drawn: FigureResult) -> list[Claim]:
     """Penalties of each site's own, with three kinds of dual step."""
     return [_converges(drawn), _weakly_regularised(drawn), _unequal_steps(drawn), _proof_gap()]
 
 
-def claims_of_fig1b(drawn: Drawn) -> list[Claim]:
+def claims_of_fig1b(drawn: FigureResult) -> list[Claim]:
     """One penalty for all, growing at several speeds; and the rate that Theorem 2 gives."""
     rounds = [one for outcome in drawn.outcomes for one in _rounds(outcome)]
     return [_slower(drawn), _stalls(drawn), _contracts(rounds), _rate_falls(drawn), _printed(rounds)]
 
 
-def _converges(drawn: Drawn) -> Claim:
+def _converges(drawn: FigureResult) -> Claim:
     outcomes = [drawn["strong", name] for name in STEPS]
     distances = [_last_distance(outcome) for outcome in outcomes]
     excess = max(abs(outcome.final_loss / outcome.optimal_loss - 1) for outcome in outcomes)
@@ -47,7 +47,7 @@ def _converges(drawn: Drawn) -> Claim:
     )
 
 
-def _weakly_regularised(drawn: Drawn) -> Claim:
+def _weakly_regularised(drawn: FigureResult) -> Claim:
     outcomes = [drawn["weak", name] for name in STEPS]
     capped = drawn["weak", "capped"]
     losses = [outcome.final_loss for outcome in outcomes]
@@ -62,7 +62,7 @@ def _weakly_regularised(drawn: Drawn) -> Claim:
     )
 
 
-def _unequal_steps(drawn: Drawn) -> Claim:
+def _unequal_steps(drawn: FigureResult) -> Claim:
     outcome = drawn["strong", "step by site"]
     theta = outcome.method.plan(outcome.graph.n, 1).theta[:, 0]
     weighted = weighted_optimum(outcome.problem, [1 / step for step in theta])
@@ -87,7 +87,7 @@ def _proof_gap() -> Claim:
     )
 
 
-def _slower(drawn: Drawn) -> Claim:
+def _slower(drawn: FigureResult) -> Claim:
     losses = [drawn[name].final_loss for name in RATIOS]
     distances = [_last_distance(drawn[name]) for name in RATIOS]
     return claim(
@@ -99,7 +99,7 @@ def _slower(drawn: Drawn) -> Claim:
     )
 
 
-def _stalls(drawn: Drawn) -> Claim:
+def _stalls(drawn: FigureResult) -> Claim:
     fast, capped = drawn["1.2"], drawn["1.2 capped"]
     taken = [_taken(outcome) for outcome in (fast, capped)]
     return claim(
@@ -122,7 +122,7 @@ class Round:
     bound: Rate
 
 
-def _rounds(outcome: Outcome) -> list[Round]:
+def _rounds(outcome: CurveResult) -> list[Round]:
     """Every fifth round, while the solver's tolerance does not hide what it does."""
     shrunk = contractions(outcome) - 1
     return [
@@ -148,7 +148,7 @@ def _contracts(rounds: list[Round]) -> Claim:
     )
 
 
-def _rate_falls(drawn: Drawn) -> Claim:
+def _rate_falls(drawn: FigureResult) -> Claim:
     t = min(drawn.figure.run.rounds, 30)  # later, the fastest growth has nothing left to measure
     rates = [float(contractions(drawn[name])[t - 2]) - 1 for name in RATIOS]
     return claim(
@@ -177,11 +177,11 @@ def _printed(rounds: list[Round]) -> Claim:
     )
 
 
-def _last_distance(outcome: Outcome) -> float:
+def _last_distance(outcome: CurveResult) -> float:
     return float(outcome.distance[:, -1].max())
 
 
-def _taken(outcome: Outcome) -> float:
+def _taken(outcome: CurveResult) -> float:
     """How much of the way that is left to the optimal loss the last fifth of the rounds takes."""
     loss = outcome.run.loss[0]
     before = float(loss[-1 - len(loss) // 5]) - outcome.optimal_loss

@@ -9,7 +9,7 @@ import numpy as np
 from ...admm.methods import MADMM
 from ...engines.simulate import simulate
 from ...graph import Graph
-from ...objective.blocks import Part
+from ...objective.blocks import WeightedRows
 from ...objective.local import Objective
 from ...objective.problem import Problem
 from ...objective.solver.newton import newton
@@ -72,7 +72,7 @@ def unequal_dual_steps(rounds: int = 600) -> UnequalSteps:
 def weighted_optimum(problem: Problem, weights: list[float]) -> Array:
     """argmin sum_i w_i O_i, (d,)."""
     parts = tuple(
-        Part(part.rows, weight * part.weight)
+        WeightedRows(part.rows, weight * part.weight)
         for i, weight in enumerate(weights)
         for part in problem.site(i).parts
     )

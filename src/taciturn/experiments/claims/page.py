@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...versions import versions
-from ..figures.attacked import Attacked
-from ..figures.runner import Drawn
+from ..figures.attacked import AttackFigureResult
+from ..figures.runner import FigureResult
 from .claim import Claim, Verdict
 
 _MARK = {Verdict.holds: "**holds**", Verdict.in_part: "**in part**", Verdict.fails: "**does not hold**"}
@@ -38,7 +38,11 @@ idealised (the exact minimiser is assumed).
 
 
 def claims_page(
-    drawn: Mapping[str, Drawn | Attacked], claims: Sequence[Claim], *, quick: bool, images: str = ""
+    drawn: Mapping[str, FigureResult | AttackFigureResult],
+    claims: Sequence[Claim],
+    *,
+    quick: bool,
+    images: str = "",
 ) -> str:
     """The page in Markdown; `images` stands before the names of the pictures."""
     parts = [_HEAD]
@@ -75,7 +79,7 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("*", "\\*").replace("\n", " ")
 
 
-def _figure(drawn: Drawn | Attacked, images: str) -> str:
+def _figure(drawn: FigureResult | AttackFigureResult, images: str) -> str:
     figure = drawn.figure
     data, run, graph = figure.data, figure.run, figure.graph
     network = graph.kind if graph.degree is None else f"random {graph.degree}-regular graph"
@@ -83,7 +87,7 @@ def _figure(drawn: Drawn | Attacked, images: str) -> str:
         f"{data.sites} sites ({network}), rows dealt {data.deal}, C = {figure.problem.C:g}, "
         f"ρ = {figure.problem.regularization:.4g}, T = {run.rounds}, runs: {run.repeats}, seed {run.seed}"
     )
-    if isinstance(drawn, Attacked):
+    if isinstance(drawn, AttackFigureResult):
         rows = _attack_table(drawn)
     else:
         rows = _convergence_table(drawn) if figure.layout == "convergence" else _tradeoff_table(drawn)
@@ -99,7 +103,7 @@ def _figure(drawn: Drawn | Attacked, images: str) -> str:
     )
 
 
-def _tradeoff_table(drawn: Drawn) -> Iterator[str]:
+def _tradeoff_table(drawn: FigureResult) -> Iterator[str]:
     yield "| run | L(T) | range | accuracy | P(T) | our pure ε | our ε |"
     yield "|---|---|---|---|---|---|---|"
     for outcome in drawn.outcomes:
@@ -111,7 +115,7 @@ def _tradeoff_table(drawn: Drawn) -> Iterator[str]:
         )
 
 
-def _convergence_table(drawn: Drawn) -> Iterator[str]:
+def _convergence_table(drawn: FigureResult) -> Iterator[str]:
     yield "| run | L(T) | L(f*) | distance from f*, of its norm | disagreement |"
     yield "|---|---|---|---|---|"
     for outcome in drawn.outcomes:
@@ -121,7 +125,7 @@ def _convergence_table(drawn: Drawn) -> Iterator[str]:
         )
 
 
-def _attack_table(attacked: Attacked) -> Iterator[str]:
+def _attack_table(attacked: AttackFigureResult) -> Iterator[str]:
     names = [observer.name for observer in attacked.figure.observers]
     yield f"| noise | our ε | {' | '.join(f'cosine, η {name}' for name in names)} | random | no attack |"
     yield "|---" * (len(names) + 4) + "|"

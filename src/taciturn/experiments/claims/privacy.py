@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..figures.runner import Drawn, Outcome
+from ..figures.runner import CurveResult, FigureResult
 from .claim import Claim, claim, judge, listed
 
 
@@ -15,8 +15,8 @@ class Pair:
     """PP and the DVP that the paper sets it against: red against magenta, blue against black."""
 
     panel: str
-    pp: Outcome
-    dvp: Outcome
+    pp: CurveResult
+    dvp: CurveResult
 
     @property
     def better(self) -> bool:
@@ -43,7 +43,7 @@ class Pair:
         )
 
 
-def pairs(drawn: Drawn) -> list[Pair]:
+def pairs(drawn: FigureResult) -> list[Pair]:
     """The cheaper PP with the cheaper DVP of a panel, and the dearer with the dearer."""
     found = []
     for row in drawn.figure.rows:
@@ -54,25 +54,25 @@ def pairs(drawn: Drawn) -> list[Pair]:
     return found
 
 
-def typical_range(outcome: Outcome) -> float:
+def typical_range(outcome: CurveResult) -> float:
     """The mean of L_range(t) = max - min over the repeats, over the second half of the rounds."""
     loss = outcome.run.loss[:, outcome.run.loss.shape[1] // 2 :]
     return float(np.ptp(loss, axis=0).mean())
 
 
-def claims_of_fig2(drawn: Drawn) -> list[Claim]:
+def claims_of_fig2(drawn: FigureResult) -> list[Claim]:
     """Five sites."""
     return [both(drawn, "fig2"), _dearer(drawn), spread(drawn, "fig2"), _tight(drawn), _pvp(drawn)]
 
 
-def claims_of_large(even: Drawn | None, uneven: Drawn | None) -> list[Claim]:
+def claims_of_large(even: FigureResult | None, uneven: FigureResult | None) -> list[Claim]:
     """A hundred sites, with the rows dealt evenly, and unevenly."""
     named = {"fig3": even, "fig4": uneven}
     found = [make(one, name) for name, one in named.items() if one is not None for make in (both, spread)]
     return found if even is None or uneven is None else [*found, _uneven(even, uneven)]
 
 
-def both(drawn: Drawn, name: str) -> Claim:
+def both(drawn: FigureResult, name: str) -> Claim:
     """PP beats DVP in accuracy and privacy at once."""
     found = pairs(drawn)
     numbers = {
@@ -86,7 +86,7 @@ def both(drawn: Drawn, name: str) -> Claim:
     return claim(f"{name}-both", f"{shown}.", judge([pair.better for pair in found]), numbers)
 
 
-def spread(drawn: Drawn, name: str) -> Claim:
+def spread(drawn: FigureResult, name: str) -> Claim:
     """PP's runs differ less from one another than DVP's."""
     ranges = {pair.name: (typical_range(pair.pp), typical_range(pair.dvp)) for pair in pairs(drawn)}
     shown = "; ".join(f"{two}: {a:.4f} against {b:.4f}" for two, (a, b) in ranges.items())
@@ -98,7 +98,7 @@ def spread(drawn: Drawn, name: str) -> Claim:
     )
 
 
-def _dearer(drawn: Drawn) -> Claim:
+def _dearer(drawn: FigureResult) -> Claim:
     checks, shown = [], []
     for row in drawn.figure.rows:
         for method in ("DVP", "PP"):
@@ -112,7 +112,7 @@ def _dearer(drawn: Drawn) -> Claim:
     return claim("fig2-tradeoff", "; ".join(shown) + ".", judge(checks))
 
 
-def _tight(drawn: Drawn) -> Claim:
+def _tight(drawn: FigureResult) -> Claim:
     found = pairs(drawn)
     shown = "; ".join(
         f"{pair.name}: {pair.pp.epsilon[-1]:.2f} against {pair.dvp.epsilon[-1]:.2f} "
@@ -128,7 +128,7 @@ def _tight(drawn: Drawn) -> Claim:
     )
 
 
-def _pvp(drawn: Drawn) -> Claim:
+def _pvp(drawn: FigureResult) -> Claim:
     checks, shown = [], []
     for row in drawn.figure.rows:
         pvp, *others = (drawn[row.name, name] for name in ("PVP 1", "DVP 1 1", "PP 1.04 1.03"))
@@ -141,7 +141,7 @@ def _pvp(drawn: Drawn) -> Claim:
     return claim("fig2-pvp", "; ".join(shown) + ".", judge(checks))
 
 
-def _uneven(even: Drawn, uneven: Drawn) -> Claim:
+def _uneven(even: FigureResult, uneven: FigureResult) -> Claim:
     names = [curve.name for curve in even.figure.curves if curve.method != "PVP"]
     ratios = [float(uneven[name].paper[-1] / even[name].paper[-1]) for name in names]
     ours = [float(uneven[name].epsilon[-1] / even[name].epsilon[-1]) for name in names]
@@ -158,7 +158,7 @@ def _uneven(even: Drawn, uneven: Drawn) -> Claim:
     )
 
 
-def claims_of_budget(drawn: Drawn) -> list[Claim]:
+def claims_of_budget(drawn: FigureResult) -> list[Claim]:
     """All methods at the same (epsilon, delta)."""
     start, grown = drawn["DVP 2"], drawn["PP 2 growing"]
     tuned, best = _best(drawn, "DVP"), _best(drawn, "PP")
@@ -180,9 +180,9 @@ def claims_of_budget(drawn: Drawn) -> list[Claim]:
     ]
 
 
-def _best(drawn: Drawn, method: str) -> Outcome:
+def _best(drawn: FigureResult, method: str) -> CurveResult:
     return min((o for o in drawn.outcomes if o.curve.method == method), key=lambda o: o.final_loss)
 
 
-def _result(outcome: Outcome) -> str:
+def _result(outcome: CurveResult) -> str:
     return f"L = {outcome.final_loss:.3f}, accuracy {float(outcome.run.accuracy[:, -1].mean()):.1%}"

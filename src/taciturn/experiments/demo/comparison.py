@@ -21,7 +21,7 @@ _NOISE_GROWTH = 0.5  # penalty perturbation lets the noise rate grow half as fas
 
 
 @dataclass(frozen=True)
-class Compared:
+class MethodResult:
     """One method's run on a task, the share of held-out rows it gets right, and its certificate."""
 
     name: str
@@ -55,7 +55,7 @@ def methods(task: Task) -> dict[str, Callable[[float], Method]]:
     }
 
 
-def compare(task: Task) -> Iterator[Compared]:
+def compare(task: Task) -> Iterator[MethodResult]:
     """Run every method of the task, one after another; the private ones at the same (epsilon, delta)."""
     yield _compared("no privacy", task, ADMM(task.penalty))
     for name, make in methods(task).items():
@@ -68,7 +68,7 @@ def compare(task: Task) -> Iterator[Compared]:
         yield _compared(name, task, make(rate_within(cost, task.epsilon)))
 
 
-def _compared(name: str, task: Task, method: Method) -> Compared:
+def _compared(name: str, task: Task, method: Method) -> MethodResult:
     run = simulate(task.problem, task.graph, method, rounds=task.rounds, seed=SEED, tol=_TOL)
     right = np.sign(task.X_test @ run.average()[0]) == task.y_test
-    return Compared(name, run, float(right.mean()), run.certificate(task.delta))
+    return MethodResult(name, run, float(right.mean()), run.certificate(task.delta))

@@ -14,7 +14,7 @@ from ...graph import Graph
 from ...objective.problem import Problem
 from ...privacy.noise import NormNoise
 from ...versions import versions
-from ..store import Arrays, Store, fingerprint
+from ..store import Arrays, ResultStore, fingerprint
 from . import spec
 from .build import build_graph, build_problem, load_rows, schedule_of
 from .costs import planned_certificate
@@ -24,7 +24,7 @@ _NUMBERS = ("chance", "prior", "prior_label")
 
 
 @dataclass(frozen=True, eq=False)
-class Attacked:
+class AttackFigureResult:
     """A figure, and by level of noise what each observer found and what the run costs."""
 
     figure: spec.AttackFigure
@@ -37,7 +37,9 @@ class Attacked:
         return float(result.cosine[result.observers.index(observer), -1].mean())
 
 
-def attack(figure: spec.AttackFigure, store: Store, *, done: Callable[[], None] = lambda: None) -> Attacked:
+def attack(
+    figure: spec.AttackFigure, store: ResultStore, *, done: Callable[[], None] = lambda: None
+) -> AttackFigureResult:
     """Attack at every level of noise that the store does not hold."""
     graph, problem = build_graph(figure), build_problem(figure)
     results, epsilon = {}, {}
@@ -48,7 +50,7 @@ def attack(figure: spec.AttackFigure, store: Store, *, done: Callable[[], None] 
             problem, graph, method, rounds=figure.run.rounds, delta=figure.run.delta, tol=figure.run.tol
         ).epsilon
         done()
-    return Attacked(figure, results, epsilon)
+    return AttackFigureResult(figure, results, epsilon)
 
 
 def settings(figure: spec.AttackFigure, noise: spec.NoiseLevel) -> dict[str, Any]:
@@ -80,7 +82,7 @@ def _result(
     problem: Problem,
     graph: Graph,
     method: Method,
-    store: Store,
+    store: ResultStore,
 ) -> AttackResult:
     key, facts = fingerprint(settings(figure, noise)), figure.run
     kept = store.get(key)

@@ -35,7 +35,7 @@ from .costs import planned_certificate, rate_within
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class FigureRows:
     """(X, y) and the SHA-256 of the files that they were read from."""
 
     X: Array
@@ -44,15 +44,15 @@ class Rows:
 
 
 @lru_cache(maxsize=4)
-def load_rows(name: str, scaling: str, rows: str) -> Rows:
+def load_rows(name: str, scaling: str, rows: str) -> FigureRows:
     """The rows of a data set, all of them, in the order of its files."""
     if name == "adult":
         with warnings.catch_warnings():  # a figure says itself how its columns were scaled
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             data = load_adult(scaling=scaling, rows=rows)
-        return Rows(data.X, data.y, data.sha256)
+        return FigureRows(data.X, data.y, data.sha256)
     X, y = breast_cancer_rows()
-    return Rows(X, y, {"rows": hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()})
+    return FigureRows(X, y, {"rows": hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()})
 
 
 def build_problem(figure: spec.AnyFigure, regularization: float | None = None) -> Problem:
@@ -88,14 +88,14 @@ def build_graph(figure: spec.AnyFigure) -> Graph:
 
 
 def build_method(
-    figure: spec.Figure, curve: spec.Curve, problem: Problem, graph: Graph, rate: float | None = None
+    figure: spec.Figure, curve: spec.FigureCurve, problem: Problem, graph: Graph, rate: float | None = None
 ) -> tuple[Method, float]:
     """The method, and the first rate of its noise: looked for where the noise is given as a budget.
 
     `rate` is that rate where it was found before; it is 0 where nothing had to be looked for.
     """
     noise, run = curve.noise, figure.run
-    if not isinstance(noise, spec.Budget):
+    if not isinstance(noise, spec.BudgetNoise):
         return _method(curve, noise), 0.0
 
     def at(rate: float) -> Method:
@@ -112,7 +112,7 @@ def build_method(
     return at(found), found
 
 
-def _method(curve: spec.Curve, noise: spec.Norm | spec.Gaussian | None) -> Method:
+def _method(curve: spec.FigureCurve, noise: spec.Norm | spec.Gaussian | None) -> Method:
     penalty: Any = schedules_of(curve.penalty)
     step: Any = None if curve.dual_step is None else schedules_of(curve.dual_step)
     if noise is None:

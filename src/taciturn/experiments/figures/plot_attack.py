@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from .attacked import Attacked
+from .attacked import AttackFigureResult
 from .style import GREY, letter, new_figure
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _ACROSS, _ROW = 4, 2.1  # panels side by side; inches
 
 
-def plot_attack(attacked: Attacked) -> Figure:
+def plot_attack(attacked: AttackFigureResult) -> Figure:
     """One panel for each level of noise; call it inside `paper_style`."""
     noises, observers = attacked.figure.noises, attacked.figure.observers
     rows = -(-len(noises) // _ACROSS)

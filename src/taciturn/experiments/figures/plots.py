@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from ...types import Array
 from . import spec
-from .runner import Drawn, Outcome
+from .runner import CurveResult, FigureResult
 from .style import GREY, letter, new_figure
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ _EARLY, _SPAN = 0.05, 0.05  # rounds that may leave the panel; the least span of
 _BARS = 12  # range bars on a curve
 
 
-def plot(drawn: Drawn) -> Figure:
+def plot(drawn: FigureResult) -> Figure:
     """The figure, in the layout that its file asks for; call it inside `paper_style`."""
     return convergence(drawn) if drawn.figure.layout == "convergence" else tradeoff(drawn)
 
 
-def convergence(drawn: Drawn) -> Figure:
+def convergence(drawn: FigureResult) -> Figure:
     """For every row: L(t), and the largest distance of a site from the optimum."""
     rows = drawn.figure.rows
     figure = new_figure(_ROW * len(rows) + 0.45)
@@ -56,7 +56,7 @@ def convergence(drawn: Drawn) -> Figure:
     return figure
 
 
-def tradeoff(drawn: Drawn) -> Figure:
+def tradeoff(drawn: FigureResult) -> Figure:
     """For every row: L(t) with its range, the paper's P(t), and our epsilon at delta."""
     rows, run = drawn.figure.rows, drawn.figure.run
     figure = new_figure(_ROW * len(rows) + 0.45)
@@ -87,7 +87,7 @@ def tradeoff(drawn: Drawn) -> Figure:
     return figure
 
 
-def _look(curve: spec.Curve, rounds: int, k: int = 0, curves: int = 1) -> dict[str, Any]:
+def _look(curve: spec.FigureCurve, rounds: int, k: int = 0, curves: int = 1) -> dict[str, Any]:
     """Colour, line and markers; those of the k-th curve stand beside those of the others."""
     every = max(1, rounds // 8)
     marker = "None" if curve.marker == "none" else curve.marker
@@ -101,12 +101,12 @@ def _look(curve: spec.Curve, rounds: int, k: int = 0, curves: int = 1) -> dict[s
     }
 
 
-def _line(axes: Axes, outcome: Outcome, values: Array, k: int, curves: int, **changed: Any) -> None:
+def _line(axes: Axes, outcome: CurveResult, values: Array, k: int, curves: int, **changed: Any) -> None:
     t = np.arange(1, len(values) + 1)
     axes.plot(t, values, **(_look(outcome.curve, len(t), k, curves) | changed))
 
 
-def _ranged(axes: Axes, outcome: Outcome, k: int, curves: int) -> None:
+def _ranged(axes: Axes, outcome: CurveResult, k: int, curves: int) -> None:
     """The mean, with bars from the least to the largest of the repeats, side by side with other curves'."""
     loss = outcome.run.loss
     mean, rounds = loss.mean(axis=0), loss.shape[1]
@@ -129,7 +129,7 @@ def _ranged(axes: Axes, outcome: Outcome, k: int, curves: int) -> None:
     )
 
 
-def _reference(axes: Axes, outcomes: list[Outcome]) -> None:
+def _reference(axes: Axes, outcomes: list[CurveResult]) -> None:
     """The loss at the optimum, which noise keeps a run away from."""
     level = outcomes[0].optimal_loss
     axes.axhline(level, color=GREY, linewidth=0.7, linestyle=(0, (5, 2)), zorder=1)
@@ -146,7 +146,7 @@ def _reference(axes: Axes, outcomes: list[Outcome]) -> None:
     )
 
 
-def _room(axes: Axes, outcomes: list[Outcome]) -> None:
+def _room(axes: Axes, outcomes: list[CurveResult]) -> None:
     """From the least loss to the largest of the later rounds: a random start would crush the rest."""
     fitted = [outcome.run.loss for outcome in outcomes if outcome.curve.fit]
     later = [loss[:, int(_EARLY * loss.shape[1]) :] for loss in fitted]
@@ -178,13 +178,13 @@ def _frame(axes: Axes, name: str, title: str, label: str, rounds: int) -> None:
     axes.set_xlim(0, rounds + 0.5)
 
 
-def _below(figure: Figure, grid: Any, drawn: Drawn) -> None:
+def _below(figure: Figure, grid: Any, drawn: FigureResult) -> None:
     """One legend for all panels, under them."""
     from matplotlib.lines import Line2D
 
     for axes in grid[-1]:
         axes.set_xlabel("round $t$")
-    labels: dict[str, spec.Curve] = {}
+    labels: dict[str, spec.FigureCurve] = {}
     for curve in drawn.figure.curves:
         labels.setdefault(curve.label, curve)
     handles = [

@@ -18,7 +18,7 @@ from ...objective.problem import Problem
 from ...privacy.certificate.certificate import Certificate, epsilon_curve, paper_curve, pure_curve
 from ...types import Array
 from ...versions import versions
-from ..store import Arrays, Store, fingerprint
+from ..store import Arrays, ResultStore, fingerprint
 from . import spec
 from .build import build_graph, build_method, build_problem, load_rows
 
@@ -36,14 +36,14 @@ _FORMAT = 2  # of what is kept; raise it where that changes
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class CurveResult:
     """One curve: its run, and the optimum that a run without noise is after.
 
     optimum : f_c*, the minimiser of eq. 1.
     optimal_loss : the paper's L at the optimum.
     """
 
-    curve: spec.Curve
+    curve: spec.FigureCurve
     problem: Problem
     graph: Graph
     method: Method
@@ -104,13 +104,13 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class FigureResult:
     """A figure and all its curves."""
 
     figure: spec.Figure
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[CurveResult, ...]
 
-    def __getitem__(self, name: str | tuple[str, str]) -> Outcome:
+    def __getitem__(self, name: str | tuple[str, str]) -> CurveResult:
         """A curve by its name, or by the name of its panel and its own."""
         panel, own = ("", name) if isinstance(name, str) else name
         for outcome in self.outcomes:
@@ -118,29 +118,29 @@ class Drawn:
                 return outcome
         raise KeyError(name)
 
-    def panel(self, name: str) -> list[Outcome]:
+    def panel(self, name: str) -> list[CurveResult]:
         """The curves of one row of panels."""
         return [outcome for outcome in self.outcomes if outcome.curve.panel == name]
 
 
 def draw(
     figure: spec.Figure,
-    store: Store,
+    store: ResultStore,
     *,
     engine: str = "local",
     done: Callable[[], None] = lambda: None,
-) -> Drawn:
+) -> FigureResult:
     """Run the curves that the store does not hold, take the others from it; `done` is called after each."""
-    outcomes: list[Outcome] = []
+    outcomes: list[CurveResult] = []
     graph = build_graph(figure)
     for curve in figure.curves:
         alike = next((one for one in outcomes if one.curve.regularization == curve.regularization), None)
         outcomes.append(_outcome(figure, curve, graph, store, engine, alike))
         done()
-    return Drawn(figure, tuple(outcomes))
+    return FigureResult(figure, tuple(outcomes))
 
 
-def settings(figure: spec.Figure, curve: spec.Curve) -> dict[str, Any]:
+def settings(figure: spec.Figure, curve: spec.FigureCurve) -> dict[str, Any]:
     """Everything that a curve's numbers depend on, as plain JSON."""
     facts = figure.data
     return {
@@ -158,12 +158,12 @@ def settings(figure: spec.Figure, curve: spec.Curve) -> dict[str, Any]:
 
 def _outcome(
     figure: spec.Figure,
-    curve: spec.Curve,
+    curve: spec.FigureCurve,
     graph: Graph,
-    store: Store,
+    store: ResultStore,
     engine: str,
-    alike: Outcome | None,
-) -> Outcome:
+    alike: CurveResult | None,
+) -> CurveResult:
     """One curve; `alike` is an earlier one with the same problem, whose optimum need not be found again."""
     key = fingerprint(settings(figure, curve))
     problem = build_problem(figure, curve.regularization) if alike is None else alike.problem
@@ -181,7 +181,7 @@ def _outcome(
         store.put(key, kept)
     else:
         run = _restored(prepare(problem, graph, method, **_options(figure), strict=True), kept)
-    return Outcome(
+    return CurveResult(
         curve=curve,
         problem=problem,
         graph=graph,

@@ -12,13 +12,13 @@ Seed = Annotated[int, Field(ge=0)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 
-class Facts(BaseModel):
+class FigureTable(BaseModel):
     """A table without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
-class Data(Facts):
+class FigureData(FigureTable):
     """Which rows, and which site holds them.
 
     limit : how many rows are used, drawn by chance; all of them where it is left out.
@@ -36,7 +36,7 @@ class Data(Facts):
     least: Count = 1
 
 
-class Network(Facts):
+class FigureGraph(FigureTable):
     """Who talks to whom; `degree` and `seed` are those of a random regular graph."""
 
     kind: Literal["ring", "complete", "star", "path", "random_regular"]
@@ -44,13 +44,13 @@ class Network(Facts):
     seed: Seed = 0
 
     @model_validator(mode="after")
-    def _complete(self) -> Network:
+    def _complete(self) -> FigureGraph:
         if (self.kind == "random_regular") != (self.degree is not None):
             raise ValueError("`degree` must be given for random_regular, and only there")
         return self
 
 
-class Objective(Facts):
+class FigureProblem(FigureTable):
     """C, rho and the loss of eq. 1."""
 
     loss: Literal["logistic"] = "logistic"
@@ -58,7 +58,7 @@ class Objective(Facts):
     regularization: Positive
 
 
-class Running(Facts):
+class FigureRun(FigureTable):
     """How often and how long; `delta` is that of the (epsilon, delta) shown beside the paper's bound."""
 
     rounds: Count
@@ -69,7 +69,7 @@ class Running(Facts):
     delta: Fraction
 
 
-class Growing(Facts):
+class Growing(FigureTable):
     """start * ratio**(t - 1), at most cap."""
 
     start: Positive
@@ -77,7 +77,7 @@ class Growing(Facts):
     cap: Positive | None = None
 
 
-class Listed(Facts):
+class Listed(FigureTable):
     """One value per round; the last one holds from then on."""
 
     values: Annotated[list[Positive], Field(min_length=1)]
@@ -88,21 +88,21 @@ Schedules = OneSchedule | list[OneSchedule]
 """A number, a schedule, or a list with one for each site."""
 
 
-class Norm(Facts):
+class Norm(FigureTable):
     """Density ~ exp(-rate ||e||)."""
 
     kind: Literal["norm"]
     rate: OneSchedule
 
 
-class Gaussian(Facts):
+class Gaussian(FigureTable):
     """N(0, std^2 I)."""
 
     kind: Literal["gaussian"]
     std: OneSchedule
 
 
-class Budget(Facts):
+class BudgetNoise(FigureTable):
     """Norm noise whose first rate is the largest that the budget (epsilon, the run's delta) allows."""
 
     kind: Literal["budget"]
@@ -110,17 +110,17 @@ class Budget(Facts):
     ratio: Positive = 1.0
 
 
-Noise = Annotated[Norm | Gaussian | Budget, Field(discriminator="kind")]
+Noise = Annotated[Norm | Gaussian | BudgetNoise, Field(discriminator="kind")]
 
 
-class Panel(Facts):
+class Panel(FigureTable):
     """A row of panels; curves belong to it by its name."""
 
     name: Annotated[str, Field(min_length=1)]
     title: str
 
 
-class Curve(Facts):
+class FigureCurve(FigureTable):
     """One method with its parameters, and how its line is drawn.
 
     name : what tables and reports call it; `label` is for the legend and may hold $mathematics$.
@@ -143,7 +143,7 @@ class Curve(Facts):
     fit: bool = True
 
     @model_validator(mode="after")
-    def _complete(self) -> Curve:
+    def _complete(self) -> FigureCurve:
         private = self.method in ("PP", "DVP", "PVP")
         if private != (self.noise is not None):
             raise ValueError(f"`noise` must {'' if private else 'not '}be given for {self.method}")
@@ -156,7 +156,7 @@ class Curve(Facts):
         return self
 
 
-class Figure(Facts):
+class Figure(FigureTable):
     """A figure: data, network, objective, run, curves.
 
     layout : "convergence" shows L(t) and the distance to the optimum; "tradeoff" shows L(t) with its range
@@ -167,12 +167,12 @@ class Figure(Facts):
     title: str
     caption: str = ""
     layout: Literal["convergence", "tradeoff"]
-    data: Data
-    graph: Network
-    problem: Objective
-    run: Running
+    data: FigureData
+    graph: FigureGraph
+    problem: FigureProblem
+    run: FigureRun
     panels: list[Panel] = []
-    curves: Annotated[list[Curve], Field(min_length=1)]
+    curves: Annotated[list[FigureCurve], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _fitting(self) -> Figure:
@@ -197,7 +197,7 @@ class Figure(Facts):
         return tuple(self.panels) or (Panel.model_construct(name="", title=""),)
 
 
-class Attacking(Facts):
+class AttackRun(FigureTable):
     """Whose records are looked for, from how many runs of which method."""
 
     rounds: Count
@@ -211,7 +211,7 @@ class Attacking(Facts):
     delta: Fraction
 
 
-class NoiseLevel(Facts):
+class NoiseLevel(FigureTable):
     """Norm noise of this rate, or none."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -219,7 +219,7 @@ class NoiseLevel(Facts):
     rate: Positive | None = None
 
 
-class Observer(Facts):
+class Observer(FigureTable):
     """Who attacks, and how its line is drawn."""
 
     name: Literal["known", "constant", "estimated", "geometric"]
@@ -228,17 +228,17 @@ class Observer(Facts):
     marker: Literal["o", "s", "^", "v", "D", "P", "X"]
 
 
-class AttackFigure(Facts):
+class AttackFigure(FigureTable):
     """The attack of appendix E, at several levels of noise."""
 
     name: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
     title: str
     caption: str = ""
     layout: Literal["attack"]
-    data: Data
-    graph: Network
-    problem: Objective
-    run: Attacking
+    data: FigureData
+    graph: FigureGraph
+    problem: FigureProblem
+    run: AttackRun
     noises: Annotated[list[NoiseLevel], Field(min_length=1)]
     observers: Annotated[list[Observer], Field(min_length=1)]
 

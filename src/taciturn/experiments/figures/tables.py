@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...versions import versions
-from .attacked import Attacked
+from .attacked import AttackFigureResult
 from .build import load_rows
-from .runner import Drawn, Outcome
+from .runner import CurveResult, FigureResult
 
 COLUMNS = (
     "figure",
@@ -44,9 +44,9 @@ ATTACK_COLUMNS = (
 )
 
 
-def to_csv(drawn: Drawn | Attacked) -> str:
+def to_csv(drawn: FigureResult | AttackFigureResult) -> str:
     """One row per curve, repeat and round; the privacy columns are the same in every repeat."""
-    if isinstance(drawn, Attacked):
+    if isinstance(drawn, AttackFigureResult):
         return _attack_csv(drawn)
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -63,7 +63,7 @@ def to_csv(drawn: Drawn | Attacked) -> str:
     return buffer.getvalue()
 
 
-def _attack_csv(attacked: Attacked) -> str:
+def _attack_csv(attacked: AttackFigureResult) -> str:
     """One row per level of noise, observer, number of rounds, repeat and record."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -82,7 +82,7 @@ def _cell(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.10g}"
 
 
-def to_json(drawn: Drawn | Attacked, *, quick: bool) -> str:
+def to_json(drawn: FigureResult | AttackFigureResult, *, quick: bool) -> str:
     """Settings, seed, versions, the data's checksum, and each curve's last numbers."""
     figure = drawn.figure
     return json.dumps(
@@ -100,8 +100,8 @@ def to_json(drawn: Drawn | Attacked, *, quick: bool) -> str:
     )
 
 
-def _results(drawn: Drawn | Attacked) -> list[dict[str, Any]]:
-    if isinstance(drawn, Drawn):
+def _results(drawn: FigureResult | AttackFigureResult) -> list[dict[str, Any]]:
+    if isinstance(drawn, FigureResult):
         return [summary(outcome) for outcome in drawn.outcomes]
     return [
         {
@@ -116,7 +116,7 @@ def _results(drawn: Drawn | Attacked) -> list[dict[str, Any]]:
     ]
 
 
-def summary(outcome: Outcome) -> dict[str, Any]:
+def summary(outcome: CurveResult) -> dict[str, Any]:
     """One curve after its last round; null where there is no finite number."""
     loss = outcome.run.loss[:, -1]
     return {
@@ -142,7 +142,7 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def provenance(drawn: Drawn | Attacked) -> dict[str, Any]:
+def provenance(drawn: FigureResult | AttackFigureResult) -> dict[str, Any]:
     """Where the numbers come from: the checksum of the data, and the file that was run."""
     facts = drawn.figure.data
     rows = load_rows(facts.name, facts.scaling, facts.rows)

@@ -26,7 +26,7 @@ _MOST = 100_000
 _DRAWN = {"name": "point", "label": "point", "colour": "#000000"}
 
 
-class Stated(spec.Facts):
+class SweepFile(spec.FigureTable):
     """What the file says; what its tables hold is checked point by point."""
 
     name: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
@@ -40,7 +40,7 @@ class Stated(spec.Facts):
 
 
 @dataclass(frozen=True, eq=False)
-class Point:
+class SweepPoint:
     """One combination: its settings by axis, and the run that they make."""
 
     settings: Mapping[str, Any]
@@ -59,7 +59,7 @@ class Grid:
     name: str
     title: str
     axes: tuple[str, ...]
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
 
 
 def load_grid(path: Path) -> Grid:
@@ -74,7 +74,7 @@ def load_grid(path: Path) -> Grid:
 def read_grid(entries: Mapping[str, Any]) -> Grid:
     """The sweep that a file's tables describe."""
     try:
-        stated = Stated.model_validate(entries)
+        stated = SweepFile.model_validate(entries)
     except ValidationError as error:
         raise ParameterError(str(complaint(error, deepest=True))) from None
     count = math.prod(map(len, stated.axes.values()))
@@ -84,7 +84,7 @@ def read_grid(entries: Mapping[str, Any]) -> Grid:
     return Grid(stated.name, stated.title, tuple(stated.axes), points)
 
 
-def _point(stated: Stated, settings: Mapping[str, Any]) -> Point:
+def _point(stated: SweepFile, settings: Mapping[str, Any]) -> SweepPoint:
     base = stated.model_dump(include={"data", "graph", "problem", "run", "method"})
     tables = placed(base, settings)
     curve = {**tables.pop("method"), **_DRAWN}
@@ -95,7 +95,7 @@ def _point(stated: Stated, settings: Mapping[str, Any]) -> Point:
     except ValidationError as error:
         said = str(complaint(error, deepest=True)).replace("curves.0.", "method.")
         raise ParameterError(f"at {_named(settings)}: {said}") from None
-    return Point(settings, figure)
+    return SweepPoint(settings, figure)
 
 
 def _named(settings: Mapping[str, Any]) -> str:

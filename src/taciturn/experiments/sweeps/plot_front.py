@@ -13,13 +13,13 @@ from ..figures.style import GREY, new_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .sweep import Row, Swept
+    from .sweep import SweepResult, SweepRow
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def plot_front(swept: Swept) -> Figure:
+def plot_front(swept: SweepResult) -> Figure:
     """The first axis chooses the colour and the second the marker, where they have few enough values."""
     figure = new_figure(3.2)
     axes = figure.subplots()
@@ -49,7 +49,7 @@ def plot_front(swept: Swept) -> Figure:
     return figure
 
 
-def _front(axes: Axes, swept: Swept) -> None:
+def _front(axes: Axes, swept: SweepResult) -> None:
     """A staircase: with a budget between two points one gets the loss of the cheaper one."""
     best = swept.front
     if best:
@@ -58,7 +58,7 @@ def _front(axes: Axes, swept: Swept) -> None:
         axes.step(epsilon, loss, where="post", color=GREY, linewidth=0.9, zorder=1)
 
 
-def _floor(axes: Axes, swept: Swept) -> None:
+def _floor(axes: Axes, swept: SweepResult) -> None:
     """The loss of the exact minimiser, where all points have the same one."""
     levels = {row.numbers["optimal_loss"] for row in swept.rows}
     if len(levels) == 1:
@@ -84,7 +84,7 @@ def _log_scale(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
-def _looks(swept: Swept, axis: int, choices: tuple[str, ...]) -> dict[str, str]:
+def _looks(swept: SweepResult, axis: int, choices: tuple[str, ...]) -> dict[str, str]:
     """A colour or a marker for every value of an axis; none where it has one value, or too many."""
     if axis >= len(swept.grid.axes):
         return {}
@@ -92,16 +92,16 @@ def _looks(swept: Swept, axis: int, choices: tuple[str, ...]) -> dict[str, str]:
     return dict(zip(values, choices, strict=False)) if 1 < len(values) <= len(choices) else {}
 
 
-def _look(swept: Swept, row: Row, axis: int, looks: dict[str, str], plain: str) -> str:
+def _look(swept: SweepResult, row: SweepRow, axis: int, looks: dict[str, str], plain: str) -> str:
     return looks[_value(swept, row, axis)] if looks else plain
 
 
-def _value(swept: Swept, row: Row, axis: int) -> str:
+def _value(swept: SweepResult, row: SweepRow, axis: int) -> str:
     value = row.settings[swept.grid.axes[axis]]
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-def _legend(swept: Swept, axis: int, looks: dict[str, str], kind: str) -> list[Any]:
+def _legend(swept: SweepResult, axis: int, looks: dict[str, str], kind: str) -> list[Any]:
     """The name of the axis, and one entry per value."""
     if not looks:
         return []
@@ -110,7 +110,7 @@ def _legend(swept: Swept, axis: int, looks: dict[str, str], kind: str) -> list[A
     return [Line2D([], [], linestyle="none", label=swept.grid.axes[axis]), *entries]
 
 
-def _epsilon(swept: Swept) -> str:
+def _epsilon(swept: SweepResult) -> str:
     deltas = {row.numbers["delta"] for row in swept.rows}
     if len(deltas) != 1:
         return r"$\varepsilon$"

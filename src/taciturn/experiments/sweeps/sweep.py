@@ -18,7 +18,7 @@ from ..figures import spec
 from ..figures.runner import draw
 from ..figures.style import paper_style, save
 from ..figures.tables import summary
-from ..store import Arrays, Store
+from ..store import Arrays, ResultStore
 from .grid import Grid
 from .plot_front import plot_front
 from .points import each, front
@@ -38,7 +38,7 @@ NUMBERS = (
 
 
 @dataclass(frozen=True)
-class Row:
+class SweepRow:
     """One point: its settings, what its run gave, and whether no other point beats it."""
 
     settings: Mapping[str, Any]
@@ -47,21 +47,21 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Swept:
+class SweepResult:
     """A sweep and its results, in the order of its points."""
 
     grid: Grid
-    rows: tuple[Row, ...]
+    rows: tuple[SweepRow, ...]
 
     @property
-    def front(self) -> list[Row]:
+    def front(self) -> list[SweepRow]:
         """The points that nobody beats, by epsilon."""
         return sorted((row for row in self.rows if row.on_front), key=lambda row: row.numbers["epsilon"])
 
 
 def run_sweep(
     grid: Grid, out: Path, *, engine: str = "auto", address: str | None = None, show: bool | None = None
-) -> Swept:
+) -> SweepResult:
     """Run the points that `out` does not hold yet, then write the table and the picture.
 
     Parameters
@@ -94,7 +94,7 @@ def run_point(figure: Mapping[str, Any]) -> dict[str, Any]:
     return {name: numbers[name] for name in NUMBERS}
 
 
-def write_sweep(swept: Swept, out: Path) -> None:
+def write_sweep(swept: SweepResult, out: Path) -> None:
     """name.csv, name.json, name.png and name.svg."""
     stem = out / swept.grid.name
     write_whole(stem.with_suffix(".csv"), to_csv(swept))
@@ -103,7 +103,7 @@ def write_sweep(swept: Swept, out: Path) -> None:
         save(plot_front(swept), stem)
 
 
-def to_csv(swept: Swept) -> str:
+def to_csv(swept: SweepResult) -> str:
     """One row per point: its settings, its numbers, and whether it is on the front."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -114,7 +114,7 @@ def to_csv(swept: Swept) -> str:
     return buffer.getvalue()
 
 
-def to_json(swept: Swept) -> str:
+def to_json(swept: SweepResult) -> str:
     """The same, with every point's whole settings and the versions."""
     points = [
         {
@@ -134,11 +134,13 @@ def to_json(swept: Swept) -> str:
     return json.dumps(facts, indent=2, allow_nan=False)
 
 
-def _swept(grid: Grid, results: list[dict[str, Any]]) -> Swept:
+def _swept(grid: Grid, results: list[dict[str, Any]]) -> SweepResult:
     costs = [math.inf if numbers["epsilon"] is None else numbers["epsilon"] for numbers in results]
     best = front(costs, [numbers["loss_mean"] for numbers in results])
     rows = zip(grid.points, results, best, strict=True)
-    return Swept(grid, tuple(Row(point.settings, numbers, bool(on)) for point, numbers, on in rows))
+    return SweepResult(
+        grid, tuple(SweepRow(point.settings, numbers, bool(on)) for point, numbers, on in rows)
+    )
 
 
 def _cell(value: Any) -> Any:
@@ -166,7 +168,7 @@ class _Kept:
         write_whole(self.folder / f"{key}.json", json.dumps(numbers, allow_nan=False))
 
 
-class _Nowhere(Store):
+class _Nowhere(ResultStore):
     """A store that keeps nothing: the driver keeps what a point gives."""
 
     def get(self, key: str) -> Arrays | None:

@@ -24,7 +24,7 @@ _ENOUGH = 0.1  # fall of the gradient that ends a stage
 
 
 @dataclass(frozen=True)
-class Softened:
+class SoftenedLoss:
     """The Moreau envelope of a loss."""
 
     loss: Loss
@@ -82,7 +82,7 @@ def continued(passes: Passes, target: float) -> Array:
     while tau * objective.loss.curvature_bound > _SOFT:
         eased = Objective(
             objective.parts,
-            loss=Softened(objective.loss, tau),
+            loss=SoftenedLoss(objective.loss, tau),
             rho=objective.rho,
             regularizer=objective.regularizer,
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from ..data import Accounting, Chart, Network
+from ..data import Accounting, Chart, NetworkMap
 
 _ROWS = 120  # most rounds in one table; the JSON has them all
 _ENTRIES = 24  # most entries of a list among the settings
@@ -51,7 +51,7 @@ def by_site(accounting: Accounting, names: Sequence[str]) -> str:
     return _folded(f"Totals by site, {accounting.short}: the numbers", accounting.chart.label, head, body)
 
 
-def network(graph: Network) -> str:
+def network(graph: NetworkMap) -> str:
     """A row per site: who it talks to, and its records where their number is public."""
     near: list[list[int]] = [[] for _ in graph.names]
     for i, j in graph.edges:

@@ -25,7 +25,7 @@ Name = Annotated[str, Field(pattern=NAME)]
 Endpoint = Annotated[str, Field(pattern=ENDPOINT)]
 
 
-class SiteEntry(Facts):
+class NetworkSite(Facts):
     """One party: its name, where it can be reached (nowhere, if it only connects outward), and B_i."""
 
     name: Name
@@ -33,7 +33,7 @@ class SiteEntry(Facts):
     samples: int = Field(ge=1)
 
 
-class Label(Facts):
+class NetworkLabel(Facts):
     """The column to learn; for classification also the value that counts as +1, every other being -1."""
 
     column: str = Field(min_length=1)
@@ -47,7 +47,7 @@ class Relay(Facts):
     endpoint: Endpoint
 
 
-class Job(Facts):
+class NetworkJob(Facts):
     """A run that several parties agreed on.
 
     rounds, C, regularization, dual_step : T, C, rho, theta.
@@ -71,10 +71,10 @@ class Job(Facts):
     tol: float = Field(gt=0)
     features: int | None = Field(default=None, ge=1, le=10**6)
     table: dict[str, Any] | None = Field(default=None, alias="schema")
-    label: Label | None = None
+    label: NetworkLabel | None = None
     intercept: bool = False
     seed: int | None = Field(default=None, ge=0)
-    sites: Annotated[tuple[SiteEntry, ...], LISTED] = Field(min_length=2, max_length=65535)
+    sites: Annotated[tuple[NetworkSite, ...], LISTED] = Field(min_length=2, max_length=65535)
     links: Annotated[tuple[Annotated[tuple[Name, Name], LISTED], ...], LISTED]
     relay: Relay | None = None
 
@@ -156,7 +156,7 @@ class Job(Facts):
         number = {name: i for i, name in enumerate(self.names)}
         return Graph.from_edges([(number[a], number[b]) for a, b in self.links], n=len(self.sites))
 
-    def site(self, name: str) -> SiteEntry:
+    def site(self, name: str) -> NetworkSite:
         """The entry of a site."""
         for entry in self.sites:
             if entry.name == name:
@@ -181,9 +181,9 @@ def _schema(entry: dict[str, Any]) -> Schema:
     return Schema.from_dict(entry)
 
 
-def load_job(path: Path) -> Job:
+def load_job(path: Path) -> NetworkJob:
     """The job in a file, checked as a whole."""
-    job = read(path, Job)
+    job = read(path, NetworkJob)
     try:
         _ = job.graph
     except ParameterError as error:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...types import Array
-from .job import Job
+from .job import NetworkJob
 
 _KINDS = {"logistic": ("logistic", {}), "smooth-hinge": ("svc", {"h": "smoothing"})}
 _KINDS["log-cosh"] = ("huber", {"scale": "scale"})
 
 
-def model_facts(job: Job, coef: Array) -> dict[str, Any]:
+def model_facts(job: NetworkJob, coef: Array) -> dict[str, Any]:
     """The content of model.json, as `taciturn.data.model_file` reads it; the same bytes at every site.
 
     An intercept of the job is a constant inside x, so its weight is the last of `coef`.
@@ -40,7 +40,7 @@ def model_facts(job: Job, coef: Array) -> dict[str, Any]:
     return facts
 
 
-def _classes(job: Job) -> list[Any]:
+def _classes(job: NetworkJob) -> list[Any]:
     """-1 and +1, or the label that counts as +1 and everything else."""
     if job.label is None:
         return [-1, 1]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...errors import DataError, SiteError
 from ...types import Array
-from .job import Job, Label
+from .job import NetworkJob, NetworkLabel
 from .site import Site
 
 READERS = (".npz", ".csv", ".parquet")
@@ -54,7 +54,7 @@ def read_arrays(path: Path, *names: str) -> list[Array]:
         raise SiteError(f"{path}: must be an .npz with arrays of numbers: {', '.join(names)}.") from error
 
 
-def _from_table(path: Path, job: Job) -> tuple[Array, Array]:
+def _from_table(path: Path, job: NetworkJob) -> tuple[Array, Array]:
     """The columns of the job's schema, encoded by public facts alone; a row without a label says nothing."""
     schema, label = job.public_schema, job.label
     if schema is None or label is None:
@@ -80,7 +80,7 @@ def read_columns(path: Path, needed: Sequence[str]) -> Mapping[str, Sequence[Any
         raise SiteError(str(error)) from error
 
 
-def _labels(label: Label, values: Any) -> tuple[Array, NDArray[np.bool_]]:
+def _labels(label: NetworkLabel, values: Any) -> tuple[Array, NDArray[np.bool_]]:
     """y, and which of its entries are known; the others are set to one that a row of zeros makes harmless."""
     from ...data.tables.columns import parse_column
     from ...data.tables.schema import Category, Number

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from ...errors import SiteError
 from ...toml import Facts
 from .fields import LISTED, NoiseField, ScheduleField
-from .job import Endpoint, Job, Name, load_job
+from .job import Endpoint, Name, NetworkJob, load_job
 from .toml import read
 
 HEX = r"^[0-9a-fA-F]+$"
@@ -35,7 +35,7 @@ class Keys(Facts):
     revoked: Annotated[tuple[Annotated[str, Field(pattern=HEX)], ...], LISTED] = ()
 
 
-class Budget(Facts):
+class BudgetEntry(Facts):
     """The ceiling: the round whose charge would pass it is not released, and the site stops."""
 
     epsilon: float = Field(gt=0)
@@ -57,7 +57,7 @@ class SiteFile(Facts):
     penalty: ScheduleField
     noise: NoiseField
     output_noise: NoiseField | None = None
-    budget: Budget
+    budget: BudgetEntry
     keys: Keys
     patience: float = Field(default=3600.0, gt=0)
     listen: Endpoint | None = None
@@ -69,7 +69,7 @@ class Site:
     """A site and the job that it takes part in; every path is absolute or relative to where we are."""
 
     file: SiteFile
-    job: Job
+    job: NetworkJob
     folder: Path
 
     @property

@@ -25,9 +25,9 @@ from ..wire.probe import probe
 from ..wire.refusals import Refusals
 from ..wire.session import Session
 from ..wire.waiting import Waiting
-from .ending import Outcome, end
+from .ending import SiteResult, end
 from .prepare import Ready
-from .store import Resumed, Store
+from .store import SavedRound, SiteStore
 
 log = logging.getLogger("taciturn.site")
 
@@ -37,7 +37,7 @@ def run_site(
     *,
     step: Callable[[int], None] = lambda steps: None,
     watch: Callable[[Refusals], AbstractContextManager[None]] = lambda refusals: nullcontext(),
-) -> Outcome:
+) -> SiteResult:
     """Take part in the job until its end; `step` is told how many rounds were completed.
 
     `watch` is entered before the site goes on the network: the place to listen to Zenoh's own log.
@@ -62,9 +62,9 @@ def run_site(
             return end(ready, store, mailbox, session, drive.waiting())
 
 
-def open_store(ready: Ready) -> Store:
+def open_store(ready: Ready) -> SiteStore:
     """The site's file, new or resumed."""
-    return Store(
+    return SiteStore(
         ready.site.database,
         job=ready.site.job.hash,
         name=ready.site.name,
@@ -89,11 +89,11 @@ class Drive:
     """One run of the rounds."""
 
     ready: Ready
-    store: Store
+    store: SiteStore
     mailbox: Mailbox
     session: Session
 
-    def rounds(self, resumed: Resumed, step: Callable[[int], None]) -> None:
+    def rounds(self, resumed: SavedRound, step: Callable[[int], None]) -> None:
         """From the round after `resumed.state` to the last."""
         ready, state, frame = self.ready, resumed.state, resumed.frame
         job = ready.site.job

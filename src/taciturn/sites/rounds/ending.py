@@ -21,7 +21,7 @@ from ..wire.session import Session
 from ..wire.waiting import Waiting
 from .prepare import Ready
 from .results import write_results
-from .store import Store
+from .store import SiteStore
 
 GRACE, BETWEEN = 0.5, 0.1  # seconds a site stays after all are done; seconds between questions meanwhile
 
@@ -29,7 +29,7 @@ log = logging.getLogger("taciturn.site")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SiteResult:
     """What a site holds at the end."""
 
     model: Array
@@ -38,7 +38,7 @@ class Outcome:
     folder: Path
 
 
-def end(ready: Ready, store: Store, mailbox: Mailbox, session: Session, waiting: Waiting) -> Outcome:
+def end(ready: Ready, store: SiteStore, mailbox: Mailbox, session: Session, waiting: Waiting) -> SiteResult:
     """From the last round to the results of this site, and on until the neighbours have theirs."""
     letters = gather(ready, store, mailbox, session, waiting)
     model = average(letters)
@@ -50,7 +50,7 @@ def end(ready: Ready, store: Store, mailbox: Mailbox, session: Session, waiting:
         ready.site.state,
     )
     linger(ready, store, mailbox, session, waiting)
-    return Outcome(model, certificate.epsilon, certificate.delta, ready.site.state)
+    return SiteResult(model, certificate.epsilon, certificate.delta, ready.site.state)
 
 
 def average(letters: dict[int, Letter]) -> Array:
@@ -59,7 +59,7 @@ def average(letters: dict[int, Letter]) -> Array:
 
 
 def gather(
-    ready: Ready, store: Store, mailbox: Mailbox, session: Session, waiting: Waiting
+    ready: Ready, store: SiteStore, mailbox: Mailbox, session: Session, waiting: Waiting
 ) -> dict[int, Letter]:
     """The last frames of all sites."""
     site, names = ready.site, ready.site.job.names
@@ -88,7 +88,7 @@ def gather(
     return mailbox.finals()
 
 
-def linger(ready: Ready, store: Store, mailbox: Mailbox, session: Session, waiting: Waiting) -> None:
+def linger(ready: Ready, store: SiteStore, mailbox: Mailbox, session: Session, waiting: Waiting) -> None:
     """Answer the neighbours until each has said that it has all it needs."""
     t, site = ready.site.job.rounds + 1, ready.site
     if store.all_heard(t, [site.job.names.index(name) for name in site.neighbours]):

@@ -22,12 +22,12 @@ from ..files.model import model_facts
 from ..wire.frame import FrameRefused
 from ..wire.trust import Trust
 from .prepare import Ready
-from .store import Store
+from .store import SiteStore
 
 MODEL, CERTIFICATE, STATEMENT = "model.json", "certificate.json", "statement.json"
 
 
-def write_results(ready: Ready, store: Store, model: Array) -> Certificate:
+def write_results(ready: Ready, store: SiteStore, model: Array) -> Certificate:
     """model.json, certificate.json and statement.json in the state folder; each whole or not at all."""
     folder, job = ready.site.state, ready.site.job
     certificate = Certificate.from_ledger(store.ledger, delta=job.delta)
@@ -43,7 +43,9 @@ def write_results(ready: Ready, store: Store, model: Array) -> Certificate:
     return certificate
 
 
-def statement(ready: Ready, store: Store, certificate: Certificate, texts: dict[str, str]) -> dict[str, Any]:
+def statement(
+    ready: Ready, store: SiteStore, certificate: Certificate, texts: dict[str, str]
+) -> dict[str, Any]:
     """What a site puts its name to: what the whole run cost its records, and which files say so."""
     job = ready.site.job
     return {

@@ -41,14 +41,14 @@ _TABLES = (
 
 
 @dataclass(frozen=True)
-class Resumed:
+class SavedRound:
     """Where a site goes on: the state after the last full round, and the frame of the next one if charged."""
 
     state: NodeState
     frame: bytes | None
 
 
-class Store:
+class SiteStore:
     """The file of one site, held by one process. Use it in a `with` block."""
 
     def __init__(
@@ -95,13 +95,13 @@ class Store:
 
     # -- rounds -----------------------------------------------------------------------------------------
 
-    def resume(self) -> Resumed:
+    def resume(self) -> SavedRound:
         """The state after the last full round, and what was charged but perhaps not sent since."""
         db = self._open()
         with told():
             t, *vectors = db.execute("SELECT t, f, lam, heard FROM state").fetchone()
         f, lam, heard = (self._vector(blob) for blob in vectors)
-        return Resumed(NodeState(t, f, lam, heard), self.frame(t + 1))
+        return SavedRound(NodeState(t, f, lam, heard), self.frame(t + 1))
 
     def release(self, state: NodeState, charge: Charge, frame: bytes, heard: Mapping[int, bytes]) -> None:
         """Round charge.t: its charge, its bytes, the state before it and the frames that led there.
@@ -186,7 +186,7 @@ class Store:
             self._db = None
         self._lock.release()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> SiteStore:
         return self
 
     def __exit__(

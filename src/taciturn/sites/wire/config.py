@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..files.job import Job
+from ..files.job import NetworkJob
 from ..files.site import Site
 from .frame import size_cap
 
@@ -39,7 +39,7 @@ def site_config(site: Site) -> dict[str, Any]:
     }
 
 
-def relay_config(job: Job, *, private: str, certificate: str, authority: str) -> dict[str, Any]:
+def relay_config(job: NetworkJob, *, private: str, certificate: str, authority: str) -> dict[str, Any]:
     """For a router that carries frames between sites: each site may speak under its own name only."""
     if job.relay is None:
         return {}
@@ -78,7 +78,7 @@ def _common(site: Site) -> dict[str, Any]:
     }
 
 
-def _transport(job: Job, private: str, certificate: str, authority: str) -> dict[str, Any]:
+def _transport(job: NetworkJob, private: str, certificate: str, authority: str) -> dict[str, Any]:
     """Mutual TLS, names checked, and no message that could not be a frame."""
     largest = max(65_536, 2 * size_cap(job.dimension))
     return {

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...types import Array
-from ..files.job import Job
+from ..files.job import NetworkJob
 from .frame import Frame, FrameRefused, check_values, decode
 from .refusals import Refusals
 from .trust import Trust
@@ -27,7 +27,7 @@ class Letter(NamedTuple):
 class Mailbox:
     """What one site was sent. `t` is the round it waits for; 0 stands for 'hello', rounds + 1 for 'done'."""
 
-    def __init__(self, job: Job, name: str, trust: Trust, refusals: Refusals, t: int) -> None:
+    def __init__(self, job: NetworkJob, name: str, trust: Trust, refusals: Refusals, t: int) -> None:
         self.t = t
         self._job, self._trust, self._refusals = job, trust, refusals
         self._numbers = {neighbour: job.names.index(neighbour) for neighbour in job.neighbours(name)}

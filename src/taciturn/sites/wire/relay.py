@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MissingExtra, SiteError
-from ..files.job import Job
+from ..files.job import NetworkJob
 from .config import relay_config
 from .trust import load_identity, load_trust
 
 
-def relay_settings(job: Job, *, private: Path, certificate: Path, authority: Path) -> dict[str, Any]:
+def relay_settings(job: NetworkJob, *, private: Path, certificate: Path, authority: Path) -> dict[str, Any]:
     """The configuration of the job's relay, for `zenohd` or for `open_relay`; its keys are checked."""
     if job.relay is None:
         raise SiteError(f"the job {job.name} has no `relay`.")
