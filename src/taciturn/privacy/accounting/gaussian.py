@@ -1,0 +1,123 @@
+"""Gaussian differential privacy: mu, and the exact (epsilon, delta) that follow from it.
+
+A release is mu-GDP if telling two neighbours apart is no easier than telling N(0, 1) from N(mu, 1). Over
+rounds the squares of mu add up, also where each mu(t) is chosen from what was released before, as long as
+their sum stays below a bound fixed beforehand. The curve is
+
+    delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)
+
+and nothing is lost in it: docs/privacy.md. Every result is rounded to the safe side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from ... import checks
+from ...errors import ParameterError
+from ...types import Array
+from .rounding import floats, up
+
+_STEPS = 70  # halvings of a bracket: to the last bit
+_FAR = 8.0  # below -_FAR the normal law's lower tail is 0 to the last bit
+_MILLS = 4e-15  # relative error of a Mills ratio, and more
+_ULPS = 1e-15
+_HOPELESS = 1e8
+_LOOSE = 1e-12  # relative: the error of a density, up to exponents of 1,000
+
+
+def compose_mu(mu: ArrayLike, axis: int = -1) -> Array:
+    """sqrt(sum mu^2): rounds, or releases of one round, together."""
+    values = floats(mu)
+    largest = np.max(values, axis=axis, keepdims=True, initial=0.0)
+    usable = np.isfinite(largest) & (largest > 0)
+    scale = np.where(usable, largest, 1.0)  # squares of tiny or huge numbers leave the floats
+    root = np.sqrt(np.sum((values / scale) ** 2, axis=axis))
+    return up(np.squeeze(scale, axis=axis) * root)
+
+
+def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Array:
+    """delta(epsilon) of a mu-GDP release, rounded up.
+
+    With y = epsilon/mu - mu/2 and m(y) = Phi(-y) / phi(y) it is phi(y) (m(y) - m(y + mu)).
+    """
+    mu, epsilon = np.broadcast_arrays(floats(mu), floats(epsilon))
+    inside = (mu > 0) & np.isfinite(mu)
+    safe = np.where(inside, mu, 1.0)
+    with np.errstate(over="ignore", under="ignore"):
+        slip = _ULPS * (epsilon / safe + safe)  # the rounding of y itself
+        y = epsilon / safe - safe / 2 - slip
+        near = np.clip(y, -_FAR, None)
+        first, second = _mills(near), _mills(near + safe)
+        curve = _density(near) * (first - second + _MILLS * (first + second))
+        far = 1 - np.exp(np.minimum(epsilon, 700.0)) * special.ndtr(-y - 2 * slip - safe) * (1 - _LOOSE)
+    curve = np.where(y < -_FAR, far, curve) * (1 + _LOOSE)
+    curve = np.clip(curve, 0.0, 1.0)
+    return np.asarray(np.where(inside, curve, np.where(mu > 0, 1.0, 0.0)))
+
+
+def gaussian_epsilon(mu: ArrayLike, delta: ArrayLike) -> Array:
+    """The least epsilon with delta(epsilon) <= delta, rounded up; inf for mu above 1e8."""
+    mu, delta = np.broadcast_arrays(floats(mu), _probabilities(delta))
+    finite = mu < _HOPELESS
+    safe = np.where(finite, mu, 0.0)
+    high = safe * (safe / 2 + np.sqrt(-2 * np.log(delta))) * (1 + 1e-9) + 1e-300
+
+    def within(epsilon: Array) -> NDArray[np.bool_]:
+        return np.asarray(gaussian_delta(safe, epsilon) <= delta)
+
+    found = np.where(within(np.zeros_like(safe)), 0.0, _least(within, np.zeros_like(safe), high))
+    return np.asarray(np.where(finite, found, np.inf))
+
+
+def gaussian_mu(epsilon: ArrayLike, delta: ArrayLike) -> Array:
+    """The largest mu whose curve stays within (epsilon, delta), rounded down."""
+    epsilon, delta = np.broadcast_arrays(floats(epsilon), _probabilities(delta))
+    if not (epsilon >= 0).all():
+        raise ParameterError(f"`epsilon` must be at least 0; got {np.min(epsilon):g}.")
+
+    def beyond(mu: Array) -> NDArray[np.bool_]:
+        return np.asarray(gaussian_delta(mu, epsilon) > delta)
+
+    low = np.zeros_like(epsilon)
+    high = np.sqrt(2 * epsilon) + 8 * delta + 1.0
+    while not np.all(beyond(high)):
+        high = np.where(beyond(high), high, 2 * high)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        out = beyond(middle)
+        low, high = np.where(out, low, middle), np.where(out, middle, high)
+    return np.asarray(low)
+
+
+def _least(within: Callable[[Array], NDArray[np.bool_]], low: Array, high: Array) -> Array:
+    """The smallest point of a bracket from which on all is within; its upper end, so it is within itself."""
+    while not np.all(ok := within(high)):
+        high = np.where(ok, high, 1.5 * high)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        ok = within(middle)
+        low, high = np.where(ok, low, middle), np.where(ok, middle, high)
+    return high
+
+
+def _mills(y: Array) -> Array:
+    """Phi(-y) / phi(y)"""
+    return np.asarray(math.sqrt(math.pi / 2) * special.erfcx(y / math.sqrt(2)))
+
+
+def _density(y: Array) -> Array:
+    """phi(y)"""
+    return np.asarray(np.exp(-(np.minimum(np.abs(y), 1e6) ** 2) / 2) / math.sqrt(2 * math.pi))
+
+
+def _probabilities(delta: ArrayLike) -> Array:
+    values = floats(delta)
+    for value in np.unique(values):
+        checks.probability("delta", value)
+    return values

@@ -1,0 +1,82 @@
+"""What the noise of all honest sites protects, and how far discrete noise is from rounded normals."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from taciturn.errors import ParameterError
+from taciturn.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
+from taciturn.privacy.accounting.masked import (
+    Slack,
+    discrete_slack,
+    epsilon_against,
+    masked_epsilon,
+    release_mu,
+)
+
+WIDE = 2.0**16
+
+
+@pytest.mark.parametrize(
+    ("sites", "expected"),
+    [
+        (5, {0: 0.885, 1: 1.0, 4: 2.16}),
+        (20, {0: 0.972, 1: 1.0, 6: 1.18, 19: 5.25}),
+        (100, {1: 1.0, 33: 1.24}),
+    ],
+)
+def test_noise_set_for_one_colluder_against_more(sites, expected):
+    alone = float(gaussian_mu(1.0, 1e-5)) * math.sqrt(sites - 1)
+    found = epsilon_against(alone, sites, 1e-5, WIDE, d=10, releases=1)
+    assert found.shape == (sites,) and np.all(np.diff(found) > 0)
+    for colluding, epsilon in expected.items():
+        assert found[colluding] == pytest.approx(epsilon, abs=0.006)
+
+
+def test_one_release_counts_the_move_the_floats_and_the_rounding():
+    assert float(release_mu(S=6.0, grid=0.5, d=9, spread=5.0, honest=4, gap=1.0)) == pytest.approx(1.9)
+    plain = release_mu(S=1.0, grid=1e-9, d=9, spread=WIDE)
+    assert release_mu(S=1.0, grid=1e-9, d=9, spread=WIDE, honest=9) == pytest.approx(plain / 3)
+    assert release_mu(S=1.0, grid=1e-9, d=9, spread=WIDE, gap=0.5) == pytest.approx(2 * plain, rel=1e-6)
+
+
+@pytest.mark.parametrize("spread", [8.0, 20.0])
+def test_slack_covers_the_ratio_of_discrete_and_rounded_noise(spread):
+    with mpmath.workdps(40):
+        s = mpmath.mpf(spread)
+        norm = mpmath.nsum(lambda k: mpmath.exp(-(k**2) / (2 * s**2)), [-mpmath.inf, mpmath.inf])
+        reach = int(12 * spread)
+        logs = []
+        for k in range(-reach, reach + 1):
+            discrete = mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * s**2)) / norm
+            rounded = mpmath.ncdf((k + 0.5) / s) - mpmath.ncdf((k - 0.5) / s)
+            logs.append(mpmath.log(discrete / rounded))
+        slack = discrete_slack(spread, d=1, releases=1)
+        assert max(logs) - min(logs) <= slack.epsilon
+        assert max(logs) <= 1 / (24 * s**2)
+        assert max(logs) - min(logs) > slack.epsilon / 5  # no idle bound: twice 13 sigma away
+
+
+def test_slack_grows_with_everything_and_vanishes_on_a_fine_grid():
+    base = discrete_slack(50.0, d=10, releases=3)
+    assert discrete_slack(50.0, d=20, releases=3).epsilon > base.epsilon
+    assert discrete_slack(50.0, d=10, releases=6).epsilon == pytest.approx(2 * base.epsilon)
+    assert discrete_slack(25.0, d=10, releases=3).epsilon > 3.9 * base.epsilon
+    assert discrete_slack(WIDE, d=105, releases=20).epsilon < 1e-6
+
+
+def test_slack_is_added_to_epsilon_and_taken_from_delta():
+    plain = float(gaussian_epsilon(1.0, 1e-5))
+    shifted = float(masked_epsilon(1.0, 1e-5, Slack(0.1, 1e-30)))
+    assert shifted >= float(gaussian_epsilon(1.0, 1e-5 * math.exp(-0.1))) + 0.1 > plain + 0.1
+    assert float(masked_epsilon(1.0, 1e-5, Slack(0.0, 0.0))) == pytest.approx(plain, rel=1e-8)
+    assert math.isinf(float(masked_epsilon(1.0, 1e-5, Slack(0.0, 1e-12))))
+
+
+def test_noise_on_too_coarse_a_grid_is_refused():
+    with pytest.raises(ParameterError, match="`spread` must be at least 8 grid units; got 2"):
+        discrete_slack(2.0, d=3, releases=1)
