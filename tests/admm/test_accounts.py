@@ -1,4 +1,4 @@
-"""What a plan tells the accountant is what the nodes then charge, and nothing is left out."""
+"""What the tables tell the accountant is what the nodes then charge, and nothing is left out."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ FULL = PenaltyPerturbation(
 
 
 def facts(method=FULL, **changes):
-    given = {"dimension": 7, "C": 2.0, "regularization": 0.1, "tol": 1e-8, "simulated": False} | changes
-    return run_facts(method.plan(3, 4), SmoothHinge(0.5), **given)
+    given = {"dimension": 7, "C": 2.0, "regularization": 0.1, "tol": 1e-8, "simulated": False, "sites": 3}
+    given |= changes
+    return run_facts(method.tables(3, 4), SmoothHinge(0.5), **given)
 
 
-def test_every_fact_of_the_plan_reaches_the_run():
+def test_every_fact_of_the_method_reaches_the_run():
     run = facts(classes=3, start="random", marks=(PLANNED,))
     assert (run.mechanism, run.noise, run.output_noise, run.grid, run.clip) == (
         "penalty",
@@ -65,7 +66,7 @@ def test_every_fact_of_the_plan_reaches_the_run():
     assert run.loss == loss_facts(SmoothHinge(0.5))
 
 
-def test_the_network_may_have_more_sites_than_the_plan_has_rows():
+def test_the_network_may_have_more_sites_than_the_tables():
     assert facts(sites=50).sites == 50
 
 
@@ -83,36 +84,36 @@ def test_the_mechanism_is_the_methods(method, mechanism):
     assert (run.noise == "none") == (mechanism == "none")
 
 
-def test_a_charge_is_the_plans_entry_for_that_site_and_round():
-    plan = FULL.plan(3, 4)
-    assert charge(plan, 1, 3) == (1, 3, plan.eta[1, 2], 2.0, 1e-3, None)
-    assert charge(plan, 7, 1, row=2) == (7, 1, 0.7, 1.0, 1e-3, None)
-    assert charge(MADMM(0.5, 0.5).plan(3, 4), 0, 1) == (0, 1, 0.5, 0.0, None, None)
+def test_a_charge_is_the_tables_entry_for_that_site_and_round():
+    tables = FULL.tables(3, 4)
+    assert charge(tables.site(1), 1, 3) == (1, 3, tables.eta[1, 2], 2.0, 1e-3, None)
+    assert charge(tables.site(2), 7, 1) == (7, 1, 0.7, 1.0, 1e-3, None)
+    assert charge(MADMM(0.5, 0.5).tables(3, 4).site(0), 0, 1) == (0, 1, 0.5, 0.0, None, None)
 
 
 @pytest.mark.parametrize("method", [FULL, MADMM(0.5, 0.4), DualPerturbation(0.5, NOISE)], ids=repr)
 def test_all_charges_of_a_round_are_those_of_its_sites(method):
-    plan = method.plan(3, 4)
+    tables = method.tables(3, 4)
     for t in range(1, 5):
-        assert charges(plan, t) == [charge(plan, i, t) for i in range(3)]
+        assert charges(tables, t) == [charge(tables.site(i), i, t) for i in range(3)]
 
 
 def test_the_planned_ledger_holds_every_round_of_every_site():
-    plan = FULL.plan(3, 4)
-    sites = site_facts(plan, np.array([10, 20, 30]), np.array([1, 2, 1]))
+    tables = FULL.tables(3, 4)
+    sites = site_facts(tables, np.array([10, 20, 30]), np.array([1, 2, 1]))
     assert [(site.site, site.samples, site.degree, site.dual_step) for site in sites] == [
         (0, 10, 1, (0.4,)),
         (1, 20, 2, (0.4,)),
         (2, 30, 1, (0.4,)),
     ]
-    whole = planned_ledger(plan, facts(), sites)
-    alone = planned_ledger(plan, facts(), sites[1:2])
+    whole = planned_ledger(tables, facts(), sites)
+    alone = planned_ledger(tables.part(range(1, 2)), facts(), sites[1:2])
     for i in range(3):
         columns = whole.columns(i)
         assert columns.t.tolist() == [1, 2, 3, 4]
-        assert np.array_equal(columns.eta, plan.eta[i]) and np.array_equal(columns.scale, plan.scale[i])
-        assert np.array_equal(columns.output_scale, plan.output_scale[i])
-    assert np.array_equal(alone.columns(1).eta, plan.eta[1])
+        assert np.array_equal(columns.eta, tables.eta[i]) and np.array_equal(columns.scale, tables.scale[i])
+        assert np.array_equal(columns.output_scale, tables.output_scale[i])
+    assert np.array_equal(alone.columns(1).eta, tables.eta[1])
 
 
 @pytest.mark.parametrize("loss", [Logistic(), SmoothHinge(0.3), LogCosh(2.0)], ids=repr)

@@ -12,34 +12,34 @@ NOISE = tt.NormNoise(rate=3.0)
 
 
 def test_admm_uses_its_penalty_as_dual_step():
-    plan = tt.ADMM(penalty=0.5).plan(3, 4)
-    assert (plan.eta == 0.5).all() and (plan.theta == 0.5).all() and not plan.private
+    tables = tt.ADMM(penalty=0.5).tables(3, 4)
+    assert (tables.eta == 0.5).all() and (tables.theta == 0.5).all() and not tables.private
 
 
 def test_schedules_may_differ_by_site_and_round():
-    plan = tt.MADMM(
+    tables = tt.MADMM(
         penalty=[tt.Geometric(0.55, 1.01), 0.6, tt.Table([0.6, 0.7])],
         dual_step=[0.5, tt.Geometric(0.4, 1.1), 0.3],
-    ).plan(3, 3)
-    np.testing.assert_allclose(plan.eta[0], [0.55, 0.5555, 0.561055])
-    np.testing.assert_allclose(plan.eta[2], [0.6, 0.7, 0.7])
-    np.testing.assert_allclose(plan.theta[1], [0.4, 0.44, 0.484])
+    ).tables(3, 3)
+    np.testing.assert_allclose(tables.eta[0], [0.55, 0.5555, 0.561055])
+    np.testing.assert_allclose(tables.eta[2], [0.6, 0.7, 0.7])
+    np.testing.assert_allclose(tables.theta[1], [0.4, 0.44, 0.484])
 
 
 def test_a_list_must_have_one_entry_per_site():
     with pytest.raises(ParameterError, match=r"`penalty` must have one entry per site, 5; got 3"):
-        tt.MADMM(penalty=[0.5, 0.5, 0.5], dual_step=0.5).plan(5, 2)
+        tt.MADMM(penalty=[0.5, 0.5, 0.5], dual_step=0.5).tables(5, 2)
 
 
 def test_a_schedule_that_overflows_is_refused_before_the_run():
     with pytest.raises(ParameterError, match=r"`penalty` must stay finite"):
-        tt.MADMM(penalty=tt.Geometric(0.5, 10.0), dual_step=0.5).plan(2, 400)
+        tt.MADMM(penalty=tt.Geometric(0.5, 10.0), dual_step=0.5).tables(2, 400)
 
 
 @pytest.mark.parametrize("penalty", [0, -1.0, float("nan"), float("inf"), "0.5", True])
 def test_a_penalty_must_be_a_positive_number(penalty):
     with pytest.raises(ParameterError, match="`penalty`"):
-        tt.ADMM(penalty=penalty).plan(2, 1)
+        tt.ADMM(penalty=penalty).tables(2, 1)
 
 
 def test_clip_must_lie_on_the_grid():
@@ -51,4 +51,4 @@ def test_clip_must_lie_on_the_grid():
 
 def test_noise_must_be_a_noise():
     with pytest.raises(ParameterError, match="`noise` must be NormNoise or GaussianNoise; got float"):
-        tt.PenaltyPerturbation(0.5, 0.5, 3.0).plan(2, 1)
+        tt.PenaltyPerturbation(0.5, 0.5, 3.0).tables(2, 1)

@@ -23,7 +23,7 @@ def make_node(refresh=1):
         site=0,
         objective=problem.site(0),
         degree=1,
-        plan=METHOD.plan(2, ROUNDS),
+        tables=METHOD.tables(2, ROUNDS).site(0),
         tol=1e-9,
         streams=SeededStreams(3),
         refresh=refresh,
@@ -102,7 +102,7 @@ def test_each_round_of_each_site_draws_the_noise_that_it_is_charged_for(purpose)
             return super().generator(**which)
 
     for site in (0, 1):
-        node = replace(make_node(), site=site, plan=method.plan(2, ROUNDS), streams=Streams(3))
+        node = replace(make_node(), site=site, tables=method.tables(2, ROUNDS).site(site), streams=Streams(3))
         for t in (1, 2, 5):
             drawn = node._draw(purpose, t)
             unit = SeededStreams(3).generator(repeat=0, site=site, purpose=purpose, t=t).standard_normal(6)

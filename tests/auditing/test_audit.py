@@ -160,8 +160,8 @@ def test_a_solver_stopped_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
 def test_output_noise_for_the_true_distance_repairs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     case = far_case()
     old, zeros = case.objective(case.old), np.zeros((1, 1))
-    linear = np.full((1, 1), 400.0) * case.plan().eta[0, 0]
-    solve = {"curvature": 2 * case.plan().eta[0, 0], "linear": linear, "start": zeros, "tol": 1e-8}
+    linear = np.full((1, 1), 400.0) * case.tables().eta[0]
+    solve = {"curvature": 2 * case.tables().eta[0], "linear": linear, "start": zeros, "tol": 1e-8}
     exact = minimise(old, **solve, state=SolverState()).f
     gap = 1.2 * float(np.abs(exact - newton_once(old, **solve, state=SolverState()).f)[0, 0])
     assert gap > 1.0
@@ -207,14 +207,14 @@ def clean_inside(
     node: Node, state: NodeState, *, charge: Callable[..., None]
 ) -> Generator[Array, Array, NodeState]:
     """The loop of a node that sends the noisy value and goes on from the clean one."""
-    plan, primal = node.plan, node.plan.mechanism == "primal"
+    tables, primal = node.tables, node.tables.mechanism == "primal"
     quiet = replace(
-        plan, output_noise=None, output_scale=None, mechanism="none" if primal else plan.mechanism
+        tables, output_noise=None, output_scale=None, mechanism="none" if primal else tables.mechanism
     )
     if primal:
         quiet = replace(quiet, noise=None, scale=None)
-    inner, solver = replace(node, plan=quiet), SolverState()
-    for t in range(1, plan.rounds + 1):
+    inner, solver = replace(node, tables=quiet), SolverState()
+    for t in range(1, tables.rounds + 1):
         clean = inner.primal(state, t, solver)
         charge(node.charge_of(t))
         noise = node._draw("noise" if primal else "output", t)

@@ -116,7 +116,7 @@ def test_the_fingerprint_sees_whatever_changes_the_bits(setup, problem):
         fingerprint(replace(setup, tol=1e-9), ["a"] * 5),
         fingerprint(replace(setup, start="random"), ["a"] * 5),
         fingerprint(replace(setup, graph=tt.Graph.path(5)), ["a"] * 5),
-        fingerprint(replace(setup, plan=noisier.plan(5, 24)), ["a"] * 5),
+        fingerprint(replace(setup, tables=noisier.tables(5, 24)), ["a"] * 5),
         fingerprint(replace(setup, problem=larger), ["a"] * 5),
     ]
     assert len({own, *others}) == len(others) + 1

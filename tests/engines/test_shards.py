@@ -11,6 +11,7 @@ import taciturn as tt
 from support.problems import make_sites
 from support.sharded import make_shards, run_shards, setup_of, vectors
 from taciturn.engines.local import run_local
+from taciturn.engines.shards import Share
 from taciturn.errors import ParameterError
 from taciturn.objective import one_blas_thread
 
@@ -59,11 +60,14 @@ def test_distances_from_the_mean_come_with_the_next_round(uneven):
 
 
 def test_a_shard_is_told_about_its_own_sites_only(uneven):
-    shard = make_shards(setup_of(*uneven, METHODS["pp"], rounds=5), 3)[1]
-    plan = shard.nodes[0].plan
-    assert plan.eta.shape == plan.scale.shape == plan.output_scale.shape == (len(shard.part.own), 5)
-    assert plan.eta.base is None, "not a view that would drag the whole table along"
-    assert len(plan.penalties) == len(shard.part.own)
+    setup = setup_of(*uneven, METHODS["pp"], rounds=5)
+    shard = make_shards(setup, 3)[1]
+    tables, own = Share.of(setup, shard.part).tables, shard.part.own
+    assert tables.eta.shape == tables.scale.shape == tables.output_scale.shape == (len(own), 5)
+    assert tables.eta.base is None, "not a view that would drag the whole table along"
+    assert len(tables.penalties) == len(own)
+    for node, i in zip(shard.nodes, own, strict=True):
+        assert np.array_equal(node.tables.scale, setup.tables.scale[i]) and node.charge_of(2).site == i
 
 
 def test_nothing_is_measured_where_it_was_not_asked_for(uneven):

@@ -15,8 +15,8 @@ PROBLEM = tt.Problem(SITES, loss=tt.Logistic(), C=8.0, regularization=4.0)
 
 def contractions(problem, graph, method, rounds):
     """||Z(t-1) - Z*||^2_J(t) / ||Z(t) - Z*||^2_J(t) from the run's released vectors."""
-    plan = method.plan(graph.n, rounds)
-    theta = plan.theta[0, 0]
+    tables = method.tables(graph.n, rounds)
+    theta = tables.theta[0, 0]
     D, A = np.diag(graph.degrees.astype(float)), graph.adjacency
     values, vectors = np.linalg.eigh(D - A)
     values[0] = 0.0
@@ -32,7 +32,7 @@ def contractions(problem, graph, method, rounds):
         return np.sum((Y - Y_star) ** 2) / theta + np.sum(gap * (eta * (D + A) @ gap))
 
     for t in range(rounds):
-        eta = plan.eta[0, t]
+        eta = tables.eta[0, t]
         before = squared(Y, previous, eta)
         Y, previous = Y + theta * root @ f[t], f[t]
         ratios.append(before / squared(Y, f[t], eta))

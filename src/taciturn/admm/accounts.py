@@ -1,4 +1,4 @@
-"""What a plan tells the accountant: the facts of the run and of its sites, every charge, its ledger.
+"""What the tables tell the accountant: the facts of the run and of its sites, every charge, its ledger.
 
 Every schedule is fixed in advance, so all of it is known before the first round.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from ..objective.losses import SHIPPED, Loss
 from ..privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
-from .methods import Plan
+from .tables import Numbers, SiteTables, Tables
 
 
 def loss_facts(loss: Loss) -> LossFacts:
@@ -29,7 +29,7 @@ def loss_facts(loss: Loss) -> LossFacts:
 
 
 def run_facts(
-    plan: Plan,
+    tables: Numbers,
     loss: Loss,
     *,
     dimension: int,
@@ -37,25 +37,25 @@ def run_facts(
     regularization: float,
     tol: float,
     simulated: bool,
-    sites: int | None = None,
+    sites: int,
     classes: int = 1,
     start: str = "zeros",
     marks: tuple[str, ...] = (),
 ) -> RunFacts:
-    """What the accountant must know of the run; `sites` is N where the plan has rows for some sites only."""
+    """What the accountant must know of the run; `sites` is N, whosever the tables are."""
     return RunFacts(
-        mechanism=plan.mechanism,
-        noise="none" if plan.noise is None else plan.noise.kind,
+        mechanism=tables.mechanism,
+        noise="none" if tables.noise is None else tables.noise.kind,
         loss=loss_facts(loss),
-        sites=plan.sites if sites is None else sites,
-        rounds=plan.rounds,
+        sites=sites,
+        rounds=tables.rounds,
         dimension=dimension,
         C=C,
         regularization=regularization,
-        output_noise=None if plan.output_noise is None else plan.output_noise.kind,
+        output_noise=None if tables.output_noise is None else tables.output_noise.kind,
         tol=tol,
-        grid=plan.grid,
-        clip=plan.clip,
+        grid=tables.grid,
+        clip=tables.clip,
         simulated=simulated,
         classes=classes,
         start=start,
@@ -63,37 +63,37 @@ def run_facts(
     )
 
 
-def site_facts(plan: Plan, samples: Iterable[int], degrees: Iterable[int]) -> list[SiteFacts]:
+def site_facts(tables: Tables, samples: Iterable[int], degrees: Iterable[int]) -> list[SiteFacts]:
     """B_i, V_i and the dual steps of every site."""
     return [
-        SiteFacts(site=i, samples=int(B), degree=int(V), dual_step=tuple(plan.theta[i].tolist()))
+        SiteFacts(site=i, samples=int(B), degree=int(V), dual_step=tuple(tables.theta[i].tolist()))
         for i, (B, V) in enumerate(zip(samples, degrees, strict=True))
     ]
 
 
-def charge(plan: Plan, site: int, t: int, *, row: int | None = None) -> Charge:
-    """What one site releases in round t; `row` is its row in the plan, where that is not its number."""
-    at = (site if row is None else row, t - 1)
+def charge(tables: SiteTables, site: int, t: int) -> Charge:
+    """What site number `site` releases in round t."""
     return Charge(
         site=site,
         t=t,
-        eta=float(plan.eta[at]),
-        scale=0.0 if plan.scale is None else float(plan.scale[at]),
-        output_scale=None if plan.output_scale is None else float(plan.output_scale[at]),
+        eta=float(tables.eta[t - 1]),
+        scale=0.0 if tables.scale is None else float(tables.scale[t - 1]),
+        output_scale=None if tables.output_scale is None else float(tables.output_scale[t - 1]),
     )
 
 
-def charges(plan: Plan, t: int) -> list[Charge]:
+def charges(tables: Tables, t: int) -> list[Charge]:
     """What every site releases in round t; by columns, since a driver charges many sites at once."""
-    eta = plan.eta[:, t - 1].tolist()
-    scale = [0.0] * len(eta) if plan.scale is None else plan.scale[:, t - 1].tolist()
-    output = [None] * len(eta) if plan.output_scale is None else plan.output_scale[:, t - 1].tolist()
+    eta = tables.eta[:, t - 1].tolist()
+    scale = [0.0] * len(eta) if tables.scale is None else tables.scale[:, t - 1].tolist()
+    output = [None] * len(eta) if tables.output_scale is None else tables.output_scale[:, t - 1].tolist()
     return [Charge(i, t, *numbers) for i, numbers in enumerate(zip(eta, scale, output, strict=True))]
 
 
-def planned_ledger(plan: Plan, run: RunFacts, sites: Sequence[SiteFacts]) -> MemoryLedger:
-    """The ledger that these sites will hold after the last round."""
+def planned_ledger(tables: Tables, run: RunFacts, sites: Sequence[SiteFacts]) -> MemoryLedger:
+    """The ledger that these sites, whose tables these are, will hold after the last round."""
     ledger = MemoryLedger(run, sites)
-    for t in range(1, plan.rounds + 1):
-        ledger.charge_all([charge(plan, facts.site, t) for facts in sites])
+    rows = [tables.site(k) for k in range(tables.sites)]
+    for t in range(1, tables.rounds + 1):
+        ledger.charge_all([charge(row, facts.site, t) for row, facts in zip(rows, sites, strict=True)])
     return ledger

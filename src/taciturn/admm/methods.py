@@ -6,60 +6,26 @@
     DualPerturbation      ADMM with noise on the dual variable                 [zhang2017]
     PrimalPerturbation    ADMM with noise on what is broadcast                 [zhang2017]
 
-A method is a fact. `plan` spreads it over sites and rounds; `node.py` runs it. `penalty` and `dual_step` are
-numbers, schedules, or lists of them, one for each site, unless a method says otherwise.
+A method is a fact. `tables` spreads it over sites and rounds; `node.py` runs it. `penalty` and `dual_step`
+are numbers, schedules, or lists of them, one for each site, unless a method says otherwise.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Protocol
 
 from .. import checks
 from ..errors import ParameterError
 from ..privacy.noise import GaussianNoise, NormNoise
-from ..schedules import PerSite, Schedule, per_site, tabulate
-
-Noise = NormNoise | GaussianNoise
-Mechanism = Literal["none", "penalty", "dual", "primal"]
-Table = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A method spread over sites and rounds: every table is (sites, rounds)."""
-
-    mechanism: Mechanism
-    penalties: tuple[Schedule, ...]
-    eta: Table
-    theta: Table
-    noise: Noise | None = None
-    scale: Table | None = None
-    output_noise: Noise | None = None
-    output_scale: Table | None = None
-    grid: float | None = None
-    clip: float | None = None
-
-    @property
-    def sites(self) -> int:
-        return int(self.eta.shape[0])
-
-    @property
-    def rounds(self) -> int:
-        return int(self.eta.shape[1])
-
-    @property
-    def private(self) -> bool:
-        return self.mechanism != "none"
+from ..schedules import PerSite, per_site, tabulate
+from .tables import Mechanism, Noise, Tables
 
 
 class Method(Protocol):
     """What `simulate` takes: anything that can be spread over sites and rounds."""
 
-    def plan(self, sites: int, rounds: int) -> Plan:
+    def tables(self, sites: int, rounds: int) -> Tables:
         """Return every number of the run, checked, before anything is spent."""
         ...
 
@@ -70,7 +36,7 @@ class ADMM:
 
     No noise and no privacy: what the other methods are compared with.
 
-    >>> ADMM(penalty=0.5).plan(sites=2, rounds=3).eta.tolist()
+    >>> ADMM(penalty=0.5).tables(sites=2, rounds=3).eta.tolist()
     [[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]
     """
 
@@ -79,8 +45,8 @@ class ADMM:
     def __post_init__(self) -> None:
         object.__setattr__(self, "penalty", checks.positive("penalty", self.penalty))
 
-    def plan(self, sites: int, rounds: int) -> Plan:
-        return _plan("none", sites, rounds, self.penalty, self.penalty)
+    def tables(self, sites: int, rounds: int) -> Tables:
+        return _tables("none", sites, rounds, self.penalty, self.penalty)
 
 
 @dataclass(frozen=True)
@@ -88,15 +54,15 @@ class MADMM:
     """Modified ADMM: penalties of each site's own, decoupled from the dual step. No noise and no privacy.
 
     >>> from taciturn import Geometric
-    >>> MADMM(penalty=[0.5, Geometric(0.5, 2.0)], dual_step=0.5).plan(sites=2, rounds=3).eta.tolist()
+    >>> MADMM(penalty=[0.5, Geometric(0.5, 2.0)], dual_step=0.5).tables(sites=2, rounds=3).eta.tolist()
     [[0.5, 0.5, 0.5], [0.5, 1.0, 2.0]]
     """
 
     penalty: PerSite
     dual_step: PerSite
 
-    def plan(self, sites: int, rounds: int) -> Plan:
-        return _plan("none", sites, rounds, self.penalty, self.dual_step)
+    def tables(self, sites: int, rounds: int) -> Tables:
+        return _tables("none", sites, rounds, self.penalty, self.dual_step)
 
 
 @dataclass(frozen=True)
@@ -133,7 +99,7 @@ class PenaltyPerturbation(Release):
 
     >>> from taciturn import Geometric, NormNoise
     >>> method = PenaltyPerturbation(Geometric(0.5, 1.04), 0.5, NormNoise(rate=Geometric(3.0, 1.03)))
-    >>> method.plan(sites=5, rounds=60).mechanism
+    >>> method.tables(sites=5, rounds=60).mechanism
     'penalty'
     """
 
@@ -141,8 +107,8 @@ class PenaltyPerturbation(Release):
     dual_step: PerSite
     noise: Noise
 
-    def plan(self, sites: int, rounds: int) -> Plan:
-        return _plan("penalty", sites, rounds, self.penalty, self.dual_step, self.noise, self)
+    def tables(self, sites: int, rounds: int) -> Tables:
+        return _tables("penalty", sites, rounds, self.penalty, self.dual_step, self.noise, self)
 
 
 @dataclass(frozen=True)
@@ -150,7 +116,7 @@ class DualPerturbation(Release):
     """ADMM whose dual variable is lam + eta V e: penalty perturbation with eta = theta, fixed.
 
     >>> from taciturn import NormNoise
-    >>> DualPerturbation(penalty=0.5, noise=NormNoise(rate=3.0)).plan(sites=5, rounds=60).theta[0, 0].item()
+    >>> DualPerturbation(penalty=0.5, noise=NormNoise(rate=3.0)).tables(sites=5, rounds=60).theta[0, 0].item()
     0.5
     """
 
@@ -161,8 +127,8 @@ class DualPerturbation(Release):
         super().__post_init__()
         object.__setattr__(self, "penalty", checks.positive("penalty", self.penalty))
 
-    def plan(self, sites: int, rounds: int) -> Plan:
-        return _plan("dual", sites, rounds, self.penalty, self.penalty, self.noise, self)
+    def tables(self, sites: int, rounds: int) -> Tables:
+        return _tables("dual", sites, rounds, self.penalty, self.penalty, self.noise, self)
 
 
 @dataclass(frozen=True)
@@ -173,7 +139,7 @@ class PrimalPerturbation(Release):
     from, or the cost would be nearly double.
 
     >>> from taciturn import GaussianNoise
-    >>> PrimalPerturbation(penalty=0.5, noise=GaussianNoise(std=0.1)).plan(sites=5, rounds=60).mechanism
+    >>> PrimalPerturbation(penalty=0.5, noise=GaussianNoise(std=0.1)).tables(sites=5, rounds=60).mechanism
     'primal'
     """
 
@@ -181,12 +147,12 @@ class PrimalPerturbation(Release):
     noise: Noise
     dual_step: PerSite | None = None
 
-    def plan(self, sites: int, rounds: int) -> Plan:
+    def tables(self, sites: int, rounds: int) -> Tables:
         theta = self.penalty if self.dual_step is None else self.dual_step
-        return _plan("primal", sites, rounds, self.penalty, theta, self.noise, self)
+        return _tables("primal", sites, rounds, self.penalty, theta, self.noise, self)
 
 
-def _plan(
+def _tables(
     mechanism: Mechanism,
     sites: int,
     rounds: int,
@@ -194,13 +160,13 @@ def _plan(
     dual_step: PerSite,
     noise: Noise | None = None,
     release: Release | None = None,
-) -> Plan:
+) -> Tables:
     sites, rounds = checks.whole("sites", sites, least=1), checks.whole("rounds", rounds, least=1)
     if noise is not None and not isinstance(noise, NormNoise | GaussianNoise):
         raise ParameterError(f"`noise` must be NormNoise or GaussianNoise; got {type(noise).__name__}.")
     penalties = per_site("penalty", penalty, sites)
     output = None if release is None else release.output_noise
-    return Plan(
+    return Tables(
         mechanism=mechanism,
         penalties=penalties,
         eta=tabulate("penalty", penalties, rounds),

@@ -17,7 +17,7 @@ from ..privacy.facts import Charge
 from ..rng import Purpose, Streams
 from ..types import Array
 from . import accounts
-from .methods import Plan
+from .tables import SiteTables
 from .updates import curvature, dual_update, linear_term, to_grid
 
 
@@ -41,29 +41,23 @@ class Node:
     """All that site `site` needs for its run; fixed before the first round.
 
     The solver keeps its preconditioner from round to round, and starts afresh every `refresh` rounds: a run
-    that resumes at such a round repeats every bit of one that never stopped. `row` is the site's row in
-    the plan, where the plan holds some sites only.
+    that resumes at such a round repeats every bit of one that never stopped.
     """
 
     site: int
     objective: LocalObjective
     degree: int
-    plan: Plan
+    tables: SiteTables
     tol: float
     streams: Streams
     repeats: int = 1
     refresh: int = 10
-    row: int | None = None
-
-    def at(self, t: int) -> tuple[int, int]:
-        """Where round t of this site stands in the plan's tables."""
-        return self.site if self.row is None else self.row, t - 1
 
     def primal(self, state: NodeState, t: int, solver: SolverState) -> Array:
         """f_i(t) as the network will see it: solved, noised, clipped, rounded."""
-        plan, eta, V = self.plan, float(self.plan.eta[self.at(t)]), self.degree
+        tables, eta, V = self.tables, float(self.tables.eta[t - 1]), self.degree
         noise, output = self._draw("noise", t), self._draw("output", t)
-        inside = noise if plan.mechanism in ("penalty", "dual") else None
+        inside = noise if tables.mechanism in ("penalty", "dual") else None
         solved = minimise(
             self.objective,
             curvature=curvature(eta, V),
@@ -72,32 +66,32 @@ class Node:
             tol=self.tol,
             state=solver,
         ).f
-        if plan.mechanism == "primal" and noise is not None:
+        if tables.mechanism == "primal" and noise is not None:
             solved = solved + noise
         if output is not None:
             solved = solved + output
-        return to_grid(solved, grid=plan.grid, clip=plan.clip)
+        return to_grid(solved, grid=tables.grid, clip=tables.clip)
 
     def dual(self, state: NodeState, f: Array, heard: Array, t: int) -> NodeState:
         """The state after round t, from what was released and heard in it."""
-        theta = float(self.plan.theta[self.at(t)])
+        theta = float(self.tables.theta[t - 1])
         return NodeState(t, f, dual_update(state.lam, f, heard, theta=theta, V=self.degree), heard)
 
     def charge_of(self, t: int) -> Charge:
         """What the release of round t costs."""
-        return accounts.charge(self.plan, self.site, t, row=self.row)
+        return accounts.charge(self.tables, self.site, t)
 
     def _draw(self, purpose: Purpose, t: int) -> Array | None:
         """One fresh vector for every repeat, each from its own stream; None where the method has none."""
-        plan = self.plan
+        tables = self.tables
         inside = purpose == "noise"
-        noise, scale = (plan.noise, plan.scale) if inside else (plan.output_noise, plan.output_scale)
+        noise, scale = (tables.noise, tables.scale) if inside else (tables.output_noise, tables.output_scale)
         if noise is None or scale is None:
             return None
         drawn = np.empty((self.repeats, self.objective.dimension))
         for repeat in range(self.repeats):
             generator = self.streams.generator(repeat=repeat, site=self.site, purpose=purpose, t=t)
-            drawn[repeat] = noise.sample(generator, float(scale[self.at(t)]), drawn.shape[1])
+            drawn[repeat] = noise.sample(generator, float(scale[t - 1]), drawn.shape[1])
         return drawn
 
 
@@ -114,7 +108,7 @@ def loop(
     as it stands, and neither drawn nor charged anew.
     """
     solver = SolverState()
-    for t in range(state.t + 1, node.plan.rounds + 1):
+    for t in range(state.t + 1, node.tables.rounds + 1):
         if released is None:
             if (t - 1) % node.refresh == 0:
                 solver = SolverState()

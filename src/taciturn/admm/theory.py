@@ -13,7 +13,8 @@ from ..errors import ParameterError
 from ..graph import Graph
 from ..objective.problem import Problem
 from ..types import Array
-from .methods import Method, Plan
+from .methods import Method
+from .tables import Tables
 
 _LARGEST = 3000  # sites; Theorem 2 takes the eigenvalues of a dense matrix of that size
 
@@ -46,41 +47,41 @@ class Convergence:
 
 def convergence(method: Method, sites: int, rounds: int) -> Convergence:
     """Which hypotheses of Theorem 1 hold for this run, and where its proof has a gap."""
-    plan = method.plan(sites, rounds)
+    tables = method.tables(sites, rounds)
     return Convergence(
         (
-            _nondecreasing(plan),
-            _above_dual_step(plan),
-            _bounded(plan),
-            _equal_penalties(plan),
-            _fixed_dual_step(plan),
-            _noiseless(plan),
+            _nondecreasing(tables),
+            _above_dual_step(tables),
+            _bounded(tables),
+            _equal_penalties(tables),
+            _fixed_dual_step(tables),
+            _noiseless(tables),
         )
     )
 
 
-def _nondecreasing(plan: Plan) -> Hypothesis:
-    steps = np.diff(plan.eta, axis=1)
+def _nondecreasing(tables: Tables) -> Hypothesis:
+    steps = np.diff(tables.eta, axis=1)
     if not (steps < 0).any():
         return Hypothesis("penalty nondecreasing", True, "eta_i(t+1) >= eta_i(t) at every site")
     i, t = np.argwhere(steps < 0)[0]
-    now, then = plan.eta[i, t + 1], plan.eta[i, t]
+    now, then = tables.eta[i, t + 1], tables.eta[i, t]
     return Hypothesis(
         "penalty nondecreasing", False, f"site {i}: {now:g} at t={t + 2} after {then:g} at t={t + 1}"
     )
 
 
-def _above_dual_step(plan: Plan) -> Hypothesis:
-    below = plan.eta < plan.theta
+def _above_dual_step(tables: Tables) -> Hypothesis:
+    below = tables.eta < tables.theta
     if not below.any():
         return Hypothesis("penalty at least the dual step", True, "eta_i(t) >= theta > 0")
     i, t = np.argwhere(below)[0]
-    detail = f"site {i}: eta = {plan.eta[i, t]:g} < theta = {plan.theta[i, t]:g} at t={t + 1}"
+    detail = f"site {i}: eta = {tables.eta[i, t]:g} < theta = {tables.theta[i, t]:g} at t={t + 1}"
     return Hypothesis("penalty at least the dual step", False, detail)
 
 
-def _bounded(plan: Plan) -> Hypothesis:
-    open_ended = [i for i, schedule in enumerate(plan.penalties) if not schedule.bounded]
+def _bounded(tables: Tables) -> Hypothesis:
+    open_ended = [i for i, schedule in enumerate(tables.penalties) if not schedule.bounded]
     if not open_ended:
         return Hypothesis("penalty bounded", True, "sup_t eta_i(t) is finite")
     return Hypothesis(
@@ -91,8 +92,8 @@ def _bounded(plan: Plan) -> Hypothesis:
     )
 
 
-def _equal_penalties(plan: Plan) -> Hypothesis:
-    if (plan.eta == plan.eta[0]).all():
+def _equal_penalties(tables: Tables) -> Hypothesis:
+    if (tables.eta == tables.eta[0]).all():
         return Hypothesis("penalty equal at all sites", True, "W(t) = eta(t) I, as the proof needs")
     return Hypothesis(
         "penalty equal at all sites",
@@ -102,10 +103,10 @@ def _equal_penalties(plan: Plan) -> Hypothesis:
     )
 
 
-def _fixed_dual_step(plan: Plan) -> Hypothesis:
-    if (plan.theta == plan.theta[0, 0]).all():
-        return Hypothesis("dual step fixed", True, f"theta = {plan.theta[0, 0]:g} for all sites and rounds")
-    if (plan.theta == plan.theta[0]).all():
+def _fixed_dual_step(tables: Tables) -> Hypothesis:
+    if (tables.theta == tables.theta[0, 0]).all():
+        return Hypothesis("dual step fixed", True, f"theta = {tables.theta[0, 0]:g} for all sites and rounds")
+    if (tables.theta == tables.theta[0]).all():
         return Hypothesis(
             "dual step fixed", False, "theta varies over rounds; the paper shows this by experiment only"
         )
@@ -117,8 +118,8 @@ def _fixed_dual_step(plan: Plan) -> Hypothesis:
     )
 
 
-def _noiseless(plan: Plan) -> Hypothesis:
-    if not plan.private:
+def _noiseless(tables: Tables) -> Hypothesis:
+    if not tables.private:
         return Hypothesis("no noise", True, "the theorem is about M-ADMM without perturbation")
     return Hypothesis("no noise", False, "with noise the iterates settle around the optimum, not on it")
 
@@ -146,10 +147,10 @@ def rate(problem: Problem, graph: Graph, method: Method, t: int) -> Rate:
     """Theorem 2's delta(t), with m_i = rho/N and M_i from the loss and the data's largest eigenvalue."""
     if graph.n > _LARGEST:
         raise ParameterError(f"`graph` must have at most {_LARGEST} sites for Theorem 2; got {graph.n}.")
-    plan = method.plan(graph.n, t)
+    tables = method.tables(graph.n, t)
     m = np.array([problem.site(i).strong for i in range(graph.n)])
     M = np.array([problem.site(i).smoothness for i in range(graph.n)])
-    return _rate(graph, plan.eta[:, t - 1], float(plan.theta[:, t - 1].max()), m, M)
+    return _rate(graph, tables.eta[:, t - 1], float(tables.theta[:, t - 1].max()), m, M)
 
 
 def _rate(graph: Graph, eta: Array, theta: float, m: Array, M: Array) -> Rate:

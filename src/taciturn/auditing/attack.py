@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from .. import checks
-from ..admm.methods import Method, Plan
+from ..admm.methods import Method
+from ..admm.tables import Numbers, SiteTables
 from ..admm.updates import dual_update
 from ..engines.simulate import simulate
 from ..errors import ParameterError
@@ -110,8 +111,8 @@ def run_attack(
     at : after how many rounds to look; by default 1, 2, 5, 10, 20, 50, ... and all.
     observers : who attacks; see the module.
     """
-    plan = method.plan(problem.n, rounds)
-    _check_exact(plan)
+    tables = method.tables(problem.n, rounds)
+    _check_exact(tables)
     if checks.whole("site", site) >= problem.n:
         raise ParameterError(f"`site` must be below the number of sites, {problem.n}; got {site}.")
     names = tuple(checks.choice("observers", name, OBSERVERS) for name in observers)
@@ -129,12 +130,12 @@ def run_attack(
         progress=False,
     )
     history = run.history if run.history is not None else np.zeros((0, 0, 0, 0))
-    seen = _Seen(problem.site(site), graph, plan, site, history, list(records), labels)
+    seen = _Seen(problem.site(site), graph, tables.site(site), site, history, list(records), labels)
     return _attacked(seen, names, looks)
 
 
-def _check_exact(plan: Plan) -> None:
-    if plan.mechanism == "primal" or plan.output_noise is not None:
+def _check_exact(tables: Numbers) -> None:
+    if tables.mechanism == "primal" or tables.output_noise is not None:
         raise ParameterError("`method` must release its minimisers as they are: no primal or output noise.")
 
 
@@ -156,13 +157,13 @@ class _Seen:
         self,
         objective: LocalObjective,
         graph: Graph,
-        plan: Plan,
+        tables: SiteTables,
         site: int,
         history: Array,
         records: list[int],
         labels: ArrayLike | None,
     ) -> None:
-        self.objective, self.plan, self.site, self.V = objective, plan, site, int(graph.degrees[site])
+        self.objective, self.tables, self.V = objective, tables, int(graph.degrees[site])
         part = objective.parts[0]
         self.Z = part.rows.Z.toarray() if sparse.issparse(part.rows.Z) else np.asarray(part.rows.Z)
         self.y = np.sign(self.Z.sum(axis=1)) if labels is None else np.asarray(labels, dtype=np.float64)
@@ -181,30 +182,30 @@ class _Seen:
         """lam(t-1), which theta and the broadcasts give away."""
         lam = np.zeros_like(f)
         for t in range(1, len(f)):
-            theta = float(self.plan.theta[self.site, t - 1])
+            theta = float(self.tables.theta[t - 1])
             lam[t] = dual_update(lam[t - 1], f[t - 1], heard[t - 1], theta=theta, V=self.V)
         return lam
 
     @property
     def spread(self) -> Array:
         """The size of the noise of each round, (rounds, 1, 1)."""
-        plan = self.plan
-        if plan.noise is None or plan.scale is None:
+        tables = self.tables
+        if tables.noise is None or tables.scale is None:
             return np.ones((len(self.f), 1, 1))
-        scale = plan.scale[self.site][:, None, None]
-        return np.asarray(scale if plan.noise.kind == "gaussian" else 1 / scale)
+        scale = tables.scale[:, None, None]
+        return np.asarray(scale if tables.noise.kind == "gaussian" else 1 / scale)
 
     def true_u(self) -> Array:
         """1 / (2 eta V) of every round, (rounds, 1, 1)."""
-        return np.asarray(1 / (2 * self.plan.eta[self.site] * self.V))[:, None, None]
+        return np.asarray(1 / (2 * self.tables.eta * self.V))[:, None, None]
 
     def guessed_u(self) -> Array:
         """The same if eta were the dual step of round 1."""
-        return np.full_like(self.true_u(), 1 / (2 * self.plan.theta[self.site, 0] * self.V))
+        return np.full_like(self.true_u(), 1 / (2 * self.tables.theta[0] * self.V))
 
     def estimated_u(self, t: int, record: Array | None = None) -> Array:
         """The likeliest in rounds 1..t, (t, repeats, records), given what was found of the record so far."""
-        noise, A, B = self.plan.noise, self.A[:t], self.B[:t]
+        noise, A, B = self.tables.noise, self.A[:t], self.B[:t]
         if record is not None:  # what lies along the record is the record's, and says nothing of eta
             A, B = (x - np.sum(x * record, axis=-1, keepdims=True) * record for x in (A, B))
         return estimate_u(
@@ -224,7 +225,7 @@ class _Seen:
     @cached_property
     def curvature(self) -> Array:
         """Eigenvalues of O'' at each broadcast, (rounds, repeats, d); one record more hardly matters."""
-        if self.plan.noise is None:
+        if self.tables.noise is None:
             return np.zeros(self.f.shape)
         flat = self.f.reshape(-1, self.f.shape[2])
         values = [np.linalg.eigvalsh(self.objective.hessian(f)) for f in flat]
@@ -266,7 +267,7 @@ def _guess(seen: _Seen, name: str, t: int) -> Array:
         u = seen.true_u() if name == "known" else seen.guessed_u()
         return np.broadcast_to(u[:t], (t, *seen.A.shape[1:-1]))
     record: Array | None = None
-    for _ in range(_TURNS if seen.plan.noise is None else 1):
+    for _ in range(_TURNS if seen.tables.noise is None else 1):
         u = seen.estimated_u(t, record)
         u = geometric_fit(u) if name == "geometric" else u
         record = seen.record(u)

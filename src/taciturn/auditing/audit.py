@@ -182,8 +182,8 @@ def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams,
         "likelihood ratio": (log_ratios[0], log_ratios[1]),
         "clean path": (lean[0], lean[1]),
     } | {name: (score(released[0]), score(released[1])) for name, score in case.scores.items()}
-    plan, most = case.plan(), math.exp(min(certificate.pure_epsilon, _LARGE))
-    exact = plan.output_noise is None and plan.grid is None and plan.clip is None
+    tables, most = case.tables(), math.exp(min(certificate.pure_epsilon, _LARGE))
+    exact = tables.output_noise is None and tables.grid is None and tables.clip is None
     return AuditResult(
         case=case.name,
         about=case.about,

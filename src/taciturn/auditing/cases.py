@@ -17,9 +17,9 @@ from ..admm.methods import (
     DualPerturbation,
     Method,
     PenaltyPerturbation,
-    Plan,
     PrimalPerturbation,
 )
+from ..admm.tables import SiteTables
 from ..errors import ParameterError
 from ..objective.local import LocalObjective
 from ..objective.losses import Logistic, Loss, SmoothHinge
@@ -72,9 +72,9 @@ class Case:
     def dimension(self) -> int:
         return len(self.old)
 
-    def plan(self) -> Plan:
-        """The method, spread over the two sites."""
-        return self.method.plan(SITES, self.rounds)
+    def tables(self) -> SiteTables:
+        """The site's numbers."""
+        return self.method.tables(SITES, self.rounds).site(0)
 
     def objective(self, record: Sequence[float], label: float = 1.0) -> LocalObjective:
         """What the site minimises when it holds this record."""
@@ -98,19 +98,21 @@ class Case:
     def run_facts(self) -> RunFacts:
         """What the accountant must know of the run."""
         return accounts.run_facts(
-            self.plan(),
+            self.tables(),
             self.loss,
             dimension=self.dimension,
             C=self.C,
             regularization=self.regularization,
             tol=self.tol,
             simulated=True,
+            sites=SITES,
             classes=len(self.labels),
         )
 
     def site_facts(self) -> SiteFacts:
         """What the accountant must know of the site."""
-        return accounts.site_facts(self.plan(), [self.samples], [1])[0]
+        theta = tuple(self.tables().theta.tolist())
+        return SiteFacts(site=0, samples=self.samples, degree=1, dual_step=theta)
 
 
 def default_cases() -> tuple[Case, ...]:

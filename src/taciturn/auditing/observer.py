@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..admm.methods import Plan
 from ..admm.node import Node, NodeState, loop
+from ..admm.tables import SiteTables
 from ..admm.updates import curvature, dual_update, linear_term
 from ..objective.local import LocalObjective
 from ..objective.solver.minimise import SolverState, minimise
@@ -30,9 +30,9 @@ def transcript(
 ) -> Array:
     """What the site broadcasts in `runs` runs of the real node loop, (rounds, runs, d)."""
     sizes = [_BATCH] * (runs // _BATCH) + [runs % _BATCH] * (runs % _BATCH > 0)
-    plan = case.plan()
+    tables = case.tables()
     parts = [
-        _drive(_node(case, plan, objective, size, streams), case, ledger if number == 0 else None)
+        _drive(_node(case, tables, objective, size, streams), case, ledger if number == 0 else None)
         for number, size in enumerate(sizes)
     ]
     return np.concatenate(parts, axis=1)
@@ -40,10 +40,10 @@ def transcript(
 
 def clean_path(case: Case, objective: LocalObjective, streams: Streams) -> Array:
     """The same without any noise, (rounds, d)."""
-    plan = replace(
-        case.plan(), mechanism="none", noise=None, scale=None, output_noise=None, output_scale=None
+    tables = replace(
+        case.tables(), mechanism="none", noise=None, scale=None, output_noise=None, output_scale=None
     )
-    return _drive(_node(case, plan, objective, 1, streams), case, None)[:, 0]
+    return _drive(_node(case, tables, objective, 1, streams), case, None)[:, 0]
 
 
 def log_density(case: Case, objective: LocalObjective, released: Array) -> Array:
@@ -51,21 +51,21 @@ def log_density(case: Case, objective: LocalObjective, released: Array) -> Array
 
     Exact without output noise, clipping and rounding; with them still a score like any other.
     """
-    plan = case.plan()
+    tables = case.tables()
     total = np.zeros(released.shape[1])
     solver = SolverState()
-    for t, state, f in _replay(case, plan, released):
-        eta = float(plan.eta[0, t - 1])
+    for t, state, f in _replay(case, tables, released):
+        eta = float(tables.eta[t - 1])
         curve, b = curvature(eta, 1), linear_term(state.f, state.heard, state.lam, eta=eta, V=1)
-        if plan.noise is None or plan.scale is None:
+        if tables.noise is None or tables.scale is None:
             continue
-        scale = plan.scale[0, t - 1]
-        if plan.mechanism == "primal":
+        scale = tables.scale[t - 1]
+        if tables.mechanism == "primal":
             solved = minimise(objective, curvature=curve, linear=b, start=state.f, tol=case.tol, state=solver)
-            total += plan.noise.log_density(f - solved.f, scale)
+            total += tables.noise.log_density(f - solved.f, scale)
         else:
             e = noise_of(objective, f, b, curve)
-            total += plan.noise.log_density(e, scale) + log_jacobian(objective, f, curve)
+            total += tables.noise.log_density(e, scale) + log_jacobian(objective, f, curve)
     return total
 
 
@@ -88,16 +88,18 @@ def log_jacobian(objective: LocalObjective, f: Array, curve: float) -> Array:
 
 def matched_filter(case: Case, released: Array, old: Array, new: Array) -> Array:
     """sum_t <r(t) - (old + new)/2, old - new> / var(t): how the transcript leans between two clean paths."""
-    plan, var = case.plan(), np.zeros(case.rounds)
-    for noise, scale in ((plan.noise, plan.scale), (plan.output_noise, plan.output_scale)):
+    tables, var = case.tables(), np.zeros(case.rounds)
+    for noise, scale in ((tables.noise, tables.scale), (tables.output_noise, tables.output_scale)):
         if noise is not None and scale is not None:
-            var += scale[0] ** 2 if noise.kind == "gaussian" else scale[0] ** -2
+            var += scale**2 if noise.kind == "gaussian" else scale**-2
     lean = (old - new) / np.where(var > 0, var, 1.0)[:, None]
     return np.asarray(np.einsum("trd,td->r", released - ((old + new) / 2)[:, None, :], lean))
 
 
-def _node(case: Case, plan: Plan, objective: LocalObjective, runs: int, streams: Streams) -> Node:
-    return Node(site=0, objective=objective, degree=1, plan=plan, tol=case.tol, streams=streams, repeats=runs)
+def _node(case: Case, tables: SiteTables, objective: LocalObjective, runs: int, streams: Streams) -> Node:
+    return Node(
+        site=0, objective=objective, degree=1, tables=tables, tol=case.tol, streams=streams, repeats=runs
+    )
 
 
 def _drive(node: Node, case: Case, ledger: Ledger | None) -> Array:
@@ -115,11 +117,11 @@ def _free(charge: Charge) -> None:
     """A run for the observer alone."""
 
 
-def _replay(case: Case, plan: Plan, released: Array) -> Iterator[tuple[int, NodeState, Array]]:
+def _replay(case: Case, tables: SiteTables, released: Array) -> Iterator[tuple[int, NodeState, Array]]:
     """(t, the state before round t, f(t)) as the observer rebuilds them from what was released."""
     heard = [np.broadcast_to(message, released.shape[1:]) for message in case.heard()]
     state = NodeState.start(np.zeros(released.shape[1:]), heard[0])
     for t, f in enumerate(released, start=1):
         yield t, state, f
-        theta = float(plan.theta[0, t - 1])
+        theta = float(tables.theta[t - 1])
         state = NodeState(t, f, dual_update(state.lam, f, heard[t], theta=theta, V=1), heard[t])

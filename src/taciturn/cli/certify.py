@@ -121,9 +121,9 @@ def _certificate(given: dict[str, Any]) -> Certificate:
     from ..privacy.certificate.certificate import Certificate
     from ..privacy.facts import PLANNED
 
-    plan = _method(given).plan(1, given["rounds"])  # the others' schedules cost it nothing
+    tables = _method(given).tables(1, given["rounds"])  # the others' schedules cost it nothing
     run = run_facts(
-        plan,
+        tables,
         LossName(given["loss"]).make(),
         dimension=given["dimension"],
         C=given["C"],
@@ -134,7 +134,7 @@ def _certificate(given: dict[str, Any]) -> Certificate:
         classes=given["classes"],
         marks=(PLANNED,),
     )
-    ledger = planned_ledger(plan, run, site_facts(plan, [given["samples"]], [given["degree"]]))
+    ledger = planned_ledger(tables, run, site_facts(tables, [given["samples"]], [given["degree"]]))
     return Certificate.from_ledger(ledger, delta=given["delta"])
 
 

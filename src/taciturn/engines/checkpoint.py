@@ -129,8 +129,8 @@ def fingerprint(setup: Setup, digests: Sequence[str]) -> str:
         "rows": list(digests),
     }
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
-    plan = setup.plan
-    for table in (plan.eta, plan.theta, plan.scale, plan.output_scale):
+    tables = setup.tables
+    for table in (tables.eta, tables.theta, tables.scale, tables.output_scale):
         digest.update(b"none" if table is None else table.tobytes())
     return digest.hexdigest()
 

@@ -89,7 +89,7 @@ class Network:
                     site=i,
                     objective=self.objectives[i],
                     degree=int(setup.graph.degrees[i]),
-                    plan=setup.plan,
+                    tables=setup.tables.site(i),
                     tol=setup.tol,
                     streams=streams,
                     repeats=setup.repeats,

@@ -10,7 +10,8 @@ import numpy as np
 
 from .. import checks
 from ..admm import accounts
-from ..admm.methods import Method, Plan
+from ..admm.methods import Method
+from ..admm.tables import Tables
 from ..admm.theory import convergence
 from ..errors import ParameterError
 from ..graph import Graph
@@ -32,7 +33,7 @@ class Setup:
     problem: Problem | SourcedProblem
     graph: Graph
     method: Method
-    plan: Plan
+    tables: Tables
     repeats: int
     seed: int | None
     tol: float
@@ -43,7 +44,7 @@ class Setup:
 
     @property
     def rounds(self) -> int:
-        return self.plan.rounds
+        return self.tables.rounds
 
     def streams(self) -> Streams:
         """Where the noise comes from: seeded streams, or a keyed CSPRNG that cannot be replayed."""
@@ -51,7 +52,7 @@ class Setup:
 
     def on(self, problem: Problem | SourcedProblem) -> Setup:
         """The same run on rows that have been looked at; private methods refuse long ones."""
-        if self.plan.private:
+        if self.tables.private:
             problem.require_unit_rows()
         return replace(self, problem=problem)
 
@@ -62,19 +63,20 @@ class Setup:
 
     def charges(self, t: int) -> list[Charge]:
         """What every site releases in round t."""
-        return accounts.charges(self.plan, t)
+        return accounts.charges(self.tables, t)
 
     def run_facts(self) -> RunFacts:
         """All that the accountant must know of the run as a whole."""
         problem = self.problem
         return accounts.run_facts(
-            self.plan,
+            self.tables,
             problem.loss,
             dimension=problem.dimension,
             C=problem.C,
             regularization=problem.regularization * problem.regularizer.strong_convexity,
             tol=self.tol,
             simulated=self.seed is not None,
+            sites=self.graph.n,
             start=self.start,
         )
 
@@ -99,11 +101,11 @@ class Setup:
 
     def site_facts(self) -> list[SiteFacts]:
         """B_i, V_i and the dual steps of every site."""
-        return accounts.site_facts(self.plan, self.problem.samples, self.graph.degrees)
+        return accounts.site_facts(self.tables, self.problem.samples, self.graph.degrees)
 
     def planned_ledger(self) -> MemoryLedger:
         """The ledger that the run will leave behind."""
-        return accounts.planned_ledger(self.plan, self.run_facts(), self.site_facts())
+        return accounts.planned_ledger(self.tables, self.run_facts(), self.site_facts())
 
 
 def start_vectors(start: Start, sites: Sequence[int], shape: tuple[int, int], streams: Streams) -> Array:
@@ -137,14 +139,14 @@ def prepare(
     """
     if graph.n != problem.n:
         raise ParameterError(f"`graph` must have one node per site, {problem.n}; got {graph.n}.")
-    plan = method.plan(problem.n, rounds)
+    tables = method.tables(problem.n, rounds)
     if strict:
         _check_theorem_1(method, problem.n, rounds)
     setup = Setup(
         problem=problem,
         graph=graph,
         method=method,
-        plan=plan,
+        tables=tables,
         repeats=checks.whole("repeats", repeats, least=1),
         seed=None if seed is None else checks.whole("seed", seed),
         tol=checks.positive("tol", tol),

@@ -8,13 +8,13 @@ vector is the same to the last bit, whatever the number of shards.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ..admm.methods import Plan
 from ..admm.node import Node, NodeState, loop
+from ..admm.tables import Tables
 from ..errors import ParameterError
 from ..objective.local import LocalObjective
 from ..privacy.facts import Charge
@@ -31,7 +31,7 @@ class Share:
     """What one shard must know of a run: of the other sites, only which vectors cross."""
 
     part: Part
-    plan: Plan
+    tables: Tables
     repeats: int
     seed: int
     tol: float
@@ -47,7 +47,7 @@ class Share:
             raise ParameterError("`seed` must be given: shards of one run must draw from the same streams.")
         return cls(
             part=part,
-            plan=_plan_of(setup.plan, part.own),
+            tables=setup.tables.part(part.own),
             repeats=setup.repeats,
             seed=setup.seed,
             tol=setup.tol,
@@ -63,16 +63,15 @@ class Share:
         return [
             Node(
                 site=i,
-                objective=objectives[row],
-                degree=int(degrees[row]),
-                plan=self.plan,
+                objective=objectives[k],
+                degree=int(degrees[k]),
+                tables=self.tables.site(k),
                 tol=self.tol,
                 streams=streams,
                 repeats=self.repeats,
                 refresh=self.refresh,
-                row=row,
             )
-            for row, i in enumerate(self.part.own)
+            for k, i in enumerate(self.part.own)
         ]
 
 
@@ -179,19 +178,6 @@ class Shard:
     def _hear(self, known: Array) -> Array:
         flat = known.reshape(len(known), -1)
         return np.asarray(self.part.rows @ flat).reshape(len(self.part.own), *known.shape[1:])
-
-
-def _plan_of(plan: Plan, own: range) -> Plan:
-    """The rows of some sites."""
-    rows = slice(own.start, own.stop)
-    return replace(
-        plan,
-        penalties=plan.penalties[rows],
-        eta=plan.eta[rows].copy(),
-        theta=plan.theta[rows].copy(),
-        scale=None if plan.scale is None else plan.scale[rows].copy(),
-        output_scale=None if plan.output_scale is None else plan.output_scale[rows].copy(),
-    )
 
 
 def _charged(charge: Charge) -> None:

@@ -9,8 +9,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ..admm.methods import Method, Plan, PrimalPerturbation, Release
+from ..admm.methods import Method, PrimalPerturbation, Release
 from ..admm.run import Run
+from ..admm.tables import Tables
 from ..errors import NotConverged, ParameterError
 from ..graph import Graph
 from ..objective.problem import Problem
@@ -63,7 +64,7 @@ def train(
         history=history,
         measure=measure,
     )
-    check_samplers(setup.plan)
+    check_samplers(setup.tables)
     try:
         with _journal(setup, ledger, ceiling) as journal:
             return run_local(setup, journal=journal, threads=threads, show=progress)
@@ -90,9 +91,9 @@ def _journal(
         yield None if ceiling is None else MemoryLedger(*facts)
 
 
-def check_samplers(plan: Plan) -> None:
+def check_samplers(tables: Tables) -> None:
     """Raise unless the noise is drawn as it is charged: a subclass may sample what it likes."""
-    for name, noise in (("noise", plan.noise), ("output_noise", plan.output_noise)):
+    for name, noise in (("noise", tables.noise), ("output_noise", tables.output_noise)):
         if noise is not None and type(noise) not in (NormNoise, GaussianNoise):
             raise ParameterError(
                 f"`{name}` must be NormNoise or GaussianNoise itself in a real run; "

@@ -142,7 +142,7 @@ def _forecast(
     chosen: ChosenSettings, places: SiteAssignment, wishes: Wishes, loss: Loss, dimension: int, outputs: int
 ) -> Certificate:
     """What the run will have cost: every schedule is fixed in advance."""
-    tables = chosen.method.plan(places.graph.n, chosen.rounds)
+    tables = chosen.method.tables(places.graph.n, chosen.rounds)
     run = run_facts(
         tables,
         loss,
@@ -151,6 +151,7 @@ def _forecast(
         regularization=chosen.regularization,
         tol=chosen.tol,
         simulated=not wishes.real,
+        sites=places.graph.n,
         classes=outputs,
         marks=(PLANNED,),
     )

@@ -62,9 +62,9 @@ class Blueprint:
     @cached_property
     def certificate(self) -> Certificate:
         """What a run of it will have cost; for a pure budget look at `pure_epsilon`."""
-        plan = self.method.plan(self.network.n, self.shape.rounds)
-        sites = site_facts(plan, self.network.samples, self.network.degrees)
-        ledger = planned_ledger(plan, self.run, sites)
+        tables = self.method.tables(self.network.n, self.shape.rounds)
+        sites = site_facts(tables, self.network.samples, self.network.degrees)
+        ledger = planned_ledger(tables, self.run, sites)
         return Certificate.from_ledger(ledger, self.network.budget.delta or 1e-5)
 
     def draft(self, site: int, *, samples: int | None = None, degree: int | None = None) -> Draft:

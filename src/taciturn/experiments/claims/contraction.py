@@ -15,10 +15,11 @@ def contractions(outcome: CurveResult) -> Array:
     Z stacks Y and f, with 2 Lambda = sqrt(D - A) Y; ||Z||^2_J = ||Y||^2 / theta + <f, eta (D + A) f>.
     """
     graph, history = outcome.graph, outcome.run.history
-    plan = outcome.method.plan(graph.n, outcome.run.loss.shape[1])
-    if history is None or not ((plan.eta == plan.eta[0]).all() and (plan.theta == plan.theta[0, 0]).all()):
+    tables = outcome.method.tables(graph.n, outcome.run.loss.shape[1])
+    alike = (tables.eta == tables.eta[0]).all() and (tables.theta == tables.theta[0, 0]).all()
+    if history is None or not alike:
         raise ParameterError("`outcome` must have a history, equal penalties and one dual step.")
-    eta, theta, f = plan.eta[0], float(plan.theta[0, 0]), history[:, 0]
+    eta, theta, f = tables.eta[0], float(tables.theta[0, 0]), history[:, 0]
     D, A = np.diag(graph.degrees.astype(float)), graph.adjacency
     root = _root(D - A)
     gradients = [outcome.problem.site(i).gradient(outcome.optimum[None])[0] for i in range(graph.n)]

@@ -64,7 +64,7 @@ def _weakly_regularised(drawn: FigureResult) -> Claim:
 
 def _unequal_steps(drawn: FigureResult) -> Claim:
     outcome = drawn["strong", "step by site"]
-    theta = outcome.method.plan(outcome.graph.n, 1).theta[:, 0]
+    theta = outcome.method.tables(outcome.graph.n, 1).theta[:, 0]
     weighted = weighted_optimum(outcome.problem, [1 / step for step in theta])
     apart = float(np.linalg.norm(weighted - outcome.optimum) / np.linalg.norm(outcome.optimum))
     small = unequal_dual_steps()

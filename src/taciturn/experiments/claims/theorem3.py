@@ -54,8 +54,8 @@ def _loose() -> Claim:
 
 def _paper(case: Case) -> float:
     """Theorem 3 for all rounds of a case, whose site has one neighbour."""
-    plan = case.plan()
-    if plan.scale is None:
+    tables = case.tables()
+    if tables.scale is None:
         return 0.0
     c1 = case.loss.curvature_bound
-    return float(bounds.paper_epsilon(case.C, plan.eta[0], 1, case.samples, c1, plan.scale[0]).sum())
+    return float(bounds.paper_epsilon(case.C, tables.eta, 1, case.samples, c1, tables.scale).sum())

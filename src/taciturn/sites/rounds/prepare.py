@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...admm.accounts import planned_ledger, run_facts
+from ...admm.accounts import run_facts
 from ...admm.methods import PenaltyPerturbation
 from ...admm.node import Node, NodeState
 from ...admm.theory import convergence
@@ -53,7 +53,9 @@ class Ready:
 
     def forecast(self) -> Certificate:
         """What all rounds together will have cost, if every one is released."""
-        ledger = planned_ledger(self.node.plan, self.run, [self.facts])
+        ledger = MemoryLedger(self.run, [self.facts])
+        for t in range(1, self.run.rounds + 1):
+            ledger.charge(self.node.charge_of(t))
         return Certificate.from_ledger(ledger, delta=self.site.job.delta)
 
     def affordable(self) -> int:
@@ -92,18 +94,19 @@ def make_ready(site: Site) -> Ready:
         site=site.number,
         samples=site.samples,
         degree=node.degree,
-        dual_step=tuple(node.plan.theta[site.number].tolist()),
+        dual_step=tuple(node.tables.theta.tolist()),
         name=site.name,
     )
     ceiling = Ceiling(site.file.budget.epsilon, job.delta)
     run = run_facts(
-        node.plan,
+        node.tables,
         job.loss,
         dimension=job.dimension,
         C=job.C,
         regularization=job.regularization,
         tol=job.tol,
         simulated=job.simulated,
+        sites=len(job.sites),
     )
     return Ready(site, node, identity, trust, run, facts, ceiling)
 
@@ -121,13 +124,12 @@ def _method(site: Site) -> PenaltyPerturbation:
 
 
 def _node(site: Site, objective: LocalObjective) -> Node:
-    """The plan has a row for every site, all filled with this one's schedules; the others' are never read."""
     job = site.job
     return Node(
         site=site.number,
         objective=objective,
         degree=len(site.neighbours),
-        plan=_method(site).plan(len(job.sites), job.rounds),
+        tables=_method(site).tables(1, job.rounds).site(0),
         tol=job.tol,
         streams=SecureStreams() if job.seed is None else SeededStreams(job.seed),
         refresh=1,
