@@ -115,7 +115,7 @@ def pure_costs(run: RunFacts, releases: Releases) -> Array:
 
 def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
     """Renyi cost of all rounds, (sites, orders)."""
-    if run.noise == "none":
+    if run.noise == "none" or run.masked:
         spent = np.any(releases.charged, axis=1, keepdims=True)
         return np.where(spent, np.inf, np.zeros(len(orders)))
     total = _renyi_update(run, releases, orders)

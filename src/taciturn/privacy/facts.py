@@ -17,9 +17,12 @@ from .. import checks
 from ..errors import ParameterError
 from ..types import Array
 from ..versions import versions
+from .sums import SumFacts as SumFacts
+from .sums import check_sums
 
-MECHANISMS = ("penalty", "dual", "primal", "none")
-NOISES = ("norm", "gaussian", "none")
+MECHANISMS = ("penalty", "dual", "primal", "masked", "none")
+NOISES = ("norm", "gaussian", "discrete", "none")
+UNITS = ("record", "person")
 PLANNED = "computed from settings alone; no run took place"
 _LARGEST_ORDER = 1e5
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
@@ -51,8 +54,9 @@ class RunFacts:
 
     Parameters
     ----------
-    mechanism : "penalty", "dual" (penalty perturbation with eta = theta), "primal" or "none".
-    noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", or "none", with which epsilon is infinite.
+    mechanism : "penalty", "dual" (penalty perturbation with eta = theta), "primal", "masked" or "none".
+    noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", "discrete" (for masked sums, and only there), or
+        "none", with which epsilon is infinite.
     loss : its bounds on slope and curvature.
     sites, rounds, dimension : N, the planned T, and d.
     C, regularization : the weight of the loss and rho.
@@ -65,6 +69,11 @@ class RunFacts:
     classes : releases per round, K for one-vs-rest.
     start : how f(0) was made; it must not depend on the data.
     marks : what else a reader must be told, e.g. "bounds taken from the data"; `PLANNED` where nothing ran.
+    sums : for masked sums, one for each round; what each site sends in it.
+    colluding : how many of the other sites may work together with the observer; None: all of them. Only
+        masked sums rest on it.
+    connectivity : the sites stay connected by the masks they share while fewer of them than this are taken
+        out; None: every two sites share masks.
     """
 
     mechanism: str
@@ -85,13 +94,16 @@ class RunFacts:
     classes: int = 1
     start: str = "zeros"
     marks: tuple[str, ...] = ()
+    sums: tuple[SumFacts, ...] = ()
+    colluding: int | None = None
+    connectivity: int | None = None
     relation: str = RELATION
     versions: Mapping[str, str] = field(default_factory=versions)
 
     def __post_init__(self) -> None:
         checks.choice("mechanism", self.mechanism, MECHANISMS)
         checks.choice("noise", self.noise, NOISES)
-        if (self.mechanism == "none") != (self.noise == "none"):
+        if (self.mechanism == "none") != (self.noise == "none") or self.masked != (self.noise == "discrete"):
             raise ParameterError(f"`noise` must fit mechanism {self.mechanism!r}; got {self.noise!r}.")
         for name in ("sites", "rounds", "dimension", "classes"):
             _set(self, name, checks.whole(name, getattr(self, name), least=1))
@@ -104,20 +116,58 @@ class RunFacts:
                 _set(self, name, checks.positive(name, getattr(self, name)))
         if self.output_noise is not None:
             checks.choice("output_noise", self.output_noise, ("norm", "gaussian"))
-            if self.mechanism == "primal" or self.noise == "none":
+            if self.mechanism in ("primal", "masked") or self.noise == "none":
                 raise ParameterError(
                     f"`output_noise` must be None here; got {self.output_noise!r}: primal noise is output "
-                    "noise already, and a run without noise stays without a guarantee."
+                    "noise already, so is that of a sum, and a run without noise stays without a guarantee."
                 )
         for name in ("regularized", "simulated"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"`{name}` must be True or False; got {getattr(self, name)!r}.")
         if not isinstance(self.versions, Mapping):
             raise ParameterError(f"`versions` must be a mapping; got {type(self.versions).__name__}.")
+        self._check_masks()
         _texts(start=self.start, relation=self.relation, **self.versions)
         _texts(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
         _set(self, "marks", tuple(self.marks))
         _set(self, "versions", dict(self.versions))
+
+    def _check_masks(self) -> None:
+        """The facts of masked sums: all of them there, or none where nothing is masked."""
+        if self.masked:
+            _set(self, "sums", check_sums(self.sums, self.rounds))
+            if self.sites < 2:
+                raise ParameterError(f"`sites` must be at least 2 for masked sums; got {self.sites}.")
+        elif self.sums or self.connectivity is not None:
+            raise ParameterError(
+                f"`sums` and `connectivity` belong to masked sums, not to {self.mechanism!r}."
+            )
+        for name in ("colluding", "connectivity"):
+            if getattr(self, name) is not None:
+                value = checks.whole(name, getattr(self, name), least=0 if name == "colluding" else 1)
+                if value >= self.sites:
+                    raise ParameterError(
+                        f"`{name}` must be below the number of sites, {self.sites}; got {value}."
+                    )
+                _set(self, name, value)
+
+    @property
+    def masked(self) -> bool:
+        """Whether the sites send shares of sums, hidden by masks that cancel."""
+        return self.mechanism == "masked"
+
+    def honest(self, colluding: int | None) -> int:
+        """How many noises protect a site for certain when this many others work together; None: all of them.
+
+        The sites left over protect each other while masks still connect them; else a site may stand alone.
+        """
+        against = self.sites - 1 if colluding is None else checks.whole("colluding", colluding)
+        if against >= self.sites:
+            raise ParameterError(
+                f"`colluding` must be below the number of sites, {self.sites}; got {against}."
+            )
+        safe = self.connectivity is None or against < self.connectivity
+        return self.sites - against if self.masked and safe else 1
 
     @property
     def strong(self) -> float:
@@ -132,24 +182,30 @@ class RunFacts:
     @property
     def idealised(self) -> bool:
         """Whether the guarantee needs the exact minimiser: nothing covers the solver's error."""
-        return self.mechanism != "primal" and self.output_noise is None
+        return self.mechanism not in ("primal", "masked") and self.output_noise is None
 
 
 @dataclass(frozen=True)
 class SiteFacts:
-    """One site: its number in the network, B, V, and theta(t), whose last entry holds from then on."""
+    """One site: its number in the network, B, V, and theta(t), whose last entry holds from then on.
+
+    Masked sums know no dual step: leave it out there.
+    """
 
     site: int
     samples: int
     degree: int
-    dual_step: tuple[float, ...]
+    dual_step: tuple[float, ...] = ()
     name: str = ""
 
     def __post_init__(self) -> None:
         _set(self, "site", checks.whole("site", self.site))
         _set(self, "samples", checks.whole("samples", self.samples, least=1))
         _set(self, "degree", checks.whole("degree", self.degree, least=1))
-        _set(self, "dual_step", shortened("dual_step", self.dual_step))
+        if np.size(self.dual_step):
+            _set(self, "dual_step", shortened("dual_step", self.dual_step))
+        else:
+            _set(self, "dual_step", ())
         _texts(name=self.name)
         _set(self, "name", self.name or f"site {self.site}")
 
@@ -159,11 +215,12 @@ class Charge(NamedTuple):
 
     `scale` is alpha for norm noise and sigma for Gaussian noise (0 where there is none), `output_scale` the
     same for the output noise. `degree` is the V really used, where a lost neighbour made it differ.
+    Masked sums: `Charge(site, t, scale=s)`, the spread of the site's noise in grid units as in `SumFacts`.
     """
 
     site: int
     t: int
-    eta: float
+    eta: float = 0.0
     scale: float = 0.0
     output_scale: float | None = None
     degree: int | None = None
@@ -235,7 +292,7 @@ def shortened(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
 
 # -- as plain JSON and back, strictly: no unknown or missing key, floats to the last bit --------------
 
-T = TypeVar("T", RunFacts, SiteFacts, LossFacts, Ceiling)
+T = TypeVar("T", RunFacts, SiteFacts, LossFacts, SumFacts, Ceiling)
 
 
 def to_plain(facts: RunFacts | SiteFacts | Ceiling) -> dict[str, Any]:
@@ -248,6 +305,9 @@ def run_from(plain: Any) -> RunFacts:
     """The run's facts that `to_plain` wrote."""
     fields = _fields(RunFacts, plain)
     fields["loss"] = _made(LossFacts, _fields(LossFacts, fields["loss"]))
+    if not isinstance(fields["sums"], Sequence) or isinstance(fields["sums"], str):
+        raise ParameterError("the facts of RunFacts hold a value of the wrong type: `sums` must be a list.")
+    fields["sums"] = tuple(_made(SumFacts, _fields(SumFacts, entry)) for entry in fields["sums"])
     return _made(RunFacts, fields)
 
 

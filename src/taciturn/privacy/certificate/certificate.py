@@ -138,7 +138,7 @@ def _check_releases(run: RunFacts, site: SiteFacts, columns: Columns) -> None:
             if gaps.size
             else f"{site.name} was charged for {rounds} rounds of {run.rounds} planned."
         )
-    needed = {"eta": True, "degree": True, "scale": run.noise != "none"}
+    needed = {"eta": not run.masked, "degree": True, "scale": run.noise != "none"}
     needed["output_scale"] = run.output_noise is not None
     for name, positive in needed.items():
         column = getattr(columns, name)

@@ -176,10 +176,9 @@ def _head(entry: Any) -> Head | None:
 
 
 def _site(entry: Mapping[str, Any], tables: list[Array]) -> SiteFacts:
-    names = ("site", "samples", "degree", "name")
-    return site_from(
-        {name: entry[name] for name in names} | {"dual_step": tables[entry["dual_step"]].tolist()}
-    )
+    names, number = ("site", "samples", "degree", "name"), entry["dual_step"]
+    dual_step = () if number is None else tables[number].tolist()
+    return site_from({name: entry[name] for name in names} | {"dual_step": dual_step})
 
 
 def _columns(entry: Mapping[str, Any], tables: list[Array]) -> Columns:

@@ -126,6 +126,10 @@ def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts,
         raise ParameterError(f"`sites` must hold each site once and at least one; got {len(facts)}.")
     if max(numbers) >= run.sites:
         raise ParameterError(f"`site` must be below the number of sites, {run.sites}; got {max(numbers)}.")
+    odd = [entry.name for entry in facts if bool(entry.dual_step) == run.masked]
+    if odd:
+        needs = "must be left out with masked sums" if run.masked else "must be given"
+        raise ParameterError(f"`dual_step` {needs}; see {odd[0]}.")
     return facts
 
 
@@ -142,6 +146,9 @@ def check_charge(run: RunFacts, site: SiteFacts, ceiling: Ceiling | None, charge
     """Whether the numbers of a charge make sense under the run's facts."""
     if not 1 <= charge.t <= run.rounds:
         raise ParameterError(f"`t` must be within the planned rounds 1..{run.rounds}; got {charge.t}.")
+    if run.masked:
+        _check_masked(run, site, charge)
+        return
     if not 0 < charge.eta < math.inf:
         raise ParameterError(f"`eta` must be finite and above 0; got {charge.eta:g} at t={charge.t}.")
     _check_scale("scale", charge.scale or None, run.noise != "none", charge.t)
@@ -154,6 +161,17 @@ def check_charge(run: RunFacts, site: SiteFacts, ceiling: Ceiling | None, charge
         raise LedgerError(
             f"{site.name} has degree {site.degree} but round {charge.t} used {charge.degree}: a degree that "
             "reacts to the run needs a `Ceiling` with an `order` fixed before it."
+        )
+
+
+def _check_masked(run: RunFacts, site: SiteFacts, charge: Charge) -> None:
+    """A masked charge is the round's sum with the noise that the facts say, and nothing else."""
+    planned = run.sums[charge.t - 1].std
+    if charge.eta != 0 or charge.output_scale is not None or charge.degree not in (None, site.degree):
+        raise ParameterError(f"a masked charge holds `site`, `t` and `scale` only; see round {charge.t}.")
+    if charge.scale != planned:
+        raise ParameterError(
+            f"`scale` must be what the facts state, {planned:g}; got {charge.scale:g} at t={charge.t}."
         )
 
 

@@ -1,0 +1,90 @@
+"""The facts of masked sums: complete, in order, and never together with those of other methods."""
+
+import dataclasses
+
+import pytest
+
+from taciturn.errors import ParameterError
+from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, SumFacts, run_from, to_plain
+from taciturn.privacy.ledger.memory import MemoryLedger
+
+LOGISTIC = LossFacts("logistic", slope_bound=1.0, curvature_bound=0.25)
+
+
+def masked_run(sites=5, rounds=3, colluding=1, **changes):
+    sums = tuple(
+        SumFacts(t=t, part="gradient", length=4, sensitivity=1e-3, stray=1e-12, grid=1e-8, std=2.0**16)
+        for t in range(1, rounds + 1)
+    )
+    settings = {"mechanism": "masked", "noise": "discrete", "loss": LOGISTIC, "dimension": 4, "C": 1.0}
+    settings |= {
+        "regularization": 0.0,
+        "sums": sums,
+        "sites": sites,
+        "rounds": rounds,
+        "colluding": colluding,
+    }
+    return RunFacts(**settings | changes)
+
+
+def test_run_facts_go_to_json_values_and_back():
+    run = masked_run()
+    assert run_from(to_plain(run)) == run
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"std": 7.0}, "std"),
+        ({"sensitivity": 0.0}, "sensitivity"),
+        ({"grid": 1e-30}, "grid"),
+        ({"stray": -1.0}, "stray"),
+        ({"length": 0}, "length"),
+        ({"part": 1}, "part"),
+    ],
+)
+def test_a_sum_without_sense_is_refused(changes, word):
+    good = masked_run().sums[0]
+    with pytest.raises(ParameterError, match=word):
+        dataclasses.replace(good, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"rounds": 4}, "sums"),
+        ({"sums": ()}, "sums"),
+        ({"noise": "gaussian"}, "noise"),
+        ({"mechanism": "penalty"}, "noise"),
+        ({"mechanism": "penalty", "noise": "gaussian"}, "sums"),
+        ({"colluding": 5}, "colluding"),
+        ({"connectivity": 0}, "connectivity"),
+        ({"output_noise": "gaussian"}, "output_noise"),
+    ],
+)
+def test_facts_that_do_not_fit_each_other_are_refused(changes, word):
+    with pytest.raises(ParameterError, match=word):
+        masked_run(**changes)
+
+
+def test_honest_sites_are_counted_only_while_masks_connect_them():
+    run = masked_run(sites=6, connectivity=3)
+    assert [run.honest(c) for c in (0, 1, 2, 3, 4, 5, None)] == [6, 5, 4, 1, 1, 1, 1]
+    assert [masked_run(sites=6).honest(c) for c in (0, 2, 4, None)] == [6, 4, 2, 1]
+    with pytest.raises(ParameterError, match="colluding"):
+        run.honest(6)
+
+
+def test_the_ledger_takes_the_noise_that_the_facts_state_and_no_other():
+    run, site = masked_run(), SiteFacts(site=2, samples=10, degree=4)
+    ledger = MemoryLedger(run, [site])
+    ledger.charge(Charge(2, 1, scale=2.0**16))
+    for odd in (
+        Charge(2, 2, scale=2.0**15),
+        Charge(2, 2, eta=1.0, scale=2.0**16),
+        Charge(2, 4, scale=2.0**16),
+    ):
+        with pytest.raises(ParameterError):
+            ledger.charge(odd)
+    with pytest.raises(ParameterError, match="dual_step"):
+        MemoryLedger(run, [dataclasses.replace(site, dual_step=(0.5,))])
