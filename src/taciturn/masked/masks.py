@@ -1,0 +1,137 @@
+"""Masks that cancel: u_ij uniform in (Z mod 2^64)^d, added by one site of a pair, taken off by the other.
+
+    m_i = y_i + sum over partners j > i of u_ij - sum over partners j < i of u_ji          mod 2^64
+
+u_ij is the ChaCha20 keystream under a key that HKDF makes of the pair's key and (run, attempt, round, part).
+After each round the pair's key is replaced by one that does not lead back to it: who breaks into a site later
+cannot open the rounds before. The same code runs in one process and over a network.
+"""
+
+from __future__ import annotations
+
+import hmac
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from randomgen import ChaCha
+
+from .. import checks
+from ..errors import ParameterError
+
+Message = NDArray[np.uint64]
+"""What a masked site sends: numbers mod 2^64."""
+
+KEY_BYTES = 32
+
+
+def pair_key(secret: bytes, run: bytes, first: str, second: str) -> bytes:
+    """HKDF-SHA256 [RFC 5869] of the secret that two sites share, bound to the run and to both names."""
+    extracted = hmac.digest(run, secret, "sha256")
+    return expand(extracted, "pair", *sorted((first, second)))
+
+
+def expand(key: bytes, *label: str | bytes | int) -> bytes:
+    """HKDF-Expand to 32 bytes; each part of the label goes in with its length: none runs into another."""
+    parts = [_encoded(part) for part in label]
+    info = b"taciturn" + b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+    return hmac.digest(key, info + b"\x01", "sha256")
+
+
+def _encoded(part: str | bytes | int) -> bytes:
+    if isinstance(part, int):
+        return part.to_bytes(8, "big")
+    return part.encode() if isinstance(part, str) else part
+
+
+class PairKeys:
+    """The keys that one site shares with its partners, as they stand in round t.
+
+    Each opens one mask for every (attempt, round, part), once: a mask that is used twice hides nothing.
+
+    Parameters
+    ----------
+    site : the number of this site in the network
+    keys : 32 bytes for each partner, as they stand in round t
+    run : the id of the run, a hash of every site's fresh nonce and of the whole job
+    """
+
+    def __init__(
+        self, site: int, keys: Mapping[int, bytes], *, run: bytes, attempt: int = 0, t: int = 1
+    ) -> None:
+        self.site, self.run = checks.whole("site", site), bytes(run)
+        self.attempt, self.t = checks.whole("attempt", attempt), checks.whole("t", t, least=1)
+        if not keys or site in keys or any(len(key) != KEY_BYTES for key in keys.values()):
+            raise ParameterError(
+                f"`keys` must hold {KEY_BYTES} bytes for each partner of site {site}, at least one, "
+                "and none for itself."
+            )
+        self._keys = {int(partner): bytes(keys[partner]) for partner in sorted(keys)}
+        self._used: set[str] = set()
+        self._stream = _Keystream()
+
+    @property
+    def keys(self) -> dict[int, bytes]:
+        """The keys of this round: secret, and kept only until the round is over."""
+        return dict(self._keys)
+
+    def mask(self, t: int, part: str, shape: tuple[int, ...]) -> Message:
+        """sum_{j>i} u_ij - sum_{j<i} u_ji mod 2^64 of this round's part; given out once."""
+        if t != self.t:
+            raise ParameterError(f"`t` must be {self.t}, the round of these keys; got {t}.")
+        if part in self._used:
+            raise ParameterError(
+                f"`part` {part!r} of round {t}, attempt {self.attempt}, has been masked already, and a mask "
+                "is used once. Send the stored message again."
+            )
+        self._used.add(part)
+        total: Message = np.zeros(math.prod(shape), dtype=np.uint64)
+        for partner, key in self._keys.items():
+            u = self._stream.numbers(expand(key, "mask", self.run, self.attempt, t, part), total.size)
+            if partner > self.site:
+                total += u
+            else:
+                total -= u
+        return total.reshape(shape)
+
+    def advance(self) -> None:
+        """Go on to the next round, and forget the keys of this one."""
+        self._keys = {partner: expand(key, "ratchet", self.run) for partner, key in self._keys.items()}
+        self._used.clear()
+        self._stream.forget()
+        self.t += 1
+
+    def retry(self, attempt: int, partners: Iterable[int]) -> None:
+        """Begin this round again under a later attempt's label, with these of the partners."""
+        kept = sorted(set(partners))
+        if checks.whole("attempt", attempt) <= self.attempt or not kept or not set(kept) <= set(self._keys):
+            raise ParameterError(
+                f"`attempt` must be above {self.attempt}, with at least one of the partners; got {attempt}."
+            )
+        self.attempt, self._keys = attempt, {partner: self._keys[partner] for partner in kept}
+        self._used.clear()
+
+
+class _Keystream:
+    """ChaCha20 with a 256-bit key, nonce 0, from the first block on, as little-endian 64-bit numbers."""
+
+    def __init__(self) -> None:
+        self._cipher = ChaCha(key=0, rounds=20)
+        self._block = np.zeros(16, dtype=np.uint32)
+
+    def numbers(self, key: bytes, size: int) -> Message:
+        self._cipher.state = {
+            "bit_generator": "randomgen.chacha.ChaCha",
+            "state": {
+                "block": self._block,
+                "keysetup": np.frombuffer(key, dtype="<u4").astype(np.uint32),
+                "ctr": np.zeros(2, dtype=np.uint64),
+                "rounds": 20,
+            },
+        }
+        return np.asarray(self._cipher.random_raw(size), dtype=np.uint64)
+
+    def forget(self) -> None:
+        """Leave no key of a past round in the cipher."""
+        self.numbers(bytes(KEY_BYTES), 1)
