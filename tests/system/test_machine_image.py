@@ -24,7 +24,7 @@ X /= np.linalg.norm(X, axis=1, keepdims=True)
 y = np.where(X[:, 0] > 0, 1.0, -1.0)
 objective = LocalObjective(X, y, loss=Logistic(), C=10.0, regularization=0.1, sites=2)
 method = PenaltyPerturbation(1.0, 1.0, GaussianNoise(std=5.0), output_noise=GaussianNoise(std=1e-4))
-node = Node(0, objective, 1, method.plan(2, 1), 1e-9, SecureStreams())
+node = Node(0, objective, 1, method.tables(2, 1).site(0), 1e-9, SecureStreams())
 node.primal(NodeState.start(np.zeros((1, 5)), np.zeros((1, 5))), 1, SolverState())  # it has run for a while
 
 copies = []
