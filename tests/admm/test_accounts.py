@@ -47,7 +47,7 @@ def facts(method=FULL, **changes):
 
 
 def test_every_fact_of_the_method_reaches_the_run():
-    run = facts(classes=3, start="random", marks=(PLANNED,))
+    run = facts(outputs=3, start="random", marks=(PLANNED,))
     assert (run.mechanism, run.noise, run.output_noise, run.grid, run.clip) == (
         "penalty",
         "norm",
@@ -56,7 +56,7 @@ def test_every_fact_of_the_method_reaches_the_run():
         8.0,
     )
     assert (run.sites, run.rounds, run.dimension, run.C, run.regularization) == (3, 4, 7, 2.0, 0.1)
-    assert (run.tol, run.simulated, run.classes, run.start, run.marks) == (
+    assert (run.tol, run.simulated, run.outputs, run.start, run.marks) == (
         1e-8,
         False,
         3,

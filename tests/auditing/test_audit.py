@@ -20,12 +20,12 @@ from taciturn.auditing.audit import AuditResult, audit
 from taciturn.auditing.cases import (
     Case,
     bend_case,
-    classes_case,
     covered_case,
     default_cases,
     dual_case,
     gaussian_case,
     norm_case,
+    outputs_case,
     primal_case,
 )
 from taciturn.objective import LocalObjective, Solution, SolverState, minimise
@@ -67,7 +67,7 @@ def test_a_seed_repeats_the_audit() -> None:
         (NormNoise, norm_case()),
         (NormNoise, covered_case()),
         (GaussianNoise, dual_case()),
-        (GaussianNoise, classes_case()),
+        (GaussianNoise, outputs_case()),
     ],
 )
 def test_half_the_noise_is_caught(monkeypatch: pytest.MonkeyPatch, noise: type[Any], case: Case) -> None:
@@ -104,7 +104,7 @@ def test_rounds_that_were_charged_once_are_caught(monkeypatch: pytest.MonkeyPatc
 
 
 def test_classes_that_were_charged_once_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    case, one_vs_rest = classes_case(classes=6, shift=2.5), bounds.one_vs_rest
+    case, one_vs_rest = outputs_case(outputs=6, shift=2.5), bounds.one_vs_rest
     assert not leaks(one(case))
     monkeypatch.setattr(bounds, "one_vs_rest", lambda cost, K: one_vs_rest(cost, 1))
     assert leaks(one(case))

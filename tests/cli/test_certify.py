@@ -45,7 +45,7 @@ def test_gaussian(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     [
         (["--penalty-ratio", "1.05"], "pure", sum(1.05**-t for t in range(100)) / 100),
         (["--rate-ratio", "0.99"], "pure", None),
-        (["--classes", "3"], "pure", 3.0),
+        (["--outputs", "3"], "pure", 3.0),
         (["--mechanism", "dual"], "pure", 1.0),
         (["--mechanism", "primal"], "pure", 1.0),
         (["--output-rate", "1e6", "--tol", "1e-9"], "pure", 1 + 100 * 2e-3 / 58.0495),
@@ -68,8 +68,8 @@ def test_every_option_reaches_the_bound(
 
 def test_a_theorem_that_does_not_apply_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert "paper_condition" not in figures(capsys, *NORM)
-    assert figures(capsys, *NORM, "--theta", "0.7")["paper_condition"] is False
-    assert run([*NORM, "--theta", "0.7"]) == 0
+    assert figures(capsys, *NORM, "--dual-step", "0.7")["paper_condition"] is False
+    assert run([*NORM, "--dual-step", "0.7"]) == 0
     assert "does not apply" in capsys.readouterr().out
 
 
@@ -216,7 +216,7 @@ def test_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ([*NORM, "--output-rate", "-1"], "`output_rate` must be above 0"),
         ([*SETTINGS, "--noise", "none", "--output-std", "1"], "need --noise norm or gaussian"),
         ([*NORM, "--mechanism", "primal", "--output-rate", "1"], "`output_noise` must be None"),
-        ([*NORM, "--mechanism", "dual", "--theta", "0.1"], "one constant penalty"),
+        ([*NORM, "--mechanism", "dual", "--dual-step", "0.1"], "one constant penalty"),
         ([*NORM, "--penalty-ratio", "1e9"], "`penalty` must stay finite and above 0; got inf at t=36"),
     ],
 )

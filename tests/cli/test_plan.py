@@ -30,7 +30,7 @@ def test_the_command_of_the_design(capsys: pytest.CaptureFixture[str]) -> None:
 def test_options_reach_the_plan(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     schema = tmp_path / "schema.json"
     schema.write_text(json.dumps({"fields": [{"name": "age", "low": 0, "high": 99}]}))
-    options = "--C 10 --regularization 0.5 --rounds 2 --noise norm --loss log-cosh --dimension 2 --classes 2"
+    options = "--C 10 --regularization 0.5 --rounds 2 --noise norm --loss log-cosh --dimension 2 --outputs 2"
     found = planned(
         capsys,
         *options.split(),

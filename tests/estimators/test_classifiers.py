@@ -59,7 +59,7 @@ def test_more_classes_are_paid_for_together(rows, quick):
     y = np.digitize(X[:, 0], [-0.2, 0.2])
     model = PrivateLogisticRegression(epsilon=3.0, classes=[0, 1, 2], **quick).fit(X, y)
     certificate = model.certificate_
-    assert certificate.run.classes == 3 and 2.9 < certificate.epsilon <= 3.0
+    assert certificate.run.outputs == 3 and 2.9 < certificate.epsilon <= 3.0
     assert model.coef_.shape == (3, 4) and model.predict_proba(X[:5]).sum(axis=1) == pytest.approx(1)
     assert model.score(X, y) > 0.45
 

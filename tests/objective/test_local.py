@@ -71,7 +71,7 @@ def test_the_bounds_on_curvature(csr: bool) -> None:
     assert objective.strong == pytest.approx(0.1)
     assert objective.smoothness == pytest.approx(M, rel=1e-9)
     assert objective.smoothness >= M
-    assert objective.row_norm == pytest.approx(np.max(np.linalg.norm(X, axis=1)))
+    assert objective.largest_norm == pytest.approx(np.max(np.linalg.norm(X, axis=1)))
 
 
 def test_a_site_alone_checks_what_it_is_given() -> None:

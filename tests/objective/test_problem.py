@@ -33,7 +33,7 @@ def test_its_facts() -> None:
     assert (problem.n, problem.dimension, problem.samples.tolist()) == (3, 4, [40, 47, 54])
     assert (problem.C, problem.regularization) == (5.0, 0.1)
     assert isinstance(problem.loss, Logistic)
-    assert problem.row_norm == pytest.approx(1.0)
+    assert problem.largest_norm == pytest.approx(1.0)
     assert problem.site(1).samples == 47
 
 
@@ -175,7 +175,7 @@ def test_duplicate_sparse_entries_are_summed_without_touching_the_callers_matrix
     parts = (np.array([1.0, 1.0]), np.array([0, 0]), np.array([0, 2]))
     X = sparse.csr_array(parts, shape=(1, 2))
     problem = Problem([(X, np.ones(1))], C=1.0, regularization=0.1)
-    assert problem.row_norm == 2.0
+    assert problem.largest_norm == 2.0
     assert X.nnz == 2
 
 

@@ -76,7 +76,7 @@ def test_output_noise_and_classes_are_paid_for() -> None:
     plain, covered, more = (
         drafted("gaussian"),
         drafted("gaussian", output_noise="gaussian", tol=1e-4),
-        drafted("gaussian", classes=4),
+        drafted("gaussian", outputs=4),
     )
     budget = EpsilonBudget.of(1.0, 1e-5, sites=3)
     scales = [calibrate(draft, budget) for draft in (plain, covered, more)]

@@ -41,7 +41,7 @@ def quick(**changes: Any) -> PrivacyPlan:
         {"samples": 30},
         {"samples": [300, 1000, 4000, 8000, 16000]},
         {"graph": Graph.star(5)},
-        {"classes": 5},
+        {"outputs": 5},
         {"loss": SmoothHinge(0.1)},
         {"loss": LogCosh(0.5)},
         {"C": 1750.0, "regularization": 10**-2.5},

@@ -80,7 +80,7 @@ def test_what_was_spent_is_on_record_and_nothing_is_half_written(crashed, capsys
     assert left - {"ledger.sqlite-journal"} == {"ledger.sqlite", "ledger.sqlite.lock"}
     with SqliteLedger(crashed / "run" / "ledger.sqlite", readonly=True) as ledger:
         certificate = Certificate.from_ledger(ledger, delta=1e-5)
-        assert ledger.run.classes == 40 and not ledger.run.simulated
+        assert ledger.run.outputs == 40 and not ledger.run.simulated
     assert 0 < certificate.epsilon <= 2.0 and [site.name for site in certificate.sites] == ["north", "south"]
     assert run(["certify", str(crashed / "run" / "ledger.sqlite")]) == 0
     assert "Verified" in capsys.readouterr().out

@@ -38,7 +38,7 @@ def run_facts(
     tol: float,
     simulated: bool,
     sites: int,
-    classes: int = 1,
+    outputs: int = 1,
     start: str = "zeros",
     marks: tuple[str, ...] = (),
 ) -> RunFacts:
@@ -57,7 +57,7 @@ def run_facts(
         grid=tables.grid,
         clip=tables.clip,
         simulated=simulated,
-        classes=classes,
+        outputs=outputs,
         start=start,
         marks=marks,
     )

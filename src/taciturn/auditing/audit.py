@@ -24,7 +24,7 @@ from .cases import Case, default_cases
 from .counting import MeanRatio, Measurement, mean_ratio, measure
 from .observer import clean_path, log_density, matched_filter, transcript
 
-_SUMMED = ("lean", "log_ratios")  # over the classes, whose noises are independent
+_SUMMED = ("lean", "log_ratios")  # over the outputs, whose noises are independent
 _LARGE = 700.0  # exp of more is infinite
 
 
@@ -174,7 +174,7 @@ def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams,
     seen = [
         _observed(case, label, runs, streams, ledger if number == 0 else None)
         for number, label in enumerate(case.labels)
-    ]  # one charge covers all classes: the facts say how many there are
+    ]  # one charge covers all outputs: the facts say how many there are
     lean, log_ratios = (np.sum([getattr(part, name) for part in seen], axis=0) for name in _SUMMED)
     released = np.concatenate([part.released for part in seen], axis=-1)
     certificate = Certificate.from_ledger(ledger, case.delta)

@@ -106,7 +106,7 @@ class Case:
             tol=self.tol,
             simulated=True,
             sites=SITES,
-            classes=len(self.labels),
+            outputs=len(self.labels),
         )
 
     def site_facts(self) -> SiteFacts:
@@ -124,7 +124,7 @@ def default_cases() -> tuple[Case, ...]:
         bend_case(),
         covered_case(),
         dual_case(),
-        classes_case(),
+        outputs_case(),
         primal_case(),
     )
 
@@ -200,16 +200,16 @@ def dual_case(rounds: int = 2, shift: float = 1.0) -> Case:
     return _opposite("dual, Gaussian", DualPerturbation(_ETA, noise), rounds)
 
 
-def classes_case(classes: int = 3, shift: float = 1.0) -> Case:
+def outputs_case(outputs: int = 3, shift: float = 1.0) -> Case:
     """One-vs-rest: the same record in each of K problems, opposite in all of them, and all are released.
 
     `shift` is the distance, in standard deviations, that all problems together move the noise.
     """
-    noise = GaussianNoise(std=_D * math.sqrt(classes) / shift)
+    noise = GaussianNoise(std=_D * math.sqrt(outputs) / shift)
     return replace(
-        _opposite(f"penalty, Gaussian, {classes} classes", PenaltyPerturbation(_ETA, _ETA / 2, noise), 1),
+        _opposite(f"penalty, Gaussian, {outputs} outputs", PenaltyPerturbation(_ETA, _ETA / 2, noise), 1),
         about="opposite records of the first class, smooth hinge, one against the rest",
-        labels=(1.0,) + (-1.0,) * (classes - 1),
+        labels=(1.0,) + (-1.0,) * (outputs - 1),
     )
 
 

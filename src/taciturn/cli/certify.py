@@ -61,11 +61,11 @@ def certify(
     rounds: Annotated[int | None, typer.Option(help="Number of rounds.")] = None,
     delta: Annotated[float, typer.Option(help="The chance of an exception.")] = 1e-5,
     mechanism: Annotated[Mechanism, typer.Option(help="Where the noise goes.")] = Mechanism.penalty,
-    theta: Annotated[float | None, typer.Option(help="Dual step; the penalty if left out.")] = None,
+    dual_step: Annotated[float | None, typer.Option(help="Dual step; the penalty if left out.")] = None,
     loss: Annotated[LossName, typer.Option(help="The loss.")] = LossName.logistic,
     regularization: Annotated[float, typer.Option(help="rho.")] = 0.0,
     sites: Annotated[int | None, typer.Option(help="Sites in the network; degree + 1 if left out.")] = None,
-    classes: Annotated[int, typer.Option(help="Releases per round, for one-vs-rest.")] = 1,
+    outputs: Annotated[int, typer.Option(help="Models at once: releases per round, K for one-vs-rest.")] = 1,
     tol: Annotated[float, typer.Option(help="Distance of a solved vector from the minimiser.")] = 0.0,
     output_rate: Annotated[float | None, typer.Option(help="Rate of norm noise on the output.")] = None,
     output_std: Annotated[float | None, typer.Option(help="Std of Gaussian noise on the output.")] = None,
@@ -109,7 +109,7 @@ def _from_settings(given: dict[str, Any]) -> Certificate:
     if scale is None and (given["output_rate"] is not None or given["output_std"] is not None):
         raise typer.BadParameter("--output-rate and --output-std need --noise norm or gaussian.")
     if given["mechanism"] == "dual" and (
-        given["penalty_ratio"] != 1 or given["theta"] not in (None, given["penalty"])
+        given["penalty_ratio"] != 1 or given["dual_step"] not in (None, given["penalty"])
     ):
         raise typer.BadParameter("dual perturbation has one constant penalty, which is its dual step too.")
     with usage_errors():
@@ -131,7 +131,7 @@ def _certificate(given: dict[str, Any]) -> Certificate:
         tol=given["tol"],
         simulated=True,
         sites=given["sites"] or max(given["degree"] + 1, 2),
-        classes=given["classes"],
+        outputs=given["outputs"],
         marks=(PLANNED,),
     )
     ledger = planned_ledger(tables, run, site_facts(tables, [given["samples"]], [given["degree"]]))
@@ -148,7 +148,7 @@ def _method(given: dict[str, Any]) -> Method:
     )
 
     eta = _schedule(given, "penalty")
-    theta = given["penalty"] if given["theta"] is None else given["theta"]
+    theta = given["penalty"] if given["dual_step"] is None else given["dual_step"]
     noise, output = _noise(given, "rate", "std"), _noise(given, "output_rate", "output_std")
     if noise is None:
         return MADMM(eta, theta)

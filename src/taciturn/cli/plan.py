@@ -54,7 +54,9 @@ def plan(
     rounds: Annotated[int | None, typer.Option(min=1, help="At most so many rounds.")] = None,
     noise: Annotated[NoiseChoice, typer.Option(help="Kind of noise.")] = NoiseChoice.best,
     loss: Annotated[LossName, typer.Option(help="The loss.")] = LossName.logistic,
-    classes: Annotated[int, typer.Option(min=1, help="Releases per round, for one-vs-rest.")] = 1,
+    outputs: Annotated[
+        int, typer.Option(min=1, help="Models at once: releases per round, K for one-vs-rest.")
+    ] = 1,
     schema: Annotated[Path | None, typer.Option(help="A public schema to make the proxy from.")] = None,
     effort: Annotated[Effort, typer.Option(help="quick: a formula; full: trial runs too.")] = Effort.full,
     seed: Annotated[int, typer.Option(min=0, help="Of the proxy.")] = 0,
@@ -76,7 +78,7 @@ def plan(
             rounds=rounds,
             noise=noise.value,
             loss=loss.make(),
-            classes=classes,
+            outputs=outputs,
             proxy=None if schema is None else _schema(schema),
             effort=effort.value,
             seed=seed,

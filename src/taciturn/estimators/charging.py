@@ -26,7 +26,7 @@ class Joint:
     def facts(self, run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[RunFacts, list[SiteFacts]]:
         """The facts of one output's run, made those of all."""
         named = [replace(site, name=name) for site, name in zip(sites, self.names, strict=True)]
-        return replace(run, classes=self.outputs, marks=(*run.marks, *self.marks)), named
+        return replace(run, outputs=self.outputs, marks=(*run.marks, *self.marks)), named
 
     def certificate(self, first: Run, delta: float) -> Certificate:
         """What all outputs together cost: every record is in each of them."""

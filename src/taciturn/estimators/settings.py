@@ -94,7 +94,7 @@ def _planned(
         noise=wishes.noise,
         rounds=wishes.rounds,
         effort=wishes.effort,
-        classes=outputs,
+        outputs=outputs,
     )
 
 
@@ -152,7 +152,7 @@ def _forecast(
         tol=chosen.tol,
         simulated=not wishes.real,
         sites=places.graph.n,
-        classes=outputs,
+        outputs=outputs,
         marks=(PLANNED,),
     )
     sites = site_facts(tables, places.samples, places.graph.degrees)

@@ -29,7 +29,7 @@ class Objective:
         self.rho = rho
         self.regularizer = regularizer
         self.dimension = parts[0].rows.dimension
-        self.row_norm = max(part.rows.norm for part in parts)
+        self.largest_norm = max(part.rows.norm for part in parts)
         self._blocks: tuple[int, list[Block]] | None = None
 
     def blocks(self, repeats: int) -> list[Block]:

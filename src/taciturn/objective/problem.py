@@ -33,7 +33,7 @@ class Problem:
     regularizer : a `Regularizer`; `L2()` if not given
 
     >>> problem = Problem([([[1.0], [0.5]], [1, -1]), ([[-1.0], [0.2]], [-1, 1])], C=1.0, regularization=0.1)
-    >>> problem.n, problem.dimension, problem.samples.tolist(), problem.row_norm
+    >>> problem.n, problem.dimension, problem.samples.tolist(), problem.largest_norm
     (2, 1, [2, 2], 1.0)
     """
 
@@ -74,9 +74,9 @@ class Problem:
         return len(self._sites)
 
     @property
-    def row_norm(self) -> float:
+    def largest_norm(self) -> float:
         """max ||x|| over all sites."""
-        return max(site.row_norm for site in self._sites)
+        return max(site.largest_norm for site in self._sites)
 
     def site(self, i: int) -> LocalObjective:
         """O_i of site i."""
@@ -84,7 +84,7 @@ class Problem:
 
     def require_unit_rows(self) -> None:
         """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
-        check_unit_rows([site.row_norm for site in self._sites])
+        check_unit_rows([site.largest_norm for site in self._sites])
 
     def pooled(self) -> Objective:
         """The objective of eq. 1 over all sites' rows, which are not copied."""

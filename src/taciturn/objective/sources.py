@@ -30,7 +30,7 @@ class Size(NamedTuple):
 
     samples: int
     dimension: int
-    row_norm: float
+    largest_norm: float
     digest: str = ""
 
 
@@ -145,7 +145,7 @@ class SourcedProblem:
 
     def require_unit_rows(self) -> None:
         """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
-        check_unit_rows([size.row_norm for size in self.sizes])
+        check_unit_rows([size.largest_norm for size in self.sizes])
 
     def __repr__(self) -> str:
         return f"SourcedProblem({self.n} sites, {self.loss!r}, C={self.C:g})"
@@ -159,7 +159,7 @@ def open_site(source: Source, i: int, **terms: Unpack[Terms]) -> LocalObjective:
 
 def survey(objectives: Iterable[LocalObjective], *, digest: bool = False) -> list[Size]:
     """The sizes of loaded sites; `digest` reads all rows once more."""
-    return [Size(o.samples, o.dimension, o.row_norm, _digest(o) if digest else "") for o in objectives]
+    return [Size(o.samples, o.dimension, o.largest_norm, _digest(o) if digest else "") for o in objectives]
 
 
 def save_site(path: str | PathLike[str], X: Any, y: Any) -> None:

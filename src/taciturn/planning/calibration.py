@@ -158,8 +158,8 @@ def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
     """Where to start: the Gaussian mechanism's, as if the Jacobian cost nothing."""
     run = draft.run
     k = bounds.sample_weight(run.C, draft.eta, draft.degree[:, None], draft.samples[:, None])
-    D = bounds.displacement(k, run.loss.slope_bound, run.row_norm)
-    move = np.sqrt(run.classes * np.sum((D / draft.relative) ** 2, axis=1))
+    D = bounds.displacement(k, run.loss.slope_bound, run.data_norm)
+    move = np.sqrt(run.outputs * np.sum((D / draft.relative) ** 2, axis=1))
     wide = math.sqrt(2 * math.log(1 / delta)) if delta > 0 else math.sqrt(draft.eta.shape[1])
     return np.asarray(move * wide / epsilon / (1.0 if run.noise == "gaussian" else math.sqrt(run.dimension)))
 

@@ -44,13 +44,13 @@ def _noise(
     at = network.groups.site
     eta = network.C * kappa / 2  # as if V = 1: only their product matters
     k = bounds.sample_weight(network.C, eta, 1, network.samples[at][:, None])
-    x = bounds.bend(k, bounds.least_eigenvalue(strong, eta, 1), run.loss.curvature_bound, run.row_norm)
-    D = bounds.displacement(k, run.loss.slope_bound, run.row_norm)
+    x = bounds.bend(k, bounds.least_eigenvalue(strong, eta, 1), run.loss.curvature_bound, run.data_norm)
+    D = bounds.displacement(k, run.loss.slope_bound, run.data_norm)
     relative = np.broadcast_to(np.stack([shape.relative() for shape in shapes])[:, None, :], D.shape)
     epsilon = np.array(network.budget.epsilon)[at]
     kind = shapes[0].noise
     factor = quick_factors(
-        kind, D, x, relative, epsilon, network.budget.delta, d=run.dimension, K=run.classes
+        kind, D, x, relative, epsilon, network.budget.delta, d=run.dimension, K=run.outputs
     )
     spread = 1.0 if kind == "gaussian" else np.sqrt(run.dimension + 1.0)
     return np.asarray(factor[..., None] * spread * relative)

@@ -45,9 +45,9 @@ def plan(
     rounds: int | None = None,
     effort: Literal["quick", "full"] = "full",
     proxy: Schema | tuple[Any, Any] | None = None,
-    classes: int = 1,
+    outputs: int = 1,
     output_noise: bool = True,
-    row_norm: float = 1.0,
+    data_norm: float = 1.0,
     seed: int = 0,
 ) -> PrivacyPlan:
     """Choose penalty, dual step, noise and rounds for a budget.
@@ -65,9 +65,9 @@ def plan(
     effort : "quick" trusts a closed-form model; "full" also runs the best shapes on the proxy.
     proxy : public rows to choose on: a `Schema` to generate them from, or (X, y); by default they are
         generated from `dimension`. Never the private data.
-    classes : releases per round, K for one-vs-rest.
+    outputs : models trained at once, K for one-vs-rest: releases per round.
     output_noise : add the little noise that covers the solver's error; the certificate is idealised without.
-    row_norm : X, the public bound on the norm of every row.
+    data_norm : X, the public bound on the norm of every row.
     seed : of the proxy and its runs; the same seed gives the same plan.
 
     Returns
@@ -87,7 +87,7 @@ def plan(
     loss = Logistic() if loss is None else loss
     full = checks.choice("effort", effort, ("quick", "full")) == "full"
     network = _network(epsilon, delta, samples, graph, C, regularization)
-    run = _run_facts(network, loss, dimension, classes, row_norm)
+    run = _run_facts(network, loss, dimension, outputs, data_norm)
     stand_in = _proxy(proxy, network, run, loss, seed, full)
     ranked = search(
         network,
@@ -149,7 +149,7 @@ def _samples(samples: int | Sequence[int], sites: int) -> NDArray[np.int64]:
 
 
 def _run_facts(
-    network: PlannedNetwork, loss: Loss, dimension: int, classes: int, row_norm: float
+    network: PlannedNetwork, loss: Loss, dimension: int, outputs: int, data_norm: float
 ) -> RunFacts:
     """What holds for every shape; the rest is filled in when one is drawn."""
     return RunFacts(
@@ -161,9 +161,9 @@ def _run_facts(
         dimension=dimension,
         C=network.C,
         regularization=network.rho or 0.0,
-        row_norm=row_norm,
+        data_norm=data_norm,
         simulated=False,
-        classes=classes,
+        outputs=outputs,
         marks=(PLANNED,),
     )
 

@@ -78,7 +78,7 @@ class SiteCost(NamedTuple):
 
 def paper_speaks(run: RunFacts) -> bool:
     """Whether Theorem 3 is about such a run: norm noise in the penalty, |L'| <= 1, ||x|| <= 1."""
-    inside = run.loss.slope_bound <= 1 and run.row_norm <= 1
+    inside = run.loss.slope_bound <= 1 and run.data_norm <= 1
     return run.noise == "norm" and run.mechanism in ("penalty", "dual") and inside
 
 
@@ -89,7 +89,7 @@ def paper_costs(run: RunFacts, releases: Releases) -> Array:
     cost = bounds.paper_epsilon(
         run.C, releases.eta, releases.degree, releases.samples, run.loss.curvature_bound, releases.scale
     )
-    return np.where(releases.charged, bounds.one_vs_rest(cost, run.classes), 0.0)
+    return np.where(releases.charged, bounds.one_vs_rest(cost, run.outputs), 0.0)
 
 
 def paper_holds(run: RunFacts, site: SiteFacts, columns: Columns) -> bool:
@@ -110,7 +110,7 @@ def pure_costs(run: RunFacts, releases: Releases) -> Array:
     cost = _pure_update(run, releases)
     if run.output_noise == "norm":
         cost = cost + bounds.output_pure(run.tol, releases.output_scale)
-    return np.where(releases.charged, bounds.one_vs_rest(cost, run.classes), 0.0)
+    return np.where(releases.charged, bounds.one_vs_rest(cost, run.outputs), 0.0)
 
 
 def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
@@ -123,7 +123,7 @@ def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
     if run.output_noise is not None:
         moved = np.where(on, 2 * run.tol, 0.0)
         total = total + _renyi_shift(run.output_noise, moved, releases.output_scale, run.dimension, orders)
-    return bounds.one_vs_rest(total, run.classes)
+    return bounds.one_vs_rest(total, run.outputs)
 
 
 def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
@@ -170,4 +170,4 @@ def _weight(run: RunFacts, releases: Releases) -> tuple[Array, Array]:
 
 def _reach(run: RunFacts) -> float:
     """X: no row is longer than this, those included that only rounding makes longer than the public bound."""
-    return run.row_norm * _ROUNDED
+    return run.data_norm * _ROUNDED

@@ -61,12 +61,12 @@ class RunFacts:
     sites, rounds, dimension : N, the planned T, and d.
     C, regularization : the weight of the loss and rho.
     regularized : False if any coordinate, such as an intercept, escapes the regulariser; then m = 2 eta V.
-    row_norm : X, the public bound on ||x||.
+    data_norm : X, the public bound on ||x||.
     output_noise : kind of noise on the minimiser before its release; None is "idealised". Never for primal.
     tol : how far a released minimiser may be from the exact one, ||gradient|| / m, rounding errors included.
     grid, clip : step of the grid that releases are rounded to; bound on entries sent and heard; or None.
     simulated : True whenever the noise can be replayed.
-    classes : releases per round, K for one-vs-rest.
+    outputs : models trained at once, K for one-vs-rest: releases per round.
     start : how f(0) was made; it must not depend on the data.
     marks : what else a reader must be told, e.g. "bounds taken from the data"; `PLANNED` where nothing ran.
     sums : for masked sums, one for each round; what each site sends in it.
@@ -85,13 +85,13 @@ class RunFacts:
     C: float
     regularization: float
     regularized: bool = True
-    row_norm: float = 1.0
+    data_norm: float = 1.0
     output_noise: str | None = None
     tol: float = 0.0
     grid: float | None = None
     clip: float | None = None
     simulated: bool = True
-    classes: int = 1
+    outputs: int = 1
     start: str = "zeros"
     marks: tuple[str, ...] = ()
     sums: tuple[SumFacts, ...] = ()
@@ -105,9 +105,9 @@ class RunFacts:
         checks.choice("noise", self.noise, NOISES)
         if (self.mechanism == "none") != (self.noise == "none") or self.masked != (self.noise == "discrete"):
             raise ParameterError(f"`noise` must fit mechanism {self.mechanism!r}; got {self.noise!r}.")
-        for name in ("sites", "rounds", "dimension", "classes"):
+        for name in ("sites", "rounds", "dimension", "outputs"):
             _set(self, name, checks.whole(name, getattr(self, name), least=1))
-        for name in ("C", "row_norm"):
+        for name in ("C", "data_norm"):
             _set(self, name, checks.positive(name, getattr(self, name)))
         for name in ("regularization", "tol"):
             _set(self, name, checks.nonnegative(name, getattr(self, name)))

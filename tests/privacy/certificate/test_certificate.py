@@ -101,7 +101,7 @@ def test_a_site_pays_for_its_own_rounds_only(noise: str) -> None:
 
 @pytest.mark.parametrize("noise", ["norm", "gaussian"])
 def test_classes_multiply(noise: str) -> None:
-    one, many = (ledger(rounds=4, noise=noise, classes=k) for k in (1, 3))
+    one, many = (ledger(rounds=4, noise=noise, outputs=k) for k in (1, 3))
     thrice = Certificate.from_ledger(ledger(rounds=12, noise=noise), DELTA)
     stated = Certificate.from_ledger(many, DELTA)
     assert stated.epsilon == pytest.approx(thrice.epsilon)
@@ -158,7 +158,7 @@ def test_gaussian_output_noise_is_moved_by_twice_the_tolerance() -> None:
     """Sigma_out = 1e6, and so wide a tolerance that this term is most of the cost; two classes."""
     tol, rounds, x = 2e5, 50, 1750 / (2 * 0.5 * 2 * 9044) / 4
     stated = certificate(
-        rounds=rounds, noise="gaussian", scale=SIGMA, output_noise="gaussian", tol=tol, classes=2
+        rounds=rounds, noise="gaussian", scale=SIGMA, output_noise="gaussian", tol=tol, outputs=2
     )
     q = bounds.ORDERS[(bounds.ORDERS - 1) * x < 1 - 1e-9]
     jacobian = -np.log1p(-q * (q - 1) * x**2 / (1 + x)) / (q - 1)
@@ -333,10 +333,10 @@ def test_longer_rows_cost_more() -> None:
     """D grows with X and the bend with its square."""
     loss = LossFacts("custom", 1.0, 0.25)
     k = 1750 / (2 * 0.5 * 2 * 9044)
-    stated = certificate(rounds=1, loss=loss, row_norm=2.0)
+    stated = certificate(rounds=1, loss=loss, data_norm=2.0)
     assert stated.pure_epsilon == pytest.approx(3.0 * 4 * k + math.log1p(k))
     assert stated.epsilon > certificate(rounds=1, loss=loss).epsilon
-    wide = certificate(rounds=9, noise="gaussian", scale=SIGMA, row_norm=2.0)
+    wide = certificate(rounds=9, noise="gaussian", scale=SIGMA, data_norm=2.0)
     assert wide.epsilon > certificate(rounds=9, noise="gaussian", scale=SIGMA).epsilon
 
 

@@ -29,7 +29,7 @@ def varied(noise: str = "norm") -> Certificate:
         grid=2.0**-30,
         clip=1e6,
         regularization=0.01,
-        classes=2,
+        outputs=2,
     )
     sites = [SiteFacts(i, 500 + i, 1 + i % 2, (0.5, 0.4, 0.3)) for i in range(3)]
     book = MemoryLedger(run, sites, [None, Ceiling(1e4, 1e-6), None])

@@ -104,7 +104,7 @@ def _limits(run: RunFacts) -> str:
 
 def _lists(run: RunFacts) -> str:
     one = f"a list of {_count(run.dimension, 'number')}"
-    return one if run.classes == 1 else f"{_count(run.classes, 'list')}, one per class, each {one}"
+    return one if run.outputs == 1 else f"{_count(run.outputs, 'list')}, one per class, each {one}"
 
 
 def _count(number: int, noun: str) -> str:

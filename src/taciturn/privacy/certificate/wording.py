@@ -50,8 +50,8 @@ def theorems(certificate: Certificate) -> list[str]:
     )
     if run.output_noise is not None:
         said.append(f"inexact minimiser: {_KIND[run.output_noise]} on the output, shift 2 g / m")
-    if run.classes > 1:
-        said.append(f"one-vs-rest: {run.classes} problems cost {run.classes} times one")
+    if run.outputs > 1:
+        said.append(f"one-vs-rest: {run.outputs} problems cost {run.outputs} times one")
     if any(limit is not None and limit.order is not None for limit in certificate.ceilings):
         said.append("charges that react to the run: Renyi filter at an order fixed before it")
     return said
@@ -86,7 +86,7 @@ def conditions(certificate: Certificate) -> list[str]:
         "every schedule was fixed before the run, without a look at the data",
         "the number of records of a site was fixed before; an invalid row became x = 0 and was not dropped; "
         "no record was resampled or duplicated",
-        f"every row had norm at most {run.row_norm:g}, by bounds that are public",
+        f"every row had norm at most {run.data_norm:g}, by bounds that are public",
         _noise_condition(run),
         _clip(run),
         _grid(run),
