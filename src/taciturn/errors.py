@@ -14,7 +14,8 @@
     └── WorkerLost                      a cluster's worker is gone; a run with a checkpoint can resume
 
     TaciturnWarning (UserWarning)
-    └── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
+    ├── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
+    └── ClippedRowsWarning              many rows are longer than `data_norm`; only where nothing is promised
 
 Messages quote parameters, never data: an exception is a release.
 """
@@ -77,3 +78,7 @@ class TaciturnWarning(UserWarning):
 
 class PrivacyLeakWarning(TaciturnWarning):
     """A bound was taken from the data: outside what is certified."""
+
+
+class ClippedRowsWarning(TaciturnWarning):
+    """Many rows are longer than `data_norm`; said only where nothing is promised."""

@@ -14,11 +14,18 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import taciturn as tt
-from taciturn.errors import DataError, ParameterError, PrivacyLeakWarning, TaciturnError
+from taciturn.errors import (
+    ClippedRowsWarning,
+    DataError,
+    ParameterError,
+    PrivacyLeakWarning,
+    TaciturnError,
+)
 from taciturn.estimators import PrivateLinearSVC, PrivateLogisticRegression
 from taciturn.estimators.classifiers import READ_OFF
 from taciturn.estimators.rows import Ball
 
+pytestmark = pytest.mark.filterwarnings("ignore::taciturn.errors.ClippedRowsWarning")  # long rows on purpose
 BOTH = [PrivateLogisticRegression, PrivateLinearSVC]
 
 
@@ -197,6 +204,7 @@ def test_odd_tables_give_a_result_or_one_clear_error(data):
     model = kind(sites=2, noise="gaussian", rounds=2, effort="quick", random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ClippedRowsWarning)
         try:
             model.fit(X, y, site=site)
         except ValueError as error:

@@ -22,6 +22,7 @@ from taciturn.estimators import (
     PrivateLogisticRegression,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore::taciturn.errors.ClippedRowsWarning")  # long rows on purpose
 ALL = [PrivateLogisticRegression, PrivateLinearSVC, PrivateHuberRegressor]
 CANNOT_APPLY: dict[type, dict[str, str]] = {  # check -> reason
     PrivateHuberRegressor: {

@@ -4,6 +4,7 @@ from .datasets.adult import load_adult
 from .datasets.credit import load_credit
 from .datasets.dataset import Dataset
 from .datasets.support import load_support
+from .tables.clipping import RowClipper
 from .tables.dealing import deal, deal_by, deal_evenly, deal_unevenly
 from .tables.encoder import BoundedEncoder
 from .tables.schema import Category, Number, Schema
@@ -13,6 +14,7 @@ __all__ = [
     "Category",
     "Dataset",
     "Number",
+    "RowClipper",
     "Schema",
     "deal",
     "deal_by",

@@ -40,6 +40,7 @@ class ModelFile(BaseModel):
     classes : with one output the class of a score up to 0 and that of a score above; else one per output.
     label : the column that was learnt.
     table, encoding : the schema by which a record becomes x, and how; for models of tables.
+    data_norm : a longer x is first clipped to it, as it was in the fit.
     settings : what else the estimator was made with; an epsilon of null is no privacy.
     certificate : SHA-256 of the certificate's JSON, which says what the model cost.
     simulated : made with noise that can be replayed, so not private.
@@ -57,6 +58,7 @@ class ModelFile(BaseModel):
     label: str | None = None
     table: dict[str, Any] | None = Field(default=None, alias="schema")
     encoding: Encoding = Encoding()
+    data_norm: float = Field(default=1.0, gt=0)
     settings: dict[str, Any] = Field(default_factory=dict)
     certificate: str | None = None
     simulated: bool = False

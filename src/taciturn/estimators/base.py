@@ -18,10 +18,11 @@ from .. import checks
 from ..admm.averaging import network_average
 from ..admm.methods import Method
 from ..admm.run import Run
+from ..data.tables.clipping import clip_rows, row_norms
 from ..data.tables.dealing import deal
 from ..engines.simulate import simulate
 from ..engines.train import Opens, train
-from ..errors import DataError, ParameterError, PrivacyLeakWarning
+from ..errors import ClippedRowsWarning, DataError, ParameterError, PrivacyLeakWarning
 from ..graph import Graph
 from ..objective.losses import Loss
 from ..objective.problem import Problem
@@ -29,7 +30,7 @@ from ..privacy.facts import Ceiling
 from ..types import Array
 from .assignment import SiteAssignment, placed
 from .charging import Joint, Journal, as_journal
-from .rows import Ball, row_norms
+from .rows import Ball
 from .settings import Settings, Wishes, settle
 
 FROM_DATA = "from data"
@@ -118,6 +119,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         scaling = checks.positive("intercept_scaling", self.intercept_scaling)
         ball = Ball(self._norm_bound(X), bool(self.fit_intercept), scaling)
         places = placed(X.shape[0], site, self.sites, self.graph, seed)
+        if seed is not None or math.isinf(wishes.epsilon):
+            _warn_of_clipping(X, ball.bound)
         Z, loss = ball.rows(X, keep), self._loss()
         settings = settle(wishes, places, loss=loss, dimension=Z.shape[1], outputs=len(targets))
         joint = Joint(len(targets), places.names, marks)
@@ -146,12 +149,16 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.trace_ = Trace(released, {**runs[0].settings, "outputs": len(runs), "names": list(places.names)})
         self.site_coef_, self.site_intercept_ = ball.model(released[-1])
         self.coef_, self.intercept_ = ball.model(mean)
+        self.data_norm_ = ball.bound
         self.n_iter_ = settings.rounds
 
     def _decide(self, X: Any) -> Array:
-        """coef.x + intercept, (rows, outputs); a sum of huge terms that cancel in no definite way is 0."""
+        """coef.x + intercept, (rows, outputs), x clipped as in the fit.
+
+        A sum of huge terms that cancel in no definite way is 0.
+        """
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = clip_rows(self._validated(X, reset=False), self.data_norm_)
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(np.nan_to_num(X @ np.atleast_2d(self.coef_).T + self.intercept_))
 
@@ -214,6 +221,19 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _warn_of_clipping(X: Any, bound: float) -> None:
+    """How many rows are clipped: said only where nothing is promised, since it is read off the rows."""
+    share = float(np.mean(row_norms(X) > bound * (1 + 1e-9)))
+    if share > 0.01:
+        warnings.warn(
+            f"{math.floor(100 * share)}% of the rows are longer than `data_norm` = {bound:g} and are "
+            "clipped to it. Scale the columns by public bounds (`taciturn.data.BoundedEncoder`), or raise "
+            "`data_norm`.",
+            ClippedRowsWarning,
+            stacklevel=4,
+        )
 
 
 def _auto(name: str, value: Any) -> float | None:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..data.model_file import FORMAT, ModelFile, read_as
+from ..data.tables.clipping import RowClipper
 from ..data.tables.encoder import BoundedEncoder
 from ..data.tables.schema import Schema
 from ..errors import ParameterError
@@ -57,6 +58,7 @@ class Model(ModelFile):
             "classes": None if classes is None else classes.tolist(),
             "label": label,
             **_encoded(encoder),
+            "data_norm": fitted.data_norm_,
             "settings": _settings(fitted),
             "certificate": hashlib.sha256(fitted.certificate_.to_json().encode()).hexdigest(),
             "simulated": fitted.certificate_.run.simulated,
@@ -72,7 +74,12 @@ class Model(ModelFile):
         return self._filled(_KINDS[self.kind](**known))
 
     def scikit_learn(self) -> Any:
-        """A bare scikit-learn estimator with the same predictions."""
+        """The same predictions in scikit-learn: a step that clips rows, then a bare estimator."""
+        from sklearn.pipeline import make_pipeline
+
+        return make_pipeline(RowClipper(self.data_norm), self._bare())
+
+    def _bare(self) -> Any:
         from sklearn.linear_model import HuberRegressor, LogisticRegression
         from sklearn.multiclass import OneVsRestClassifier
         from sklearn.svm import LinearSVC
@@ -93,6 +100,8 @@ class Model(ModelFile):
     def _filled(self, bare: Any) -> Any:
         coef, intercept = np.array(self.coef), np.array(self.intercept)
         bare.n_features_in_ = coef.shape[1]
+        if isinstance(bare, PrivateLinearModel):
+            bare.data_norm_ = self.data_norm
         if self.kind == "huber":
             bare.coef_, bare.intercept_ = coef[0], float(intercept[0])
             return bare

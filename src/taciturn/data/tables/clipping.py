@@ -1,0 +1,89 @@
+"""Rows of norm at most `data_norm`: the same clipping before a fit and before a prediction."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_array
+
+from ... import checks
+from ...types import Array
+
+
+def row_norms(X: Any) -> Array:
+    """||x|| of every row; entries up to the largest float are no trouble until their norm is none."""
+    largest, length = row_lengths(merge_entries(X))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.minimum(largest * length, np.finfo(np.float64).max))
+
+
+def clip_rows(X: Any, bound: float) -> Any:
+    """x min(1, bound / ||x||) for every row, dense or CSR; below the bound in floats too."""
+    X = merge_entries(X)
+    factors = bound * shrink_factors(X, bound)
+    return X.multiply(factors[:, None]).tocsr() if sparse.issparse(X) else X * factors[:, None]
+
+
+def shrink_factors(X: Any, bound: float) -> Array:
+    """1 / max(||x||, bound), a few last digits smaller, so that the product is within 1 in floats too."""
+    largest, length = row_lengths(X)
+    spare = 1.0 + (8 + X.shape[1]) * np.finfo(np.float64).eps
+    with np.errstate(over="ignore"):
+        long = largest * length > bound / spare
+    safe = np.where(long, largest, 1.0)
+    return np.where(long, 1.0 / (length * spare) / safe, 1.0 / bound)
+
+
+def merge_entries(X: Any) -> Any:
+    """X with every entry stored once: what a CSR matrix states twice is added up."""
+    if not sparse.issparse(X) or X.has_canonical_format:
+        return X
+    X = X.copy()
+    with np.errstate(over="ignore"):
+        X.sum_duplicates()
+    X.data = np.nan_to_num(X.data)  # a sum past the largest float
+    return X
+
+
+def row_lengths(X: Any) -> tuple[Array, Array]:
+    """(max |x_j|, ||x|| / max |x_j|) of every row, so that no square overflows; (0, 1) for a row of zeros."""
+    if sparse.issparse(X):
+        at = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        largest = np.zeros(X.shape[0])
+        np.maximum.at(largest, at, np.abs(X.data))
+        safe = np.where(largest > 0, largest, 1.0)
+        length = np.sqrt(np.bincount(at, np.square(X.data / safe[at]), X.shape[0]))
+        return largest, np.maximum(length, 1.0)
+    largest = np.abs(X).max(axis=1, initial=0.0)
+    safe = np.where(largest > 0, largest, 1.0)
+    return largest, np.maximum(np.linalg.norm(X / safe[:, None], axis=1), 1.0)
+
+
+class RowClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """x min(1, data_norm / ||x||): what a private fit does to long rows, as a step of a pipeline.
+
+    `fit` learns nothing: the bound is public.
+
+    >>> RowClipper(data_norm=1.0).transform([[0.3, 0.4], [3.0, 4.0]]).round(6)
+    array([[0.3, 0.4],
+           [0.6, 0.8]])
+    """
+
+    def __init__(self, data_norm: float = 1.0) -> None:
+        self.data_norm = data_norm
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameter; no value of the table is read."""
+        checks.positive("data_norm", self.data_norm)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """The clipped rows."""
+        X = check_array(X, accept_sparse="csr", dtype=np.float64)
+        return clip_rows(X, checks.positive("data_norm", self.data_norm))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True

@@ -1,0 +1,81 @@
+"""Rows of any norm: a prediction treats a row as the fit did, in every form that a model is kept in."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import taciturn as tt
+from taciturn.cli.app import run
+from taciturn.errors import ClippedRowsWarning
+from taciturn.estimators.model_file import read_model
+
+
+@pytest.fixture(scope="module")
+def long_rows() -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose norms run from 0.1 to 30."""
+    made = np.random.default_rng(0)
+    X = made.normal(size=(600, 4))
+    X *= np.geomspace(0.1, 30, 600)[made.permutation(600), None] / np.linalg.norm(X, axis=1, keepdims=True)
+    return X, np.where(X[:, 0] + 0.3 * X[:, 1] > 0, "yes", "no")
+
+
+def _fit(X, y, **options) -> tt.PrivateLogisticRegression:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ClippedRowsWarning)
+        return tt.PrivateLogisticRegression(random_state=0, effort="quick", **options).fit(X, y)
+
+
+@pytest.mark.parametrize("norm", [1.0, 3.0])
+def test_a_fit_then_a_prediction_lose_nothing_against_clipping_by_hand(long_rows, norm):
+    X, y = long_rows
+    clipped = X * np.minimum(1.0, norm / np.linalg.norm(X, axis=1))[:, None]
+    given, by_hand = _fit(X, y, data_norm=norm), _fit(clipped, y, data_norm=norm)
+    assert given.predict_proba(X) == pytest.approx(by_hand.predict_proba(clipped), abs=1e-9)
+    assert np.array_equal(given.predict(sparse.csr_array(X)), given.predict(X))
+    assert given.decision_function(1e9 * X) == pytest.approx(given.decision_function(1e6 * X))
+
+
+def test_every_form_of_the_model_gives_the_same_numbers(long_rows, tmp_path):
+    X, y = long_rows
+    fitted = _fit(X, y, data_norm=2.0)
+    tt.save_model(fitted, tmp_path / "model.json")
+    with (tmp_path / "rows.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([["x0", "x1", "x2", "x3"], *X.tolist()])
+    arguments = [str(tmp_path / name) for name in ("model.json", "rows.csv", "out.csv")]
+    assert run(["predict", *arguments[:2], "--out", arguments[2]]) == 0
+    with (tmp_path / "out.csv").open() as file:
+        printed = list(csv.DictReader(file))
+    chance = fitted.predict_proba(X)
+    loaded, bare = tt.load_model(tmp_path / "model.json"), read_model(tmp_path / "model.json").scikit_learn()
+    assert loaded.predict_proba(X) == pytest.approx(chance, abs=1e-12)
+    assert bare.predict_proba(X) == pytest.approx(chance, abs=1e-12)
+    assert [row["prediction"] for row in printed] == fitted.predict(X).tolist()
+    assert [float(row["probability"]) for row in printed] == pytest.approx(chance.max(axis=1), abs=1e-6)
+
+
+def test_a_norm_taken_from_the_data_is_kept_with_the_model(long_rows, tmp_path):
+    X, y = long_rows
+    with pytest.warns(tt.errors.PrivacyLeakWarning):
+        fitted = tt.PrivateLogisticRegression(random_state=0, effort="quick", data_norm="from data").fit(X, y)
+    tt.save_model(fitted, tmp_path / "model.json")
+    assert fitted.data_norm_ == pytest.approx(30.0)
+    assert np.array_equal(tt.load_model(tmp_path / "model.json").predict(2 * X), fitted.predict(2 * X))
+
+
+@pytest.mark.parametrize("options", [{"epsilon": float("inf")}, {"random_state": 0}])
+def test_where_nothing_is_promised_the_share_of_clipped_rows_is_said(long_rows, options):
+    X, y = long_rows
+    with pytest.warns(ClippedRowsWarning, match=r"5\d% of the rows are longer than `data_norm` = 1"):
+        tt.PrivateLogisticRegression(effort="quick", **options).fit(X, y)
+
+
+def test_where_something_is_promised_nothing_is_said(long_rows):
+    X, y = long_rows
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tt.PrivateLogisticRegression(effort="quick", classes=["no", "yes"]).fit(X, y)
