@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..data.tables.clipping import merge_entries, shrink_factors
+from ..data.tables.clipping import is_sparse, merge_entries, shrink_factors
 from ..types import Array
 
 
@@ -45,7 +45,7 @@ class Ball:
         ones = np.full((X.shape[0], 1), self.constant)
         if keep is not None:
             factors, ones = np.where(keep, factors, 0.0), np.where(keep[:, None], ones, 0.0)
-        if _is_sparse(X):
+        if is_sparse(X):
             scaled = X.multiply(factors[:, None]).tocsr()
             return _beside(scaled, ones) if self.intercept else scaled
         scaled = X * factors[:, None]
@@ -56,10 +56,6 @@ class Ball:
         if not self.intercept:
             return f / self.bound, np.zeros(f.shape[:-1])
         return f[..., :-1] * (self.share / self.bound), f[..., -1] * self.constant
-
-
-def _is_sparse(X: Any) -> bool:
-    return bool(sparse.issparse(X))
 
 
 def _beside(X: Any, column: Array) -> Any:

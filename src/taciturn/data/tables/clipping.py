@@ -13,6 +13,11 @@ from ... import checks
 from ...types import Array
 
 
+def is_sparse(X: Any) -> bool:
+    """Whether X is one of SciPy's sparse matrices."""
+    return bool(sparse.issparse(X))
+
+
 def row_norms(X: Any) -> Array:
     """||x|| of every row; entries up to the largest float are no trouble until their norm is none."""
     largest, length = row_lengths(merge_entries(X))
@@ -24,7 +29,7 @@ def clip_rows(X: Any, bound: float) -> Any:
     """x min(1, bound / ||x||) for every row, dense or CSR; below the bound in floats too."""
     X = merge_entries(X)
     factors = bound * shrink_factors(X, bound)
-    return X.multiply(factors[:, None]).tocsr() if sparse.issparse(X) else X * factors[:, None]
+    return X.multiply(factors[:, None]).tocsr() if is_sparse(X) else X * factors[:, None]
 
 
 def shrink_factors(X: Any, bound: float) -> Array:
@@ -39,7 +44,7 @@ def shrink_factors(X: Any, bound: float) -> Array:
 
 def merge_entries(X: Any) -> Any:
     """X with every entry stored once: what a CSR matrix states twice is added up."""
-    if not sparse.issparse(X) or X.has_canonical_format:
+    if not is_sparse(X) or X.has_canonical_format:
         return X
     X = X.copy()
     with np.errstate(over="ignore"):
@@ -50,7 +55,7 @@ def merge_entries(X: Any) -> Any:
 
 def row_lengths(X: Any) -> tuple[Array, Array]:
     """(max |x_j|, ||x|| / max |x_j|) of every row, so that no square overflows; (0, 1) for a row of zeros."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         at = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         largest = np.zeros(X.shape[0])
         np.maximum.at(largest, at, np.abs(X.data))
