@@ -1,4 +1,6 @@
-"""Seeded runs leave the same bits behind as they did before the house was rebuilt.
+"""Seeded runs leave the same bits behind as when they were last pinned.
+
+That was when small sites came to be solved in machine code, and simulated noise to be drawn from a counter.
 
 Bits depend on the processor's instructions, so the runs take place in a process that is held to those of any
 x86 machine since 2013: another choice of kernels adds in another order.

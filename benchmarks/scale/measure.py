@@ -144,7 +144,7 @@ def _driver_costs(sites: int, rounds: int) -> dict[str, float]:
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
     ready = time.process_time()
     for t in range(1, rounds + 1):
-        ledger.charge_all(setup.charges(t))
+        ledger.charge_round(setup.charges(t))
     charged, bytes_held = time.process_time(), _resident() - held
     Certificate.from_ledger(ledger, delta=1e-5)
     return {

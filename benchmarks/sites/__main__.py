@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from taciturn.admm.node import NodeState
-from taciturn.objective.solver.minimise import SolverState
+from taciturn.objective.solver.general import SolverState
 from taciturn.sites.files.site import Site, load_site
 from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.prepare import Ready, make_ready

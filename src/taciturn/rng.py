@@ -10,9 +10,11 @@ import time
 from typing import ClassVar, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from randomgen import ChaCha
 
 from . import checks
+from .types import Array
 
 Purpose = Literal["start", "noise", "output", "deal", "proxy"]
 _PURPOSES: dict[str, int] = {"start": 0, "noise": 1, "output": 2, "deal": 3, "proxy": 4}
@@ -33,6 +35,7 @@ class SeededStreams:
 
     Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The
     generator is Philox, keyed by the first four and positioned by the round. One thread per site.
+    `vectors` draws for many sites at once, from Philox of its own (`counter.py`): each vector as if alone.
     """
 
     simulated: ClassVar[bool] = True
@@ -40,6 +43,15 @@ class SeededStreams:
     def __init__(self, seed: int) -> None:
         self.seed = checks.whole("seed", seed)
         self._generators: dict[tuple[int, int, int], np.random.Generator] = {}
+        self._key = np.random.SeedSequence(self.seed).generate_state(2).astype(np.uint64)
+
+    def vectors(
+        self, purpose: Purpose, t: int, sites: NDArray[np.int64], scales: Array, out: Array, *, directed: bool
+    ) -> None:
+        """Fill out (sites, repeats, d): Gaussian of these scales; `directed`, norm noise of these rates."""
+        from .counter import draw_vectors  # numba: only those who draw wait for it
+
+        draw_vectors(self._key, _PURPOSES[purpose], t, sites, directed, scales, out)
 
     def generator(self, *, repeat: int, site: int, purpose: Purpose, t: int) -> np.random.Generator:
         name = (repeat, site, _PURPOSES[purpose])

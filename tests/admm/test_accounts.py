@@ -95,7 +95,8 @@ def test_a_charge_is_the_tables_entry_for_that_site_and_round():
 def test_all_charges_of_a_round_are_those_of_its_sites(method):
     tables = method.tables(3, 4)
     for t in range(1, 5):
-        assert charges(tables, t) == [charge(tables.site(i), i, t) for i in range(3)]
+        assert list(charges(tables, t, range(3)).each()) == [charge(tables.site(i), i, t) for i in range(3)]
+        assert list(charges(tables, t, [2, 0]).each()) == [charge(tables.site(i), i, t) for i in (2, 0)]
 
 
 def test_the_planned_ledger_holds_every_round_of_every_site():

@@ -97,17 +97,18 @@ def test_each_round_of_each_site_draws_the_noise_that_it_is_charged_for(purpose)
     asked = []
 
     class Streams(SeededStreams):
-        def generator(self, **which):
-            asked.append(which)
-            return super().generator(**which)
+        def vectors(self, purpose, t, sites, scales, out, *, directed):
+            asked.append((purpose, t, *sites.tolist()))
+            super().vectors(purpose, t, sites, scales, out, directed=directed)
 
     for site in (0, 1):
         node = replace(make_node(), site=site, tables=method.tables(2, ROUNDS).site(site), streams=Streams(3))
         for t in (1, 2, 5):
             drawn = node._draw(purpose, t)
-            unit = SeededStreams(3).generator(repeat=0, site=site, purpose=purpose, t=t).standard_normal(6)
+            unit = np.empty((1, 1, 6))
+            SeededStreams(3).vectors(purpose, t, np.array([site]), np.ones(1), unit, directed=False)
             charge = node.charge_of(t)
             scale = charge.scale if purpose == "noise" else charge.output_scale
             assert scale == [1.0, 100.0][site] * [3.0, 5.0][site] ** (t - 1)
-            np.testing.assert_allclose(drawn[0], scale * unit, rtol=1e-12)
-            assert asked[-1] == {"repeat": 0, "site": site, "purpose": purpose, "t": t}
+            np.testing.assert_allclose(drawn[0], scale * unit[0, 0], rtol=1e-12)
+            assert asked[-1] == (purpose, t, site)

@@ -44,10 +44,10 @@ def test_a_run_goes_on_from_its_files_bit_for_bit(setup, saver, resumed_by):
                 saver.save_states(shard.saved())
             saver.finish(t, "mine", full_record(setup))
 
-    whole = make_shards(setup, 2, keep=True)
+    whole = make_shards(setup, 2)
     run_shards(whole, 24, each=save)
     assert saver.latest("mine") == 20
-    again = make_shards(setup, resumed_by, keep=True)
+    again = make_shards(setup, resumed_by)
     for shard in again:
         shard.restore(saver.load_states(20, shard.part.own))
     run_shards(again, 24)
@@ -55,7 +55,7 @@ def test_a_run_goes_on_from_its_files_bit_for_bit(setup, saver, resumed_by):
 
 
 def test_a_shard_reads_only_the_files_that_hold_its_sites(setup, saver):
-    for shard in make_shards(setup, 5, keep=True):
+    for shard in make_shards(setup, 5):
         saver.save_states(shard.saved())
     assert [part.first for part in saver.load_states(0, range(2, 3))] == [2]
     assert sorted(part.first for part in saver.load_states(0, range(1, 4))) == [1, 2, 3]
@@ -71,7 +71,7 @@ def test_the_record_comes_back(setup, saver):
 
 
 def test_older_files_and_leftovers_of_a_killed_writer_go(setup, saver, tmp_path):
-    shards = make_shards(setup, 2, keep=True)
+    shards = make_shards(setup, 2)
     for shard in shards:
         saver.save_states(shard.saved())
     (tmp_path / "tmpabc.part").write_bytes(b"half")
@@ -80,7 +80,7 @@ def test_older_files_and_leftovers_of_a_killed_writer_go(setup, saver, tmp_path)
 
 
 def test_files_without_the_manifest_do_not_count(setup, saver):
-    for shard in make_shards(setup, 2, keep=True):
+    for shard in make_shards(setup, 2):
         saver.save_states(shard.saved())
     assert saver.latest("mine") == 0
 

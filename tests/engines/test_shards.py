@@ -66,8 +66,10 @@ def test_a_shard_is_told_about_its_own_sites_only(uneven):
     assert tables.eta.shape == tables.scale.shape == tables.output_scale.shape == (len(own), 5)
     assert tables.eta.base is None, "not a view that would drag the whole table along"
     assert len(tables.penalties) == len(own)
-    for node, i in zip(shard.nodes, own, strict=True):
-        assert np.array_equal(node.tables.scale, setup.tables.scale[i]) and node.charge_of(2).site == i
+    for some, batch in shard.batches:
+        scales = batch.tables.scale[batch.rows]
+        assert np.array_equal(scales, setup.tables.scale[own.start : own.stop][some])
+        assert batch.sites.tolist() == list(own[some])
 
 
 def test_nothing_is_measured_where_it_was_not_asked_for(uneven):
@@ -93,9 +95,9 @@ def test_restored_states_repeat_every_bit_whichever_shards_saved_them(uneven, be
         if t == 10:
             saved.extend(shard.saved() for shard in shards)
 
-    whole = make_shards(setup, before, keep=True)
+    whole = make_shards(setup, before)
     run_shards(whole, 14, each=save)
-    resumed = make_shards(setup, after, keep=True)
+    resumed = make_shards(setup, after)
     for shard in resumed:
         shard.restore(saved)
     assert resumed[0].t == 10

@@ -24,10 +24,10 @@ def setup_of(problem, graph, method, *, rounds, repeats=1, seed=0, start="zeros"
     )
 
 
-def make_shards(setup, shards, *, keep=False):
+def make_shards(setup, shards):
     parts = cut(setup.graph, shards)
     objectives = [[setup.problem.site(i) for i in part.own] for part in parts]
-    return [Shard(Share.of(setup, part), own, keep=keep) for part, own in zip(parts, objectives, strict=True)]
+    return [Shard(Share.of(setup, part), own) for part, own in zip(parts, objectives, strict=True)]
 
 
 def run_shards(shards, rounds, *, each=lambda t, shards: None):

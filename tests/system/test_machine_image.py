@@ -15,7 +15,7 @@ import numpy as np
 from taciturn import GaussianNoise, Logistic, PenaltyPerturbation
 from taciturn.admm.node import Node, NodeState
 from taciturn.objective.local import LocalObjective
-from taciturn.objective.solver.minimise import SolverState
+from taciturn.objective.solver.general import SolverState
 from taciturn.rng import SecureStreams
 
 rows = np.random.default_rng(0)

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from ..objective.losses import SHIPPED, Loss
-from ..privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
+from ..privacy.facts import Charge, LossFacts, RoundCharges, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
 from .tables import Numbers, SiteTables, Tables
 
@@ -82,18 +84,22 @@ def charge(tables: SiteTables, site: int, t: int) -> Charge:
     )
 
 
-def charges(tables: Tables, t: int) -> list[Charge]:
-    """What every site releases in round t; by columns, since a driver charges many sites at once."""
-    eta = tables.eta[:, t - 1].tolist()
-    scale = [0.0] * len(eta) if tables.scale is None else tables.scale[:, t - 1].tolist()
-    output = [None] * len(eta) if tables.output_scale is None else tables.output_scale[:, t - 1].tolist()
-    return [Charge(i, t, *numbers) for i, numbers in enumerate(zip(eta, scale, output, strict=True))]
+def charges(tables: Tables, t: int, sites: Sequence[int]) -> RoundCharges:
+    """What these sites release in round t, each with its row in the tables, by columns."""
+    numbers = np.array(sites, dtype=np.int64)
+    return RoundCharges(
+        t,
+        numbers,
+        tables.eta[numbers, t - 1],
+        None if tables.scale is None else tables.scale[numbers, t - 1],
+        None if tables.output_scale is None else tables.output_scale[numbers, t - 1],
+    )
 
 
 def planned_ledger(tables: Tables, run: RunFacts, sites: Sequence[SiteFacts]) -> MemoryLedger:
     """The ledger that these sites, whose tables these are, will hold after the last round."""
     ledger = MemoryLedger(run, sites)
-    rows = [tables.site(k) for k in range(tables.sites)]
+    rows, numbers = range(tables.sites), np.array([facts.site for facts in sites])
     for t in range(1, tables.rounds + 1):
-        ledger.charge_all([charge(row, facts.site, t) for row, facts in zip(rows, sites, strict=True)])
+        ledger.charge_round(charges(tables, t, rows)._replace(sites=numbers))
     return ledger

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..objective.local import LocalObjective
-from ..objective.solver.minimise import SolverState, minimise
+from ..objective.solver.general import SolverState
+from ..objective.solver.minimise import minimise
 from ..privacy.facts import Charge
+from ..privacy.noise import draw
 from ..rng import Purpose, Streams
 from ..types import Array
 from . import accounts
@@ -88,11 +90,9 @@ class Node:
         noise, scale = (tables.noise, tables.scale) if inside else (tables.output_noise, tables.output_scale)
         if noise is None or scale is None:
             return None
-        drawn = np.empty((self.repeats, self.objective.dimension))
-        for repeat in range(self.repeats):
-            generator = self.streams.generator(repeat=repeat, site=self.site, purpose=purpose, t=t)
-            drawn[repeat] = noise.sample(generator, float(scale[t - 1]), drawn.shape[1])
-        return drawn
+        sites, scales = np.array([self.site]), np.array([scale[t - 1]])
+        shape = self.repeats, self.objective.dimension
+        return np.asarray(draw(noise, self.streams, purpose, t, sites, scales, shape)[0])
 
 
 def loop(

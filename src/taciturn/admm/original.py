@@ -15,7 +15,8 @@ import numpy as np
 from ..errors import ParameterError
 from ..graph import Graph
 from ..objective.problem import Problem
-from ..objective.solver.minimise import SolverState, minimise
+from ..objective.solver.general import SolverState
+from ..objective.solver.minimise import minimise
 from ..types import Array
 
 Pair = tuple[int, int]

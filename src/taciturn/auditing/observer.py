@@ -15,7 +15,8 @@ from ..admm.node import Node, NodeState, loop
 from ..admm.tables import SiteTables
 from ..admm.updates import curvature, dual_update, linear_term
 from ..objective.local import LocalObjective
-from ..objective.solver.minimise import SolverState, minimise
+from ..objective.solver.general import SolverState
+from ..objective.solver.minimise import minimise
 from ..privacy.facts import Charge
 from ..privacy.ledger.memory import Ledger
 from ..rng import Streams

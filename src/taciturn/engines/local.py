@@ -1,25 +1,25 @@
-"""One process, batched over repeats: the oracle of the other engines."""
+"""One process: all sites of a run side by side, in a few batches over the threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from queue import SimpleQueue
 
 import numpy as np
 
-from ..admm.node import Node, NodeState, loop
+from ..admm.batch import Batch
 from ..admm.run import Recorder, Run
+from ..objective.solver.many import ManySites
 from ..objective.solver.threads import one_blas_thread
 from ..objective.sources import SourcedProblem
-from ..privacy.facts import Charge
+from ..privacy.facts import RoundCharges
 from ..privacy.ledger.memory import Ledger, MemoryLedger
 from ..progress import progress
 from ..types import Array
 from .choice import threads_for
 from .setup import Setup
-
-Loop = Generator[Array, Array, NodeState]
 
 
 def run_local(
@@ -50,13 +50,14 @@ def run_local(
     return recorder.finish(network.f[setup.rounds % 2], ledger, setup.facts())
 
 
-def _charging(journal: Ledger | None, ledger: MemoryLedger) -> Callable[[Charge], None]:
+def _charging(journal: Ledger | None, ledger: MemoryLedger) -> Callable[[RoundCharges], None]:
     if journal is None:
-        return ledger.charge
+        return ledger.charge_round
 
-    def charge(charge: Charge) -> None:
-        journal.charge(charge)
-        ledger.charge(charge)
+    def charge(charges: RoundCharges) -> None:
+        for one in charges.each():
+            journal.charge(one)
+            ledger.charge(one)
 
     return charge
 
@@ -71,40 +72,37 @@ class Network:
     metrics : (2, 2, sites, repeats), each site's mean loss and accuracy on its own rows, likewise.
     """
 
-    def __init__(self, setup: Setup, charge: Callable[[Charge], None], *, parts: int) -> None:
+    def __init__(self, setup: Setup, charge: Callable[[RoundCharges], None], *, parts: int) -> None:
         n, start = setup.graph.n, setup.start_vectors()
-        self.last, self.measure = setup.rounds, setup.measure
+        self.setup, self.charge = setup, charge
         self.f = np.stack([start, np.empty_like(start)])
         self.metrics = np.full((2, 2, n, setup.repeats), np.nan)
-        self.parts = [part.tolist() for part in np.array_split(np.arange(n), min(n, parts))]
+        bounds = np.linspace(0, n, min(n, parts) + 1).astype(int).tolist()
+        self.parts = [range(a, b) for a, b in pairwise(bounds)]
         adjacency = setup.graph.sparse_adjacency
-        self.hears = [adjacency[part] for part in self.parts]
+        self.hears = [adjacency[part.start : part.stop] for part in self.parts]
         owner = np.repeat(np.arange(len(self.parts)), [len(part) for part in self.parts])
         self.needs = [{k, *owner[hears.indices].tolist()} for k, hears in enumerate(self.hears)]
+        solvers = ManySites([setup.problem.site(i) for i in range(n)])
         streams = setup.streams()
-        self.objectives = [setup.problem.site(i) for i in range(n)]
-        self.loops: list[Loop] = [
-            loop(
-                Node(
-                    site=i,
-                    objective=self.objectives[i],
-                    degree=int(setup.graph.degrees[i]),
-                    tables=setup.tables.site(i),
-                    tol=setup.tol,
-                    streams=streams,
-                    repeats=setup.repeats,
-                    refresh=setup.refresh,
-                ),
-                NodeState.start(start[i], heard),
-                charge=charge,
+        self.batches = [
+            Batch(
+                sites=np.array(part),
+                solvers=solvers.part(part.start, part.stop),
+                degrees=setup.graph.degrees[part.start : part.stop],
+                tables=setup.tables,
+                rows=slice(part.start, part.stop),
+                tol=setup.tol,
+                streams=streams,
+                refresh=setup.refresh,
+                lam=np.zeros_like(start[part.start : part.stop]),
             )
-            for k, part in enumerate(self.parts)
-            for i, heard in zip(part, self._heard(k, 0), strict=True)
+            for part in self.parts
         ]
 
     def rounds(self, pool: ThreadPoolExecutor) -> Iterator[int]:
         """Drive all sites, and yield every round as soon as all have released in it."""
-        done, told = [0] * len(self.parts), 0
+        done, told, last = [0] * len(self.parts), 0, self.setup.rounds
         idle, ended = set(range(len(self.parts))), SimpleQueue[tuple[int, BaseException | None]]()
 
         def work(k: int, t: int) -> None:
@@ -115,10 +113,10 @@ class Network:
             else:
                 ended.put((k, None))
 
-        while told < self.last:
+        while told < last:
             for k in sorted(idle, key=done.__getitem__):
                 t = done[k] + 1
-                if t <= min(self.last, told + 2) and all(done[j] >= t - 1 for j in self.needs[k]):
+                if t <= min(last, told + 2) and all(done[j] >= t - 1 for j in self.needs[k]):
                     idle.remove(k)
                     pool.submit(work, k, t)
             k, error = ended.get()
@@ -131,12 +129,17 @@ class Network:
                 yield told
 
     def _advance(self, k: int, t: int) -> None:
-        """Round t of the sites of part k."""
-        f, (losses, accuracies) = self.f[t % 2], self.metrics[t % 2]
-        for i, heard in zip(self.parts[k], self._heard(k, t - 1), strict=True):
-            f[i] = next(self.loops[i]) if t == 1 else self.loops[i].send(heard)
-            if self.measure:
-                losses[i], accuracies[i] = self.objectives[i].metrics(f[i])
+        """Round t of the sites of part k; charged before any of it can be seen."""
+        part, batch = self.parts[k], self.batches[k]
+        own = slice(part.start, part.stop)
+        before, heard = self.f[(t - 1) % 2, own], self._heard(k, t - 1)
+        if t > 1:
+            batch.hear(t - 1, before, heard)
+        f = batch.primal(t, before, heard)
+        self.charge(self.setup.charges(t, part))
+        self.f[t % 2, own] = f
+        if self.setup.measure:
+            self.metrics[t % 2, :, own] = batch.solvers.metrics(f)
 
     def _heard(self, k: int, t: int) -> Array:
         """sum_j f_j(t) for every site of part k, added in increasing j as every engine does."""

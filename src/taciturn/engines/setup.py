@@ -17,8 +17,9 @@ from ..errors import ParameterError
 from ..graph import Graph
 from ..objective.problem import Problem
 from ..objective.sources import SourcedProblem
-from ..privacy.facts import Charge, RunFacts, SiteFacts
+from ..privacy.facts import RoundCharges, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
+from ..privacy.noise import GaussianNoise, draw
 from ..rng import SecureStreams, SeededStreams, Streams
 from ..types import Array
 from ..versions import versions
@@ -61,9 +62,9 @@ class Setup:
         shape = (self.repeats, self.problem.dimension)
         return start_vectors(self.start, range(self.graph.n), shape, self.streams())
 
-    def charges(self, t: int) -> list[Charge]:
-        """What every site releases in round t."""
-        return accounts.charges(self.tables, t)
+    def charges(self, t: int, sites: range | None = None) -> RoundCharges:
+        """What these sites release in round t; all of them by default."""
+        return accounts.charges(self.tables, t, range(self.graph.n) if sites is None else sites)
 
     def run_facts(self) -> RunFacts:
         """All that the accountant must know of the run as a whole."""
@@ -110,13 +111,9 @@ class Setup:
 
 def start_vectors(start: Start, sites: Sequence[int], shape: tuple[int, int], streams: Streams) -> Array:
     """f(0), (sites, *shape): zeros, or standard normal from the streams; never from the data."""
-    f = np.zeros((len(sites), *shape))
-    if start == "random":
-        for k, site in enumerate(sites):
-            for repeat in range(shape[0]):
-                generator = streams.generator(repeat=repeat, site=site, purpose="start", t=0)
-                f[k, repeat] = generator.standard_normal(shape[1])
-    return f
+    if start == "zeros":
+        return np.zeros((len(sites), *shape))
+    return draw(GaussianNoise(1.0), streams, "start", 0, np.array(sites), np.ones(len(sites)), shape)
 
 
 def prepare(

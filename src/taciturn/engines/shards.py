@@ -1,4 +1,4 @@
-"""A shard: many sites of a run, one after the other, in one process. No cluster in here.
+"""A shard: many sites of a run, side by side, in one process. No cluster in here.
 
 Before each round a shard is given the vectors that its sites' outside neighbours released last; afterwards it
 hands out those that other shards need. Neighbours are added up in the order of the local engine, so every
@@ -7,23 +7,23 @@ vector is the same to the last bit, whatever the number of shards.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from ..admm.node import Node, NodeState, loop
+from ..admm.batch import Batch
 from ..admm.tables import Tables
 from ..errors import ParameterError
 from ..objective.local import LocalObjective
-from ..privacy.facts import Charge
+from ..objective.solver.many import ManySites
 from ..rng import SeededStreams
 from ..types import Array
 from .partition import Part
 from .setup import Setup, Start, start_vectors
 
-Loop = Generator[Array, Array, NodeState]
+_TOGETHER = 2048  # sites: what a round needs beside the vectors is needed for so many only
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,22 +57,24 @@ class Share:
             measure=setup.measure,
         )
 
-    def nodes(self, objectives: Sequence[LocalObjective]) -> list[Node]:
-        """The nodes of its sites."""
-        streams, degrees = SeededStreams(self.seed), self.part.degrees
-        return [
-            Node(
-                site=i,
-                objective=objectives[k],
-                degree=int(degrees[k]),
-                tables=self.tables.site(k),
+    def batches(self, objectives: Sequence[LocalObjective], lam: Array) -> list[tuple[slice, Batch]]:
+        """Its sites before the first round, and where each lot of them stands among its own."""
+        solvers, streams, lots = ManySites(objectives), SeededStreams(self.seed), []
+        for first in range(0, len(objectives), _TOGETHER):
+            own = slice(first, min(first + _TOGETHER, len(objectives)))
+            batch = Batch(
+                sites=np.array(self.part.own[own]),
+                solvers=solvers.part(own.start, own.stop),
+                degrees=self.part.degrees[own],
+                tables=self.tables,
+                rows=own,
                 tol=self.tol,
                 streams=streams,
-                repeats=self.repeats,
                 refresh=self.refresh,
+                lam=lam[own],
             )
-            for k, i in enumerate(self.part.own)
-        ]
+            lots.append((own, batch))
+        return lots
 
 
 class Stepped(NamedTuple):
@@ -101,30 +103,28 @@ class SavedStates:
 
 
 class Shard:
-    """Some sites of a run, between two rounds. `keep` makes their states ready to be saved."""
+    """Some sites of a run, between two rounds: f and `heard` are those of round t."""
 
-    def __init__(self, share: Share, objectives: Sequence[LocalObjective], *, keep: bool = False) -> None:
-        self.part, self.measure, self.keep = share.part, share.measure, keep
-        self.objectives = list(objectives)
-        self.nodes = share.nodes(self.objectives)
+    def __init__(self, share: Share, objectives: Sequence[LocalObjective]) -> None:
+        self.part, self.measure = share.part, share.measure
         shape = (share.repeats, share.dimension)
+        self.lam = np.zeros((len(self.part.own), *shape))
+        self.batches = share.batches(objectives, self.lam)
         known = start_vectors(share.start, self.part.columns.tolist(), shape, SeededStreams(share.seed))
         self.f, self.heard = known[self.part.places], self._hear(known)
         self.t, self.fresh = 0, True
-        states = [NodeState.start(f, heard) for f, heard in zip(self.f, self.heard, strict=True)]
-        self.loops, self.states = self._loops(states), states if keep else []
 
     def restore(self, saved: Sequence[SavedStates]) -> None:
         """Go back to the states of a checkpoint, whichever shards wrote them."""
-        found = {
-            part.first + k: NodeState(part.t, part.f[k], part.lam[k], part.heard[k])
-            for part in saved
-            for k in range(len(part.f))
-        }
-        states = [found[i] for i in self.part.own]
-        self.f = np.stack([state.f for state in states])
-        self.t, self.fresh = states[0].t, True
-        self.loops, self.states = self._loops(states), states if self.keep else []
+        for part in saved:
+            first, last = part.first, part.first + len(part.f)
+            start, stop = max(first, self.part.own.start), min(last, self.part.own.stop)
+            if start < stop:
+                here = slice(start - self.part.own.start, stop - self.part.own.start)
+                there = slice(start - first, stop - first)
+                self.f[here], self.heard[here] = part.f[there], part.heard[there]
+                self.lam[here] = part.lam[there]
+        self.t, self.fresh = saved[0].t, True
 
     def receive(self, blocks: Sequence[Array]) -> None:
         """Take what the neighbours released in the last round, one block per sender: it ends that round."""
@@ -135,23 +135,19 @@ class Shard:
         for places, block in zip(self.part.inbound.values(), blocks, strict=True):
             known[places] = block
         self.heard = self._hear(known)
-        if self.keep:
-            self.states = [
-                node.dual(state, self.f[k], self.heard[k], self.t)
-                for k, (node, state) in enumerate(zip(self.nodes, self.states, strict=True))
-            ]
+        for own, batch in self.batches:
+            batch.hear(self.t, self.f[own], self.heard[own])
 
     def step(self, mean: Array | None = None) -> Stepped:
         """One round of all sites; `mean` is the network's mean in the round before."""
         gap = None if mean is None else self.gap(mean)
-        f = np.empty_like(self.f)
-        losses, accuracies = np.full((2, *f.shape[:2]), np.nan)
-        for k, (site, objective) in enumerate(zip(self.loops, self.objectives, strict=True)):
-            f[k] = next(site) if self.fresh else site.send(self.heard[k])
+        f, measured = np.empty_like(self.f), np.full((2, *self.f.shape[:2]), np.nan)
+        for own, batch in self.batches:
+            f[own] = batch.primal(self.t + 1, self.f[own], self.heard[own])
             if self.measure:
-                losses[k], accuracies[k] = objective.metrics(f[k])
+                measured[:, own] = batch.solvers.metrics(f[own])
         self.f, self.fresh, self.t = f, False, self.t + 1
-        return Stepped(losses, accuracies, f.sum(axis=0), gap)
+        return Stepped(measured[0], measured[1], f.sum(axis=0), gap)
 
     def gap(self, mean: Array) -> Array:
         """(repeats,): the largest distance of a site's last vector from `mean`."""
@@ -163,22 +159,8 @@ class Shard:
 
     def saved(self) -> SavedStates:
         """The states after the last round that `receive` ended."""
-        return SavedStates(
-            t=self.states[0].t,
-            first=self.part.own.start,
-            f=np.stack([state.f for state in self.states]),
-            lam=np.stack([state.lam for state in self.states]),
-            heard=np.stack([state.heard for state in self.states]),
-        )
-
-    def _loops(self, states: Sequence[NodeState]) -> list[Loop]:
-        nodes = zip(self.nodes, states, strict=True)
-        return [loop(node, state, charge=_charged) for node, state in nodes]
+        return SavedStates(self.t, self.part.own.start, self.f, self.lam.copy(), self.heard)
 
     def _hear(self, known: Array) -> Array:
         flat = known.reshape(len(known), -1)
         return np.asarray(self.part.rows @ flat).reshape(len(self.part.own), *known.shape[1:])
-
-
-def _charged(charge: Charge) -> None:
-    """The driver charges a round before it asks any shard for it."""

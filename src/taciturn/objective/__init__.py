@@ -5,7 +5,8 @@ from .local import LocalObjective, Objective
 from .losses import LogCosh, Logistic, Loss, SmoothHinge
 from .problem import Problem
 from .regularizers import L2, Regularizer
-from .solver.minimise import Solution, SolverState, minimise
+from .solver.general import Solution, SolverState
+from .solver.minimise import minimise
 from .solver.threads import one_blas_thread
 from .sources import SourcedProblem, save_site
 

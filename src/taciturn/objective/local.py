@@ -32,6 +32,10 @@ class Objective:
         self.largest_norm = max(part.rows.norm for part in parts)
         self._blocks: tuple[int, list[Block]] | None = None
 
+    def hold(self, parts: tuple[WeightedRows, ...]) -> None:
+        """Hold the same rows somewhere else: as views of an array that has those of other sites too."""
+        self.parts, self._blocks = parts, None
+
     def blocks(self, repeats: int) -> list[Block]:
         """The rows in blocks for so many models at a time; views, kept for the next call."""
         if self._blocks is None or self._blocks[0] != repeats:

@@ -6,7 +6,7 @@ Costs follow from these facts alone. Whoever holds them can compute every bound 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -224,6 +224,23 @@ class Charge(NamedTuple):
     scale: float = 0.0
     output_scale: float | None = None
     degree: int | None = None
+
+
+class RoundCharges(NamedTuple):
+    """One release of each of several sites in round t, by columns; None where there is no such noise."""
+
+    t: int
+    sites: NDArray[np.int64]
+    eta: Array
+    scale: Array | None
+    output_scale: Array | None
+
+    def each(self) -> Iterator[Charge]:
+        """The same, one by one."""
+        scale = np.zeros(len(self.sites)) if self.scale is None else self.scale
+        output = [None] * len(self.sites) if self.output_scale is None else self.output_scale.tolist()
+        numbers = zip(self.sites.tolist(), self.eta.tolist(), scale.tolist(), output, strict=True)
+        return (Charge(site, self.t, *rest) for site, *rest in numbers)
 
 
 class Columns(NamedTuple):

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from .. import checks, schedules
+from ..rng import Purpose, SeededStreams, Streams
 from ..schedules import PerSite
 from ..types import Array
 
@@ -103,6 +104,31 @@ class GaussianNoise:
         e, std = np.asarray(e, dtype=np.float64), np.asarray(scale, dtype=np.float64)
         d = e.shape[-1]
         return np.asarray(-np.sum(e**2, axis=-1) / (2 * std**2) - d / 2 * np.log(2 * np.pi * std**2))
+
+
+def draw(
+    noise: NormNoise | GaussianNoise,
+    streams: Streams,
+    purpose: Purpose,
+    t: int,
+    sites: NDArray[np.int64],
+    scales: Array,
+    shape: tuple[int, int],
+) -> Array:
+    """One fresh vector for every site and repeat, (sites, repeats, d); `shape` is the last two of them.
+
+    Each comes from a stream of its own, so a vector drawn with others is the one that is drawn alone.
+    Seeded streams draw the shipped noises for all sites at once; secret ones take a fresh key each time.
+    """
+    drawn = np.empty((len(sites), *shape))
+    if isinstance(streams, SeededStreams) and type(noise) in (NormNoise, GaussianNoise):
+        streams.vectors(purpose, t, sites, scales, drawn, directed=noise.kind == "norm")
+        return drawn
+    for i, (site, scale) in enumerate(zip(sites.tolist(), scales.tolist(), strict=True)):
+        for repeat in range(shape[0]):
+            generator = streams.generator(repeat=repeat, site=site, purpose=purpose, t=t)
+            drawn[i, repeat] = noise.sample(generator, scale, shape[1])
+    return drawn
 
 
 def _checked(name: str, spec: Any) -> PerSite:

@@ -9,7 +9,7 @@ import pytest
 
 from support.example_run import charges, run_facts, site_facts
 from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
-from taciturn.privacy.facts import Ceiling, Charge
+from taciturn.privacy.facts import Ceiling, Charge, RoundCharges
 from taciturn.privacy.ledger.memory import Ledger, MemoryLedger
 
 
@@ -47,9 +47,53 @@ def test_all_sites_or_none(ledger: MemoryLedger) -> None:
         ledger.charge_all([Charge(site=0, t=t, eta=0.5, scale=3.0) for t in (3, 4)])
 
 
+def by_columns(t: int, sites: list[int], eta: float = 0.5, scale: float | None = 3.0) -> RoundCharges:
+    scales = None if scale is None else np.full(len(sites), scale)
+    return RoundCharges(t, np.array(sites), np.full(len(sites), eta), scales, None)
+
+
+def test_a_round_by_columns_is_the_same_as_its_charges(ledger: MemoryLedger) -> None:
+    other = MemoryLedger(run_facts(), site_facts())
+    ledger.charge_round(by_columns(2, [2, 0]))
+    for charge in by_columns(2, [2, 0]).each():
+        other.charge(charge)
+    for site in range(3):
+        for mine, theirs in zip(ledger.columns(site), other.columns(site), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    ("charges", "error", "message"),
+    [
+        (by_columns(1, [0, 2]), LedgerError, "site 2 has been charged for round 1 already"),
+        (by_columns(2, [0, 0]), ParameterError, "at most one charge per site"),
+        (by_columns(2, [0, 77]), ParameterError, "one of the ledger's 3 sites; got 77"),
+        (by_columns(2, [0], eta=0.0), ParameterError, "`eta` must be finite and above 0"),
+        (by_columns(2, [0], scale=np.inf), ParameterError, "`scale` must be finite and above 0"),
+        (by_columns(2, [0], scale=None), ParameterError, "`scale` must be finite and above 0"),
+        (by_columns(10**6, [0]), ParameterError, "`t` must be within the planned rounds"),
+        (by_columns(2, [0])._replace(output_scale=np.ones(1)), ParameterError, "`output_scale` must be left"),
+    ],
+)
+def test_a_round_by_columns_is_refused_as_a_whole(
+    ledger: MemoryLedger, charges: RoundCharges, error: type[Exception], message: str
+) -> None:
+    ledger.charge(Charge(site=2, t=1, eta=0.5, scale=3.0))
+    with pytest.raises(error, match=message):
+        ledger.charge_round(charges)
+    assert [ledger.columns(i).t.size for i in range(3)] == [0, 0, 1]
+
+
+def test_a_round_by_columns_stops_at_a_ceiling() -> None:
+    ledger = MemoryLedger(run_facts(), site_facts(), Ceiling(1e-6, 1e-5))
+    with pytest.raises(BudgetExceeded):
+        ledger.charge_round(by_columns(1, [0, 1, 2]))
+    assert [ledger.columns(i).t.size for i in range(3)] == [0, 0, 0]
+
+
 def test_nothing_refunds(ledger: MemoryLedger) -> None:
     names = {name for name in dir(ledger) if not name.startswith("_")}
-    assert names == {"ceilings", "charge", "charge_all", "columns", "run", "sites"}
+    assert names == {"ceilings", "charge", "charge_all", "charge_round", "columns", "run", "sites"}
     ledger.charge(Charge(site=0, t=1, eta=0.5, scale=3.0))
     ledger.columns(0).eta[:] = 1e9
     ledger.columns(0).t[:] = 3

@@ -45,7 +45,7 @@ class Driver:
         if saver is not None and self.start:
             saver.restore(self.start, self.recorder)
         for t in range(1, self.start + 2):
-            self.ledger.charge_all(setup.charges(t))
+            self.ledger.charge_round(setup.charges(t))
         fetch(
             [
                 worker.begin.remote(Share.of(setup, part), saver, self.start)
@@ -60,7 +60,7 @@ class Driver:
             save = self.saver is not None and t - 1 > self.start and self.saver.due(t - 1)
             reports, blocks = self._ask(save, mean, blocks)
             if t < rounds:  # while the shards work; before any of them is asked for that round
-                self.ledger.charge_all(self.setup.charges(t + 1))
+                self.ledger.charge_round(self.setup.charges(t + 1))
             stepped: list[Stepped] = fetch(reports)
             if mean is not None:
                 self._record_gap(t - 1, [part.gap for part in stepped])

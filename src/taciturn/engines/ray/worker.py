@@ -52,7 +52,7 @@ class Worker:
     def begin(self, share: Share, saver: Checkpoint | None, t: int) -> None:
         """Get ready for round t + 1."""
         self.saver = saver
-        self.shard = Shard(share, self.objectives, keep=saver is not None)
+        self.shard = Shard(share, self.objectives)
         if saver is not None and t > 0:
             self.shard.restore(saver.load_states(t, share.part.own))
 

@@ -1,47 +1,17 @@
-"""The exact minimiser: argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f>, for all repeats at once.
+"""The exact minimiser: small sites by the compiled kernel, the others by the general solver.
 
 phi is m-strongly convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m. `tol` bounds the right
-side, the error of evaluating the gradient in floats included.
+side, the error of evaluating the gradient in floats included, whichever of the two solves it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
-from ... import checks
-from ...errors import NotConverged, ParameterError
 from ...types import Array
 from ..local import Objective
-from .careful import CarefulPasses
-from .continuation import continued
-from .lbfgs import lbfgs, norms
-from .newton import newton
-from .passes import Passes
-from .preconditioner import LARGEST_MATRIX, Preconditioner
-
-_NEAR = 8  # Newton steps from where L-BFGS ended
-_UP = 1 + 1e-9  # more than the rounding of a norm, and of m, for d up to millions
-
-
-@dataclass
-class SolverState:
-    """What a site keeps between solves. Fresh state changes results within `tol` only."""
-
-    preconditioner: Preconditioner = field(default_factory=Preconditioner)
-    last: tuple[Array, Array] | None = None  # the last minimisers, and the gradient of the data's part there
-
-
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """The minimisers, one row per repeat, and what is certain about them."""
-
-    f: Array  # (repeats, d)
-    distance: Array  # (repeats,): f is at most this far from the exact minimiser
-    gradient_norm: Array  # (repeats,): an upper bound on the true gradient's norm at f
-    passes: int  # over the rows
-    rebuilds: int  # of the preconditioner
+from .general import Solution, SolverState, check_arguments, minimise_general
+from .small.sites import Pack, is_small
 
 
 def minimise(
@@ -50,100 +20,34 @@ def minimise(
     """argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f> for every row of `linear`, within `tol`.
 
     Globally convergent; raises `NotConverged` if floats cannot certify `tol`, so a returned solution is
-    always within it. The same inputs and state give the same bits, on any number of threads around it; a
-    different number of repeats may change the last bits, since BLAS then sums in another order.
+    always within it. The same inputs and state give the same bits, on any number of threads around it. Those
+    of a small site depend neither on its other repeats nor on the state.
     """
-    _check(objective, curvature, linear, start, tol)
-    passes = Passes(objective, curvature, linear)
-    goal = passes.strong * tol
-    built = state.preconditioner.rebuilds
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        f, bound = _together(passes, start, goal, state)
-        missed = np.flatnonzero(~(bound <= goal))
-        if len(missed):
-            careful = CarefulPasses(objective, curvature, linear[missed])
-            f[missed], bound[missed] = _polished(careful, f[missed], goal, state.preconditioner)
-            passes.count += careful.count
-        for r in np.flatnonzero(~(bound <= goal)):
-            f[r : r + 1], bound[r], spent = _alone(
-                objective, curvature, linear[r : r + 1], f[r : r + 1], goal
-            )
-            passes.count += spent
-    if not np.all(bound <= goal):
-        reached = float(np.max(np.nan_to_num(bound, nan=np.inf))) / passes.strong
-        raise NotConverged(
-            f"`tol` = {tol:g} is below what floats can certify here; {reached:.2g} was reached, so ask for"
-            f" tol >= {2 * reached:.1g}, or a larger penalty. Nothing was released."
+    if not is_small(objective):
+        return minimise_general(
+            objective, curvature=curvature, linear=linear, start=start, tol=tol, state=state
         )
-    rebuilds = state.preconditioner.rebuilds - built
-    return Solution(f, bound / passes.strong, bound, passes.count, rebuilds)
+    check_arguments(objective, curvature, linear, start, tol)
+    (f,), (bound,) = Pack.of([objective]).minimise(np.array([curvature]), linear[None], start[None], tol)
+    passes = finish(objective, curvature, linear, start, tol, f, bound)
+    return Solution(f, bound / (objective.strong + curvature), bound, passes, 0)
 
 
-def _together(passes: Passes, start: Array, goal: float, state: SolverState) -> tuple[Array, Array]:
-    """All repeats by L-BFGS, as far as plain gradients carry: (f, bound on the gradient's norm)."""
-    known = None
-    if state.last is not None and np.array_equal(start, state.last[0]):
-        known = passes.with_smooth_terms(start, state.last[1].copy())
-    slack = passes.doubt(start)
-    target = np.maximum(goal - 2.0 * slack, np.maximum(0.25 * goal, 1e-3 * slack))
-    f, g = lbfgs(passes, start.copy(), target, state.preconditioner, _most(passes), known)
-    unseen = g is known or passes.count > 1  # else the one pass was at the start
-    if known is not None and unseen and np.any(np.all(f == start, axis=1)):
-        g = passes.gradient(f)  # `known` holds the rounding of the last solve, which `doubt` does not
-    bound = _certain(g, passes.doubt(f))
-    state.last = (f.copy(), g - passes.with_smooth_terms(f, np.zeros_like(f)))
-    return f, bound
-
-
-def _polished(
-    careful: CarefulPasses, start: Array, goal: float, preconditioner: Preconditioner
-) -> tuple[Array, Array]:
-    """What plain gradients could not certify, with careful ones."""
-    g = careful.gradient(start)
-    doubt = careful.doubt(start)
-    bound = _certain(g, doubt)
-    if np.all(bound <= goal):
-        return start, bound
-    target = np.maximum(goal - 1.5 * doubt, 0.25 * goal)
-    f, g = lbfgs(careful, start.copy(), target, preconditioner, _most(careful))
-    return f, _certain(g, careful.doubt(f))
-
-
-def _alone(
-    objective: Objective, curvature: float, linear: Array, near: Array, goal: float
-) -> tuple[Array, float, int]:
-    """One repeat by damped Newton, from `near` and else from zero: (f, bound on the gradient, passes)."""
-    plain, careful = Passes(objective, curvature, linear), CarefulPasses(objective, curvature, linear)
-    f = newton(careful, near, 0.5 * goal, steps=_NEAR)
-    size, doubt = norms(careful.gradient(f)), careful.doubt(f)
-    if not (size[0] + doubt[0] <= goal or size[0] <= doubt[0]):  # neither done nor at the end of floats
-        f = newton(careful, continued(plain, 1e-3 * goal), 0.25 * goal)
-        size, doubt = norms(careful.gradient(f)), careful.doubt(f)
-    return f, float(_UP * (size[0] + doubt[0])), plain.count + careful.count
-
-
-def _certain(g: Array, doubt: Array) -> Array:
-    """A bound on the norm of the true gradient, (repeats,)."""
-    return np.asarray(_UP * (norms(g) + doubt))
-
-
-def _most(passes: Passes) -> int:
-    """Passes after which L-BFGS gives way to Newton."""
-    return 200 if passes.objective.dimension <= LARGEST_MATRIX else 1000
-
-
-def _check(objective: Objective, curvature: float, linear: Array, start: Array, tol: float) -> None:
-    checks.nonnegative("curvature", curvature)
-    checks.positive("tol", tol)
-    if objective.strong + curvature <= 0.0:
-        raise ParameterError(
-            "`curvature` must be above 0 where nothing else makes the objective convex; got 0."
+def finish(
+    objective: Objective, curvature: float, linear: Array, start: Array, tol: float, f: Array, bound: Array
+) -> int:
+    """Solve what the kernel left above `tol` in the general way, each repeat alone; the passes it took."""
+    passes = 0
+    for r in np.flatnonzero(~(bound <= (objective.strong + curvature) * tol)):
+        one = slice(r, r + 1)
+        solution = minimise_general(
+            objective,
+            curvature=curvature,
+            linear=linear[one],
+            start=start[one],
+            tol=tol,
+            state=SolverState(),
         )
-    shape = linear.shape
-    if len(shape) != 2 or shape[0] == 0 or shape[1] != objective.dimension or start.shape != shape:
-        raise ParameterError(
-            f"`linear` and `start` must have shape (repeats, {objective.dimension});"
-            f" got {shape} and {start.shape}."
-        )
-    if not (np.all(np.isfinite(linear)) and np.all(np.isfinite(start))):
-        raise ParameterError("`linear` and `start` must be finite; a message or a penalty overflowed.")
+        f[one], bound[one] = solution.f, solution.gradient_norm
+        passes += solution.passes
+    return passes

@@ -1,4 +1,4 @@
-"""The exact minimiser: within its tolerance on every problem, hard ones included, or a clear error."""
+"""The general minimiser: within its tolerance on every problem, hard ones included, or a clear error."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from objective.test_checking import Counted, Elastic
 from support.exact_gradient import gradient_error
 from support.hard_problems import LOSSES, Recipe
 from taciturn.errors import NotConverged, ParameterError
-from taciturn.objective import LocalObjective, Logistic, Solution, SolverState, minimise
+from taciturn.objective import LocalObjective, Logistic, Solution, SolverState
 from taciturn.objective.solver import passes
 from taciturn.objective.solver.careful import CarefulPasses
+from taciturn.objective.solver.general import minimise_general
 from taciturn.objective.solver.lbfgs import norms
 from taciturn.objective.solver.newton import newton
 from taciturn.objective.solver.passes import Passes
@@ -26,7 +27,7 @@ from taciturn.objective.solver.preconditioner import Diagonal
 
 def solve(recipe: Recipe, tol: float, state: SolverState | None = None) -> Solution:
     objective, linear, start = recipe.make()
-    return minimise(
+    return minimise_general(
         objective,
         curvature=recipe.curvature,
         linear=linear,
@@ -123,7 +124,7 @@ def test_thousands_of_sparse_features_without_a_square_matrix(share: float) -> N
     objective = LocalObjective(X, y, loss=Logistic(), C=share * 3000, regularization=0.01, sites=5)
     linear = rng.normal(size=(2, 4000))
     state = SolverState()
-    solution = minimise(
+    solution = minimise_general(
         objective, curvature=2.0, linear=linear, start=np.zeros((2, 4000)), tol=1e-10, state=state
     )
     assert np.all(solution.distance <= 1e-10)
@@ -135,8 +136,8 @@ def test_a_start_at_the_minimiser_is_returned() -> None:
     objective, linear, _ = recipe.make()
     state = SolverState()
     again = {"curvature": recipe.curvature, "linear": linear, "tol": 1e-9, "state": state}
-    first = minimise(objective, start=np.zeros_like(linear), **{**again, "tol": 1e-12})
-    second = minimise(objective, start=first.f, **again)
+    first = minimise_general(objective, start=np.zeros_like(linear), **{**again, "tol": 1e-12})
+    second = minimise_general(objective, start=first.f, **again)
     assert np.array_equal(first.f, second.f)
     assert second.passes == 1
 
@@ -144,12 +145,14 @@ def test_a_start_at_the_minimiser_is_returned() -> None:
 def test_what_is_left_of_the_last_solve_is_not_taken_for_a_gradient() -> None:
     objective, linear, start = Recipe(rows=200, dimension=5, rank=5, repeats=2).make()
     state = SolverState()
-    before = minimise(objective, curvature=1e8, linear=1e9 * linear, start=start, tol=1e-7, state=state)
+    before = minimise_general(
+        objective, curvature=1e8, linear=1e9 * linear, start=start, tol=1e-7, state=state
+    )
     assert state.last is not None
     here = state.last[1] + (objective.strong + 1e-3) * before.f  # so that the first repeat seems to be done
     task = {"curvature": 1e-3, "linear": here + np.array([[0.0], [1.0]]), "start": before.f}
-    after = minimise(objective, **task, tol=1e-9, state=state)
-    fresh = minimise(objective, **task, tol=1e-10, state=SolverState())
+    after = minimise_general(objective, **task, tol=1e-9, state=state)
+    fresh = minimise_general(objective, **task, tol=1e-10, state=SolverState())
     assert np.all(norms(after.f - fresh.f) <= 1.1e-9)
 
 
@@ -157,7 +160,7 @@ def test_inputs_are_left_alone() -> None:
     recipe = Recipe(share=1.0, norm=1e4)
     objective, linear, start = recipe.make()
     kept = linear.copy(), start.copy()
-    minimise(objective, curvature=2.0, linear=linear, start=start, tol=1e-9, state=SolverState())
+    minimise_general(objective, curvature=2.0, linear=linear, start=start, tol=1e-9, state=SolverState())
     assert np.array_equal(linear, kept[0]) and np.array_equal(start, kept[1])
 
 
@@ -192,7 +195,7 @@ def test_each_repeat_is_its_own_problem() -> None:
     together = solve(recipe, 1e-10).f
     for r in range(5):
         row = slice(r, r + 1)
-        alone = minimise(
+        alone = minimise_general(
             objective,
             curvature=recipe.curvature,
             linear=linear[row],
@@ -208,7 +211,7 @@ def test_a_far_start_does_not_matter(start: float) -> None:
     recipe = Recipe(share=1.0)
     objective, linear, _ = recipe.make()
     near = solve(recipe, 1e-9).f
-    far = minimise(
+    far = minimise_general(
         objective,
         curvature=recipe.curvature,
         linear=linear,
@@ -226,7 +229,7 @@ def test_a_users_own_loss_and_regulariser_take_the_same_path() -> None:
         X, X @ np.ones(6), loss=Counted([]), C=40.0, regularization=1.0, sites=2, regularizer=Elastic()
     )
     linear = rng.normal(size=(3, 6))
-    solution = minimise(
+    solution = minimise_general(
         objective, curvature=1.0, linear=linear, start=np.zeros((3, 6)), tol=1e-10, state=SolverState()
     )
     left = objective.gradient(solution.f) + 1.0 * solution.f - linear
@@ -245,7 +248,7 @@ def test_newton_alone_gets_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def giving_up(passes, start, target, preconditioner, most, known=None):
         return start, passes.gradient(start)
 
-    monkeypatch.setattr("taciturn.objective.solver.minimise.lbfgs", giving_up)
+    monkeypatch.setattr("taciturn.objective.solver.general.lbfgs", giving_up)
     for loss in LOSSES:
         recipe = Recipe(rows=300, dimension=10, rank=10, loss=loss, share=1.0, separable=True)
         assert np.all(solve(recipe, 1e-9).distance <= 1e-9)
@@ -278,7 +281,7 @@ def test_bad_arguments(changes: dict[str, object], message: str) -> None:
     objective, linear, start = Recipe().make()
     arguments = {"curvature": 1.0, "linear": linear, "start": start, "tol": 1e-8, "state": SolverState()}
     with pytest.raises(ParameterError, match=message):
-        minimise(objective, **{**arguments, **changes})
+        minimise_general(objective, **{**arguments, **changes})
 
 
 def test_newton_stops_where_floats_end() -> None:

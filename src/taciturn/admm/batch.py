@@ -1,0 +1,70 @@
+"""Many nodes side by side: the loop of `node.py` on arrays (sites, repeats, d), with no Python per site.
+
+The equations are the same functions, with a column of penalties instead of one; the noise of a site is the
+one that it draws alone, and so is its minimiser. So every vector equals the loop's to the last bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..objective.solver.many import ManySites
+from ..privacy.noise import draw
+from ..rng import Purpose, Streams
+from ..types import Array
+from .tables import Tables
+from .updates import curvature, dual_update, linear_term, to_grid
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some sites of a run; all but `lam` is fixed before the first round.
+
+    sites : their numbers in the network.
+    degrees : V of each.
+    tables, rows : the run's numbers, and where theirs are among them.
+    lam : (sites, repeats, d), the dual variables, which `hear` moves on.
+    """
+
+    sites: NDArray[np.int64]
+    solvers: ManySites
+    degrees: NDArray[np.int64]
+    tables: Tables
+    rows: slice
+    tol: float
+    streams: Streams
+    refresh: int
+    lam: Array
+
+    def primal(self, t: int, f: Array, heard: Array) -> Array:
+        """What the sites release in round t, from what they and their neighbours released before."""
+        tables, V = self.tables, self.degrees[:, None, None]
+        eta = tables.eta[self.rows, t - 1][:, None, None]
+        if (t - 1) % self.refresh == 0:
+            self.solvers.refresh()
+        noise, output = self._draw("noise", t), self._draw("output", t)
+        inside = noise if tables.mechanism in ("penalty", "dual") else None
+        linear = linear_term(f, heard, self.lam, eta=eta, V=V, noise=inside)
+        solved = self.solvers.minimise(curvature(eta, V).ravel(), linear, f, self.tol)
+        if tables.mechanism == "primal" and noise is not None:
+            solved = solved + noise
+        if output is not None:
+            solved = solved + output
+        return to_grid(solved, grid=tables.grid, clip=tables.clip)
+
+    def hear(self, t: int, f: Array, heard: Array) -> None:
+        """The end of round t: f is what the sites released in it, `heard` the sums over their neighbours."""
+        theta = self.tables.theta[self.rows, t - 1][:, None, None]
+        self.lam[:] = dual_update(self.lam, f, heard, theta=theta, V=self.degrees[:, None, None])
+
+    def _draw(self, purpose: Purpose, t: int) -> Array | None:
+        """A vector for every site and repeat; None where the method has none."""
+        tables, inside = self.tables, purpose == "noise"
+        noise, scale = (tables.noise, tables.scale) if inside else (tables.output_noise, tables.output_scale)
+        if noise is None or scale is None:
+            return None
+        scales = np.ascontiguousarray(scale[self.rows, t - 1])
+        return draw(noise, self.streams, purpose, t, self.sites, scales, self.lam.shape[1:])

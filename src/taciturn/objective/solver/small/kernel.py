@@ -1,0 +1,233 @@
+"""Small sites, compiled: damped Newton for one repeat after the other, with no Python in between.
+
+    minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
+
+The direction -H^-1 g, H = m + Z' W Z, comes from Cholesky's factor of H, or by Woodbury's identity from one
+of m + W^1/2 Z Z' W^1/2 where there are fewer rows than features. The step is that of `newton.py`: found by
+slopes, so that phi provably falls. A repeat's result depends on nothing but its own numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....arithmetic import compiled, dot
+from ....types import Array
+from .cholesky import add_gram, factor, product, solve
+from .slopes import Law, curvatures, slopes, total_value
+
+Whole = NDArray[np.int64]
+
+_U = 2.0**-53
+_UP = 1.0 + 1e-9  # more than the rounding of a norm, and of m
+_STEPS = 60  # Newton steps, and
+_TRIALS = 60  # steps along one direction, after which the general solver takes over
+_NOISE, _PATIENCE = 10.0, 3  # so near to the rounding, and so often without a fall by half: at the end
+
+
+class Matrices(NamedTuple):
+    """One site's rows, and their transpose; Z Z' where they are fewer than features; room for a factor."""
+
+    Z: Array
+    Zt: Array
+    ZZt: Array
+    factor: Array
+    offset: Array
+    weight: float
+    norm: float
+    far: float
+
+
+@compiled
+def margins(Zt: Array, offset: Array, f: Array, z: Array) -> None:
+    """z = offset + Z f."""
+    product(Zt, f, z)
+    for n in range(len(offset)):
+        z[n] += offset[n]
+
+
+@compiled
+def _direction(rows: Matrices, m: float, h: Array, g: Array, t: Array, p: Array) -> bool:
+    """p = -H^-1 g; False where floats find H not positive. Overwrites h, the curvatures."""
+    count, d = rows.Z.shape
+    A = rows.factor
+    if d <= count:
+        for i in range(d):
+            for j in range(i, d):
+                A[i, j] = 0.0
+            A[i, i] = m
+            p[i] = -g[i]
+        for n in range(count):
+            h[n] *= rows.weight
+        add_gram(A, rows.Z, h)
+        if not factor(A, d):
+            return False
+        solve(A, d, p)
+        return True
+    product(rows.Zt, g, t)
+    for n in range(count):
+        h[n] = math.sqrt(rows.weight * h[n])
+        t[n] *= h[n]
+    for i in range(count):
+        for j in range(i, count):
+            A[i, j] = h[i] * rows.ZZt[i, j] * h[j]
+        A[i, i] += m
+    if not factor(A, count):
+        return False
+    solve(A, count, t)
+    for n in range(count):
+        t[n] *= h[n]
+    product(rows.Z, t, p)
+    for j in range(d):
+        p[j] = (p[j] - g[j]) / m
+    return True
+
+
+@compiled
+def _step(
+    law: Law, weight: float, a: float, first: float, rise: float, z: Array, u: Array, t: Array, s: Array
+) -> float:
+    """A step that provably lowers phi; the slope there is first + at rise + weight <L'(z + at u), u>."""
+    bend = weight * law.bend * dot(u, u) + rise
+    low, high, at = 0.0, np.inf, 1.0
+    for _ in range(_TRIALS):
+        for n in range(len(z)):
+            t[n] = z[n] + at * u[n]
+        slopes(law, t, s)
+        slope = first + at * rise + weight * dot(s, u)
+        if slope < -0.5 * a:
+            low = at
+        elif at * slope > a * a / (4.0 * bend):
+            high = at
+        else:
+            return at
+        at = 2.0 * at if high == np.inf else 0.5 * (low + high)
+    return low if low > 0.0 else at
+
+
+@compiled
+def _doubt(law: Law, rows: Matrices, m: float, length: float, pull: float) -> float:
+    """A bound on the rounding of a gradient at ||f|| = length, with ||b|| = pull: see `rounding.py`."""
+    count, d = rows.Z.shape
+    reach: float = rows.weight * count * rows.norm
+    size = rows.norm * length + rows.far
+    wide, deep = (d + 1) * _U, (count + 3) * _U
+    ds = law.bend * wide * size + 8.0 * _U + 2.0 * _U * law.bend * (size + law.shift)
+    bound: float = reach * (ds + deep) * (1.0 + 1e-6) + 8.0 * _U * (reach + m * length + pull)
+    return bound
+
+
+@compiled
+def _minimise(
+    law: Law, rows: Matrices, m: float, b: Array, f: Array, goal: float, work: Array, room: Array
+) -> float:
+    """f, the start, becomes the best model found; returns a bound on the norm of the gradient there."""
+    count, d = rows.Z.shape
+    z, u, s, t, h = work[0, :count], work[1, :count], work[2, :count], work[3, :count], work[4, :count]
+    g, p, best = room[0], room[1], room[2]
+    pull = math.sqrt(dot(b, b))
+    least, bound, idle = np.inf, np.inf, 0
+    best[:] = f
+    for _ in range(_STEPS):
+        margins(rows.Zt, rows.offset, f, z)
+        slopes(law, z, s)
+        product(rows.Z, s, g)
+        for j in range(d):
+            g[j] = rows.weight * g[j] + (m * f[j] - b[j])
+        size = math.sqrt(dot(g, g))
+        if not size < np.inf:
+            break
+        doubt = _doubt(law, rows, m, math.sqrt(dot(f, f)), pull)
+        idle = 0 if size < 0.5 * least else idle + 1
+        if size < least:
+            least, bound = size, _UP * (size + doubt)
+            best[:] = f
+        if bound <= goal or (idle > _PATIENCE and size <= _NOISE * doubt):
+            break
+        curvatures(law, z, s, h)
+        if not (_direction(rows, m, h, g, t, p) and dot(g, p) < 0.0):
+            for j in range(d):
+                p[j] = -g[j] / m
+        product(rows.Zt, p, u)
+        rise = m * dot(p, p)
+        at = _step(law, rows.weight, -dot(g, p), m * dot(f, p) - dot(b, p), rise, z, u, t, s)
+        for j in range(d):
+            f[j] += at * p[j]
+    f[:] = best
+    return bound
+
+
+@compiled
+def most_rows(first: Whole) -> int:
+    """The rows of the largest site."""
+    most = 0
+    for i in range(len(first) - 1):
+        most = max(most, first[i + 1] - first[i])
+    return most
+
+
+@compiled
+def turn(Z: Array, Zt: Array) -> None:
+    """Zt = Z'."""
+    for n in range(len(Z)):
+        for j in range(len(Zt)):
+            Zt[j, n] = Z[n, j]
+
+
+@compiled
+def minimise_sites(
+    law: Law, Z: Array, offset: Array, first: Whole, facts: Array, b: Array, f: Array, bound: Array
+) -> None:
+    """All repeats of all sites. f (sites, repeats, d) holds the starts, and then the minimisers.
+
+    Site i has the rows first[i] to first[i + 1] of Z and offset; facts[i] = weight, max ||x||, max |offset|,
+    m, and the norm that its gradients are to fall to. bound (sites, repeats) is what is certain of theirs.
+    """
+    sites, repeats, d = f.shape
+    most = most_rows(first)
+    side = min(most, d)
+    A, K, turned = np.zeros((side, side)), np.zeros((side, side)), np.empty(most * d)
+    work, room, ones = np.empty((5, most)), np.empty((3, d)), np.ones(d)
+    for i in range(sites):
+        start, stop = first[i], first[i + 1]
+        Zt = turned[: (stop - start) * d].reshape((d, stop - start))
+        turn(Z[start:stop], Zt)
+        if stop - start < d:
+            K[:] = 0.0
+            add_gram(K, Zt, ones)
+        weight, norm, far, m, goal = facts[i]
+        rows = Matrices(Z[start:stop], Zt, K, A, offset[start:stop], weight, norm, far)
+        for r in range(repeats):
+            bound[i, r] = _minimise(law, rows, m, b[i, r], f[i, r], goal, work, room)
+
+
+@compiled
+def measure_sites(
+    law: Law,
+    classify: bool,
+    Z: Array,
+    offset: Array,
+    first: Whole,
+    f: Array,
+    losses: Array,
+    qualities: Array,
+) -> None:
+    """losses, qualities (sites, repeats): the mean loss, and the accuracy or mean absolute error, at f."""
+    sites, repeats, d = f.shape
+    z, turned = np.empty(most_rows(first)), np.empty(most_rows(first) * d)
+    for i in range(sites):
+        start, stop = first[i], first[i + 1]
+        count = stop - start
+        Zt = turned[: count * d].reshape((d, count))
+        turn(Z[start:stop], Zt)
+        for r in range(repeats):
+            margins(Zt, offset[start:stop], f[i, r], z[:count])
+            losses[i, r] = total_value(law, z[:count]) / count
+            quality = 0.0
+            for n in range(count):
+                quality += abs(z[n]) if not classify else 1.0 if z[n] > 0.0 else -1.0 if z[n] < 0.0 else 0.0
+            qualities[i, r] = 0.5 * (1.0 + quality / count) if classify else quality / count

@@ -1,0 +1,72 @@
+"""The shipped losses, compiled: values, slopes and curvatures of many margins z at once."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ....arithmetic import compiled, exp, log1p
+from ....types import Array
+
+LOGISTIC, HINGE, LOG_COSH = 0, 1, 2
+_FAR = 700.0  # exp(-700) is not yet subnormal
+
+
+class Law(NamedTuple):
+    """A loss as the kernel knows it: which one, its width, c1 and `shift`; the slope is at most 1."""
+
+    code: int
+    width: float
+    bend: float
+    shift: float
+
+
+@compiled
+def slopes(law: Law, z: Array, s: Array) -> None:
+    """s = L'(z), each within 8 u + 2 u c1 (|z| + shift), u = 2^-53."""
+    width = law.width
+    if law.code == LOGISTIC:
+        for n in range(len(z)):
+            s[n] = -1.0 / (1.0 + exp(min(max(z[n], -_FAR), _FAR)))
+    elif law.code == HINGE:
+        for n in range(len(z)):
+            s[n] = min(max(z[n] - (1.0 + width), -2.0 * width), 0.0) / (2.0 * width)
+    else:
+        for n in range(len(z)):
+            e = exp(-min(2.0 * (abs(z[n]) / width), _FAR))
+            t = (1.0 - e) / (1.0 + e)
+            s[n] = t if z[n] >= 0.0 else -t
+
+
+@compiled
+def curvatures(law: Law, z: Array, s: Array, h: Array) -> None:
+    """h = L''(z), from z and the slopes there."""
+    width = law.width
+    if law.code == LOGISTIC:
+        for n in range(len(z)):
+            h[n] = -s[n] * (1.0 + s[n])
+    elif law.code == HINGE:
+        for n in range(len(z)):
+            h[n] = 0.5 / width if abs(1.0 - z[n]) <= width else 0.0
+    else:
+        for n in range(len(z)):
+            h[n] = (1.0 - s[n] * s[n]) / width
+
+
+@compiled
+def total_value(law: Law, z: Array) -> float:
+    """The sum of L(z)."""
+    total, width = 0.0, law.width
+    for n in range(len(z)):
+        if law.code == LOGISTIC:
+            total += max(-z[n], 0.0) + log1p(exp(-min(abs(z[n]), _FAR)))
+        elif law.code == HINGE:
+            into = min(max(1.0 + width - z[n], 0.0), 2.0 * width)
+            total += into * into / (4.0 * width) + max(1.0 - width - z[n], 0.0)
+        else:
+            ratio = abs(z[n]) / width
+            if ratio < 1e-3:  # log cosh x = x^2/2 - x^4/12 + ...: the difference below would lose digits
+                square = ratio * ratio
+                total += width * square * (0.5 - square / 12.0)
+            else:
+                total += width * (ratio + (log1p(exp(-min(2.0 * ratio, _FAR))) - 0.6931471805599453))
+    return total

@@ -1,0 +1,118 @@
+"""Many nodes side by side: every vector is the one that the loop of one node gives, to the last bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import taciturn as tt
+from support.problems import make_sites
+from support.sharded import setup_of
+from taciturn.admm.node import Node, NodeState, loop
+from taciturn.engines.local import run_local
+from taciturn.engines.setup import Setup
+from taciturn.objective.solver.small.sites import is_small
+from taciturn.types import Array
+
+PER_SITE = [tt.Geometric(0.5 + 0.1 * i, 1.02) for i in range(6)]
+RATES = tt.NormNoise([3.0 + i for i in range(6)])
+METHODS = {
+    "admm": tt.ADMM(0.5),
+    "modified": tt.MADMM(PER_SITE, [0.5 - 0.01 * i for i in range(6)]),
+    "penalty": tt.PenaltyPerturbation(PER_SITE, 0.5, RATES, output_noise=tt.NormNoise(1e9)),
+    "dual": tt.DualPerturbation(0.5, tt.GaussianNoise(0.3), grid=2.0**-20, clip=8.0),
+    "primal": tt.PrimalPerturbation(0.5, tt.GaussianNoise(0.1)),
+}
+GRAPH = tt.Graph.from_edges([(0, 3), (3, 1), (1, 4), (4, 2), (2, 5), (5, 0), (2, 3), (0, 4)])
+
+
+def oracle(setup: Setup) -> tuple[Array, list[tuple[int, int]]]:
+    """((rounds, repeats, sites, d) of what the loops released, the charges in order): one node at a time."""
+    charged: list[tuple[int, int]] = []
+    adjacency, f = setup.graph.sparse_adjacency, setup.start_vectors()
+    heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
+    loops = [
+        loop(
+            Node(
+                site=i,
+                objective=setup.problem.site(i),
+                degree=int(setup.graph.degrees[i]),
+                tables=setup.tables.site(i),
+                tol=setup.tol,
+                streams=setup.streams(),
+                repeats=setup.repeats,
+                refresh=setup.refresh,
+            ),
+            NodeState.start(f[i], heard[i]),
+            charge=lambda charge: charged.append((charge.t, charge.site)),
+        )
+        for i in range(setup.graph.n)
+    ]
+    released = []
+    for t in range(setup.rounds):
+        f = np.stack([next(site) if t == 0 else site.send(heard[i]) for i, site in enumerate(loops)])
+        heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
+        released.append(f.transpose(1, 0, 2))
+    return np.stack(released), charged
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("start", ["zeros", "random"])
+@pytest.mark.parametrize("name", METHODS)
+def test_the_local_engine_equals_the_loops(name: str, start: str, threads: int) -> None:
+    sites = [make_sites(n=1, rows=15 + 9 * i, seed=i)[0] for i in range(6)]
+    sites[2] = make_sites(n=1, rows=3000, seed=2)[0]  # the general solver's
+    problem = tt.Problem(sites, loss=tt.Logistic(), C=10.0, regularization=0.5)
+    assert [is_small(problem.site(i)) for i in range(6)] == [True, True, False, True, True, True]
+    setup = setup_of(problem, GRAPH, METHODS[name], rounds=12, repeats=2, seed=3, start=start, history=True)
+    released, charged = oracle(setup)
+    run = run_local(setup, threads=threads)
+    assert np.array_equal(run.history, released)
+    assert sorted(charged) == [(t, i) for t in range(1, 13) for i in range(6)]
+    for i in range(6):
+        assert run.ledger.columns(i).t.tolist() == list(range(1, 13))
+        np.testing.assert_array_equal(run.ledger.columns(i).eta, setup.tables.eta[i])
+
+
+@pytest.mark.parametrize("loss", [tt.SmoothHinge(0.3), tt.LogCosh(0.7)], ids=repr)
+def test_so_it_does_for_every_loss(loss: tt.Logistic) -> None:
+    problem = tt.Problem(make_sites(n=6), loss=loss, C=10.0, regularization=0.5)
+    setup = setup_of(problem, GRAPH, METHODS["penalty"], rounds=4, repeats=3, history=True)
+    assert np.array_equal(run_local(setup, threads=2).history, oracle(setup)[0])
+
+
+def test_many_tiny_sites_of_few_rows() -> None:
+    """Fewer rows than features, more sites than parts, and the recorded metrics."""
+    sites = make_sites(n=60, rows=4)
+    problem = tt.Problem(sites, loss=tt.Logistic(), C=2.0, regularization=0.5)
+    graph = tt.Graph.random_regular(60, 4, seed=1)
+    setup = setup_of(
+        problem, graph, tt.PenaltyPerturbation(0.5, 0.5, tt.NormNoise(3.0)), rounds=3, history=True
+    )
+    run = run_local(setup, threads=1)
+    assert np.array_equal(run.history, oracle(setup)[0])
+    for t, f in enumerate(run.history):
+        measured = [problem.site(i).metrics(f[:, i]) for i in range(60)]
+        np.testing.assert_allclose(run.loss[:, t], np.mean([m[0] for m in measured], axis=0), rtol=1e-12)
+        np.testing.assert_allclose(run.accuracy[:, t], np.mean([m[1] for m in measured], axis=0), rtol=1e-12)
+
+
+def test_nothing_is_seen_of_a_round_that_may_not_be_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The charge comes before the vectors are where a neighbour, or the record, finds them."""
+    problem = tt.Problem(make_sites(n=6), loss=tt.Logistic(), C=10.0, regularization=0.5)
+    setup = setup_of(problem, GRAPH, METHODS["penalty"], rounds=4)
+    from taciturn.engines.local import Network
+
+    seen = []
+
+    def refusing(charges: object) -> None:
+        seen.append(network.f.copy())
+        raise RuntimeError("no budget")
+
+    network = Network(replace(setup, measure=False), refusing, parts=2)
+    network.f[1] = np.nan
+    with pytest.raises(RuntimeError, match="no budget"):
+        network._advance(0, 1)
+    assert np.isnan(seen[0][1]).all() and np.isnan(network.f[1]).all()

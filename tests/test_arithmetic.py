@@ -1,0 +1,59 @@
+"""exp and log of our own: right to the last digits; the same bits one by one, together and interpreted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+
+import numpy as np
+import pytest
+
+from taciturn.arithmetic import compiled, exp, log, log1p
+
+made = np.random.default_rng(0)
+NEAR = 1.0 + np.linspace(-0.3, 0.42, 301)
+SMALL = 10.0 ** made.uniform(-300, 0, 300)
+CASES = {
+    "exp": (exp, np.concatenate([made.uniform(-708, 708, 400), made.normal(size=400), -SMALL, SMALL]), 2),
+    "log": (log, np.concatenate([SMALL, NEAR, made.uniform(0, 1, 400), 1.0 - 2.0 ** -np.arange(2.0, 53)]), 3),
+    "log1p": (log1p, np.concatenate([SMALL, made.uniform(0, 1, 400), [0.0, 1.0, 2.0**-53]]), 3),
+}
+EXACT: dict[str, Callable[[Decimal], Decimal]] = {
+    "exp": Decimal.exp,
+    "log": Decimal.ln,
+    "log1p": lambda x: (1 + x).ln(),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_within_a_few_units(name: str) -> None:
+    function, numbers, most = CASES[name]
+    with localcontext() as context:
+        context.prec = 400 if name == "log1p" else 60
+        for x in numbers.tolist():
+            true = EXACT[name](Decimal(x))
+            error = abs(Decimal(function(x)) - true)
+            assert error <= most * Decimal(2) ** -53 * abs(true), x
+
+
+@compiled
+def exp_of_each(x: np.ndarray, out: np.ndarray) -> None:
+    for i in range(len(x)):
+        out[i] = exp(x[i])
+
+
+def test_one_by_one_or_many_at_once_gives_the_same_bits() -> None:
+    """The loop over an array uses vector instructions; its length and its start must not matter."""
+    numbers = CASES["exp"][1]
+    alone = np.array([exp(x) for x in numbers.tolist()])
+    for start, stop in ((0, len(numbers)), (1, 8), (3, 1000)):
+        together = np.empty(stop - start)
+        exp_of_each(numbers[start:stop], together)
+        assert np.array_equal(together, alone[start:stop])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_interpreter_gives_the_same_bits_as_machine_code(name: str) -> None:
+    function, numbers, _ = CASES[name]
+    plain = getattr(function, "py_func", function)
+    assert [plain(x) for x in numbers.tolist()] == [function(x) for x in numbers.tolist()]
