@@ -51,7 +51,8 @@ def plan(
     graph: Annotated[GraphFamily, typer.Option(help="Who talks to whom.")] = GraphFamily.complete,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the loss; chosen if left out.")] = None,
     regularization: Annotated[float | None, typer.Option(help="rho; chosen if left out.")] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="At most so many rounds.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Exactly so many rounds.")] = None,
+    max_rounds: Annotated[int | None, typer.Option(min=1, help="At most so many rounds.")] = None,
     noise: Annotated[NoiseChoice, typer.Option(help="Kind of noise.")] = NoiseChoice.best,
     loss: Annotated[LossName, typer.Option(help="The loss.")] = LossName.logistic,
     outputs: Annotated[
@@ -76,6 +77,7 @@ def plan(
             C="auto" if C is None else C,
             regularization="auto" if regularization is None else regularization,
             rounds=rounds,
+            max_rounds=max_rounds,
             noise=noise.value,
             loss=loss.make(),
             outputs=outputs,

@@ -41,6 +41,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         C: float | str = "auto",
         regularization: float | str = "auto",
         rounds: int | None = None,
+        max_rounds: int | None = None,
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
@@ -58,6 +59,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             C=C,
             regularization=regularization,
             rounds=rounds,
+            max_rounds=max_rounds,
             noise=noise,
             method=method,
             effort=effort,
@@ -141,8 +143,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     intercept_scaling : the constant that carries the intercept, in units of data_norm. A smaller one leaves
         more of the bound to the features, and holds the intercept closer to 0.
     classes : the PUBLIC list of labels. Where it is left out it is read off y, and the certificate says so.
-    C, regularization, noise, rounds : what the planner chooses ("auto", "best", None) or is told; `rounds` is
-        the most there may be.
+    C, regularization, noise, rounds : what the planner chooses ("auto", "best", None) or is told.
+    max_rounds : the most rounds that the planner may choose.
     method : a private method of your own, with `rounds`; refused if it costs more than epsilon.
     effort : "full" lets the planner rehearse on made-up rows first, for some seconds; "quick" does without.
     ledger : a new file for a durable record: SQLite, each charge on disk before its release, so that a crash
@@ -206,6 +208,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         C: float | str = "auto",
         regularization: float | str = "auto",
         rounds: int | None = None,
+        max_rounds: int | None = None,
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
@@ -224,6 +227,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
             C=C,
             regularization=regularization,
             rounds=rounds,
+            max_rounds=max_rounds,
             noise=noise,
             method=method,
             effort=effort,
