@@ -72,7 +72,7 @@ def plan(
             epsilon=_numbers("epsilon", epsilon, float),
             delta=delta,
             samples=_numbers("samples", samples, int),
-            graph=getattr(Graph, graph.value)(sites),
+            graph=Graph.of(graph.value, sites),
             dimension=dimension,
             C="auto" if C is None else C,
             regularization="auto" if regularization is None else regularization,

@@ -23,7 +23,7 @@ from ..data.tables.dealing import deal
 from ..engines.simulate import simulate
 from ..engines.train import Opens, train
 from ..errors import ClippedRowsWarning, DataError, ParameterError, PrivacyLeakWarning
-from ..graph import Graph
+from ..graph import Graph, GraphLike
 from ..objective.losses import Loss
 from ..objective.problem import Problem
 from ..privacy.facts import Ceiling
@@ -66,7 +66,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         epsilon: float = 1.0,
         delta: float = 1e-5,
         sites: int = 5,
-        graph: str | Graph = "complete",
+        graph: GraphLike = "complete",
         data_norm: float | str | None = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..admm.methods import Method
 from ..errors import DataError
-from ..graph import Graph
+from ..graph import GraphLike
 from ..objective.losses import Logistic, Loss, SmoothHinge
 from ..types import Array
 from .base import PrivateLinearModel
@@ -33,7 +33,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         epsilon: float = 1.0,
         delta: float = 1e-5,
         sites: int = 5,
-        graph: str | Graph = "complete",
+        graph: GraphLike = "complete",
         data_norm: float | str | None = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
@@ -135,8 +135,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         fit on the same records, such as a fold or a point of a grid, spends it again. `float("inf")` trains
         without privacy; delta = 0 asks for a pure guarantee.
     sites : how many sites the rows are dealt to where `fit` is not told.
-    graph : who talks to whom: "complete", "ring", "star", "path", or a `taciturn.Graph` whose nodes are the
-        sites in the order of their sorted names.
+    graph : who talks to whom: "complete", "ring", "star", "path", or a `taciturn.Graph` or networkx
+        graph whose nodes are the sites in the order of their sorted names.
     data_norm : a PUBLIC bound on the norm of a row; longer rows are clipped. "from data" takes it from the
         data, warns, and marks the certificate.
     fit_intercept : whether the model has an intercept, inside the clipped and regularised vector.
@@ -199,7 +199,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         epsilon: float = 1.0,
         delta: float = 1e-5,
         sites: int = 5,
-        graph: str | Graph = "complete",
+        graph: GraphLike = "complete",
         data_norm: float | str | None = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,

@@ -17,7 +17,7 @@ from .. import checks
 from ..admm.accounts import loss_facts
 from ..data.tables.schema import Schema
 from ..errors import ParameterError
-from ..graph import Graph
+from ..graph import Graph, GraphLike
 from ..objective import Logistic, Loss
 from ..privacy.facts import PLANNED, RunFacts
 from .blueprint import Blueprint, draw
@@ -36,7 +36,7 @@ def plan(
     epsilon: float | Sequence[float],
     delta: float = 1e-5,
     samples: int | Sequence[int],
-    graph: Graph,
+    graph: GraphLike,
     dimension: int,
     C: float | Literal["auto"] = "auto",
     regularization: float | Literal["auto"] = "auto",
@@ -58,7 +58,8 @@ def plan(
     epsilon, delta : what the whole run may cost any one person; one epsilon for all sites, or one for each.
         delta = 0 asks for a pure guarantee, with norm noise.
     samples : B_i, one number for all sites or one for each.
-    graph, dimension : who talks to whom, and d, an intercept included.
+    graph : who talks to whom; the name of a family where `samples` has one entry per site.
+    dimension : d, an intercept included.
     C, regularization : the weight of the loss and rho; only their ratio to the penalty matters, so "auto"
         takes C = 1 and hardly any rho.
     noise : "gaussian", "norm", or whichever should do better.
@@ -87,6 +88,7 @@ def plan(
     """
     loss = Logistic() if loss is None else loss
     full = checks.choice("effort", effort, ("quick", "full")) == "full"
+    graph = Graph.of(graph, len(samples) if isinstance(samples, Sequence) else None)
     network = _network(epsilon, delta, samples, graph, C, regularization)
     run = _run_facts(network, loss, dimension, outputs, data_norm)
     stand_in = _proxy(proxy, network, run, loss, seed, full)
