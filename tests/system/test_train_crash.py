@@ -21,19 +21,18 @@ from taciturn.privacy.ledger.disk import SqliteLedger
 CLASSES = [f"c{k}" for k in range(40)]  # forty models in turn, all of them charged before the first
 
 JOB = f"""
-format = "taciturn-training/1"
 name = "crash"
 epsilon = 2.0
-max_rounds = 2
+rounds = 2
 noise = "gaussian"
 effort = "quick"
 [label]
 column = "y"
 classes = {json.dumps(CLASSES)}
-[[sites]]
+[[site]]
 name = "north"
 data = "north.csv"
-[[sites]]
+[[site]]
 name = "south"
 data = "south.csv"
 [schema]

@@ -58,7 +58,7 @@ def demo(
 def _table(task: Task, results: list[MethodResult]) -> Table:
     from rich.table import Table
 
-    from ..privacy.certificate.statement import rounded_up
+    from ..privacy.certificate.numbers import rounded_up
 
     table = Table(title=f"{task.rounds} rounds on a ring, the private ones at delta = {task.delta:g}")
     table.add_column("method", no_wrap=True)

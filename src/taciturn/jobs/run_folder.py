@@ -27,7 +27,7 @@ class InterruptedRun:
 
     def words(self) -> str:
         """How far it came, and at what cost."""
-        from ..privacy.certificate.statement import rounded_up
+        from ..privacy.certificate.numbers import rounded_up
 
         c = self.certificate
         cost = f"epsilon = {rounded_up(c.epsilon)} at delta = {c.delta:g}"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..types import Array
-from .accounting import bounds
+from .accounting import bounds, persons
 from .facts import Charge, Columns, RunFacts, SiteFacts
 
 _ROUNDED = 1 + 4e-12  # a row passes as unit where its norm, as floats add it up, is at most 1 + 1e-12
@@ -66,7 +66,8 @@ class SiteCost(NamedTuple):
     """What all charged rounds of one site cost; inf where there is no finite bound.
 
     `order` is the Renyi order behind `epsilon`, None where the pure bound is better or nothing is finite.
-    `paper_condition` says whether the paper's theorem, and so `paper_epsilon`, applies.
+    `paper_condition` says whether the paper's theorem, and so `paper_epsilon`, applies. `mu` is that of
+    masked sums, against the colluders that the facts name.
     """
 
     paper_epsilon: float
@@ -74,11 +75,12 @@ class SiteCost(NamedTuple):
     pure_epsilon: float
     epsilon: float
     order: float | None
+    mu: float | None = None
 
 
 def paper_speaks(run: RunFacts) -> bool:
-    """Whether Theorem 3 is about such a run: norm noise in the penalty, |L'| <= 1, ||x|| <= 1."""
-    inside = run.loss.slope_bound <= 1 and run.data_norm <= 1
+    """Whether Theorem 3 is about such a run: norm noise in the penalty, |L'| <= 1, ||x|| <= 1, one record."""
+    inside = run.loss.slope_bound <= 1 and run.data_norm <= 1 and run.unit == "record"
     return run.noise == "norm" and run.mechanism in ("penalty", "dual") and inside
 
 
@@ -135,10 +137,19 @@ def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
         return _renyi_shift(run.noise, np.where(on, S, 0.0), releases.scale, run.dimension, orders)
     D = np.where(on, bounds.displacement(k, loss.slope_bound, _reach(run)), 0.0)
     x = np.where(on, bounds.bend(k, a, loss.curvature_bound, _reach(run)), 0.0)
+    more = _person_bend(run, x, orders)
     if run.noise == "gaussian":
-        return bounds.renyi_gaussian_total(orders, D, releases.scale, x)
+        return bounds.renyi_gaussian_total(orders, D, releases.scale, x) + more
     pure = np.where(on, _pure_update(run, releases), 0.0)
-    return bounds.renyi_norm_total(orders, D, releases.scale, run.dimension, x, pure)
+    return bounds.renyi_norm_total(orders, D, releases.scale, run.dimension, x, pure) + more
+
+
+def _person_bend(run: RunFacts, x: Array, orders: Array) -> Array:
+    """What the bend of several rows adds to that of one, all rounds at the site's worst, (sites, orders)."""
+    if run.unit == "record":
+        return np.zeros((len(x), len(orders)))
+    rounds = np.count_nonzero(x, axis=1)[:, None]
+    return np.asarray(rounds * persons.person_excess(orders[None, :], np.max(x, axis=1)[:, None]))
 
 
 def _renyi_shift(noise: str, moved: Array, scale: Array, d: int, orders: Array) -> Array:
@@ -155,11 +166,17 @@ def _pure_update(run: RunFacts, releases: Releases) -> Array:
     loss, alpha, X = run.loss, releases.scale, _reach(run)
     if run.mechanism == "primal":
         return bounds.primal_pure(bounds.primal_sensitivity(k, a, loss.slope_bound, run.tol, X), alpha)
-    if loss.name == "logistic" and (loss.slope_bound, loss.curvature_bound) == (1.0, 0.25):
-        return bounds.pure_logistic(k, a, alpha, X)
-    if loss.name == "log-cosh" and loss.slope_bound == 1.0:
-        return bounds.pure_log_cosh(k, a, alpha, loss.curvature_bound, X)
-    return bounds.pure_norm(k, a, alpha, loss.slope_bound, loss.curvature_bound, X)
+
+    def cost(weight: Array) -> Array:
+        if loss.name == "logistic" and (loss.slope_bound, loss.curvature_bound) == (1.0, 0.25):
+            return bounds.pure_logistic(weight, a, alpha, X)
+        if loss.name == "log-cosh" and loss.slope_bound == 1.0:
+            return bounds.pure_log_cosh(weight, a, alpha, loss.curvature_bound, X)
+        return bounds.pure_norm(weight, a, alpha, loss.slope_bound, loss.curvature_bound, X)
+
+    if run.unit == "person":
+        return persons.person_pure(cost, k, persons.spread(run.rows_per_person, run.dimension))
+    return cost(k)
 
 
 def _weight(run: RunFacts, releases: Releases) -> tuple[Array, Array]:

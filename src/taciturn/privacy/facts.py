@@ -5,10 +5,9 @@ Costs follow from these facts alone. Whoever holds them can compute every bound 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ UNITS = ("record", "person")
 PLANNED = "computed from settings alone; no run took place"
 _LARGEST_ORDER = 1e5
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
+PERSON = "all records of one person replaced by others, their number too; held by at most {} in all"
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,11 @@ class RunFacts:
         masked sums rest on it.
     connectivity : the sites stay connected by the masks they share while fewer of them than this are taken
         out; None: every two sites share masks.
+    unit : what one promise covers: "record", or "person" with all rows that are theirs. Those rows are
+        weighted so that they count at most as one row; the samples of a site are then its persons.
+    persons : the public, fixed number of persons in the whole network; for unit "person" only.
+    rows_per_person : a public bound on the rows of one person, or None. Only norm noise rests on it.
+    sites_per_person : at most so many sites hold rows of one person; above 1 for masked sums only.
     """
 
     mechanism: str
@@ -97,7 +102,11 @@ class RunFacts:
     sums: tuple[SumFacts, ...] = ()
     colluding: int | None = None
     connectivity: int | None = None
-    relation: str = RELATION
+    unit: str = "record"
+    persons: int | None = None
+    rows_per_person: int | None = None
+    sites_per_person: int = 1
+    relation: str = ""
     versions: Mapping[str, str] = field(default_factory=versions)
 
     def __post_init__(self) -> None:
@@ -127,6 +136,7 @@ class RunFacts:
         if not isinstance(self.versions, Mapping):
             raise ParameterError(f"`versions` must be a mapping; got {type(self.versions).__name__}.")
         self._check_masks()
+        self._check_unit()
         _texts(start=self.start, relation=self.relation, **self.versions)
         _texts(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
         _set(self, "marks", tuple(self.marks))
@@ -136,8 +146,6 @@ class RunFacts:
         """The facts of masked sums: all of them there, or none where nothing is masked."""
         if self.masked:
             _set(self, "sums", check_sums(self.sums, self.rounds))
-            if self.sites < 2:
-                raise ParameterError(f"`sites` must be at least 2 for masked sums; got {self.sites}.")
         elif self.sums or self.connectivity is not None:
             raise ParameterError(
                 f"`sums` and `connectivity` belong to masked sums, not to {self.mechanism!r}."
@@ -150,6 +158,28 @@ class RunFacts:
                         f"`{name}` must be below the number of sites, {self.sites}; got {value}."
                     )
                 _set(self, name, value)
+
+    def _check_unit(self) -> None:
+        """What one promise covers, and the words that say so."""
+        checks.choice("unit", self.unit, UNITS)
+        person = self.unit == "person"
+        for name in ("persons", "rows_per_person", "sites_per_person"):
+            if getattr(self, name) is not None:
+                _set(self, name, checks.whole(name, getattr(self, name), least=1))
+        if (self.persons is not None) != person:
+            raise ParameterError("`persons` must be given with unit 'person', and only there.")
+        if not person and (self.rows_per_person is not None or self.sites_per_person != 1):
+            raise ParameterError("`rows_per_person` and `sites_per_person` need unit 'person'.")
+        if self.sites_per_person > (self.sites if self.masked else 1):
+            raise ParameterError(
+                f"`sites_per_person` must be 1, or with masked sums up to {self.sites}; "
+                f"got {self.sites_per_person}."
+            )
+        places = "one site" if self.sites_per_person == 1 else f"{self.sites_per_person} sites"
+        relation = PERSON.format(places) if person else RELATION
+        if self.relation not in ("", relation):
+            raise ParameterError(f"`relation` must say what the facts say: {relation!r}.")
+        _set(self, "relation", relation)
 
     @property
     def masked(self) -> bool:
@@ -305,55 +335,6 @@ def shortened(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
         raise ParameterError(f"`{name}` must stay finite and above 0; got {table[t]:g} at t={t + 1}.")
     changes = np.flatnonzero(table[1:] != table[:-1])
     return tuple(table[: changes[-1] + 2 if changes.size else 1].tolist())
-
-
-# -- as plain JSON and back, strictly: no unknown or missing key, floats to the last bit --------------
-
-T = TypeVar("T", RunFacts, SiteFacts, LossFacts, SumFacts, Ceiling)
-
-
-def to_plain(facts: RunFacts | SiteFacts | Ceiling) -> dict[str, Any]:
-    """Facts as JSON values; tuples become lists."""
-    plain = dataclasses.asdict(facts)
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
-
-
-def run_from(plain: Any) -> RunFacts:
-    """The run's facts that `to_plain` wrote."""
-    fields = _fields(RunFacts, plain)
-    fields["loss"] = _made(LossFacts, _fields(LossFacts, fields["loss"]))
-    if not isinstance(fields["sums"], Sequence) or isinstance(fields["sums"], str):
-        raise ParameterError("the facts of RunFacts hold a value of the wrong type: `sums` must be a list.")
-    fields["sums"] = tuple(_made(SumFacts, _fields(SumFacts, entry)) for entry in fields["sums"])
-    return _made(RunFacts, fields)
-
-
-def site_from(plain: Any) -> SiteFacts:
-    """The site's facts that `to_plain` wrote."""
-    return _made(SiteFacts, _fields(SiteFacts, plain))
-
-
-def ceiling_from(plain: Any) -> Ceiling | None:
-    """The ceiling that `to_plain` wrote."""
-    return None if plain is None else _made(Ceiling, _fields(Ceiling, plain))
-
-
-def _fields(cls: type[Any], plain: Any) -> dict[str, Any]:
-    """The mapping's entries if they are exactly the fields of `cls`."""
-    names = {entry.name for entry in dataclasses.fields(cls)}
-    if not isinstance(plain, Mapping):
-        raise ParameterError(f"the facts of {cls.__name__} must be an object; got {type(plain).__name__}.")
-    if set(plain) != names:
-        odd = sorted(names.symmetric_difference(map(str, plain)))
-        raise ParameterError(f"the facts of {cls.__name__} have missing or unknown keys: {', '.join(odd)}.")
-    return dict(plain)
-
-
-def _made(cls: type[T], fields: dict[str, Any]) -> T:
-    try:
-        return cls(**fields)
-    except (TypeError, AttributeError) as error:
-        raise ParameterError(f"the facts of {cls.__name__} hold a value of the wrong type.") from error
 
 
 def _texts(**values: Any) -> None:

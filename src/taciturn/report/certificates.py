@@ -13,7 +13,7 @@ from ..errors import ParameterError
 from ..graph import Graph
 from ..privacy.certificate import wording
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.certificate.statement import odds
+from ..privacy.certificate.numbers import odds
 from ..types import Array
 from .claims import headline, marks
 from .data import (

@@ -13,6 +13,7 @@ from ... import checks
 from ...errors import CertificateError, ParameterError
 from ...types import Array
 from ..accounting import bounds
+from ..collusion import colluders, masked_cost, masked_curve, masked_mu, masked_table
 from ..costs import (
     Releases,
     SiteCost,
@@ -36,7 +37,9 @@ class Certificate:
     """The worst site's (epsilon, delta), and all it rests on.
 
     epsilon, delta : replacing any one record, at any one site, changes no outcome's chance by more than the
-        factor exp(epsilon), but for a probability delta.
+        factor exp(epsilon), but for a probability delta. Of masked sums: against `run.colluding` other sites;
+        `epsilon_against(c)` says what is left if c of them work together.
+    mu : masked sums are mu-GDP against those colluders, up to the slack that `epsilon` includes; else None.
     pure_epsilon : the same with delta = 0; inf for Gaussian noise.
     paper_epsilon : the bound of [ZKL18, Thm 3]; inf where the theorem is not about such a run.
     worst_site : the number of the site with the largest epsilon.
@@ -56,6 +59,7 @@ class Certificate:
     pure_epsilon: float
     paper_epsilon: float
     worst_site: int
+    against: tuple[float, ...] = ()
     head: Head | None = None
     stated: Mapping[str, Any] | None = field(default=None, repr=False)
 
@@ -93,8 +97,22 @@ class Certificate:
             pure_epsilon=max(cost.pure_epsilon for cost in costs),
             paper_epsilon=max(cost.paper_epsilon for cost in costs),
             worst_site=sites[worst].site,
+            against=_against(run, releases, delta) if run.masked else (),
             head=head,
         )
+
+    def epsilon_against(self, colluding: int | None) -> float:
+        """epsilon at delta if so many of the other sites work together with the observer; None: all of them.
+
+        Only masked sums rest on it: the figure of any other run holds whoever works together.
+        """
+        number = colluders(self.run, colluding)
+        return self.against[number] if self.run.masked else self.epsilon
+
+    @property
+    def mu(self) -> float | None:
+        """mu of masked sums against the colluders that the facts name."""
+        return max((cost.mu or 0.0 for cost in self.costs), default=0.0) if self.run.masked else None
 
     @property
     def rounds(self) -> int:
@@ -142,8 +160,14 @@ def _check_releases(run: RunFacts, site: SiteFacts, columns: Columns) -> None:
     needed["output_scale"] = run.output_noise is not None
     for name, positive in needed.items():
         column = getattr(columns, name)
+        if run.masked and name == "scale" and not _planned(run, column):
+            raise CertificateError(f"{site.name} has charges whose `scale` is not that of the run's sums.")
         if not np.all(np.isfinite(column) & ((column > 0) == positive) & (column >= 0)):
             raise CertificateError(f"{site.name} has charges whose `{name}` does not fit the run's facts.")
+
+
+def _planned(run: RunFacts, scale: Array) -> bool:
+    return list(scale) == [entry.std for entry in run.sums[: scale.size]]
 
 
 @np.errstate(over="ignore", invalid="ignore")  # beyond the floats there is no finite bound
@@ -155,6 +179,8 @@ def _costs(
     delta: float,
 ) -> tuple[SiteCost, ...]:
     """The cost of every site; sites that are alike are computed once."""
+    if run.masked:
+        return tuple(_masked(run, columns, delta) for columns in releases)
     keys = [
         (facts.samples, facts.dual_step, limit, *(column.tobytes() for column in columns))
         for facts, limit, columns in zip(sites, ceilings, releases, strict=True)
@@ -178,6 +204,20 @@ def _costs(
         else:
             known[key] = SiteCost(float(paper[k]), holds, float(pure[k]), float(epsilon[k]), float(order[k]))
     return tuple(known[key] for key in keys)
+
+
+def _masked(run: RunFacts, columns: Columns, delta: float) -> SiteCost:
+    """One site's masked sums, against the colluders that the facts name."""
+    rounds, honest = columns.t.tolist(), run.honest(run.colluding)
+    epsilon = masked_cost(run, rounds, delta, honest)
+    pure = math.inf if rounds else 0.0
+    return SiteCost(pure, False, pure, epsilon, None, masked_mu(run, rounds, honest))
+
+
+def _against(run: RunFacts, releases: Sequence[Columns], delta: float) -> tuple[float, ...]:
+    """The worst site's epsilon against c = 0 .. N-1 colluding sites."""
+    tables = [masked_table(run, rounds, delta) for rounds in {tuple(c.t.tolist()) for c in releases}]
+    return tuple(max(figures) for figures in zip(*tables, strict=True))
 
 
 def _filtered(
@@ -224,7 +264,11 @@ def pure_curve(certificate: Certificate) -> Array:
 
 def epsilon_curve(certificate: Certificate) -> Array:
     """The worst site's epsilon at the certificate's delta after each round, (rounds,)."""
-    each = renyi_totals(certificate.run, _worst(certificate), bounds.ORDERS)
+    run = certificate.run
+    if run.masked:
+        rounds = list(range(1, certificate.rounds + 1))
+        return masked_curve(run, rounds, certificate.delta, run.honest(run.colluding))
+    each = renyi_totals(run, _worst(certificate), bounds.ORDERS)
     epsilon, _ = bounds.to_epsilon(bounds.ORDERS, np.cumsum(each, axis=0), certificate.delta)
     return np.minimum(epsilon, pure_curve(certificate))
 

@@ -22,8 +22,9 @@ from ...errors import CertificateError, ParameterError
 from ...types import Array
 from ...versions import versions
 from ..costs import SiteCost
-from ..facts import Columns, SiteFacts, ceiling_from, run_from, site_from, to_plain
+from ..facts import Columns, SiteFacts
 from ..ledger.chain import Head
+from ..plain import ceiling_from, run_from, site_from, to_plain
 from . import wording
 from .statement import statement
 
@@ -56,6 +57,8 @@ def document(certificate: Certificate) -> dict[str, Any]:
         "delta": certificate.delta,
         "pure_epsilon": _number(certificate.pure_epsilon),
         "paper_epsilon": _number(certificate.paper_epsilon),
+        "mu": _number(certificate.mu),
+        "epsilon_against": [_number(epsilon) for epsilon in certificate.against],
         "worst_site": certificate.worst_site,
         "status": wording.status(certificate),
         "statement": statement(certificate),
@@ -158,6 +161,7 @@ def fields(body: Mapping[str, Any]) -> dict[str, Any]:
             "head": _head(body["ledger_head"]),
             "delta": body["delta"],
             "worst_site": body["worst_site"],
+            "against": tuple(_bound(epsilon) for epsilon in body["epsilon_against"]),
         } | {name: _bound(body[name]) for name in ("epsilon", "pure_epsilon", "paper_epsilon")}
     except KeyError as error:
         raise CertificateError(f"the certificate has no entry {error}.") from error
@@ -195,7 +199,8 @@ def _columns(entry: Mapping[str, Any], tables: list[Array]) -> Columns:
 
 def _cost(entry: Mapping[str, Any]) -> SiteCost:
     bound = {name: _bound(entry[name]) for name in ("paper_epsilon", "pure_epsilon", "epsilon")}
-    return SiteCost(**bound, paper_condition=bool(entry["paper_condition"]), order=entry["order"])
+    condition, order, mu = bool(entry["paper_condition"]), entry["order"], entry["mu"]
+    return SiteCost(**bound, paper_condition=condition, order=order, mu=mu)
 
 
 def _bound(value: Any) -> float:

@@ -6,6 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from ..facts import PLANNED, RunFacts
+from . import masked_words
+from .numbers import odds, rounded_up
 
 if TYPE_CHECKING:
     from .certificate import Certificate
@@ -14,6 +16,17 @@ _WHERE = {
     "penalty": "inside the computation (penalty perturbation)",
     "dual": "inside the computation (dual variable perturbation)",
     "primal": "to what was computed (primal variable perturbation)",
+    "masked": "to every share of a sum (discrete Gaussian noise on masked sums)",
+}
+_UNKNOWN = {
+    "record": "every record but one. Had that one record been replaced by another",
+    "person": "every record but those of one person. Had all records of that person been replaced by others",
+}
+_COVERED = {
+    "record": """The figures protect one record at one site; a person with several records is protected
+        less.""",
+    "person": """The figures protect one person with all records that carry their name in this run; whoever
+        is in it under two names is protected less.""",
 }
 _WEAK = 10.0  # an epsilon above this deserves a warning
 
@@ -35,8 +48,7 @@ def _done(certificate: Certificate) -> str:
     run, rounds = certificate.run, certificate.rounds
     times = "one round" if rounds == 1 else f"each of {_count(rounds, 'round')}"
     said = f"""{_count(run.sites, "site")} trained one model together without pooling their records. In
-        {times} every site sent its neighbours {_lists(run)}, computed from its own
-        records and from what it had received."""
+        {times} every site sent {_sent(run)}."""
     if len(certificate.sites) < run.sites:
         names = ", ".join(facts.name for facts in certificate.sites[:5])
         said += f" This statement covers {len(certificate.sites)} of the {run.sites} sites: {names}."
@@ -54,19 +66,23 @@ def _cost(certificate: Certificate) -> str:
     said = f"Random noise was added {_WHERE[run.mechanism]} before anything left a site."
     if math.isinf(epsilon):
         return said + " It is too little for any guarantee: epsilon is infinite."
-    said += f""" Suppose someone sees everything that was ever sent, controls all the other sites and knows
-        every record but one. Had that one record been replaced by another, nothing this observer could see
-        or compute would have become more likely, or less likely, by more than a factor of
-        {_factor(epsilon)}, but for a chance of at most {odds(certificate.delta)}. In the language of
-        differential privacy: epsilon = {rounded_up(epsilon)} at delta = {delta}, for all rounds together.
-        Smaller is safer: at epsilon = 0 nothing about a single record could be learnt."""
+    who = masked_words.observer(run) if run.masked else "controls all the other sites"
+    said += f""" Suppose someone sees everything that was ever sent, {who} and knows {_UNKNOWN[run.unit]},
+        nothing this observer could see or compute would have become more likely, or less likely, by more
+        than a factor of {_factor(epsilon)}, but for a chance of at most {odds(certificate.delta)}. In the
+        language of differential privacy: epsilon = {rounded_up(epsilon)} at delta = {delta}, for all rounds
+        together. Smaller is safer: at epsilon = 0 nothing about a single {run.unit} could be learnt."""
+    if run.masked:
+        said += " " + masked_words.trust(certificate)
     if epsilon > _WEAK:
         said += f" An epsilon above {_WEAK:g} is, by itself, little protection."
     if math.isfinite(certificate.pure_epsilon):
         said += f" With no exception at all (delta = 0), epsilon = {rounded_up(certificate.pure_epsilon)}."
+    if run.masked:
+        return said
     worst = next(facts for facts in certificate.sites if facts.site == certificate.worst_site)
     return f"""{said} The figure is that of the least protected site, {worst.name}, with
-        {_count(worst.samples, "record")} and {_count(worst.degree, "neighbour")}."""
+        {_count(worst.samples, run.unit)} and {_count(worst.degree, "neighbour")}."""
 
 
 def _reality(run: RunFacts) -> str:
@@ -76,6 +92,12 @@ def _reality(run: RunFacts) -> str:
             protects nobody; the figures say what the same run would cost with secret noise. """
     if run.noise == "none":
         return said
+    if run.masked:
+        return (
+            said
+            + """The noise is made of whole numbers, drawn exactly, and what leaves a site are whole numbers:
+            the figures include the rounding before, and what floats may stray."""
+        )
     if run.idealised:
         return (
             said
@@ -96,10 +118,18 @@ def _limits(run: RunFacts) -> str:
         return said
     return (
         said
-        + """ The figures protect one record at one site; a person with several records is protected less.
+        + f""" {_COVERED[run.unit]}
         They cover what was sent and whatever is computed from it, not how long it took, nor what a site
         published besides. The full list of conditions is part of this certificate."""
     )
+
+
+def _sent(run: RunFacts) -> str:
+    if not run.masked:
+        return f"""its neighbours {_lists(run)}, computed from its own
+            records and from what it had received"""
+    return """whole numbers, its share of a sum over all sites. They are hidden behind masks that cancel only
+        when all sites' messages are added up: nobody sees a share, everybody sees the sum"""
 
 
 def _lists(run: RunFacts) -> str:
@@ -111,26 +141,8 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def odds(delta: float) -> str:
-    """1 in 100,000, say; never below delta."""
-    return f"1 in {math.floor(1 / delta + 1e-9):,}"
-
-
 def _factor(epsilon: float) -> str:
     """exp(epsilon), never below it, in words that stay readable."""
     if epsilon < _WEAK:
         return rounded_up(math.exp(epsilon))
     return f"10 to the power of {math.ceil(epsilon / math.log(10))}"
-
-
-def rounded_up(epsilon: float) -> str:
-    """Three digits, never below the truth.
-
-    >>> rounded_up(2.9611), rounded_up(58.05), rounded_up(0.0), rounded_up(1234.5)
-    ('2.97', '58.1', '0', '1240')
-    """
-    if epsilon == 0:
-        return "0"
-    digits = 2 - math.floor(math.log10(epsilon))
-    scaled = math.ceil(epsilon * 10.0**digits * (1 - 1e-15))
-    return f"{scaled / 10.0**digits:.{max(digits, 0)}f}"

@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 from ..costs import paper_speaks
 from ..facts import RunFacts
+from . import masked_words
 
 if TYPE_CHECKING:
     from .certificate import Certificate
 
 IDEALISED = "idealised: exact minimiser assumed"
+_PUBLIC = {
+    "record": "samples and degree of every site",
+    "person": "number of persons and degree of every site",
+}
 _KIND = {"norm": "norm noise", "gaussian": "Gaussian noise"}
 
 
@@ -20,6 +25,8 @@ def status(certificate: Certificate) -> str:
     words = ["planned" if run.planned else "simulated" if run.simulated else "real"]
     if run.noise == "none":
         words.append("not private: no noise")
+    elif run.masked:
+        words.append("rounding and straying floats covered by the noise")
     elif run.idealised:
         words.append(IDEALISED)
     else:
@@ -35,6 +42,8 @@ def theorems(certificate: Certificate) -> list[str]:
     run = certificate.run
     if run.noise == "none":
         return ["no noise was added: no theorem gives a finite epsilon"]
+    if run.masked:
+        return [*masked_words.theorems(run), *_unit(run)]
     said = [_paper(certificate)]
     if run.mechanism == "primal":
         said.append("sensitivity of the minimiser, (2 s1 C / B + 2 g) / m, attained")
@@ -54,6 +63,18 @@ def theorems(certificate: Certificate) -> list[str]:
         said.append(f"one-vs-rest: {run.outputs} problems cost {run.outputs} times one")
     if any(limit is not None and limit.order is not None for limit in certificate.ceilings):
         said.append("charges that react to the run: Renyi filter at an order fixed before it")
+    return [*said, *_unit(run)]
+
+
+def _unit(run: RunFacts) -> list[str]:
+    """Why the bounds hold for a person."""
+    if run.unit == "record":
+        return []
+    said = [
+        "person: rows weighted to count at most as one, so that all of them together move no more than one"
+    ]
+    if run.mechanism in ("penalty", "dual"):
+        said.append("person: the bend's eigenvalues are several, and their sum is at most that of one record")
     return said
 
 
@@ -78,23 +99,49 @@ def _paper(certificate: Certificate) -> str:
 def conditions(certificate: Certificate) -> list[str]:
     """What must be true of the run for the numbers to hold."""
     run = certificate.run
+    said = [f"relation: {run.relation}", *_observer(run), *_rows(run), _noise_condition(run)]
+    if run.masked:
+        said += masked_words.conditions(run)
+    else:
+        said += [
+            "every schedule was fixed before the run, without a look at the data",
+            _clip(run),
+            _grid(run),
+            _solver(run),
+            "after each round every site, the sender included, went on from the released value",
+        ]
     return [
-        f"relation: {run.relation}",
-        "the observer sees every broadcast of every site and may control every other site",
-        "public: samples and degree of every site, number of sites, rounds, dimension, every schedule, the "
-        f"start f(0) ({run.start}), the bounds and the processing of the data",
-        "every schedule was fixed before the run, without a look at the data",
-        "the number of records of a site was fixed before; an invalid row became x = 0 and was not dropped; "
-        "no record was resampled or duplicated",
-        f"every row had norm at most {run.data_norm:g}, by bounds that are public",
-        _noise_condition(run),
-        _clip(run),
-        _grid(run),
-        _solver(run),
-        "after each round every site, the sender included, went on from the released value",
+        *said,
         "this run alone: any other run on the same records, a repeated fit or a fold included, adds its cost",
         "functions of broadcasts alone are free; timing, iteration counts, a training loss shown outside and "
         "stopping by the data are not covered",
+    ]
+
+
+def _observer(run: RunFacts) -> list[str]:
+    who = masked_words.observer(run) if run.masked else "may control every other site"
+    fixed = "every sum" if run.masked else "every schedule"
+    return [
+        f"the observer sees every broadcast of every site and {who}",
+        f"public: {_PUBLIC[run.unit]}, number of sites, rounds, dimension, {fixed}, the "
+        f"start f(0) ({run.start}), the bounds and the processing of the data",
+    ]
+
+
+def _rows(run: RunFacts) -> list[str]:
+    short = f"every row had norm at most {run.data_norm:g}, by bounds that are public"
+    if run.unit == "record":
+        return [
+            "the number of records of a site was fixed before; an invalid row became x = 0 and was not "
+            "dropped; no record was resampled or duplicated",
+            short,
+        ]
+    most = "any number of" if run.rows_per_person is None else f"at most {run.rows_per_person}"
+    return [
+        f"the number of persons, {run.persons} in all, was fixed before; each had {most} rows, weighted so "
+        "that they count at most as one",
+        "whose row it is was known for every row, and does not depend on anybody else's rows",
+        short,
     ]
 
 

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 
 from ...errors import LedgerError, ParameterError
 from ...lockfile import LockFile
-from ..facts import Ceiling, Charge, Columns, RunFacts, SiteFacts, ceiling_from, run_from, site_from, to_plain
+from ..facts import Ceiling, Charge, Columns, RunFacts, SiteFacts
+from ..plain import ceiling_from, run_from, site_from, to_plain
 from . import chain
 from .chain import Head, told
-from .filter import RenyiFilter, Spent, filters
+from .filter import Filter, Spent, filters
 from .memory import (
     Ceilings,
     already_charged,
@@ -59,7 +60,7 @@ class SqliteLedger:
     ceilings: tuple[Ceiling | None, ...]
     _head: Head
     _charges: list[Charge]
-    _filters: list[RenyiFilter | None]
+    _filters: list[Filter | None]
 
     def __init__(
         self,
@@ -251,7 +252,7 @@ def _check_durable(db: sqlite3.Connection, owned: bool, readonly: bool) -> None:
 def _facts(run: RunFacts, sites: Sequence[SiteFacts], ceiling: Ceilings) -> dict[str, Any]:
     """The content of row 0."""
     chosen = checked_sites(run, sites)
-    limits = checked_ceilings(ceiling, len(chosen))
+    limits = checked_ceilings(run, ceiling, len(chosen))
     return {
         "format": 1,
         "run": to_plain(run),

@@ -1,12 +1,16 @@
-"""A Renyi filter: refuse the charge that would take a site past its ceiling.
+"""Filters: refuse the charge that would take a site past its ceiling.
 
 What was spent is a sum of Renyi costs, one for each order, and of pure costs; a charge is admitted while one
 of them converts to at most the ceiling. Which one may not depend on what was released, so this needs
 schedules fixed before the run. A ceiling with an order watches that order alone and holds for any charges.
+
+Masked sums are watched by the sum of mu^2 against the colluders that the run's facts name: what it converts
+to is exact, and holds for any charges, whatever they react to.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,6 +19,7 @@ import numpy as np
 from ...errors import BudgetExceeded
 from ...types import Array
 from ..accounting import bounds
+from ..collusion import masked_cost
 from ..costs import Releases, pure_costs, renyi_totals
 from ..facts import Ceiling, Charge, RunFacts, SiteFacts
 
@@ -23,10 +28,11 @@ _REMEMBERED = 4096
 
 
 class Spent(NamedTuple):
-    """What a site's charges add up to: at each order, and as pure epsilon."""
+    """What a site's charges add up to: at each order, and as pure epsilon; of masked sums, the rounds."""
 
     renyi: Array
     pure: float
+    rounds: tuple[int, ...] = ()
 
 
 class _Prices:
@@ -61,11 +67,7 @@ class RenyiFilter:
         epsilon = float(bounds.to_epsilon(self._orders, spent.renyi, self._ceiling.delta)[0])
         if self._ceiling.order is None:
             epsilon = min(epsilon, spent.pure)
-        if epsilon > self._ceiling.epsilon * (1 + _SLACK):
-            raise BudgetExceeded(
-                f"round {charge.t} would take {self._site.name} to epsilon = {epsilon:.4g}, past its ceiling "
-                f"of {self._ceiling.epsilon:.4g} at delta = {self._ceiling.delta:g}; nothing was released."
-            )
+        _admit(self._site, self._ceiling, charge, epsilon)
         return spent
 
     def resume(self, charges: Sequence[Charge]) -> None:
@@ -78,10 +80,48 @@ class RenyiFilter:
         return Spent(self.spent.renyi + cost.renyi, self.spent.pure + cost.pure)
 
 
+class MaskedFilter:
+    """What one site has spent on masked sums against the facts' colluders, and what it may not pass."""
+
+    def __init__(self, run: RunFacts, site: SiteFacts, ceiling: Ceiling) -> None:
+        self._run, self._site, self._ceiling = run, site, ceiling
+        self._honest = run.honest(run.colluding)
+        self.spent = Spent(np.zeros(0), math.inf)
+
+    def after(self, charge: Charge) -> Spent:
+        """What will have been spent; `BudgetExceeded` where that is past the ceiling."""
+        rounds = (*self.spent.rounds, charge.t)
+        epsilon = masked_cost(self._run, sorted(rounds), self._ceiling.delta, self._honest)
+        _admit(self._site, self._ceiling, charge, epsilon)
+        return self.spent._replace(rounds=rounds)
+
+    def resume(self, charges: Sequence[Charge]) -> None:
+        """Start from what the ledger already holds."""
+        self.spent = self.spent._replace(rounds=tuple(charge.t for charge in charges))
+
+
+Filter = RenyiFilter | MaskedFilter
+
+
 def filters(
     run: RunFacts, sites: Sequence[SiteFacts], ceilings: Sequence[Ceiling | None]
-) -> list[RenyiFilter | None]:
+) -> list[Filter | None]:
     """One filter for each site that has a ceiling."""
     price = _Prices(run)
-    pairs = zip(sites, ceilings, strict=True)
-    return [None if limit is None else RenyiFilter(facts, limit, price) for facts, limit in pairs]
+    made: list[Filter | None] = []
+    for facts, limit in zip(sites, ceilings, strict=True):
+        if limit is None:
+            made.append(None)
+        elif run.masked:
+            made.append(MaskedFilter(run, facts, limit))
+        else:
+            made.append(RenyiFilter(facts, limit, price))
+    return made
+
+
+def _admit(site: SiteFacts, ceiling: Ceiling, charge: Charge, epsilon: float) -> None:
+    if epsilon > ceiling.epsilon * (1 + _SLACK):
+        raise BudgetExceeded(
+            f"round {charge.t} would take {site.name} to epsilon = {epsilon:.4g}, past its ceiling "
+            f"of {ceiling.epsilon:.4g} at delta = {ceiling.delta:g}; nothing was released."
+        )

@@ -58,7 +58,7 @@ class MemoryLedger:
     def __init__(self, run: RunFacts, sites: Sequence[SiteFacts], ceiling: Ceilings = None) -> None:
         self.run = run
         self.sites = checked_sites(run, sites)
-        self.ceilings = checked_ceilings(ceiling, len(self.sites))
+        self.ceilings = checked_ceilings(run, ceiling, len(self.sites))
         self._row = {facts.site: row for row, facts in enumerate(self.sites)}
         self._filters = filters(run, self.sites, self.ceilings)
         shape = (len(self.sites), run.rounds)
@@ -166,13 +166,17 @@ def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts,
     return facts
 
 
-def checked_ceilings(ceiling: Ceilings, sites: int) -> tuple[Ceiling | None, ...]:
+def checked_ceilings(run: RunFacts, ceiling: Ceilings, sites: int) -> tuple[Ceiling | None, ...]:
     """One ceiling, or None, for each site."""
     if ceiling is None or isinstance(ceiling, Ceiling):
-        return (ceiling,) * sites
-    if len(ceiling) != sites:
-        raise ParameterError(f"`ceiling` must have one entry per site, {sites}; got {len(ceiling)}.")
-    return tuple(ceiling)
+        limits: tuple[Ceiling | None, ...] = (ceiling,) * sites
+    else:
+        limits = tuple(ceiling)
+    if len(limits) != sites:
+        raise ParameterError(f"`ceiling` must have one entry per site, {sites}; got {len(limits)}.")
+    if run.masked and any(limit is not None and limit.order is not None for limit in limits):
+        raise ParameterError("`order` must be None for masked sums: their filter needs no Renyi order.")
+    return limits
 
 
 def check_charge(run: RunFacts, site: SiteFacts, ceiling: Ceiling | None, charge: Charge) -> None:

@@ -1,0 +1,81 @@
+"""A person with several rows, weighted so that together they count as one: what the bounds become.
+
+Replacing all rows of a person moves every sum, minimiser and noise by no more than one row did. What changes
+is how the noise map bends: by several eigenvalues, whose sum is what one row's was.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ... import checks
+from ...types import Array
+from .renyi import excess, jacobian_renyi
+from .rounding import floats, up
+
+_HALVINGS = 80
+
+
+def spread(rows: int | None, d: int) -> int:
+    """R = min(rows, d): over how many eigenvalues a person's rows can spread; None: no bound on the rows."""
+    d = checks.whole("d", d, least=1)
+    return d if rows is None else min(checks.whole("rows", rows, least=1), d)
+
+
+def person_pure(cost: Callable[[Array], Array], k: ArrayLike, R: int) -> Array:
+    """R cost(k / R): the pure bound of a person, `cost` being that of one row of weight k.
+
+    ln(1 + x) becomes R ln(1 + x/R): R numbers s_j >= 0 with sum x have prod (1 + s_j) <= (1 + x/R)^R.
+    """
+    return up(R * cost(up(floats(k) / R)))
+
+
+def person_jacobian_renyi(q: ArrayLike, x: ArrayLike) -> Array:
+    """J(q) of a person: [phi(x) + x max over s <= x of chi(s)/s] / r, infinite where r x >= 1.
+
+    phi(m) = - r ln(1+m) - ln(1 - r m),  chi(s) = phi(-s/(1+s)) = q ln(1+s) - ln(1 + q s)
+
+    chi(s)/s rises up to some s*(q) and falls from there on, so up to x = s* this is `jacobian_renyi`.
+    """
+    return up(jacobian_renyi(q, x) + person_excess(q, x))
+
+
+def person_excess(q: ArrayLike, x: ArrayLike) -> Array:
+    """By how much a person's J(q) is above a record's: [x chi(s*)/s* - chi(x)] / r beyond s*(q), else 0.
+
+    It grows with x. For q >= 1.59 it is 0 wherever r x < 1.
+    """
+    q, x = np.broadcast_arrays(floats(q), floats(x))
+    s, steepest = _steepest(np.ascontiguousarray(q).tobytes())
+    s, steepest = s.reshape(q.shape), steepest.reshape(q.shape)
+    more = x * steepest - _chi(q, x)
+    rounding = 1e-13 * (x * steepest + q * np.log1p(x))
+    return np.asarray(np.where(x > s, up(np.maximum(more, 0.0) + rounding) / excess(q), 0.0))
+
+
+def _chi(q: Array, s: Array) -> Array:
+    return np.asarray(q * np.log1p(s) - np.log1p(q * s))
+
+
+@functools.lru_cache(maxsize=16)
+def _steepest(orders: bytes) -> tuple[Array, Array]:
+    """(s*, max of chi(s)/s) for each order: s chi'(s) - chi(s) grows up to 1/sqrt(q), falls through 0."""
+    q = np.frombuffer(orders)
+    low = 1 / np.sqrt(q)
+    high = 2 * low
+    while np.any(more := _slope(q, high) > 0):
+        high = np.where(more, 2 * high, high)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        more = _slope(q, middle) > 0
+        low, high = np.where(more, middle, low), np.where(more, high, middle)
+    return low, up((_chi(q, high) + 1e-15 * q * np.log1p(high)) / low)
+
+
+def _slope(q: Array, s: Array) -> Array:
+    """s chi'(s) - chi(s)"""
+    return np.asarray(q * (q - 1) * s**2 / ((1 + s) * (1 + q * s)) - _chi(q, s))

@@ -1,0 +1,104 @@
+"""Masked sums in words: whom a figure holds against, on what it rests, and what is left if more collude."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..collusion import colluders
+from ..facts import RunFacts
+from .numbers import rounded_up
+
+if TYPE_CHECKING:
+    from .certificate import Certificate
+
+CIPHERS = "X25519 key agreement and the ChaCha20 stream cipher"
+
+
+def observer(run: RunFacts) -> str:
+    """Who is assumed to look on."""
+    c = colluders(run, run.colluding)
+    if c == run.sites - 1:
+        return "controls all the other sites"
+    if c == 0:
+        return "controls no other site"
+    return f"controls any {_those(c)} of the {run.sites - 1} other sites"
+
+
+def rests_on_masks(run: RunFacts) -> bool:
+    """Whether the figure counts more noise than that of the site itself."""
+    return run.honest(run.colluding) > 1
+
+
+def trust(certificate: Certificate) -> str:
+    """On what the figure rests, and what is left of it otherwise."""
+    run = certificate.run
+    alone = f"If all the others do, epsilon = {shown(certificate.epsilon_against(None))}"
+    if not rests_on_masks(run):
+        return "This figure does not rest on the masks: each site's own noise is enough for it."
+    most = _those(colluders(run, run.colluding))
+    return f"""This figure counts the noise of {run.honest(run.colluding)} sites together. It rests on the
+        masks behind which each site hides what it sends, and so on {CIPHERS}: a computational promise, which
+        holds against whoever cannot break these, not an unconditional one. It also rests on no more than
+        {most} of the other sites working together with the observer. {_others(certificate)} {alone}; that
+        last figure rests on no mask and on nobody else."""
+
+
+def _others(certificate: Certificate) -> str:
+    """A few further lines of the table."""
+    run = certificate.run
+    c = colluders(run, run.colluding)
+    further = sorted({0, c + 1, run.sites // 3, run.sites // 2} - {c})
+    chosen = [n for n in further if n < run.sites - 1][:4]
+    figures = [f"{shown(certificate.epsilon_against(n))} if {_who(n)}" for n in chosen]
+    return f"With other numbers epsilon is {_list(figures)}." if figures else ""
+
+
+def theorems(run: RunFacts) -> list[str]:
+    """What the numbers of masked sums rest on."""
+    return [
+        "paper: Theorem 3 of [ZKL18] is not about such a run",
+        "no pure epsilon: discrete Gaussian noise has none",
+        "masked sums: what honest sites send is uniform but for the sum over those whom masks connect "
+        f"(one-time pads along a connected graph); computational, as strong as {CIPHERS}",
+        "the noises of those sites add up: discrete Gaussians, rounding, and the straying of floats included",
+        "(epsilon, delta): exact curve of Gaussian differential privacy, mu^2 summed over rounds; the slack "
+        "of discrete noise is added",
+    ]
+
+
+def conditions(run: RunFacts) -> list[str]:
+    """What must be true of the masks and of whoever sends them."""
+    linked = (
+        "every two sites share masks"
+        if run.connectivity is None
+        else f"masks connect the sites that are left while fewer than {run.connectivity} are taken out"
+    )
+    return [
+        f"at most {_those(colluders(run, run.colluding))} of the other sites worked together with the "
+        "observer; `epsilon_against` lists what holds for every other number",
+        f"{linked}; keys of pairs were made for this run, are known to the two sites alone, and no mask was "
+        "used twice",
+        "each site sent at most one message per round, and the same bytes whenever it was sent again",
+        "a site that is broken into later counts as colluding for every round whose key it still holds",
+        "a site that lies or sends different things to different sites can spoil the model, not the promise",
+        "the sums, their sensitivities, grids and noise were fixed before the run, without looking at data",
+    ]
+
+
+def shown(epsilon: float) -> str:
+    """Rounded up; infinite where there is no bound."""
+    return rounded_up(epsilon) if math.isfinite(epsilon) else "infinite"
+
+
+def _those(number: int) -> str:
+    return "none" if number == 0 else "one" if number == 1 else str(number)
+
+
+def _who(number: int) -> str:
+    return "nobody does" if number == 0 else "one does" if number == 1 else f"{number} do"
+
+
+def _list(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " and " + texts[-1]

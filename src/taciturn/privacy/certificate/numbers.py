@@ -1,0 +1,23 @@
+"""Numbers of a certificate as people read them, never below the truth."""
+
+from __future__ import annotations
+
+import math
+
+
+def odds(delta: float) -> str:
+    """1 in 100,000, say; never below delta."""
+    return f"1 in {math.floor(1 / delta + 1e-9):,}"
+
+
+def rounded_up(epsilon: float) -> str:
+    """Three digits, never below the truth.
+
+    >>> rounded_up(2.9611), rounded_up(58.05), rounded_up(0.0), rounded_up(1234.5)
+    ('2.97', '58.1', '0', '1240')
+    """
+    if epsilon == 0:
+        return "0"
+    digits = 2 - math.floor(math.log10(epsilon))
+    scaled = math.ceil(epsilon * 10.0**digits * (1 - 1e-15))
+    return f"{scaled / 10.0**digits:.{max(digits, 0)}f}"
