@@ -105,6 +105,25 @@ def test_refusals():
             Graph.random_regular(n, degree, seed=0)
 
 
+@pytest.mark.parametrize("name", ["complete", "ring", "star", "path"])
+def test_a_name_is_taken_for_its_family(name):
+    assert Graph.of(name, 4) == getattr(Graph, name)(4)
+    assert Graph.of(name, 2) == Graph(2, ((0, 1),), Graph.of(name, 2).name)
+
+
+def test_a_graph_is_taken_as_it_is_and_one_of_networkx_by_its_order():
+    ring = Graph.ring(4)
+    assert Graph.of(ring) is ring and Graph.of(ring, 4) is ring
+    assert Graph.of(ring.to_networkx(), 4).edges == ring.edges
+    for graph in (ring, ring.to_networkx()):
+        with pytest.raises(GraphError, match="`graph` must have one node per site, 5; got 4"):
+            Graph.of(graph, 5)
+    with pytest.raises(ParameterError, match="`graph` must be one of complete, ring, star, path; got 'mesh'"):
+        Graph.of("mesh", 4)
+    with pytest.raises(GraphError, match="number of sites is not known; got 'ring'"):
+        Graph.of("ring")
+
+
 @pytest.mark.parametrize(
     ("family", "arguments", "name"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -17,6 +17,12 @@ from .errors import GraphError
 
 if TYPE_CHECKING:
     NxGraph = nx.Graph[Any]
+
+FAMILIES = ("complete", "ring", "star", "path")
+"""Families that the number of sites describes."""
+
+GraphLike: TypeAlias = "Graph | str | NxGraph"
+"""A graph, the name of a family, or a networkx graph."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,29 @@ class Graph:
         if p != 1:
             p = checks.probability("p", p)
         return cls.from_networkx(nx.gnp_random_graph(n, p, seed=seed), name="erdos_renyi")
+
+    @classmethod
+    def of(cls, graph: GraphLike, n: int | None = None) -> Graph:
+        """A graph itself, or from the name of a family, or from networkx; with `n` sites where that is given.
+
+        >>> Graph.of("ring", 5) == Graph.ring(5)
+        True
+        """
+        if isinstance(graph, nx.Graph):
+            graph = cls.from_networkx(graph)
+        if isinstance(graph, Graph):
+            if n is not None and graph.n != n:
+                raise GraphError(f"`graph` must have one node per site, {n}; got {graph.n}.")
+            return graph
+        family = checks.choice("graph", graph, FAMILIES)
+        if n is None:
+            raise GraphError(
+                f"`graph` must be a Graph where the number of sites is not known; got {family!r}."
+            )
+        if family == "ring" and n == 2:
+            return cls.path(2)
+        found: Graph = getattr(cls, family)(n)
+        return found
 
     # -- conversions ----------------------------------------------------------------------------
 
@@ -171,7 +200,7 @@ def _check_connected(n: int, edges: tuple[tuple[int, int], ...]) -> None:
     graph.add_edges_from(edges)
     components = [sorted(component) for component in nx.connected_components(graph)]
     if len(components) > 1:
-        named = "; ".join(_shortened(component) for component in components[:4])
+        named = "; ".join(_list_sites(component) for component in components[:4])
         more = f"; and {len(components) - 4} more" if len(components) > 4 else ""
         raise GraphError(
             f"`edges` must connect all {n} sites; got {len(components)} components: {named}{more}. "
@@ -179,6 +208,6 @@ def _check_connected(n: int, edges: tuple[tuple[int, int], ...]) -> None:
         )
 
 
-def _shortened(component: list[int]) -> str:
+def _list_sites(component: list[int]) -> str:
     shown = ", ".join(map(str, component[:8]))
     return f"{{{shown}{', ...' if len(component) > 8 else ''}}}"

@@ -14,7 +14,7 @@ from taciturn.errors import DataError
 SCHEMA = Schema((Number("age", 0, 100), Category("sex", ("f", "m"))))
 ENTRIES = {
     "format": "taciturn-model/1",
-    "kind": "logistic",
+    "loss": "logistic",
     "features": ["age", "sex=f", "sex=m"],
     "coef": [[1.0, -2.0, 0.1]],
     "intercept": [0.5],

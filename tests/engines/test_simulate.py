@@ -38,6 +38,12 @@ def test_auto_does_without_the_extra(problem, ring, no_ray):
     assert np.array_equal(auto.coef, tt.simulate(problem, ring, ADMM, rounds=2).coef)
 
 
+def test_a_family_s_name_or_a_networkx_graph_is_taken_for_a_graph(problem, ring):
+    expected = tt.simulate(problem, ring, ADMM, rounds=2).coef
+    assert np.array_equal(tt.simulate(problem, "ring", ADMM, rounds=2).coef, expected)
+    assert np.array_equal(tt.simulate(problem, ring.to_networkx(), ADMM, rounds=2).coef, expected)
+
+
 def test_any_engine_can_be_handed_in(problem, ring):
     class Mirror:
         def run(self, setup, *, show=None):

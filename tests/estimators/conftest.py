@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-QUICK = {"noise": "gaussian", "rounds": 4, "effort": "quick"}  # the planner looks at less
+QUICK = {"noise": "gaussian", "max_rounds": 4, "effort": "quick"}  # the planner looks at less
 
 
 @pytest.fixture(scope="session")

@@ -17,9 +17,9 @@ epsilon = 1.0
 column = "a = b"
 classes = ["[no", "yes"]
 
-[[site]]
+[[sites]]
 name = "north"
-[[site]]
+[[sites]]
 "name" = "south"
 [schema]
 note = 'it"s ['
@@ -42,11 +42,11 @@ after = 1
         (("label",), 5),
         (("label", "classes", 0), 7),
         (("label", "scale"), 5),
-        (("site",), None),
-        (("site", 0), 9),
-        (("site", 1), 11),
-        (("site", 1, "name"), 12),
-        (("site", 1, "data"), 11),
+        (("sites",), None),
+        (("sites", 0), 9),
+        (("sites", 1), 11),
+        (("sites", 1, "name"), 12),
+        (("sites", 1, "data"), 11),
         (("schema", "fields"), 15),
         (("schema", "fields", 0, "low"), 16),
         (("schema", "fields", 1), 17),

@@ -45,7 +45,8 @@ def quick(**changes: Any) -> PrivacyPlan:
         {"loss": SmoothHinge(0.1)},
         {"loss": LogCosh(0.5)},
         {"C": 1750.0, "regularization": 10**-2.5},
-        {"rounds": 1},
+        {"rounds": 3},
+        {"max_rounds": 1},
         {"output_noise": False},
     ],
     ids=str,
@@ -55,7 +56,8 @@ def test_every_plan_uses_its_budget_and_no_more(changes: dict[str, Any]) -> None
     for cost in found.certificate.costs:
         assert 0.99 * found.epsilon[0] < cost.epsilon <= found.epsilon[0]
     assert found.certificate.run.planned
-    assert found.rounds <= changes.get("rounds", 100)
+    assert found.rounds <= changes.get("max_rounds", 100)
+    assert found.rounds == changes.get("rounds", found.rounds)
     json.loads(found.to_json())
 
 
@@ -171,6 +173,8 @@ def test_wrong_settings_are_named() -> None:
         ({"effort": "hard"}, "`effort` must be one of"),
         ({"noise": "laplace"}, "`noise` must be one of"),
         ({"rounds": 0}, "`rounds` must be at least 1"),
+        ({"max_rounds": 0}, "`max_rounds` must be at least 1"),
+        ({"rounds": 2, "max_rounds": 2}, "`rounds` and `max_rounds` exclude each other"),
         ({"epsilon": 1e-9, "regularization": 1e-6}, "out of reach"),
     ):
         with pytest.raises(ParameterError, match=words):

@@ -96,7 +96,7 @@ short,row
 
 def table(folder: Path, text: str, suffix: str = "csv", **job: Any) -> Site:
     """A site that holds a table: `text` as rows.csv."""
-    facts = {"schema": SCHEMA, "label": {"column": "income", "positive": "high"}, "C": 1.0, "features": None}
+    facts = {"schema": SCHEMA, "label": {"column": "income", "positive": "high"}, "C": 1.0, "dimension": None}
     paths = network(
         folder, [(0, 1)], data=shards(2, rows=6), job=JOB | facts | job, site={"data": f"rows.{suffix}"}
     )

@@ -21,18 +21,19 @@ from taciturn.privacy.ledger.disk import SqliteLedger
 CLASSES = [f"c{k}" for k in range(40)]  # forty models in turn, all of them charged before the first
 
 JOB = f"""
+format = "taciturn-training/1"
 name = "crash"
 epsilon = 2.0
-rounds = 2
+max_rounds = 2
 noise = "gaussian"
 effort = "quick"
 [label]
 column = "y"
 classes = {json.dumps(CLASSES)}
-[[site]]
+[[sites]]
 name = "north"
 data = "north.csv"
-[[site]]
+[[sites]]
 name = "south"
 data = "south.csv"
 [schema]

@@ -28,7 +28,7 @@ from ..admm.tables import Numbers, SiteTables
 from ..admm.updates import dual_update
 from ..engines.simulate import simulate
 from ..errors import ParameterError
-from ..graph import Graph
+from ..graph import Graph, GraphLike
 from ..objective import LocalObjective, Problem
 from ..types import Array
 from .inference import (
@@ -88,7 +88,7 @@ class AttackResult:
 
 def run_attack(
     problem: Problem,
-    graph: Graph,
+    graph: GraphLike,
     method: Method,
     *,
     rounds: int,
@@ -111,6 +111,7 @@ def run_attack(
     at : after how many rounds to look; by default 1, 2, 5, 10, 20, 50, ... and all.
     observers : who attacks; see the module.
     """
+    graph = Graph.of(graph, problem.n)
     tables = method.tables(problem.n, rounds)
     _check_exact(tables)
     if checks.whole("site", site) >= problem.n:

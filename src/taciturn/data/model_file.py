@@ -35,7 +35,7 @@ class Encoding(BaseModel):
 class ModelFile(BaseModel):
     """score = coef.x + intercept: (outputs, features) and (outputs,); one output, or one per class.
 
-    kind : the loss: "logistic", "svc" (the Huber hinge) or "huber" (log-cosh, a regression).
+    loss : "logistic", "smooth-hinge" (a support vector classifier) or "log-cosh" (a regression).
     features : the names of x's entries.
     classes : with one output the class of a score up to 0 and that of a score above; else one per output.
     label : the column that was learnt.
@@ -50,7 +50,7 @@ class ModelFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     format: Literal["taciturn-model/1"]
-    kind: Literal["logistic", "svc", "huber"]
+    loss: Literal["logistic", "smooth-hinge", "log-cosh"]
     features: list[str] = Field(min_length=1)
     coef: list[list[float]] = Field(min_length=1)
     intercept: list[float]
@@ -70,7 +70,7 @@ class ModelFile(BaseModel):
         outputs = 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
         if shapes != {len(self.features)} or not outputs == len(self.coef) == len(self.intercept):
             raise ValueError("`coef`, `intercept`, `features` and `classes` do not fit together")
-        if (self.classes is None) != (self.kind == "huber"):
+        if (self.classes is None) != (self.loss == "log-cosh"):
             raise ValueError("a classifier has `classes`, a regression has none")
         if self.table is not None and self._encoder().get_feature_names_out().tolist() != self.features:
             raise ValueError("`features` must be those of the `schema`")

@@ -14,7 +14,7 @@ from ..admm.methods import Method
 from ..admm.tables import Tables
 from ..admm.theory import convergence
 from ..errors import ParameterError
-from ..graph import Graph
+from ..graph import Graph, GraphLike
 from ..objective.problem import Problem
 from ..objective.sources import SourcedProblem
 from ..privacy.facts import RoundCharges, RunFacts, SiteFacts
@@ -118,7 +118,7 @@ def start_vectors(start: Start, sites: Sequence[int], shape: tuple[int, int], st
 
 def prepare(
     problem: Problem | SourcedProblem,
-    graph: Graph,
+    graph: GraphLike,
     method: Method,
     *,
     rounds: int,
@@ -134,8 +134,7 @@ def prepare(
 
     Rows that are not here yet are checked by `Setup.on`, when an engine has loaded them.
     """
-    if graph.n != problem.n:
-        raise ParameterError(f"`graph` must have one node per site, {problem.n}; got {graph.n}.")
+    graph = Graph.of(graph, problem.n)
     tables = method.tables(problem.n, rounds)
     if strict:
         _check_theorem_1(method, problem.n, rounds)

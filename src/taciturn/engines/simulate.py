@@ -9,7 +9,7 @@ from typing import Protocol, runtime_checkable
 from .. import checks
 from ..admm.methods import Method
 from ..admm.run import Run
-from ..graph import Graph
+from ..graph import GraphLike
 from ..objective.problem import Problem
 from ..objective.sources import SourcedProblem
 from .choice import choose, cpus_here
@@ -40,7 +40,7 @@ def one_cluster(engine: str) -> Iterator[None]:
 
 def simulate(
     problem: Problem | SourcedProblem,
-    graph: Graph,
+    graph: GraphLike,
     method: Method,
     *,
     rounds: int,
@@ -58,6 +58,7 @@ def simulate(
 
     Parameters
     ----------
+    graph : who talks to whom: a `Graph`, "complete", "ring", "star" or "path", or a networkx graph.
     rounds, repeats : T, and how many independent runs share each matrix product.
     seed : one stream per (repeat, site, purpose): adding a site or a repeat changes no other's noise. The
         noise can be replayed, so the certificate says `simulated`.
@@ -82,7 +83,7 @@ def simulate(
     >>> X = np.eye(4) / 2
     >>> sites = [(X, np.array([1.0, 1.0, -1.0, -1.0]))] * 3
     >>> problem = taciturn.Problem(sites, loss=taciturn.Logistic(), C=1.0, regularization=0.1)
-    >>> run = taciturn.simulate(problem, taciturn.Graph.ring(3), taciturn.ADMM(penalty=0.5), rounds=5)
+    >>> run = taciturn.simulate(problem, "ring", taciturn.ADMM(penalty=0.5), rounds=5)
     >>> run.loss.shape, run.coef.shape
     ((1, 5), (1, 3, 4))
     """

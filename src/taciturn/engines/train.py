@@ -13,7 +13,7 @@ from ..admm.methods import Method, PrimalPerturbation, Release
 from ..admm.run import Run
 from ..admm.tables import Tables
 from ..errors import NotConverged, ParameterError
-from ..graph import Graph
+from ..graph import GraphLike
 from ..objective.problem import Problem
 from ..privacy.facts import Ceiling, RunFacts, SiteFacts
 from ..privacy.ledger.disk import SqliteLedger
@@ -30,7 +30,7 @@ Opens = Callable[[RunFacts, Sequence[SiteFacts]], AbstractContextManager[Ledger]
 
 def train(
     problem: Problem,
-    graph: Graph,
+    graph: GraphLike,
     method: Method,
     *,
     rounds: int,

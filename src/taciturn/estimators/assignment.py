@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
-from ..errors import DataError, ParameterError
+from ..errors import DataError
 from ..graph import Graph
 from ..rng import SecureStreams, SeededStreams
-
-_FAMILIES = {"complete": Graph.complete, "ring": Graph.ring, "star": Graph.star, "path": Graph.path}
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ def placed(rows: int, labels: Any, sites: Any, graph: Any, seed: int | None) -> 
         site, names = _dealt(rows, checks.whole("sites", sites, least=2), seed)
     else:
         site, names = _named(rows, labels)
-    return SiteAssignment(site, names, _graph(graph, len(names)))
+    return SiteAssignment(site, names, Graph.of(graph, len(names)))
 
 
 def _dealt(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -62,12 +60,3 @@ def _named(rows: int, labels: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     words = given.dtype.kind in "OU"
     names = tuple(str(name) if words else f"site {name}" for name in found.tolist())
     return np.asarray(numbers, dtype=np.int64), names
-
-
-def _graph(graph: Any, sites: int) -> Graph:
-    if isinstance(graph, Graph):
-        if graph.n != sites:
-            raise ParameterError(f"`graph` must have one node per site, {sites}; got {graph.n}. Set `sites`.")
-        return graph
-    family = _FAMILIES[checks.choice("graph", graph, tuple(_FAMILIES))]
-    return Graph.path(2) if sites == 2 else family(sites)

@@ -23,7 +23,7 @@ from ..data.tables.dealing import deal
 from ..engines.simulate import simulate
 from ..engines.train import Opens, train
 from ..errors import ClippedRowsWarning, DataError, ParameterError, PrivacyLeakWarning
-from ..graph import Graph
+from ..graph import Graph, GraphLike
 from ..objective.losses import Loss
 from ..objective.problem import Problem
 from ..privacy.facts import Ceiling
@@ -66,13 +66,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         epsilon: float = 1.0,
         delta: float = 1e-5,
         sites: int = 5,
-        graph: str | Graph = "complete",
+        graph: GraphLike = "complete",
         data_norm: float | str | None = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         C: float | str = "auto",
         regularization: float | str = "auto",
         rounds: int | None = None,
+        max_rounds: int | None = None,
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
@@ -89,6 +90,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.C = C
         self.regularization = regularization
         self.rounds = rounds
+        self.max_rounds = max_rounds
         self.noise = noise
         self.method = method
         self.effort = effort
@@ -182,7 +184,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             epsilon=math.inf if self.epsilon == math.inf else checks.positive("epsilon", self.epsilon),
             delta=0.0 if self.delta == 0 else checks.probability("delta", self.delta),
             method=self.method,
-            rounds=None if self.rounds is None else checks.whole("rounds", self.rounds, least=1),
+            rounds=_whole("rounds", self.rounds),
+            max_rounds=_whole("max_rounds", self.max_rounds),
             C=_auto("C", self.C),
             regularization=_auto("regularization", self.regularization),
             noise=checks.choice("noise", self.noise, ("best", "gaussian", "norm")),
@@ -234,6 +237,10 @@ def _warn_of_clipping(X: Any, bound: float) -> None:
             ClippedRowsWarning,
             stacklevel=4,
         )
+
+
+def _whole(name: str, value: Any) -> int | None:
+    return None if value is None else checks.whole(name, value, least=1)
 
 
 def _auto(name: str, value: Any) -> float | None:

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..admm.methods import Method
 from ..errors import DataError
-from ..graph import Graph
+from ..graph import GraphLike
 from ..objective.losses import Logistic, Loss, SmoothHinge
 from ..types import Array
 from .base import PrivateLinearModel
@@ -33,7 +33,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         epsilon: float = 1.0,
         delta: float = 1e-5,
         sites: int = 5,
-        graph: str | Graph = "complete",
+        graph: GraphLike = "complete",
         data_norm: float | str | None = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
@@ -41,6 +41,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         C: float | str = "auto",
         regularization: float | str = "auto",
         rounds: int | None = None,
+        max_rounds: int | None = None,
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
@@ -58,6 +59,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             C=C,
             regularization=regularization,
             rounds=rounds,
+            max_rounds=max_rounds,
             noise=noise,
             method=method,
             effort=effort,
@@ -133,16 +135,16 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         fit on the same records, such as a fold or a point of a grid, spends it again. `float("inf")` trains
         without privacy; delta = 0 asks for a pure guarantee.
     sites : how many sites the rows are dealt to where `fit` is not told.
-    graph : who talks to whom: "complete", "ring", "star", "path", or a `taciturn.Graph` whose nodes are the
-        sites in the order of their sorted names.
+    graph : who talks to whom: "complete", "ring", "star", "path", or a `taciturn.Graph` or networkx
+        graph whose nodes are the sites in the order of their sorted names.
     data_norm : a PUBLIC bound on the norm of a row; longer rows are clipped. "from data" takes it from the
         data, warns, and marks the certificate.
     fit_intercept : whether the model has an intercept, inside the clipped and regularised vector.
     intercept_scaling : the constant that carries the intercept, in units of data_norm. A smaller one leaves
         more of the bound to the features, and holds the intercept closer to 0.
     classes : the PUBLIC list of labels. Where it is left out it is read off y, and the certificate says so.
-    C, regularization, noise, rounds : what the planner chooses ("auto", "best", None) or is told; `rounds` is
-        the most there may be.
+    C, regularization, noise, rounds : what the planner chooses ("auto", "best", None) or is told.
+    max_rounds : the most rounds that the planner may choose.
     method : a private method of your own, with `rounds`; refused if it costs more than epsilon.
     effort : "full" lets the planner rehearse on made-up rows first, for some seconds; "quick" does without.
     ledger : a new file for a durable record: SQLite, each charge on disk before its release, so that a crash
@@ -197,7 +199,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         epsilon: float = 1.0,
         delta: float = 1e-5,
         sites: int = 5,
-        graph: str | Graph = "complete",
+        graph: GraphLike = "complete",
         data_norm: float | str | None = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
@@ -206,6 +208,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         C: float | str = "auto",
         regularization: float | str = "auto",
         rounds: int | None = None,
+        max_rounds: int | None = None,
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
@@ -224,6 +227,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
             C=C,
             regularization=regularization,
             rounds=rounds,
+            max_rounds=max_rounds,
             noise=noise,
             method=method,
             effort=effort,

@@ -20,10 +20,10 @@ from .base import PrivateLinearModel
 from .classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from .regressor import PrivateHuberRegressor
 
-_KINDS: dict[str, type[PrivateLinearModel]] = {
+_ESTIMATORS: dict[str, type[PrivateLinearModel]] = {
     "logistic": PrivateLogisticRegression,
-    "svc": PrivateLinearSVC,
-    "huber": PrivateHuberRegressor,
+    "smooth-hinge": PrivateLinearSVC,
+    "log-cosh": PrivateHuberRegressor,
 }
 _SETTINGS = ("epsilon", "delta", "data_norm", "fit_intercept", "intercept_scaling", "smoothing", "scale")
 
@@ -40,8 +40,8 @@ class Model(ModelFile):
         label: str | None = None,
     ) -> Model:
         """The model of a fitted estimator; `schema`, or the encoder, where its rows came from a table."""
-        kind = next((name for name, kind in _KINDS.items() if isinstance(fitted, kind)), None)
-        if kind is None:
+        loss = next((name for name, kind in _ESTIMATORS.items() if isinstance(fitted, kind)), None)
+        if loss is None:
             raise ParameterError(
                 f"`fitted` must be an estimator of taciturn; got {type(fitted).__name__}. Of a pipeline "
                 "give the last step, model[-1], and its encoder as `schema`."
@@ -51,7 +51,7 @@ class Model(ModelFile):
         coef, classes = np.atleast_2d(fitted.coef_), getattr(fitted, "classes_", None)
         entries = {
             "format": FORMAT,
-            "kind": kind,
+            "loss": loss,
             "features": _feature_names(fitted, encoder, coef.shape[1]),
             "coef": coef.tolist(),
             "intercept": np.atleast_1d(fitted.intercept_).tolist(),
@@ -71,7 +71,7 @@ class Model(ModelFile):
         known = {name: value for name, value in self.settings.items() if name in _SETTINGS}
         if known.get("epsilon", 1.0) is None:
             known["epsilon"] = math.inf
-        return self._filled(_KINDS[self.kind](**known))
+        return self._filled(_ESTIMATORS[self.loss](**known))
 
     def scikit_learn(self) -> Any:
         """The same predictions in scikit-learn: a step that clips rows, then a bare estimator."""
@@ -84,9 +84,9 @@ class Model(ModelFile):
         from sklearn.multiclass import OneVsRestClassifier
         from sklearn.svm import LinearSVC
 
-        if self.kind == "huber":
+        if self.loss == "log-cosh":
             return self._filled(HuberRegressor())
-        if self.kind == "svc":
+        if self.loss == "smooth-hinge":
             return self._filled(LinearSVC())
         if len(self.coef) == 1:
             return self._filled(LogisticRegression())
@@ -102,7 +102,7 @@ class Model(ModelFile):
         bare.n_features_in_ = coef.shape[1]
         if isinstance(bare, PrivateLinearModel):
             bare.data_norm_ = self.data_norm
-        if self.kind == "huber":
+        if self.loss == "log-cosh":
             bare.coef_, bare.intercept_ = coef[0], float(intercept[0])
             return bare
         bare.coef_, bare.intercept_, bare.classes_ = coef, intercept, np.array(self.classes)

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from .. import checks
 from ..admm.methods import Method
-from ..graph import Graph
+from ..graph import GraphLike
 from ..objective.losses import LogCosh, Loss
 from ..types import Array
 from .base import PrivateLinearModel
@@ -44,7 +44,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         epsilon: float = 1.0,
         delta: float = 1e-5,
         sites: int = 5,
-        graph: str | Graph = "complete",
+        graph: GraphLike = "complete",
         data_norm: float | str | None = 1.0,
         target_scale: float = 1.0,
         scale: float = 1.0,
@@ -53,6 +53,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         C: float | str = "auto",
         regularization: float | str = "auto",
         rounds: int | None = None,
+        max_rounds: int | None = None,
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
@@ -70,6 +71,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
             C=C,
             regularization=regularization,
             rounds=rounds,
+            max_rounds=max_rounds,
             noise=noise,
             method=method,
             effort=effort,

@@ -60,6 +60,7 @@ class Wishes:
     delta: float
     method: Method | None
     rounds: int | None
+    max_rounds: int | None
     C: float | None
     regularization: float | None
     noise: Any
@@ -93,6 +94,7 @@ def _planned(
         loss=loss,
         noise=wishes.noise,
         rounds=wishes.rounds,
+        max_rounds=wishes.max_rounds,
         effort=wishes.effort,
         outputs=outputs,
     )

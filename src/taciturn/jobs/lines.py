@@ -17,7 +17,7 @@ _STRINGS = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'|#.*""")
 def line_of(text: str, path: Path) -> int | None:
     """The line, from 1, of the key at `path`, or of the nearest thing around it; None if there is none.
 
-    >>> line_of('a = 1\\n[[site]]\\nname = "x"\\n', ("site", 0, "data"))
+    >>> line_of('a = 1\\n[[sites]]\\nname = "x"\\n', ("sites", 0, "data"))
     2
     """
     found = dict(_places(text))

@@ -37,7 +37,7 @@ def gather(job: TrainingJob, folder: Path) -> TrainingRows:
     """Read every site's table; nothing is learnt from it but the number of its rows."""
     encoder = _encoder(job)
     parts = []
-    for site in job.site:
+    for site in job.sites:
         table = read_table(folder / site.data, [*job.schema_.names, job.label.column])
         y = _targets(job, table[job.label.column])
         parts.append((encoder.transform(table), y, np.full(len(y), site.name)))
@@ -62,16 +62,17 @@ def fit(
         "C": "auto" if job.C is None else job.C,
         "regularization": "auto" if job.regularization is None else job.regularization,
         "rounds": job.rounds,
+        "max_rounds": job.max_rounds,
         "noise": job.noise,
         "effort": job.effort,
         "ledger": ledger,
         "random_state": job.seed,
     }
     model: Any
-    if job.model == "huber":
+    if job.loss == "log-cosh":
         model = PrivateHuberRegressor(target_scale=job.label.scale, **options)
     else:
-        kind = PrivateLogisticRegression if job.model == "logistic" else PrivateLinearSVC
+        kind = PrivateLogisticRegression if job.loss == "logistic" else PrivateLinearSVC
         model = kind(classes=job.label.classes, **options)
     model.fit(rows.X, rows.y, site=rows.site)
     return model, Model.of(model, schema=_encoder(job), label=job.label.column)

@@ -44,29 +44,31 @@ class TrainingJob(Facts):
     """A training run, as a person writes it down.
 
     epsilon, delta : the budget of any one record, for the whole run.
-    model : "logistic", "svc" or "huber" (a regression).
+    loss : "logistic", "smooth-hinge" (a support vector classifier) or "log-cosh" (a regression).
     graph : a family, or `links`, pairs of site names.
     missing : what a missing value makes zero: its whole "row", or its own "field".
     seed : noise that can be replayed, for rehearsals; the certificate then says `simulated`.
-    rounds, noise, C, regularization, effort : as for `taciturn.PrivateLogisticRegression`.
+    rounds, max_rounds, noise, C, regularization, effort : as for `taciturn.PrivateLogisticRegression`.
     """
 
+    format: Literal["taciturn-training/1"]
     name: str = Field(min_length=1)
     epsilon: float = Field(gt=0)
     delta: float = Field(default=1e-5, ge=0, lt=1)
-    model: Literal["logistic", "svc", "huber"] = "logistic"
+    loss: Literal["logistic", "smooth-hinge", "log-cosh"] = "logistic"
     graph: Literal["complete", "ring", "star", "path"] = "complete"
     links: list[list[str]] | None = None
     intercept: bool = True
     missing: Literal["row", "field"] = "row"
     rounds: int | None = Field(default=None, ge=1)
+    max_rounds: int | None = Field(default=None, ge=1)
     noise: Literal["best", "gaussian", "norm"] = "best"
     C: float | None = Field(default=None, gt=0)
     regularization: float | None = Field(default=None, gt=0)
     effort: Literal["quick", "full"] = "full"
     seed: int | None = Field(default=None, ge=0)
     label: TrainingLabel
-    site: list[TrainingSite] = Field(min_length=2)
+    sites: list[TrainingSite] = Field(min_length=2)
     table: dict[str, Any] = Field(alias="schema")
 
     @field_validator("table")
@@ -77,14 +79,16 @@ class TrainingJob(Facts):
 
     @model_validator(mode="after")
     def _check_whole(self) -> Self:
-        if (self.label.classes is None) != (self.model == "huber"):
+        if (self.label.classes is None) != (self.loss == "log-cosh"):
             raise ValueError("`label.classes` must be given for a classifier, and only there")
         if self.label.classes is not None and len(set(self.label.classes)) < len(self.label.classes):
             raise ValueError("`label.classes` must differ")
         if (k := _repeated(self.names)) is not None:
-            raise ValueError(f"`site.{k}.name` must differ from the names of the other sites")
-        if (k := _repeated([Path(site.data) for site in self.site])) is not None:
-            raise ValueError(f"`site.{k}.data` must be a file of its own: each record is at one site only")
+            raise ValueError(f"`sites.{k}.name` must differ from the names of the other sites")
+        if (k := _repeated([Path(site.data) for site in self.sites])) is not None:
+            raise ValueError(f"`sites.{k}.data` must be a file of its own: each record is at one site only")
+        if self.rounds is not None and self.max_rounds is not None:
+            raise ValueError("`max_rounds` must be left out where `rounds` is given")
         if self.label.column in self.schema_.names:
             raise ValueError(
                 "`label.column` must not be among the columns of the schema: it is what is learnt"
@@ -95,7 +99,7 @@ class TrainingJob(Facts):
     @property
     def names(self) -> tuple[str, ...]:
         """The sites' names; a site's number is its place in here."""
-        return tuple(site.name for site in self.site)
+        return tuple(site.name for site in self.sites)
 
     @property
     def schema_(self) -> Schema:

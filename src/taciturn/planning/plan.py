@@ -17,7 +17,7 @@ from .. import checks
 from ..admm.accounts import loss_facts
 from ..data.tables.schema import Schema
 from ..errors import ParameterError
-from ..graph import Graph
+from ..graph import Graph, GraphLike
 from ..objective import Logistic, Loss
 from ..privacy.facts import PLANNED, RunFacts
 from .blueprint import Blueprint, draw
@@ -25,7 +25,7 @@ from .calibration import EpsilonBudget
 from .privacy_plan import PrivacyPlan, Trial, priced
 from .proxy import Proxy, generate, given, rows_per_site
 from .rehearsal import Drawer, Rehearsal
-from .search import Ranked, fewest_rounds, search
+from .search import ROUNDS, Ranked, fewest_rounds, search
 from .shapes import PlannedNetwork
 
 _GOOD = 1.04  # fewer rounds are taken where they are predicted to cost no more than this
@@ -36,13 +36,14 @@ def plan(
     epsilon: float | Sequence[float],
     delta: float = 1e-5,
     samples: int | Sequence[int],
-    graph: Graph,
+    graph: GraphLike,
     dimension: int,
     C: float | Literal["auto"] = "auto",
     regularization: float | Literal["auto"] = "auto",
     loss: Loss | None = None,
     noise: Literal["best", "gaussian", "norm"] = "best",
     rounds: int | None = None,
+    max_rounds: int | None = None,
     effort: Literal["quick", "full"] = "full",
     proxy: Schema | tuple[Any, Any] | None = None,
     outputs: int = 1,
@@ -57,11 +58,12 @@ def plan(
     epsilon, delta : what the whole run may cost any one person; one epsilon for all sites, or one for each.
         delta = 0 asks for a pure guarantee, with norm noise.
     samples : B_i, one number for all sites or one for each.
-    graph, dimension : who talks to whom, and d, an intercept included.
+    graph : who talks to whom; the name of a family where `samples` has one entry per site.
+    dimension : d, an intercept included.
     C, regularization : the weight of the loss and rho; only their ratio to the penalty matters, so "auto"
         takes C = 1 and hardly any rho.
     noise : "gaussian", "norm", or whichever should do better.
-    rounds : at most so many.
+    rounds, max_rounds : exactly so many, or at most so many; at most one of the two.
     effort : "quick" trusts a closed-form model; "full" also runs the best shapes on the proxy.
     proxy : public rows to choose on: a `Schema` to generate them from, or (X, y); by default they are
         generated from `dimension`. Never the private data.
@@ -86,6 +88,7 @@ def plan(
     """
     loss = Logistic() if loss is None else loss
     full = checks.choice("effort", effort, ("quick", "full")) == "full"
+    graph = Graph.of(graph, len(samples) if isinstance(samples, Sequence) else None)
     network = _network(epsilon, delta, samples, graph, C, regularization)
     run = _run_facts(network, loss, dimension, outputs, data_norm)
     stand_in = _proxy(proxy, network, run, loss, seed, full)
@@ -94,7 +97,7 @@ def plan(
         run,
         stand_in.spectrum(loss),
         noises=_noises(noise, delta, run.dimension),
-        most=None if rounds is None else checks.whole("rounds", rounds, least=1),
+        rounds=_round_numbers(rounds, max_rounds),
         balanced=((True, False) if full else (True,)) if network.uneven else (False,),
     )
     drawer = functools.partial(draw, network, run, output_noise=output_noise)
@@ -108,6 +111,18 @@ def plan(
             f"penalty tried is any noise enough for the smallest site, with {network.samples.min()} rows."
         )
     return PrivacyPlan(chosen, priced(chosen), tried, effort, stand_in.origin, seed)
+
+
+def _round_numbers(rounds: int | None, max_rounds: int | None) -> tuple[int, ...]:
+    """The numbers of rounds to try."""
+    if rounds is not None and max_rounds is not None:
+        raise ParameterError(f"`rounds` and `max_rounds` exclude each other; got {rounds} and {max_rounds}.")
+    if rounds is not None:
+        return (checks.whole("rounds", rounds, least=1),)
+    if max_rounds is None:
+        return ROUNDS
+    most = checks.whole("max_rounds", max_rounds, least=1)
+    return tuple(sorted({min(entry, most) for entry in ROUNDS}))
 
 
 def _trusted(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Trial, ...]]:

@@ -26,15 +26,15 @@ def search(
     spectrum: tuple[Array, Array],
     *,
     noises: Sequence[str],
-    most: int | None = None,
+    rounds: Sequence[int] = ROUNDS,
     balanced: Sequence[bool] = (False,),
 ) -> Ranked:
     """The best shape of every number of rounds, kind of noise and balance, best first, with its forecast."""
     found = []
-    for rounds in ROUNDS if most is None else sorted({min(entry, most) for entry in ROUNDS}):
+    for T in rounds:
         for noise in noises:
             for even in balanced:
-                shapes = _grid(network, run, Shape(rounds, 1.0, 1.0, 1.0, noise, even))
+                shapes = _grid(network, run, Shape(T, 1.0, 1.0, 1.0, noise, even))
                 scores = forecast(network, run, shapes, spectrum)
                 if np.isfinite(np.min(scores)):
                     found.append(_polished(network, run, spectrum, shapes[int(np.argmin(scores))]))

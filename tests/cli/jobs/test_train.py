@@ -104,7 +104,7 @@ def test_a_regression_from_parquet(folder, tmp_path, capsys):
     arrow = pytest.importorskip("pyarrow.csv", reason="the extra `tables` is not installed")
     from pyarrow import parquet
 
-    job = edited(folder, tmp_path, 'model = "logistic"', 'model = "huber"\nrounds = 2\nnoise = "gaussian"')
+    job = edited(folder, tmp_path, 'loss = "logistic"', 'loss = "log-cosh"\nrounds = 2\nnoise = "gaussian"')
     text = job.read_text().replace('column = "readmitted"', 'column = "stay"\nscale = 5')
     text = text.replace('classes = ["no", "yes"]', "").replace(
         '{ name = "stay", low = 0, high = 60, log = true },', ""
@@ -124,7 +124,7 @@ def test_a_regression_from_parquet(folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("epsilon = 1.0", "epsilon = -1.0", "job.toml, line 5: `epsilon`"),
+        ("epsilon = 1.0", "epsilon = -1.0", "job.toml, line 6: `epsilon`"),
         ('"north.csv"', '"west.csv"', "west.csv: cannot be read"),
         ('column = "readmitted"', 'column = "outcome"', "north.csv, line 1: lacks the column outcome."),
         ("epsilon = 1.0", "epsilon = 1.0\nC = 9e9", "`C` must not exceed"),

@@ -10,13 +10,13 @@ from taciturn.sites.files.job import NetworkJob, load_job
 from taciturn.sites.files.site import load_site
 from taciturn.sites.files.toml import write
 
-HASH = "4b75d27c91d1029427732148869eb71e8d49aa605dfcd7c7f16fc9630ebddd11"
+HASH = "7e0457096652ef04db514ab56d9b4841017a5d66f7b3df2c4b7c1444019af3ab"
 
 
 def job(**changes):
     entries = {
         "format": "taciturn-job/1",
-        "features": 4,
+        "dimension": 4,
         "sites": [{"name": n, "endpoint": f"tls/{n}.example:7447", "samples": 24} for n in ("a", "b", "c")],
         "links": [["a", "b"], ["b", "c"]],
     }
@@ -80,7 +80,7 @@ def test_the_hash_does_not_move_between_versions():
         ({"C": 25.0}, "`C` must not exceed the samples of a, 24"),
         ({"grid": 0.3}, "whole multiple"),
         ({"delta": 1.0}, "`delta`"),
-        ({"features": None}, "either `features` or `schema`"),
+        ({"dimension": None}, "either `dimension` or `schema`"),
         ({"links": [["a", "b"]]}, r"`links`.*connect all 3 sites.*\{2\}"),
         ({"links": [["a", "z"], ["b", "c"]]}, "`links`.*'z'"),
         ({"sites": [{"name": "A b", "samples": 24}]}, r"`sites\.0\.name`"),

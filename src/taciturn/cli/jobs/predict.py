@@ -37,10 +37,10 @@ def predict(
     X, fitted = _rows(found, table), found.estimator()
     names = [found.label or "prediction"]
     columns: list[list[Any]] = [fitted.predict(X).tolist()]
-    if found.kind == "logistic":
+    if found.loss == "logistic":
         names.append("probability")
         columns.append([round(chance, 6) for chance in fitted.predict_proba(X).max(axis=1).tolist()])
-    elif found.kind == "svc":
+    elif found.loss == "smooth-hinge":
         scores = fitted.decision_function(X)
         names.append("score")
         columns.append((scores if scores.ndim == 1 else scores.max(axis=1)).tolist())

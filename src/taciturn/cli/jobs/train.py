@@ -55,7 +55,7 @@ def train(
     before = earlier(folder, wanted.delta or 1e-5, again=again)
     rows = gather(wanted, job.parent)
     if check:
-        typer.echo(f"{job}: {len(rows.y)} rows at {len(wanted.site)} sites; everything is in order.")
+        typer.echo(f"{job}: {len(rows.y)} rows at {len(wanted.sites)} sites; everything is in order.")
         typer.echo("The cells were not judged: labels and categories that are not declared count as zeros.")
         return
     marks = tuple(f"a run before this one was {run.words()}: that comes on top" for run in before)
@@ -133,7 +133,7 @@ def _report(job: TrainingJob, fitted: PrivateLinearModel) -> Any:
     return from_certificates(
         {job.name: fitted.certificate_},
         title=job.name,
-        subtitle=f"{len(job.site)} sites learn {job.label.column} together",
+        subtitle=f"{len(job.sites)} sites learn {job.label.column} together",
         graph=Graph(facts["sites"], tuple((i, j) for i, j in facts["edges"]), facts["name"]),
         charts=[gaps] if len(gap) > 1 else [],
         settings={key: value for key, value in settings.items() if key not in hidden},

@@ -83,8 +83,7 @@ def build_graph(figure: spec.AnyFigure) -> Graph:
     n, facts = figure.data.sites, figure.graph
     if facts.kind == "random_regular" and facts.degree is not None:
         return Graph.random_regular(n, facts.degree, seed=facts.seed)
-    families = {"ring": Graph.ring, "complete": Graph.complete, "star": Graph.star, "path": Graph.path}
-    return families[facts.kind](n)
+    return Graph.of(facts.kind, n)
 
 
 def build_method(

@@ -53,7 +53,7 @@ class NetworkJob(Facts):
     rounds, C, regularization, dual_step : T, C, rho, theta.
     clip, grid : every released number is a multiple of `grid` within +-`clip`.
     tol : how far a solved vector may be from the exact minimiser, before its noise.
-    features : d; or `schema`, from which it follows, with `label`, for sites that hold tables. `intercept`
+    dimension : d; or `schema`, from which it follows, with `label`, for sites that hold tables. `intercept`
         adds a column of ones to tables, inside the bound on the rows.
     seed : only for rehearsals: noise that can be replayed, so that everything made from it says `simulated`.
     """
@@ -69,7 +69,7 @@ class NetworkJob(Facts):
     clip: float = Field(gt=0)
     grid: float = Field(gt=0)
     tol: float = Field(gt=0)
-    features: int | None = Field(default=None, ge=1, le=10**6)
+    width: int | None = Field(default=None, ge=1, le=10**6, alias="dimension")
     table: dict[str, Any] | None = Field(default=None, alias="schema")
     label: NetworkLabel | None = None
     intercept: bool = False
@@ -103,14 +103,14 @@ class NetworkJob(Facts):
                 raise ValueError(
                     f"`links`: neither {link[0]} nor {link[1]} has an endpoint, and there is no relay"
                 )
-        if (self.features is None) == (self.table is None):
-            raise ValueError("give either `features` or `schema`")
+        if (self.width is None) == (self.table is None):
+            raise ValueError("give either `dimension` or `schema`")
         if (self.table is None) != (self.label is None):
             raise ValueError("`schema` and `label`, the column to learn, go together")
         if self.label is not None and (self.label.positive is None) != (self.loss.kind == "regression"):
             raise ValueError("`label.positive` must be given for classification, and only there")
         if self.intercept and self.table is None:
-            raise ValueError("`intercept` needs a `schema`; with `features`, put the column into the data")
+            raise ValueError("`intercept` needs a `schema`; with `dimension`, put the column into the data")
         if not (self.clip / self.grid).is_integer():
             raise ValueError(
                 f"`clip` must be a whole multiple of `grid`; got {self.clip:g} and {self.grid:g}"
@@ -142,7 +142,7 @@ class NetworkJob(Facts):
         """The names of the model's numbers."""
         schema = self.public_schema
         if schema is None:
-            return tuple(f"x{k}" for k in range(int(self.features or 0)))
+            return tuple(f"x{k}" for k in range(int(self.width or 0)))
         return (*schema.feature_names, *["intercept"] * self.intercept)
 
     @cached_property

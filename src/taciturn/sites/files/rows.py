@@ -35,7 +35,7 @@ def load_rows(site: Site) -> tuple[Array, Array]:
     if len(X) != site.samples:
         raise SiteError(f"{path}: the job says {site.samples} rows for {site.name}; the file has {len(X)}.")
     if X.shape[1] != job.dimension:
-        raise SiteError(f"{path}: the job has {job.dimension} features; the file has {X.shape[1]}.")
+        raise SiteError(f"{path}: the job has dimension {job.dimension}; the file has {X.shape[1]}.")
     if not (np.isfinite(X).all() and np.isfinite(y).all()):
         raise SiteError(f"{path}: X and y must be finite numbers; replace an invalid row by zeros, keep it.")
     if np.sqrt(np.einsum("ij,ij->i", X, X)).max() > _LONGEST:
@@ -59,7 +59,7 @@ def _from_table(path: Path, job: NetworkJob) -> tuple[Array, Array]:
     schema, label = job.public_schema, job.label
     if schema is None or label is None:
         raise SiteError(
-            f"{path}: a table needs `schema` and `label` in the job; with `features` use an .npz."
+            f"{path}: a table needs `schema` and `label` in the job; with `dimension` use an .npz."
         )
     from ...data.tables.encoder import BoundedEncoder
 

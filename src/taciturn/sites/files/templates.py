@@ -23,8 +23,8 @@ clip = 64.0                     # every number that is sent lies within +-clip .
 grid = 9.5367431640625e-07      # ... and is a multiple of grid (2**-20); clip must be a multiple too
 tol = 1e-10                     # how far a solved vector may be from the exact minimiser, before its noise
 
-# What the rows are. Either `features`, for .npz files with X (rows of norm at most 1) and y (-1 or +1) ...
-features = 10
+# What the rows are. Either `dimension`, for .npz files with X (rows of norm at most 1) and y (-1 or +1) ...
+dimension = 10
 # ... or `schema` and `label`, for .csv and .parquet files: public facts, never taken from the data.
 # intercept = true
 # label = { column = "income", positive = ">50K" }

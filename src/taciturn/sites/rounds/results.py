@@ -17,14 +17,15 @@ from ...errors import SiteError
 from ...privacy.certificate.certificate import Certificate
 from ...types import Array
 from ...wholefile import write_whole
+from ..files.job import NetworkJob
 from ..files.keys import pem
-from ..files.model import model_facts
 from ..wire.frame import FrameRefused
 from ..wire.trust import Trust
 from .prepare import Ready
 from .store import SiteStore
 
 MODEL, CERTIFICATE, STATEMENT = "model.json", "certificate.json", "statement.json"
+_SETTINGS = {"h": "smoothing", "scale": "scale"}  # what an estimator calls the parameters of its loss
 
 
 def write_results(ready: Ready, store: SiteStore, model: Array) -> Certificate:
@@ -41,6 +42,35 @@ def write_results(ready: Ready, store: SiteStore, model: Array) -> Certificate:
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
     return certificate
+
+
+def model_facts(job: NetworkJob, coef: Array) -> dict[str, Any]:
+    """The content of model.json, as `taciturn.data.model_file` reads it; the same bytes at every site.
+
+    An intercept of the job is a constant inside x, so its weight is the last of `coef`.
+    """
+    settings = {_SETTINGS[name]: value for name, value in vars(job.loss).items() if name in _SETTINGS}
+    facts: dict[str, Any] = {
+        "format": "taciturn-model/1",
+        "loss": job.loss.name,
+        "features": list(job.feature_names),
+        "coef": [coef.tolist()],
+        "intercept": [0.0],
+        "settings": {"delta": job.delta, "fit_intercept": False, **settings},
+        "simulated": job.simulated,
+        "run": {
+            "job": job.name,
+            "sha256": job.hash.hex(),
+            "sites": list(job.names),
+            "rounds": job.rounds,
+        },
+    }
+    if job.loss.kind != "regression":
+        positive = None if job.label is None else job.label.positive
+        facts["classes"] = [-1, 1] if positive is None else [f"not {positive}", positive]
+    if job.label is not None:
+        facts |= {"label": job.label.column, "schema": job.table, "encoding": {"intercept": job.intercept}}
+    return facts
 
 
 def statement(

@@ -58,7 +58,7 @@ def make_network(
         {"name": name, "endpoint": f"tls/{host}:{port}", "samples": len(y)}
         for name, host, port, (_, y) in zip(names, hosts, ports, shards, strict=True)
     ]
-    facts = {"format": "taciturn-job/1", "features": int(np.shape(shards[0][0])[1])} | dict(job)
+    facts = {"format": "taciturn-job/1", "dimension": int(np.shape(shards[0][0])[1])} | dict(job)
     facts |= {"sites": entries, "links": [[names[i], names[j]] for i, j in links]}
     write_new(folder / "job.toml", write(facts).encode())
     authority = Authority.throw_away()

@@ -16,8 +16,8 @@ from taciturn.estimators import (
 )
 from taciturn.estimators.model_file import read_model
 from taciturn.objective.losses import LogCosh, SmoothHinge
-from taciturn.sites.files.model import model_facts
 from taciturn.sites.files.rows import load_rows
+from taciturn.sites.rounds.results import model_facts
 
 COEF = np.array([0.1, -0.2, 0.3, 1 / 3])
 
@@ -32,7 +32,7 @@ def written(tmp_path):
 
 def test_a_model_comes_back_to_the_last_bit(written):
     model = read_model(written)
-    assert model.coef == [COEF.tolist()] and model.simulated and model.kind == "logistic"
+    assert model.coef == [COEF.tolist()] and model.simulated and model.loss == "logistic"
     assert model.run["rounds"] == 5 and len(model.run["sha256"]) == 64
 
 
