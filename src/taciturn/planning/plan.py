@@ -88,7 +88,9 @@ def plan(
     """
     loss = Logistic() if loss is None else loss
     full = checks.choice("effort", effort, ("quick", "full")) == "full"
-    graph = Graph.of(graph, len(samples) if isinstance(samples, Sequence) else None)
+    graph = Graph.of(
+        graph, len(samples) if isinstance(graph, str) and isinstance(samples, Sequence) else None
+    )
     network = _network(epsilon, delta, samples, graph, C, regularization)
     run = _run_facts(network, loss, dimension, outputs, data_norm)
     stand_in = _proxy(proxy, network, run, loss, seed, full)
