@@ -11,7 +11,8 @@ import pytest
 import taciturn as tt
 from taciturn import Graph, LogCosh, Logistic, Problem, SmoothHinge, simulate
 from taciturn.admm.averaging import network_average
-from taciturn.data.tables.schema import Category, Number, Schema
+from taciturn.data.tables.fields import Category, Number
+from taciturn.data.tables.schema import Schema
 from taciturn.errors import DataError, ParameterError
 from taciturn.objective import LocalObjective
 from taciturn.planning import blueprint

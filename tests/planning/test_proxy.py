@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from taciturn import Logistic
-from taciturn.data.tables.schema import Category, Number, Schema
+from taciturn.data.tables.fields import Category, Number
+from taciturn.data.tables.schema import Schema
 from taciturn.planning.proxy import generate, rows_per_site
 
 

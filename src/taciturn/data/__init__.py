@@ -7,12 +7,15 @@ from .datasets.support import load_support
 from .tables.clipping import RowClipper
 from .tables.dealing import deal, deal_by, deal_evenly, deal_unevenly
 from .tables.encoder import BoundedEncoder
-from .tables.schema import Category, Number, Schema
+from .tables.fields import Boolean, Category, Date, Number
+from .tables.schema import Schema
 
 __all__ = [
+    "Boolean",
     "BoundedEncoder",
     "Category",
     "Dataset",
+    "Date",
     "Number",
     "RowClipper",
     "Schema",

@@ -13,7 +13,8 @@ from ..errors import DataError, ParameterError
 from ..types import Array
 from .tables.columns import parse_column
 from .tables.encoder import BoundedEncoder
-from .tables.schema import Number, Schema
+from .tables.fields import Number
+from .tables.schema import Schema
 
 FORMAT = "taciturn-model/1"
 

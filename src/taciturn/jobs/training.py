@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..data.tables.columns import parse_column
 from ..data.tables.encoder import BoundedEncoder
+from ..data.tables.fields import Category, Number
 from ..data.tables.files import read_table
-from ..data.tables.schema import Category, Number
 from ..estimators.base import PrivateLinearModel
 from ..estimators.charging import Journal
 from ..estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
-from ..data.tables.schema import Category, Number, Schema
+from ..data.tables.fields import Category, Field
+from ..data.tables.schema import Schema
 from ..errors import DataError, ParameterError
 from ..objective import Loss, Problem
 from ..rng import SeededStreams
@@ -89,7 +90,7 @@ def given(X: Any, y: Any, d: int, loss: Loss) -> Proxy:
 def _widths(d: int, schema: Schema | None) -> list[int]:
     """How many features each column becomes; 0 for a number. A constant fills what is left."""
     if schema is not None:
-        widths = [0 if isinstance(field, Number) else _values(field) for field in schema]
+        widths = [_values(field) for field in schema]
         width = sum(max(1, entry) for entry in widths)
         if d - width not in (0, 1):
             raise ParameterError(
@@ -103,7 +104,7 @@ def _widths(d: int, schema: Schema | None) -> list[int]:
     return widths
 
 
-def _values(field: Category | Number) -> int:
+def _values(field: Field) -> int:
     return len(field.values) if isinstance(field, Category) else 0
 
 

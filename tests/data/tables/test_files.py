@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from taciturn.data.tables.files import read_table
-from taciturn.errors import DataError, MissingExtra
+from taciturn.data.tables.files import CsvForm, read_table
+from taciturn.errors import DataError, MissingExtra, ParameterError
 
 
 def test_csv_as_columns_and_a_row_of_another_length_without_values(tmp_path):
@@ -45,7 +45,7 @@ def test_parquet_without_the_extra_names_the_command(tmp_path, monkeypatch):
         (
             "a.csv",
             "height;weight\n180,5;80\n",
-            r"a\.csv, line 1: is separated by semicolons; save it with commas",
+            r"a\.csv, line 1: is separated by semicolons; say csv.separator = ",
         ),
         ("a.csv", "height\tweight\n180\t80\n", r"a\.csv, line 1: is separated by tabs"),
         ("a.csv", 'height,weight\n1,"2\n3,4\n5,6\n', r"a\.csv, line 4: is not CSV; is a quote left open\?$"),
@@ -88,3 +88,23 @@ def test_parquet_with_a_name_twice(tmp_path):
     parquet.write_table(arrow.table([[1], [2], [3]], names=["a", "a", "b"]), tmp_path / "a.parquet")
     with pytest.raises(DataError, match=r"a\.parquet: must have each of its columns once"):
         read_table(tmp_path / "a.parquet", ["b"])
+
+
+def test_the_form_of_another_country(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("größe;dose;wort\n1.234,5;-2;a,b\n,5;1e3;3,\n".encode("latin-1"))
+    table = read_table(path, ["größe"], CsvForm(separator=";", decimal=",", encoding="latin-1"))
+    assert table == {"größe": ("1234.5", ".5"), "dose": ("-2", "1e3"), "wort": ("a,b", "3.")}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"separator": "x"}, "`csv.separator` must be one of"),
+        ({"decimal": ","}, "must differ from `csv.separator`"),
+        ({"encoding": "klingon"}, "`csv.encoding` must be a text encoding; got 'klingon'"),
+    ],
+)
+def test_a_form_that_cannot_be_is_refused(wrong, words):
+    with pytest.raises(ParameterError, match=words):
+        CsvForm(**wrong)

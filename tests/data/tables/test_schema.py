@@ -87,5 +87,5 @@ def test_a_schema_is_a_table_of_fields(entry: Any) -> None:
 
 
 def test_only_fields_make_a_schema() -> None:
-    with pytest.raises(ParameterError, match="must hold Number and Category; got dict"):
+    with pytest.raises(ParameterError, match="must hold Number, Category, Date or Boolean; got dict"):
         Schema(({"name": "age"},))  # type: ignore[arg-type]

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ...errors import DataError
 from ..tables.columns import Parsed
-from ..tables.schema import Category, Schema
+from ..tables.fields import Category
+from ..tables.schema import Schema
 
 
 @dataclass(frozen=True, eq=False, repr=False)

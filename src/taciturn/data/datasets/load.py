@@ -15,7 +15,8 @@ from ... import checks
 from ...errors import PrivacyLeakWarning
 from ..tables.columns import Parsed, parse
 from ..tables.encoding import bound_rows, encode
-from ..tables.schema import Number, Schema
+from ..tables.fields import Number
+from ..tables.schema import Schema
 from .dataset import Dataset
 from .source import Source
 

@@ -6,6 +6,7 @@ be a release. Only the columns' names and number, which are public, can be wrong
 
 from __future__ import annotations
 
+import datetime as dt
 import decimal
 import math
 import numbers
@@ -15,9 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import DataError
+from .fields import Boolean, Category, Date, Field
 from .kinds import take_columns
-from .schema import Category, Field, Schema
+from .schema import Schema
 
+_EPOCH = dt.date(1970, 1, 1).toordinal()
 OTHER = -1  # a value that was not declared
 MISSING = -2  # no value at all
 
@@ -25,6 +29,14 @@ _BLANKS = frozenset({"", "?", "na", "nan", "null", "none", "<na>"})
 
 Parsed = dict[str, NDArray[Any]]
 """Column -> float64 values with NaN for missing, or int64 places with OTHER and MISSING."""
+
+_YES = frozenset({"1", "true", "yes", "y", "t"})
+_NO = frozenset({"0", "false", "no", "n", "f"})
+_WRONG_TYPE = {
+    "M": "dates: declare a Date",
+    "m": "spans of time: give them as numbers",
+    "b": "yes or no: declare a Boolean",
+}
 
 
 def parse(schema: Schema, table: Any) -> Parsed:
@@ -34,11 +46,45 @@ def parse(schema: Schema, table: Any) -> Parsed:
 
 
 def parse_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Floats for a number, places among the declared values for a category."""
+    """Floats for a number, a date or a boolean; places among the declared values for a category."""
     if isinstance(field, Category):
         return _places(field, values)
-    floats = _floats(values)
+    if isinstance(field, Date):
+        return _days(values)
+    if isinstance(field, Boolean):
+        return np.fromiter(map(_truth, values), dtype=np.float64, count=len(values))
+    if isinstance(values, np.ndarray) and values.dtype.kind in _WRONG_TYPE:
+        raise DataError(
+            f"`{field.name}` is declared a Number but its column holds {_WRONG_TYPE[values.dtype.kind]}."
+        )
+    floats = np.clip(_floats(values), field.low, field.high)  # infinity too is moved to the nearer end
     return floats if field.fill is None else np.where(np.isnan(floats), field.fill, floats)
+
+
+def _days(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
+    """Days as Python counts them; NaN for what is no day."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        days = values.astype("datetime64[D]").astype(np.int64).astype(np.float64) + _EPOCH
+        return np.where(np.isnat(values), np.nan, days)
+    return np.fromiter(map(_day, values), dtype=np.float64, count=len(values))
+
+
+def _day(value: Any) -> float:
+    if isinstance(value, np.datetime64):
+        return float(_days(np.array([value]))[0])
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    try:
+        if isinstance(value, str):
+            value = dt.datetime.fromisoformat(value.strip())
+        return float(value.toordinal()) if isinstance(value, dt.date) else math.nan
+    except (ValueError, AttributeError):  # pandas' NaT is a date without a day
+        return math.nan
+
+
+def _truth(value: Any) -> float:
+    word = (_word(value) or "").lower()
+    return 1.0 if word in _YES else 0.0 if word in _NO else math.nan
 
 
 def _floats(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
@@ -47,7 +93,7 @@ def _floats(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
             floats = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
     else:
         floats = np.fromiter(map(_float, values), dtype=np.float64, count=len(values))
-    return np.where(np.isfinite(floats), floats, np.nan)
+    return floats
 
 
 def _float(value: Any) -> float:
@@ -59,6 +105,8 @@ def _float(value: Any) -> float:
         return math.nan
     try:
         return float(value)
+    except OverflowError:  # a whole number or a fraction past the floats
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
     except (ValueError, ArithmeticError):
         return math.nan
 

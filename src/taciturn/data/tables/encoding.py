@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .columns import MISSING, Parsed
-from .schema import Number, Schema
+from .fields import Boolean, Category, Date, Number
+from .schema import Schema
 
 Matrix = NDArray[np.float64]
 
@@ -27,7 +28,7 @@ def encode(schema: Schema, columns: Parsed, *, missing: str = "row", intercept: 
     start = 0
     for field in schema:
         values = columns[field.name]
-        if isinstance(field, Number):
+        if not isinstance(field, Category):
             absent = np.isnan(values)
             Z[:, start] = np.where(absent, 0.0, scaled(field, values))
         else:
@@ -41,8 +42,12 @@ def encode(schema: Schema, columns: Parsed, *, missing: str = "row", intercept: 
     return Z
 
 
-def scaled(field: Number, values: Matrix) -> Matrix:
+def scaled(field: Number | Date | Boolean, values: Matrix) -> Matrix:
     """low -> 0 and high -> 1 (low -> -1 if symmetric), clipped; NaN stays NaN."""
+    if isinstance(field, Boolean):
+        return values
+    if isinstance(field, Date):
+        return np.clip((values - field.start) / field.days, 0.0, 1.0)
     above = np.clip(values, field.low, field.high) - field.low
     span = field.high - field.low
     unit = np.log1p(above) / math.log1p(span) if field.log else above / span

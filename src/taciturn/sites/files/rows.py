@@ -83,7 +83,7 @@ def read_columns(path: Path, needed: Sequence[str]) -> Mapping[str, Sequence[Any
 def _labels(label: NetworkLabel, values: Any) -> tuple[Array, NDArray[np.bool_]]:
     """y, and which of its entries are known; the others are set to one that a row of zeros makes harmless."""
     from ...data.tables.columns import parse_column
-    from ...data.tables.schema import Category, Number
+    from ...data.tables.fields import Category, Number
 
     if label.positive is None:
         numbers = parse_column(Number(label.column, -1e300, 1e300), values)
