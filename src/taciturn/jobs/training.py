@@ -38,7 +38,8 @@ def gather(job: TrainingJob, folder: Path) -> TrainingRows:
     encoder = _encoder(job)
     parts = []
     for site in job.sites:
-        table = read_table(folder / site.data, [*job.schema_.names, job.label.column])
+        form = (site.csv or job.csv).form()
+        table = read_table(folder / site.data, [*job.schema_.names, job.label.column], form)
         y = _targets(job, table[job.label.column])
         parts.append((encoder.transform(table), y, np.full(len(y), site.name)))
     X, y, names = (np.concatenate(part) for part in zip(*parts, strict=True))

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from ..data.tables.files import CsvForm
 from ..data.tables.schema import Schema
 from ..errors import GraphError, ParameterError
 from ..graph import Graph
@@ -17,11 +18,29 @@ from ..toml import Facts, complaint, read_toml
 from .lines import line_of
 
 
+class CsvFacts(Facts):
+    """How the CSV files are written: `csv = {separator = ";", decimal = ",", encoding = "latin-1"}`."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        self.form()
+        return self
+
+    def form(self) -> CsvForm:
+        """The same for the reader of tables."""
+        return CsvForm(self.separator, self.decimal, self.encoding)
+
+
 class TrainingSite(Facts):
     """One site: its name, and the file that holds its rows, from the folder of the job on."""
 
     name: str = Field(min_length=1)
     data: str = Field(min_length=1)
+    csv: CsvFacts | None = None
 
 
 class TrainingLabel(Facts):
@@ -46,6 +65,7 @@ class TrainingJob(Facts):
     epsilon, delta : the budget of any one record, for the whole run.
     loss : "logistic", "smooth-hinge" (a support vector classifier) or "log-cosh" (a regression).
     graph : a family, or `links`, pairs of site names.
+    csv : how the CSV files are written; a site may have its own.
     missing : what a missing value makes zero: its whole "row", or its own "field".
     seed : noise that can be replayed, for rehearsals; the certificate then says `simulated`.
     rounds, max_rounds, noise, C, regularization, effort : as for `taciturn.PrivateLogisticRegression`.
@@ -67,6 +87,7 @@ class TrainingJob(Facts):
     regularization: float | None = Field(default=None, gt=0)
     effort: Literal["quick", "full"] = "full"
     seed: int | None = Field(default=None, ge=0)
+    csv: CsvFacts = CsvFacts()
     label: TrainingLabel
     sites: list[TrainingSite] = Field(min_length=2)
     table: dict[str, Any] = Field(alias="schema")

@@ -26,6 +26,9 @@ def predict(
     out: Annotated[
         Path | None, typer.Option(help="A CSV file for the result; the terminal if left out.")
     ] = None,
+    separator: Annotated[str, typer.Option(help="What separates the cells of the CSV file.")] = ",",
+    decimal: Annotated[str, typer.Option(help="The decimal sign of the CSV file, . or ,")] = ".",
+    encoding: Annotated[str, typer.Option(help="The text encoding of the CSV file.")] = "utf-8",
 ) -> None:
     """Predict, one line per record: the class with its probability or score, or the number.
 
@@ -34,7 +37,7 @@ def predict(
     from ...estimators.model_file import read_model
 
     found = read_model(model)
-    X, fitted = _rows(found, table), found.estimator()
+    X, fitted = _rows(found, table, (separator, decimal, encoding)), found.estimator()
     names = [found.label or "prediction"]
     columns: list[list[Any]] = [fitted.predict(X).tolist()]
     if found.loss == "logistic":
@@ -55,13 +58,13 @@ def predict(
     typer.echo(f"wrote {len(X)} predictions to {out}")
 
 
-def _rows(model: ModelFile, path: Path) -> Any:
+def _rows(model: ModelFile, path: Path, form: tuple[str, str, str]) -> Any:
     """x of every record in a file; arrays are taken as they are."""
-    from ...data.tables.files import read_table
+    from ...data.tables.files import CsvForm, read_table
     from ...errors import DataError
 
     if path.suffix.lower() != ".npz":
-        return model.rows(read_table(path, model.columns))
+        return model.rows(read_table(path, model.columns, CsvForm(*form)))
     import zipfile
 
     import numpy as np

@@ -100,7 +100,7 @@ def _check_text(path: Path, form: CsvForm) -> None:
     for sign, name, written in ((b";", "semicolons", ";"), (b"\t", "tabs", "\\t"), (b"|", "bars", "|")):
         if sign in first and b"," not in first and form.separator == ",":
             raise DataError(
-                f'{path}, line 1: is separated by {name}; say csv.separator = "{written}", or save with commas.'
+                f'{path}, line 1: is separated by {name}; say csv.separator = "{written}", or use commas.'
             )
 
 
