@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..admm.run import Recorder
+from ..canonical import canonical
 from ..errors import LedgerError, ParameterError
 from ..lockfile import LockFile
 from ..versions import versions
@@ -128,7 +129,7 @@ def fingerprint(setup: Setup, digests: Sequence[str]) -> str:
         "versions": versions(),
         "rows": list(digests),
     }
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    digest = hashlib.sha256(canonical(facts).encode())
     tables = setup.tables
     for table in (tables.eta, tables.theta, tables.scale, tables.output_scale):
         digest.update(b"none" if table is None else table.tobytes())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..canonical import digest
 from ..wholefile import write_whole
 
 Arrays = dict[str, NDArray[np.float64]]
@@ -19,8 +18,7 @@ Arrays = dict[str, NDArray[np.float64]]
 
 def fingerprint(facts: Any) -> str:
     """32 hex digits that are the same for the same facts, and for no others."""
-    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
+    return digest(facts)[:32]
 
 
 class ResultStore:

@@ -7,7 +7,6 @@ equal schedules share it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import checks
-from ...canonical import canonical
+from ...canonical import digest
 from ...errors import CertificateError, ParameterError
 from ...types import Array
 from ...versions import versions
@@ -69,7 +68,7 @@ def document(certificate: Certificate) -> dict[str, Any]:
         "sites": sites,
         "ledger_head": None if certificate.head is None else certificate.head._asdict(),
     }
-    return body | {"sha256": _digest(body)}
+    return body | {"sha256": digest(body)}
 
 
 def text(body: Mapping[str, Any]) -> str:
@@ -115,10 +114,6 @@ class _Tables:
 def _number(value: float | None) -> float | None:
     """None for what has no finite value."""
     return None if value is None or not math.isfinite(value) else value
-
-
-def _digest(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical(body).encode()).hexdigest()
 
 
 # -- reading ----------------------------------------------------------------------------------------
@@ -232,7 +227,7 @@ def compare(stated: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
     same = stated["run"].get("versions", {}).get("taciturn") == versions()["taciturn"]
     skip = {"sha256"} if same else {"sha256", *_TEXTS}
     _compare("", _without(stated, skip), _without(fresh, skip))
-    if stated.get("sha256") != _digest(_without(stated, {"sha256"})):
+    if stated.get("sha256") != digest(_without(stated, {"sha256"})):
         raise CertificateError("the certificate was changed after it was written: its `sha256` does not fit.")
 
 

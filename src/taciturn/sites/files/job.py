@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from ...canonical import digest
 from ...errors import ParameterError, SiteError
 from ...graph import Graph
 from ...toml import Facts
@@ -171,8 +170,7 @@ class NetworkJob(Facts):
     def hash(self) -> bytes:
         """SHA-256 of the job as canonical JSON: the layout of the file does not count, all else does."""
         facts = self.model_dump(mode="json", by_alias=True)
-        text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).digest()
+        return bytes.fromhex(digest(facts))
 
 
 def _schema(entry: dict[str, Any]) -> Schema:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from ...canonical import digest
 from ...errors import SiteError
 from ...toml import Facts
 from .fields import LISTED, NoiseField, ScheduleField
@@ -105,7 +104,7 @@ class Site:
     def schedules(self) -> bytes:
         """SHA-256 of this site's penalty and noises, which must not change once a run has begun."""
         facts = self.file.model_dump(mode="json", include={"penalty", "noise", "output_noise"})
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).digest()
+        return bytes.fromhex(digest(facts))
 
     def path(self, path: Path) -> Path:
         """A path of site.toml, which counts from the folder of that file."""

@@ -13,6 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certificate
 
+from ...canonical import canonical
 from ...errors import SiteError
 from ...privacy.certificate.certificate import Certificate
 from ...types import Array
@@ -100,7 +101,7 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
         facts, signature = entries["statement"], bytes.fromhex(entries["signature"])
         certificate = load_pem_x509_certificate(entries["signed_by"].encode())
         der = certificate.public_bytes(serialization.Encoding.DER)
-        trust.key_of(der, facts["site"]).verify(signature, canonical(facts))
+        trust.key_of(der, facts["site"]).verify(signature, canonical(facts).encode())
         files = dict(facts["files"])
     except FrameRefused as error:
         raise SiteError(f"{path}: {error}.") from error
@@ -115,15 +116,10 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
     return dict(facts)
 
 
-def canonical(facts: dict[str, Any]) -> bytes:
-    """The bytes that are signed."""
-    return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
-
-
 def _signed(ready: Ready, facts: dict[str, Any]) -> dict[str, Any]:
     identity = ready.identity
     return {
         "statement": facts,
-        "signature": identity.sign(canonical(facts)).hex(),
+        "signature": identity.sign(canonical(facts).encode()).hex(),
         "signed_by": pem(load_der_x509_certificate(identity.certificate)).decode(),
     }
