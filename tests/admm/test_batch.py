@@ -46,13 +46,14 @@ def oracle(setup: Setup) -> tuple[Array, list[tuple[int, int]]]:
                 refresh=setup.refresh,
             ),
             NodeState.start(f[i], heard[i]),
-            charge=lambda charge: charged.append((charge.t, charge.site)),
+            commit=lambda release: charged.append((release.t, release.charge.site)),
         )
         for i in range(setup.graph.n)
     ]
     released = []
     for t in range(setup.rounds):
-        f = np.stack([next(site) if t == 0 else site.send(heard[i]) for i, site in enumerate(loops)])
+        steps = [next(site) if t == 0 else site.send(heard[i]) for i, site in enumerate(loops)]
+        f = np.stack([release.message for release in steps])
         heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
         released.append(f.transpose(1, 0, 2))
     return np.stack(released), charged

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import taciturn as tt
 import taciturn.errors
 from support.problems import make_sites
 from taciturn.admm.node import Node, NodeState, loop
+from taciturn.privacy.release import drive
 from taciturn.rng import SeededStreams
 
 METHOD = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.04), 0.5, tt.NormNoise(3.0), grid=2.0**-30, clip=8.0)
@@ -38,55 +40,87 @@ def heard(t):
     return np.full((1, 6), 0.01 * t)
 
 
-def drive(generator, first, states=None):
-    """Send what was heard in each round; return all released vectors and the last state."""
-    released = [next(generator)]
-    for t in range(first, ROUNDS + 1):
-        try:
-            released.append(generator.send(heard(t)))
-        except StopIteration as end:
-            return released, end.value
-    raise AssertionError("the loop did not end")
+def free(release):
+    """Commits nothing."""
 
 
-def test_the_charge_comes_before_the_release():
+def drive_all(rounds):
+    """All releases of a loop that hears `heard(t)`, and its last state."""
+    releases = []
+
+    def exchange(release):
+        releases.append(release)
+        return heard(release.t)
+
+    return releases, drive(rounds, exchange)
+
+
+def same(first, second):
+    """Equal to the last bit, states included."""
+    return (
+        first.charge == second.charge
+        and np.array_equal(first.message, second.message)
+        and equal_states(first.state, second.state)
+    )
+
+
+def equal_states(a, b):
+    return a.t == b.t and all(np.array_equal(getattr(a, x), getattr(b, x)) for x in ("f", "lam", "heard"))
+
+
+def test_the_commit_comes_before_the_release():
     order = []
-    generator = loop(make_node(), start(), charge=lambda charge: order.append(charge.t))
-    next(generator)
+    rounds = loop(make_node(), start(), commit=lambda release: order.append(release.t))
+    next(rounds)
     assert order == [1]
-    generator.send(heard(1))
+    rounds.send(heard(1))
     assert order == [1, 2]
 
 
-def test_a_refused_charge_releases_nothing():
-    def refuse(charge):
+def test_what_is_committed_is_what_is_yielded():
+    committed = []
+    releases, _ = drive_all(loop(make_node(), start(), commit=committed.append))
+    assert len(releases) == ROUNDS and all(a is b for a, b in zip(releases, committed, strict=True))
+    assert [release.charge for release in releases] == [
+        make_node().charge_of(t) for t in range(1, ROUNDS + 1)
+    ]
+
+
+def test_a_refused_commit_releases_nothing():
+    def refuse(release):
         raise tt.errors.BudgetExceeded("no")
 
-    generator = loop(make_node(), start(), charge=refuse)
     with pytest.raises(tt.errors.BudgetExceeded):
-        next(generator)
+        next(loop(make_node(), start(), commit=refuse))
+
+
+def test_a_release_carries_the_state_after_the_round_before():
+    releases, last = drive_all(loop(make_node(), start(), commit=free))
+    lam = np.zeros((1, 6))
+    for before, release in itertools.pairwise(releases):
+        lam = lam + 0.25 * (before.message - heard(before.t))
+        assert release.state.t == before.t and np.array_equal(release.state.f, before.message)
+        assert np.array_equal(release.state.heard, heard(before.t))
+        np.testing.assert_allclose(release.state.lam, lam, rtol=0, atol=1e-12)
+    assert last.t == ROUNDS and np.array_equal(last.f, releases[-1].message)
 
 
 @pytest.mark.parametrize("refresh", [1, 3])
-def test_resuming_after_a_round_repeats_every_bit(refresh):
-    whole, last = drive(loop(make_node(refresh), start(), charge=lambda charge: None), 1)
-    node = make_node(refresh)
-    state = start()
-    for t, f in enumerate(whole[:3], start=1):
-        state = node.dual(state, f, heard(t), t)
+def test_a_loop_begun_with_a_stored_state_repeats_every_bit(refresh):
+    whole, last = drive_all(loop(make_node(refresh), start(), commit=free))
     charged = []
-    rest, end = drive(loop(node, state, charge=lambda charge: charged.append(charge.t)), 4)
+    rounds = loop(make_node(refresh), whole[3].state, commit=lambda release: charged.append(release.t))
+    rest, end = drive_all(rounds)
     assert charged == [4, 5, 6, 7]
-    assert all(np.array_equal(a, b) for a, b in zip(rest, whole[3:], strict=True))
-    assert np.array_equal(end.lam, last.lam) and end.t == ROUNDS
+    assert all(same(a, b) for a, b in zip(rest, whole[3:], strict=True)) and equal_states(end, last)
 
 
-def test_a_round_charged_before_a_crash_is_sent_again_as_it_stands():
-    whole, _ = drive(loop(make_node(), start(), charge=lambda charge: None), 1)
-    charged = []
-    generator = loop(make_node(), start(), charge=lambda charge: charged.append(charge.t), released=whole[0])
-    assert next(generator) is whole[0] and charged == []
-    assert np.array_equal(generator.send(heard(1)), whole[1]) and charged == [2]
+def test_a_round_committed_before_a_crash_is_sent_again_as_it_stands():
+    whole, _ = drive_all(loop(make_node(), start(), commit=free))
+    charged, sent = [], whole[0].message
+    rounds = loop(make_node(), start(), commit=lambda release: charged.append(release.t), released=sent)
+    assert next(rounds).message is sent and charged == []
+    assert same(rounds.send(heard(1)), whole[1]) and charged == [2]
 
 
 @pytest.mark.parametrize("purpose", ["noise", "output"])

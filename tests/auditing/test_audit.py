@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,7 @@ from taciturn.auditing.cases import (
 from taciturn.objective import LocalObjective, Solution, SolverState, minimise
 from taciturn.privacy import costs
 from taciturn.privacy.accounting import bounds
+from taciturn.privacy.release import Loop, Release
 
 Array = NDArray[np.float64]
 RUNS = 20_000
@@ -204,8 +205,8 @@ def test_digits_below_the_tolerance_leak_all_and_output_noise_hides_them(
 
 
 def clean_inside(
-    node: Node, state: NodeState, *, charge: Callable[..., None]
-) -> Generator[Array, Array, NodeState]:
+    node: Node, state: NodeState, *, commit: Callable[..., None]
+) -> Loop[Array, NodeState, Array]:
     """The loop of a node that sends the noisy value and goes on from the clean one."""
     tables, primal = node.tables, node.tables.mechanism == "primal"
     quiet = replace(
@@ -216,9 +217,10 @@ def clean_inside(
     inner, solver = replace(node, tables=quiet), SolverState()
     for t in range(1, tables.rounds + 1):
         clean = inner.primal(state, t, solver)
-        charge(node.charge_of(t))
         noise = node._draw("noise" if primal else "output", t)
-        heard = yield clean if noise is None else clean + noise
+        release = Release(node.charge_of(t), clean if noise is None else clean + noise, state)
+        commit(release)
+        heard = yield release
         state = node.dual(state, clean, heard, t)
     return state
 

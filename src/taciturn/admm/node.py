@@ -1,12 +1,11 @@
 """The loop of one node: a generator that yields what it broadcasts and is sent what it heard. No I/O.
 
-One loop serves one process, a cluster and the open network. The engine that drives it decides where the
-broadcast goes, and what `charge` does; the loop only promises that the charge comes before the release.
+What it and whoever drives it agree on is in `privacy/release.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from ..objective.solver.general import SolverState
 from ..objective.solver.minimise import minimise
 from ..privacy.facts import Charge
 from ..privacy.noise import draw
+from ..privacy.release import Loop, Release
 from ..rng import Purpose, Streams
 from ..types import Array
 from . import accounts
@@ -99,23 +99,23 @@ def loop(
     node: Node,
     state: NodeState,
     *,
-    charge: Callable[[Charge], None],
+    commit: Callable[[Release[Array, NodeState]], None],
     released: Array | None = None,
-) -> Generator[Array, Array, NodeState]:
+) -> Loop[Array, NodeState, Array]:
     """Rounds state.t + 1 .. T: yield f_i(t), be sent the sum of f_j(t), return the last state.
 
-    `released` is the vector of round state.t + 1 where that one was charged before a crash: it is sent again
-    as it stands, and neither drawn nor charged anew.
+    `released` is the vector of round state.t + 1 where that one was committed before a crash: it is sent
+    again as it stands, and neither drawn nor committed anew.
     """
     solver = SolverState()
     for t in range(state.t + 1, node.tables.rounds + 1):
         if released is None:
             if (t - 1) % node.refresh == 0:
                 solver = SolverState()
-            f = node.primal(state, t, solver)
-            charge(node.charge_of(t))  # before the release: a crash over-counts, never under-counts
+            release = Release(node.charge_of(t), node.primal(state, t, solver), state)
+            commit(release)  # before the release: a crash over-counts, never under-counts
         else:
-            f, released = released, None
-        heard = yield f
-        state = node.dual(state, f, heard, t)
+            release, released = Release(node.charge_of(t), released, state), None
+        heard = yield release
+        state = node.dual(state, release.message, heard, t)
     return state

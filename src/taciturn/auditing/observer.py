@@ -17,8 +17,8 @@ from ..admm.updates import curvature, dual_update, linear_term
 from ..objective.local import LocalObjective
 from ..objective.solver.general import SolverState
 from ..objective.solver.minimise import minimise
-from ..privacy.facts import Charge
 from ..privacy.ledger.memory import Ledger
+from ..privacy.release import Release, drive
 from ..rng import Streams
 from ..types import Array
 from .cases import Case
@@ -107,15 +107,18 @@ def _drive(node: Node, case: Case, ledger: Ledger | None) -> Array:
     """The broadcasts of one node whose neighbour sends the case's messages."""
     shape = (node.repeats, case.dimension)
     heard = [np.broadcast_to(message, shape) for message in case.heard()]
-    charge = _free if ledger is None else ledger.charge
-    rounds = loop(node, NodeState.start(np.zeros(shape), heard[0]), charge=charge)
-    broadcasts = [next(rounds)]
-    broadcasts += [rounds.send(heard[t]) for t in range(1, case.rounds)]
+    broadcasts: list[Array] = []
+
+    def commit(release: Release[Array, NodeState]) -> None:
+        if ledger is not None:
+            ledger.charge(release.charge)
+
+    def exchange(release: Release[Array, NodeState]) -> Array:
+        broadcasts.append(release.message)
+        return heard[release.t]
+
+    drive(loop(node, NodeState.start(np.zeros(shape), heard[0]), commit=commit), exchange)
     return np.stack(broadcasts)
-
-
-def _free(charge: Charge) -> None:
-    """A run for the observer alone."""
 
 
 def _replay(case: Case, tables: SiteTables, released: Array) -> Iterator[tuple[int, NodeState, Array]]:

@@ -5,7 +5,7 @@ import pytest
 
 from support.sitework import PATH_OF_3, shards, sites
 from taciturn.errors import BudgetExceeded
-from taciturn.sites.rounds.driver import Drive, open_store, summed
+from taciturn.sites.rounds.driver import Rounds, open_store, summed
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.wire.frame import decode
 from taciturn.sites.wire.mailbox import Letter
@@ -44,11 +44,11 @@ def driven(ready, stop=None):
     """One site's rounds with neighbours who send zeros; what was sent, up to where it was stopped."""
     with open_store(ready) as store:
         wire = Wire(store, stop)
-        drive = Drive(ready, store, None, wire)
+        rounds = Rounds(ready, store, None, wire, lambda steps: None)
         zeros = np.zeros(ready.site.job.dimension)
-        drive.hear = lambda t: {1: Letter(b"frame", zeros)}
+        rounds.hear = lambda t: {1: Letter(b"frame", zeros)}
         try:
-            drive.rounds(store.resume(), lambda steps: None)
+            rounds.run(store.resume())
         except (KeyboardInterrupt, BudgetExceeded) as error:
             assert stop or isinstance(error, BudgetExceeded)
         return wire.sent

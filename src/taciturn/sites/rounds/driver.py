@@ -11,13 +11,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...admm.node import loop
+from ...admm.node import NodeState, loop
+from ...errors import SiteError
 from ...objective.solver.threads import one_blas_thread
-from ...privacy.facts import Charge
+from ...privacy.release import Release, drive
 from ...types import Array
 from ..wire.frame import decode
 from ..wire.mailbox import Letter, Mailbox
@@ -54,12 +55,12 @@ def run_site(
             Session(ready.site, mailbox, refusals) as session,
         ):
             session.keep(0, ready.seal(0))
-            drive = Drive(ready, store, mailbox, session)
+            rounds = Rounds(ready, store, mailbox, session, step)
             if resumed.state.t:
                 log.info("resumed after round %d of %d", resumed.state.t, ready.run.rounds)
                 step(resumed.state.t)
-            drive.rounds(resumed, step)
-            return end(ready, store, mailbox, session, drive.waiting())
+            rounds.run(resumed)
+            return end(ready, store, mailbox, session, rounds.waiting())
 
 
 def open_store(ready: Ready) -> SiteStore:
@@ -85,41 +86,48 @@ def summed(letters: dict[int, Letter], dimension: int, clip: float) -> Array:
 
 
 @dataclass
-class Drive:
-    """One run of the rounds."""
+class Rounds:
+    """The rounds of one site: `frame` was committed and is not answered yet, `heard` are the last answers."""
 
     ready: Ready
     store: SiteStore
     mailbox: Mailbox
     session: Session
+    step: Callable[[int], None]
+    frame: bytes | None = None
+    heard: dict[int, bytes] = field(default_factory=dict)
 
-    def rounds(self, resumed: SavedRound, step: Callable[[int], None]) -> None:
+    def run(self, resumed: SavedRound) -> None:
         """From the round after `resumed.state` to the last."""
-        ready, state, frame = self.ready, resumed.state, resumed.frame
+        ready, state, released = self.ready, resumed.state, None
         job = ready.site.job
         if state.t == job.rounds:
             return
-        charges: list[Charge] = []
-        released = None if frame is None else decode(frame, dimension=job.dimension).vector[None, :]
-        steps = loop(ready.node, state, charge=charges.append, released=released)
+        if resumed.frame is not None:
+            self.frame = resumed.frame
+            released = decode(resumed.frame, dimension=job.dimension).vector[None, :]
         before = self.store.frame(state.t)
         if before is not None:  # a neighbour one round behind may still need it
             self.session.keep(state.t, before)
-        heard: dict[int, bytes] = {}
-        f = next(steps)
-        for t in range(state.t + 1, job.rounds + 1):
-            if frame is None:
-                frame = ready.seal(t, f)
-                self.store.release(state, charges.pop(), frame, heard)
-            self.session.publish(t, frame)
-            letters = self.hear(t)
-            frame, heard = None, {number: letter.data for number, letter in letters.items()}
-            total = summed(letters, job.dimension, job.clip)
-            state = ready.node.dual(state, f, total, t)
-            step(1)
-            if t < job.rounds:
-                f = steps.send(total)
-        self.store.finish(state, heard, ready.site.number)
+        last = drive(loop(ready.node, state, commit=self.commit, released=released), self.exchange)
+        self.store.finish(last, self.heard, ready.site.number)
+
+    def commit(self, release: Release[Array, NodeState]) -> None:
+        """Charge, bytes, and the state and frames that led to them: on disk, or nothing may be sent."""
+        frame = self.ready.seal(release.t, release.message)
+        self.store.release(release.state, release.charge, frame, self.heard)
+        self.frame = frame
+
+    def exchange(self, release: Release[Array, NodeState]) -> Array:
+        """Send what was committed; what the neighbours sent, added up."""
+        job = self.ready.site.job
+        if self.frame is None:
+            raise SiteError(f"round {release.t} was not committed; nothing may be sent.")
+        self.session.publish(release.t, self.frame)
+        letters = self.hear(release.t)
+        self.frame, self.heard = None, {number: letter.data for number, letter in letters.items()}
+        self.step(1)
+        return summed(letters, job.dimension, job.clip)
 
     def hear(self, t: int) -> dict[int, Letter]:
         """Every neighbour's frame of round t."""
