@@ -4,7 +4,8 @@
     ├── ParameterError (ValueError)     a parameter is out of its range; names it, its value and the fix
     │   ├── GraphError                  not a connected simple graph
     │   └── DataError                   the features or labels cannot be used as they are
-    ├── NotConverged                    the solver missed its tolerance; nothing was released
+    ├── NotConverged                    the solver missed its tolerance; nothing was sent, yet it is charged
+    ├── OutOfReach                      what was heard is too large for floats; nothing was drawn
     ├── BudgetExceeded                  the charge would pass a site's ceiling; nothing was released
     ├── LedgerError                     the ledger on disk was altered, or is held by another process
     ├── CertificateError                a certificate's numbers do not follow from its facts
@@ -38,7 +39,11 @@ class DataError(ParameterError):
 
 
 class NotConverged(TaciturnError):  # noqa: N818 - reads as a statement, like StopIteration
-    """The solver missed its tolerance; nothing was released."""
+    """The solver missed its tolerance; nothing was sent, and a real run's round stays charged."""
+
+
+class OutOfReach(TaciturnError):  # noqa: N818
+    """What was heard is too large for floats to certify a solve; nothing was drawn."""
 
 
 class BudgetExceeded(TaciturnError):  # noqa: N818

@@ -86,9 +86,9 @@ def test_the_mechanism_is_the_methods(method, mechanism):
 
 def test_a_charge_is_the_tables_entry_for_that_site_and_round():
     tables = FULL.tables(3, 4)
-    assert charge(tables.site(1), 1, 3) == (1, 3, tables.eta[1, 2], 2.0, 1e-3, None)
-    assert charge(tables.site(2), 7, 1) == (7, 1, 0.7, 1.0, 1e-3, None)
-    assert charge(MADMM(0.5, 0.5).tables(3, 4).site(0), 0, 1) == (0, 1, 0.5, 0.0, None, None)
+    assert charge(tables.site(1), 1, 3) == (1, 3, tables.eta[1, 2], 2.0, 1e-3, None, False)
+    assert charge(tables.site(2), 7, 1) == (7, 1, 0.7, 1.0, 1e-3, None, False)
+    assert charge(MADMM(0.5, 0.5).tables(3, 4).site(0), 0, 1) == (0, 1, 0.5, 0.0, None, None, False)
 
 
 @pytest.mark.parametrize("method", [FULL, MADMM(0.5, 0.4), DualPerturbation(0.5, NOISE)], ids=repr)

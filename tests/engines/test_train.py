@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import taciturn as tt
-from taciturn.engines.train import covered, train
+import taciturn.objective.solver.many as many_module
+from taciturn.engines.cover import covered
+from taciturn.engines.train import train
 from taciturn.errors import BudgetExceeded, LedgerError, NotConverged, ParameterError
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.privacy.facts import Ceiling
+from taciturn.privacy.facts import ABORTED, Ceiling
 from taciturn.privacy.ledger.disk import SqliteLedger
 
 METHOD = tt.PenaltyPerturbation(
@@ -57,7 +59,7 @@ def test_what_a_method_says_itself_stays(problem, ring):
     run = train(problem, ring, METHOD, rounds=1).certificate(delta=1e-5).run
     assert (run.grid, run.clip) == (METHOD.grid, METHOD.clip)
     plain = tt.MADMM(0.5, 0.5)
-    assert covered(plain, 1e-9) is plain
+    assert covered(problem, ring, plain, rounds=1, tol=None)[0] is plain
 
 
 def test_every_charge_is_on_disk(problem, ring, tmp_path):
@@ -89,8 +91,20 @@ def test_a_sampler_of_ones_own_is_refused(problem, ring):
         train(problem, ring, method, rounds=1)
 
 
-def test_a_failed_solve_tells_nothing_that_was_computed(problem, ring):
+def test_a_failed_solve_is_charged_and_tells_nothing_that_was_computed(problem, ring, tmp_path, monkeypatch):
+    """That it failed depends on the data, and is a release; how near it came is not told at all."""
+
+    def fail(*args, **options):
+        raise NotConverged("0.774 was reached")
+
+    monkeypatch.setattr(many_module.ManySites, "minimise", fail)
+    path = tmp_path / "ledger.sqlite"
     with pytest.raises(NotConverged) as caught:
-        train(problem, ring, METHOD, rounds=1, tol=1e-300)
-    assert caught.value.__cause__ is None and caught.value.__suppress_context__
-    assert "reached" not in str(caught.value)
+        train(problem, ring, METHOD, rounds=2, ledger=path, threads=1)
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
+    assert "reached" not in str(caught.value) and "round 1" in str(caught.value)
+    with SqliteLedger(path, readonly=True) as kept:
+        assert kept.columns(0).t.tolist() == [1] and kept.aborted
+        certificate = Certificate.from_ledger(kept, delta=1e-5)
+    assert ABORTED in certificate.run.marks and "NOTE: a solve gave up" in certificate.statement()
+    Certificate.from_json(certificate.to_json()).verify()

@@ -57,6 +57,8 @@ def test_the_other_pieces_are_toml(text):
         "past its ceiling",
         "a second, different frame for round",
         "reached, with its own certificate and the same job",
+        "was not begun: what was sent and heard has added up to more than",
+        "gave up, and the run ends here",
     ],
 )
 def test_the_lines_it_explains_are_really_said(words):

@@ -15,6 +15,7 @@ from ..objective.solver.many import ManySites
 from ..privacy.noise import draw
 from ..rng import Purpose, Streams
 from ..types import Array
+from .reach import check_history
 from .tables import Tables
 from .updates import curvature, dual_update, linear_term, to_grid
 
@@ -54,6 +55,15 @@ class Batch:
         if output is not None:
             solved = solved + output
         return to_grid(solved, grid=tables.grid, clip=tables.clip)
+
+    def check_history(self, t: int, f: Array, heard: Array) -> None:
+        """Raise where a real run cannot be certain of its next solves: a function of public values."""
+        clip = self.tables.clip
+        if self.streams.simulated or self.tables.noise is None or clip is None:
+            return
+        eta, V = self.tables.eta[self.rows, t - 1], self.degrees
+        b = linear_term(f, heard, self.lam, eta=eta[:, None, None], V=V[:, None, None])
+        check_history(b, self.solvers.strong + curvature(eta, V), clip=clip, t=t)
 
     def hear(self, t: int, f: Array, heard: Array) -> None:
         """The end of round t: f is what the sites released in it, `heard` the sums over their neighbours."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ..privacy.release import Loop, Release
 from ..rng import Purpose, Streams
 from ..types import Array
 from . import accounts
+from .reach import attempted, check_history, given_up
 from .tables import SiteTables
 from .updates import curvature, dual_update, linear_term, to_grid
 
@@ -74,6 +76,14 @@ class Node:
             solved = solved + output
         return to_grid(solved, grid=tables.grid, clip=tables.clip)
 
+    def check_history(self, state: NodeState, t: int) -> None:
+        """Raise where a real run cannot be certain of its next solve; a function of what is public anyway."""
+        clip, eta = self.tables.clip, float(self.tables.eta[t - 1])
+        if self.streams.simulated or self.tables.noise is None or clip is None:
+            return
+        b = linear_term(state.f, state.heard, state.lam, eta=eta, V=self.degree)
+        check_history(b, self.objective.strong + curvature(eta, self.degree), clip=clip, t=t)
+
     def dual(self, state: NodeState, f: Array, heard: Array, t: int) -> NodeState:
         """The state after round t, from what was released and heard in it."""
         theta = float(self.tables.theta[t - 1])
@@ -105,15 +115,21 @@ def loop(
     """Rounds state.t + 1 .. T: yield f_i(t), be sent the sum of f_j(t), return the last state.
 
     `released` is the vector of round state.t + 1 where that one was committed before a crash: it is sent
-    again as it stands, and neither drawn nor committed anew.
+    again as it stands, and neither drawn nor committed anew. A solve of a real run that fails is committed
+    too, as aborted and without a vector, and ends the loop with `NotConverged`.
     """
     solver = SolverState()
     for t in range(state.t + 1, node.tables.rounds + 1):
         if released is None:
             if (t - 1) % node.refresh == 0:
                 solver = SolverState()
-            release = Release(node.charge_of(t), node.primal(state, t, solver), state)
+            node.check_history(state, t)
+            f = attempted(node.streams, partial(node.primal, state, t, solver))
+            charge = node.charge_of(t)._replace(aborted=f is None)
+            release = Release(charge, np.empty((node.repeats, 0)) if f is None else f, state)
             commit(release)  # before the release: a crash over-counts, never under-counts
+            if f is None:
+                raise given_up(t)
         else:
             release, released = Release(node.charge_of(t), released, state), None
         heard = yield release

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from queue import SimpleQueue
 
 import numpy as np
 
 from ..admm.batch import Batch
+from ..admm.reach import attempted, given_up
 from ..admm.run import Recorder, Run
 from ..objective.solver.many import ManySites
 from ..objective.solver.threads import one_blas_thread
@@ -135,8 +137,11 @@ class Network:
         before, heard = self.f[(t - 1) % 2, own], self._heard(k, t - 1)
         if t > 1:
             batch.hear(t - 1, before, heard)
-        f = batch.primal(t, before, heard)
-        self.charge(self.setup.charges(t, part))
+        batch.check_history(t, before, heard)
+        f = attempted(batch.streams, partial(batch.primal, t, before, heard))
+        self.charge(self.setup.charges(t, part)._replace(aborted=f is None))
+        if f is None:
+            raise given_up(t)
         self.f[t % 2, own] = f
         if self.setup.measure:
             self.metrics[t % 2, :, own] = batch.solvers.metrics(f)

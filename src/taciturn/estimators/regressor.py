@@ -12,12 +12,11 @@ from .. import checks
 from ..admm.methods import Method
 from ..graph import GraphLike
 from ..objective.losses import LogCosh, Loss
+from ..objective.rows import FARTHEST
 from ..types import Array
 from .base import PrivateLinearModel
 from .charging import Journal
 from .labels import floats_or_same
-
-_FAR = 1e100  # in units of `target_scale`: the loss is a straight line long before that
 
 
 class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -25,7 +24,8 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
 
     Parameters
     ----------
-    target_scale : a PUBLIC number, the size of a typical y; the model is fitted to y / target_scale.
+    target_scale : a PUBLIC number, the size of a typical y; the model is fitted to y / target_scale,
+        cut off at a billion on either side.
     scale : where the loss turns from square to absolute, in units of target_scale.
     others : as for `PrivateLogisticRegression`, and so are the attributes.
 
@@ -93,7 +93,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         X, y = self._validated(X, y, y_numeric=True)
         unit = checks.positive("target_scale", self.target_scale)
         with np.errstate(over="ignore"):
-            targets = np.clip(np.asarray(y, dtype=np.float64) / unit, -_FAR, _FAR)
+            targets = np.clip(np.asarray(y, dtype=np.float64) / unit, -FARTHEST, FARTHEST)
         self._fit_targets(X, targets[None], site, keep=keep)
         for name in ("coef_", "intercept_", "site_coef_", "site_intercept_"):
             setattr(self, name, getattr(self, name) * unit)

@@ -20,6 +20,9 @@ from .losses import Kind
 Matrix = NDArray[np.float64] | sparse.csr_array
 
 _LARGEST = 1e50  # a squared row norm must not overflow
+FARTHEST = 1e9
+"""A target farther from 0 counts as this: no model in reach tells the difference, and one record cannot take
+the solver to where floats end."""
 _SPARSE = 0.15  # share of nonzero entries up to which CSR is quicker
 _WORTH = 100_000  # entries from which that matters
 
@@ -62,7 +65,7 @@ def signed_rows(X: Any, y: Any, kind: Kind, *, site: str) -> Rows:
         features.data *= np.repeat(sign, np.diff(features.indptr))
         _frozen(features.data)
         Z = features
-    offset = None if kind == "classification" else _frozen(labels.copy())
+    offset = None if kind == "classification" else _frozen(np.clip(labels, -FARTHEST, FARTHEST))
     return Rows(Z, offset, _largest_norm(Z, site), _width(Z), _largest(offset))
 
 

@@ -23,6 +23,7 @@ MECHANISMS = ("penalty", "dual", "primal", "masked", "none")
 NOISES = ("norm", "gaussian", "discrete", "none")
 UNITS = ("record", "person")
 PLANNED = "computed from settings alone; no run took place"
+ABORTED = "a solve gave up and ended the run: that it did may depend on the data, which no bound here covers"
 _LARGEST_ORDER = 1e5
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
 PERSON = "all records of one person replaced by others, their number too; held by at most {} in all"
@@ -246,6 +247,7 @@ class Charge(NamedTuple):
     `scale` is alpha for norm noise and sigma for Gaussian noise (0 where there is none), `output_scale` the
     same for the output noise. `degree` is the V really used, where a lost neighbour made it differ.
     Masked sums: `Charge(site, t, scale=s)`, the spread of the site's noise in grid units as in `SumFacts`.
+    `aborted`: the solve gave up after its noise was drawn. Nothing was sent; that it did is a release too.
     """
 
     site: int
@@ -254,6 +256,7 @@ class Charge(NamedTuple):
     scale: float = 0.0
     output_scale: float | None = None
     degree: int | None = None
+    aborted: bool = False
 
 
 class RoundCharges(NamedTuple):
@@ -264,13 +267,16 @@ class RoundCharges(NamedTuple):
     eta: Array
     scale: Array | None
     output_scale: Array | None
+    aborted: bool = False
 
     def each(self) -> Iterator[Charge]:
         """The same, one by one."""
         scale = np.zeros(len(self.sites)) if self.scale is None else self.scale
         output = [None] * len(self.sites) if self.output_scale is None else self.output_scale.tolist()
         numbers = zip(self.sites.tolist(), self.eta.tolist(), scale.tolist(), output, strict=True)
-        return (Charge(site, self.t, *rest) for site, *rest in numbers)
+        return (
+            Charge(site, self.t, eta, size, out, aborted=self.aborted) for site, eta, size, out in numbers
+        )
 
 
 class Columns(NamedTuple):

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from support.exact_gradient import gradient_error
 from support.hard_problems import LOSSES, Recipe
 from taciturn.objective import LocalObjective, Logistic
-from taciturn.objective.solver.careful import CarefulPasses, _bits, _split_columns, _two_sum
+from taciturn.objective.solver.careful import CarefulPasses, _split_columns, _two_sum
 from taciturn.objective.solver.passes import Passes
+from taciturn.objective.solver.rounding import exact_bits
 
 recipes = st.builds(
     Recipe,
@@ -78,7 +79,7 @@ def test_careful_gradients_are_far_closer_and_know_it() -> None:
 def test_products_of_high_parts_are_exact_in_any_order() -> None:
     rng = np.random.default_rng(0)
     terms = 1000
-    beta = _bits(terms)
+    beta = exact_bits(terms)
     a, b = rng.normal(size=(terms, 1)), np.exp(rng.normal(size=(terms, 1)))
     (a_high, a_low), (b_high, b_low) = _split_columns(a, beta), _split_columns(b, beta)
     assert np.array_equal(a_high + a_low, a) and np.array_equal(b_high + b_low, b)

@@ -65,7 +65,17 @@ def test_a_round_is_charged_once_also_after_reopening(filled: Path) -> None:
 def test_nothing_refunds(filled: Path) -> None:
     with SqliteLedger(filled) as ledger:
         names = {name for name in dir(ledger) if not name.startswith("_")}
-        assert names == {"ceilings", "charge", "close", "columns", "head", "run", "sites", "transaction"}
+        assert names == {
+            "aborted",
+            "ceilings",
+            "charge",
+            "close",
+            "columns",
+            "head",
+            "run",
+            "sites",
+            "transaction",
+        }
     db = sqlite3.connect(filled)
     for statement in ("DELETE FROM ledger WHERE seq = 5", "UPDATE ledger SET t = 9 WHERE seq = 5"):
         with pytest.raises(sqlite3.IntegrityError, match="append-only"):

@@ -93,7 +93,7 @@ def test_a_round_by_columns_stops_at_a_ceiling() -> None:
 
 def test_nothing_refunds(ledger: MemoryLedger) -> None:
     names = {name for name in dir(ledger) if not name.startswith("_")}
-    assert names == {"ceilings", "charge", "charge_all", "charge_round", "columns", "run", "sites"}
+    assert names == {"aborted", "ceilings", "charge", "charge_all", "charge_round", "columns", "run", "sites"}
     ledger.charge(Charge(site=0, t=1, eta=0.5, scale=3.0))
     ledger.columns(0).eta[:] = 1e9
     ledger.columns(0).t[:] = 3

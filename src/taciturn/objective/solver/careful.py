@@ -8,7 +8,6 @@ likewise; what remains is the rounding of z and of the slope itself.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ...types import Array
 from ..blocks import Block
 from ..rows import Matrix
 from .passes import Passes
-from .rounding import U, gamma
+from .rounding import U, exact_bits, gamma
 
 
 class CarefulPasses(Passes):
@@ -58,7 +57,7 @@ class CarefulPasses(Passes):
         """(Z' L'(z) exactly, the small rest, a bound on the error) for some rows."""
         loss = self.objective.loss
         wide, tall = _terms(block.Z)
-        beta = _bits(max(wide, tall))
+        beta = exact_bits(max(wide, tall))
         Z_high, Z_low, top = _split_matrix(block.Z, beta)
         z, dz = _margins(block, Ft, Z_high, Z_low, beta)
         zeta = 4 * gamma(wide + 4) * 2.0**-beta * wide * top * np.max(np.abs(Ft), axis=0)
@@ -107,11 +106,6 @@ def _terms(Z: Matrix) -> tuple[int, int]:
         return Z.shape[1], Z.shape[0]
     tall = np.max(np.bincount(Z.indices, minlength=1))
     return int(np.max(np.diff(Z.indptr))), int(tall)
-
-
-def _bits(terms: int) -> int:
-    """beta: bits per factor for which a sum of this many products is exact."""
-    return (53 - math.ceil(math.log2(max(2, terms)))) // 2 - 1
 
 
 def _split_columns(A: Array, beta: int) -> tuple[Array, Array]:

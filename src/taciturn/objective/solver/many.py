@@ -42,6 +42,11 @@ class ManySites:
         """Whether the kernel solves all of them."""
         return len(self._others) == 0
 
+    @property
+    def strong(self) -> Array:
+        """rho/N of each site, (sites,)."""
+        return np.array([objective.strong for objective in self.objectives])
+
     def refresh(self) -> None:
         """Forget what the general solver learnt; the kernel keeps nothing."""
         self._states = [SolverState() for _ in self._others]

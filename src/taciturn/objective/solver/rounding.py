@@ -13,12 +13,14 @@ times the weight, and the last additions by 4 u times what they add.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...types import Array
 from ..blocks import Block
+from ..losses import LogCosh, Logistic, Loss, SmoothHinge
 
 if TYPE_CHECKING:
     from ..local import Objective
@@ -30,6 +32,11 @@ U = 2.0**-53
 def gamma(k: float) -> float:
     """k u / (1 - k u)."""
     return k * U / (1.0 - k * U)
+
+
+def exact_bits(terms: int) -> int:
+    """beta: bits per factor for which a sum of this many products is exact."""
+    return (53 - math.ceil(math.log2(max(2, terms)))) // 2 - 1
 
 
 def a_priori_error(
@@ -51,3 +58,40 @@ def a_priori_error(
     smooth = objective.rho * np.linalg.norm(objective.regularizer.gradient(F), axis=1)
     smooth = smooth + curvature * length + np.linalg.norm(linear, axis=1)
     return np.asarray(data * (1 + 1e-6) + 8 * U * (total + smooth))
+
+
+def least_tol(
+    loss: Loss, *, C: float, m: Array, smooth: Array, pull: Array, samples: Array, d: int, target: float
+) -> Array:
+    """A `tol` that careful gradients certify, whatever the rows of norm at most 1 and the vectors are.
+
+    pull : a bound on ||linear|| / m, noise included; the minimiser is at most F = pull + C s1 / m long.
+    smooth : curvature bound of all but the data, over m. target : a bound on |y|, 0 for classification.
+
+        a float next to the minimiser is F u away, and has a gradient of (smooth + C c1 / m) F u there
+        a careful gradient errs by 8 u (C s1 / m + smooth F + pull) + (C / m) (4 u w + 8 u s1 + 2 u c1 shift)
+        and by what is left of the products after they were split
+
+    with w = sup |z| L''(z). A computed gradient is wrong by one such error, its bound adds another, and the
+    solver may stop at twice what floats allow.
+    """
+    s1, c1, weight = loss.slope_bound, loss.curvature_bound, C / m
+    F = pull + weight * s1
+    rows = int(np.max(samples))
+    spare = 2.0 ** -exact_bits(max(d, rows))
+    w = _wobble(loss, F + target)
+    doubt = 8 * U * (weight * s1 + smooth * F + pull)
+    doubt = doubt + weight * U * (4 * w + 8 * s1 + 2 * c1 * getattr(loss, "shift", 0.0))
+    doubt = doubt + weight * 4 * spare * (c1 * d * gamma(d + 4) * F + s1 * gamma(rows + 2) * math.sqrt(d))
+    return np.asarray(2 * (U * F * (smooth + weight * c1) + 2 * doubt))
+
+
+def _wobble(loss: Loss, z: Array) -> Array:
+    """sup |z| L''(z): what a relative error of z does to the slope; one's own loss may bend anywhere."""
+    if type(loss) is Logistic:
+        return np.asarray(0.23)
+    if type(loss) is LogCosh:
+        return np.asarray(0.45)
+    if type(loss) is SmoothHinge:
+        return np.asarray(1.01 * (1.0 + loss.h) * loss.curvature_bound)
+    return np.asarray(loss.curvature_bound * z)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..costs import (
     pure_costs,
     renyi_totals,
 )
-from ..facts import Ceiling, Columns, RunFacts, SiteFacts
+from ..facts import ABORTED, Ceiling, Columns, RunFacts, SiteFacts
 from ..ledger.chain import Head
 from ..ledger.memory import Ledger, checked_sites
 from . import document
@@ -68,7 +68,10 @@ class Certificate:
         """What was charged so far, whether or not it was released."""
         releases = tuple(ledger.columns(facts.site) for facts in ledger.sites)
         head = getattr(ledger, "head", None)
-        return cls.from_facts(ledger.run, ledger.sites, ledger.ceilings, releases, delta, head)
+        run = ledger.run
+        if ledger.aborted:
+            run = replace(run, marks=(*run.marks, ABORTED))
+        return cls.from_facts(run, ledger.sites, ledger.ceilings, releases, delta, head)
 
     @classmethod
     def from_facts(

@@ -138,7 +138,7 @@ class SqliteLedger:
         limit = self._filters[row]
         spent = None if limit is None else limit.after(charge)
         with told():
-            self._head = chain.append(db, self._head, charge._asdict(), at)
+            self._head = chain.append(db, self._head, _body(charge), at)
         self._charges.append(charge)
         if limit is not None and spent is not None:
             limit.spent = spent
@@ -159,6 +159,11 @@ class SqliteLedger:
     def head(self) -> Head:
         """How many rows there are, and the SHA-256 of the last; note it elsewhere."""
         return self._head
+
+    @property
+    def aborted(self) -> bool:
+        """Whether a solve gave up."""
+        return any(charge.aborted for charge in self._charges)
 
     def columns(self, site: int) -> Columns:
         """All charges of a site so far."""
@@ -259,6 +264,12 @@ def _facts(run: RunFacts, sites: Sequence[SiteFacts], ceiling: Ceilings) -> dict
         "sites": [to_plain(facts) for facts in chosen],
         "ceilings": [None if limit is None else to_plain(limit) for limit in limits],
     }
+
+
+def _body(charge: Charge) -> dict[str, Any]:
+    """A charge as a row; that a solve gave up is said where it did."""
+    body = charge._asdict()
+    return body if charge.aborted else {key: value for key, value in body.items() if key != "aborted"}
 
 
 def _begin(db: sqlite3.Connection, facts: dict[str, Any] | None, readonly: bool) -> None:

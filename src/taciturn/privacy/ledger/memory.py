@@ -32,6 +32,8 @@ class Ledger(Protocol):
     def sites(self) -> tuple[SiteFacts, ...]: ...
     @property
     def ceilings(self) -> tuple[Ceiling | None, ...]: ...
+    @property
+    def aborted(self) -> bool: ...
 
     def charge(self, charge: Charge) -> None:
         """Record one release before it happens.
@@ -68,6 +70,7 @@ class MemoryLedger:
         self._degrees = np.array([facts.degree for facts in self.sites])
         self._numbers = np.array([facts.site for facts in self.sites])
         self._order = np.argsort(self._numbers)
+        self.aborted = False
         self._lock = threading.Lock()
 
     def charge(self, charge: Charge) -> None:
@@ -100,6 +103,7 @@ class MemoryLedger:
             self._scale[rows, at] = 0.0 if charges.scale is None else charges.scale
             self._output[rows, at] = 0.0 if charges.output_scale is None else charges.output_scale
             self._degree[rows, at] = self._degrees[rows]
+            self.aborted = self.aborted or charges.aborted
 
     def columns(self, site: int) -> Columns:
         """All charges of a site so far."""
@@ -146,6 +150,7 @@ class MemoryLedger:
         self._scale[at] = charge.scale
         self._output[at] = charge.output_scale or 0.0
         self._degree[at] = charge.degree or self.sites[row].degree
+        self.aborted = self.aborted or charge.aborted
         limit = self._filters[row]
         if limit is not None and spent is not None:
             limit.spent = spent

@@ -114,6 +114,9 @@ class Rounds:
 
     def commit(self, release: Release[Array, NodeState]) -> None:
         """Charge, bytes, and the state and frames that led to them: on disk, or nothing may be sent."""
+        if release.charge.aborted:  # no bytes: nothing is ever sent of this round, and it is drawn no more
+            self.store.abort(release.state, release.charge, self.heard)
+            return
         frame = self.ready.seal(release.t, release.message)
         self.store.release(release.state, release.charge, frame, self.heard)
         self.frame = frame

@@ -9,6 +9,7 @@ import numpy as np
 from ...admm.accounts import run_facts
 from ...admm.methods import PenaltyPerturbation
 from ...admm.node import Node, NodeState
+from ...admm.reach import check_reach, least_tol
 from ...admm.theory import convergence
 from ...errors import BudgetExceeded
 from ...objective.local import LocalObjective
@@ -90,6 +91,8 @@ def make_ready(site: Site) -> Ready:
         name=site.name,
     )
     node = _node(site, objective)
+    if not job.simulated:
+        _check_reach(site, node)
     facts = SiteFacts(
         site=site.number,
         samples=site.samples,
@@ -109,6 +112,24 @@ def make_ready(site: Site) -> Ready:
         sites=len(job.sites),
     )
     return Ready(site, node, identity, trust, run, facts, ceiling)
+
+
+def _check_reach(site: Site, node: Node) -> None:
+    """Refuse settings under which a neighbour could make the solver give up."""
+    job = site.job
+    rho = node.objective.rho
+    least = least_tol(
+        node.tables,
+        job.loss,
+        C=job.C,
+        strong=rho,
+        smooth=rho,
+        samples=site.samples,
+        degree=node.degree,
+        dimension=job.dimension,
+        clip=job.clip,
+    )
+    check_reach(job.tol, least, clip=job.clip, where=site.name)
 
 
 def _method(site: Site) -> PenaltyPerturbation:

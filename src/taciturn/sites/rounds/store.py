@@ -2,7 +2,8 @@
 
 One transaction per round holds the charge, the exact bytes of the frame and the state they follow from. So a
 round is either not charged, and nobody has seen it, or charged with the bytes that will be sent, again and
-again if need be. Everything here is made of released vectors; no row of data and no noise is written.
+again if need be. A round whose solve gave up is charged without bytes, and no restart draws it again.
+Everything here is made of released vectors; no row of data and no noise is written.
 """
 
 from __future__ import annotations
@@ -101,7 +102,13 @@ class SiteStore:
         with told():
             t, *vectors = db.execute("SELECT t, f, lam, heard FROM state").fetchone()
         f, lam, heard = (self._vector(blob) for blob in vectors)
-        return SavedRound(NodeState(t, f, lam, heard), self.frame(t + 1))
+        frame = self.frame(t + 1)
+        if frame is None and t + 1 in self.ledger.columns(self.ledger.sites[0].site).t:
+            raise SiteError(
+                f"round {t + 1} gave up when it was solved. It is charged and is never drawn again, so this "
+                "run is over; agree on a new job, with a larger `tol`, and a new `state` folder."
+            )
+        return SavedRound(NodeState(t, f, lam, heard), frame)
 
     def release(self, state: NodeState, charge: Charge, frame: bytes, heard: Mapping[int, bytes]) -> None:
         """Round charge.t: its charge, its bytes, the state before it and the frames that led there.
@@ -111,6 +118,13 @@ class SiteStore:
         with self._transaction() as db:
             self.ledger.charge(charge)
             db.execute("INSERT INTO outbox VALUES (?, ?, ?)", (charge.t, frame, time.time()))
+            self._write_state(db, state)
+            _write_heard(db, state.t, heard)
+
+    def abort(self, state: NodeState, charge: Charge, heard: Mapping[int, bytes]) -> None:
+        """Round charge.t gave up: its charge, without bytes, so that it is never drawn again."""
+        with self._transaction() as db:
+            self.ledger.charge(charge)
             self._write_state(db, state)
             _write_heard(db, state.t, heard)
 
