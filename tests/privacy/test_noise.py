@@ -90,3 +90,16 @@ def test_a_zero_direction_is_drawn_again():
             return 3.0
 
     assert np.linalg.norm(tt.NormNoise(1.0).sample(Stubborn(), 1.0, 4)) == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize("noise", NOISES, ids=IDS)
+@pytest.mark.parametrize("d", [1, 2, 30])
+def test_a_noise_knows_how_large_it_is(noise, d):
+    draws = np.random.default_rng(d)
+    std = np.sqrt(np.mean([noise.sample(draws, 1.5, d) ** 2 for _ in range(60_000 // d)]))
+    assert noise.coordinate_std(1.5, d) == pytest.approx(std, rel=0.03)
+    assert noise.scale_for(noise.coordinate_std(1.5, d), d) == pytest.approx(1.5)
+    assert noise.scale_of(noise.size(1.5)) == pytest.approx(1.5)
+    assert noise.size(1.5) * noise.coordinate_std(3.0, d) == pytest.approx(
+        noise.size(3.0) * noise.coordinate_std(1.5, d)
+    ), "the two sizes differ by a factor that depends on d alone"

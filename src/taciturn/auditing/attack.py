@@ -194,7 +194,7 @@ class _Seen:
         if tables.noise is None or tables.scale is None:
             return np.ones((len(self.f), 1, 1))
         scale = tables.scale[:, None, None]
-        return np.asarray(scale if tables.noise.kind == "gaussian" else 1 / scale)
+        return np.asarray(tables.noise.size(scale))
 
     def true_u(self) -> Array:
         """1 / (2 eta V) of every round, (rounds, 1, 1)."""
@@ -214,7 +214,7 @@ class _Seen:
             B,
             self.curvature[:t, :, None],
             noise="none" if noise is None else noise.kind,
-            scale=(self.spread if noise is None or noise.kind == "gaussian" else 1 / self.spread)[:t],
+            scale=(self.spread if noise is None else noise.scale_of(self.spread))[:t],
             centre=self.guessed_u()[:t],
         )
 

@@ -92,7 +92,7 @@ def matched_filter(case: Case, released: Array, old: Array, new: Array) -> Array
     tables, var = case.tables(), np.zeros(case.rounds)
     for noise, scale in ((tables.noise, tables.scale), (tables.output_noise, tables.output_scale)):
         if noise is not None and scale is not None:
-            var += scale**2 if noise.kind == "gaussian" else scale**-2
+            var += noise.size(scale) ** 2
     lean = (old - new) / np.where(var > 0, var, 1.0)[:, None]
     return np.asarray(np.einsum("trd,td->r", released - ((old + new) / 2)[:, None, :], lean))
 

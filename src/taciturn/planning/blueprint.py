@@ -13,7 +13,7 @@ from ..admm.accounts import planned_ledger, site_facts
 from ..admm.methods import PenaltyPerturbation
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.facts import RunFacts
-from ..privacy.noise import GaussianNoise, NormNoise
+from ..privacy.noise import NOISES
 from ..schedules import Geometric, PerSite
 from ..types import Array
 from .calibration import Draft, EpsilonBudget, calibrate, spent
@@ -51,7 +51,7 @@ class Blueprint:
     @cached_property
     def method(self) -> PenaltyPerturbation:
         """The method to run."""
-        kind = GaussianNoise if self.run.noise == "gaussian" else NormNoise
+        kind = NOISES[self.run.noise]
         return PenaltyPerturbation(
             penalty=_shared(self.penalty),
             dual_step=self.dual_step,
@@ -69,13 +69,15 @@ class Blueprint:
 
     def draft(self, site: int, *, samples: int | None = None, degree: int | None = None) -> Draft:
         """One site's part, as it is or with other samples or neighbours."""
-        eta = np.array([[self.penalty[site](t) for t in range(1, self.shape.rounds + 1)]])
+        rounds = range(1, self.shape.rounds + 1)
+        eta = np.array([[self.penalty[site](t) for t in rounds]])
+        scale = np.array([[self.noise[site](t) for t in rounds]])
         return Draft(
             run=self.run,
             samples=np.array([float(samples or self.network.samples[site])]),
             degree=np.array([float(degree or self.network.degrees[site])]),
             eta=eta,
-            relative=relative_noise(self.run.noise, self.noise[site], self.shape.rounds)[None],
+            relative=NOISES[self.run.noise].size(scale),
             output_scale=self.output,
         )
 
@@ -90,24 +92,22 @@ class Blueprint:
         scale = calibrate(self.draft(site, samples=samples), budget)
         if scale is None:
             return 1.0
-        now = self.noise[site](1)
-        return float(scale[0, 0] / now if self.run.noise == "gaussian" else now / scale[0, 0])
+        kind, now = NOISES[self.run.noise], self.noise[site](1)
+        return float(kind.size(scale[0, 0]) / kind.size(now))
 
     def gradient_noise(self) -> Array:
         """Standard deviation of a coordinate of each site's noise in the last round, in units of C."""
         T = self.shape.rounds
         scale = np.array([schedule(T) for schedule in self.noise])
-        std = scale if self.run.noise == "gaussian" else math.sqrt(self.run.dimension + 1) / scale
+        std = NOISES[self.run.noise].coordinate_std(scale, self.run.dimension)
         eta = np.array([schedule(T) for schedule in self.penalty])
         return np.asarray(2 * eta * self.network.degrees * std / self.run.C)
 
 
 def draw(network: PlannedNetwork, run: RunFacts, shape: Shape, *, output_noise: bool) -> Blueprint | None:
     """The shape's smallest noise within the budget; None if there is none."""
-    output = None
-    if output_noise:
-        std = OUTPUT_STD[shape.noise]
-        output = std if shape.noise == "gaussian" else math.sqrt(run.dimension + 1) / std
+    kind = NOISES[shape.noise]
+    output = kind.scale_for(OUTPUT_STD[shape.noise], run.dimension) if output_noise else None
     facts = replace(
         run,
         noise=shape.noise,
@@ -125,17 +125,10 @@ def draw(network: PlannedNetwork, run: RunFacts, shape: Shape, *, output_noise: 
     scale = calibrate(draft, network.budget)
     if scale is None:
         return None
-    if shape.noise == "gaussian":
-        noise = tuple(Geometric(rounded(s, up=True), tilt) for s in scale[:, 0].tolist())
-    else:
-        noise = tuple(Geometric(rounded(s, up=False), 1 / tilt) for s in scale[:, 0].tolist())
+    larger = kind.size(2.0) > kind.size(1.0)  # rounding must never make the noise smaller
+    ratio = kind.scale_of(tilt)
+    noise = tuple(Geometric(rounded(start, up=larger), ratio) for start in scale[:, 0].tolist())
     return Blueprint(shape, network, facts, penalty, noise, output)
-
-
-def relative_noise(kind: str, schedule: Geometric, rounds: int) -> Array:
-    """Std, or 1/rate, of every round."""
-    scale = np.array([schedule(t) for t in range(1, rounds + 1)])
-    return scale if kind == "gaussian" else 1 / scale
 
 
 def rounded(value: float, *, up: bool | None = None) -> float:

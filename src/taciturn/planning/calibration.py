@@ -19,6 +19,7 @@ from ..errors import ParameterError
 from ..privacy.accounting import bounds
 from ..privacy.costs import Releases, pure_costs, renyi_totals
 from ..privacy.facts import RunFacts
+from ..privacy.noise import NOISES
 from ..types import Array
 
 _ROOM = 1e-6  # of the budget, left for the last digits of a schedule
@@ -76,7 +77,7 @@ class Draft:
         return Releases(
             samples=self.samples[:, None],
             eta=self.eta,
-            scale=size if self.run.noise == "gaussian" else 1 / size,
+            scale=NOISES[self.run.noise].scale_of(size),
             output_scale=np.full_like(self.eta, self.output_scale or 1.0),
             degree=np.broadcast_to(self.degree[:, None], self.eta.shape).astype(np.float64),
             charged=np.ones(self.eta.shape, dtype=bool),

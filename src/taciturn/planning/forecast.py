@@ -19,6 +19,7 @@ import numpy as np
 
 from ..privacy.accounting import bounds
 from ..privacy.facts import RunFacts
+from ..privacy.noise import NOISES
 from ..types import Array
 from .calibration import quick_factors
 from .shapes import Groups, PlannedNetwork, Shape
@@ -52,7 +53,7 @@ def _noise(
     factor = quick_factors(
         kind, D, x, relative, epsilon, network.budget.delta, d=run.dimension, K=run.outputs
     )
-    spread = 1.0 if kind == "gaussian" else np.sqrt(run.dimension + 1.0)
+    spread = NOISES[kind].coordinate_std(1.0, run.dimension)
     return np.asarray(factor[..., None] * spread * relative)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..admm.methods import PenaltyPerturbation
 from ..privacy.certificate.certificate import Certificate
+from ..privacy.noise import NOISES
 from ..schedules import to_dict
 from .blueprint import TOL, Blueprint
 from .shapes import Shape
@@ -129,7 +130,7 @@ class PrivacyPlan:
             "dual_step": plan.dual_step,
             "noise": {
                 "kind": run.noise,
-                "std" if run.noise == "gaussian" else "rate": _one([to_dict(entry) for entry in plan.noise]),
+                NOISES[run.noise].parameter: _one([to_dict(entry) for entry in plan.noise]),
             },
             "output_noise": plan.output,
             "tol": self.tol,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
@@ -20,6 +21,28 @@ class Noise(Protocol):
     """A distribution on R^d with one scale per site and round."""
 
     kind: ClassVar[Literal["norm", "gaussian"]]
+    parameter: ClassVar[Literal["rate", "std"]]
+    """What its scale is called."""
+
+    @staticmethod
+    def size(scale: Any) -> Any:
+        """How large the noise of this scale is: std, or 1/rate."""
+        ...
+
+    @staticmethod
+    def scale_of(size: Any) -> Any:
+        """The inverse of `size`."""
+        ...
+
+    @staticmethod
+    def coordinate_std(scale: Any, d: int) -> Any:
+        """The standard deviation of each coordinate in R^d."""
+        ...
+
+    @staticmethod
+    def scale_for(std: Any, d: int) -> Any:
+        """The inverse of `coordinate_std`."""
+        ...
 
     def scales(self, sites: int, rounds: int) -> Array:
         """The scale for every site and round, (sites, rounds)."""
@@ -46,11 +69,32 @@ class NormNoise:
     """
 
     kind: ClassVar[Literal["norm"]] = "norm"
+    parameter: ClassVar[Literal["rate"]] = "rate"
 
     rate: PerSite
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", _checked("rate", self.rate))
+
+    @staticmethod
+    def size(scale: Any) -> Any:
+        """1 / rate"""
+        return 1 / scale
+
+    @staticmethod
+    def scale_of(size: Any) -> Any:
+        """1 / size"""
+        return 1 / size
+
+    @staticmethod
+    def coordinate_std(scale: Any, d: int) -> Any:
+        """sqrt(d + 1) / rate: E ||e||^2 = d (d + 1) / rate^2, shared by d coordinates."""
+        return math.sqrt(d + 1) / scale
+
+    @staticmethod
+    def scale_for(std: Any, d: int) -> Any:
+        """sqrt(d + 1) / std"""
+        return math.sqrt(d + 1) / std
 
     def scales(self, sites: int, rounds: int) -> Array:
         """alpha_i(t), (sites, rounds)."""
@@ -85,11 +129,32 @@ class GaussianNoise:
     """
 
     kind: ClassVar[Literal["gaussian"]] = "gaussian"
+    parameter: ClassVar[Literal["std"]] = "std"
 
     std: PerSite
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "std", _checked("std", self.std))
+
+    @staticmethod
+    def size(scale: Any) -> Any:
+        """std"""
+        return scale
+
+    @staticmethod
+    def scale_of(size: Any) -> Any:
+        """std"""
+        return size
+
+    @staticmethod
+    def coordinate_std(scale: Any, d: int) -> Any:
+        """std, whatever d is."""
+        return scale
+
+    @staticmethod
+    def scale_for(std: Any, d: int) -> Any:
+        """std"""
+        return std
 
     def scales(self, sites: int, rounds: int) -> Array:
         """sigma_i(t), (sites, rounds)."""
@@ -104,6 +169,10 @@ class GaussianNoise:
         e, std = np.asarray(e, dtype=np.float64), np.asarray(scale, dtype=np.float64)
         d = e.shape[-1]
         return np.asarray(-np.sum(e**2, axis=-1) / (2 * std**2) - d / 2 * np.log(2 * np.pi * std**2))
+
+
+NOISES: dict[str, type[NormNoise] | type[GaussianNoise]] = {"norm": NormNoise, "gaussian": GaussianNoise}
+"""The noises by their kind."""
 
 
 def draw(

@@ -10,14 +10,10 @@ from pydantic import BeforeValidator, PlainSerializer
 from ... import checks, schedules
 from ...errors import ParameterError
 from ...objective.losses import SHIPPED, Loss
-from ...privacy.noise import GaussianNoise, NormNoise
+from ...privacy.noise import NOISES, GaussianNoise, NormNoise
 
 LISTED = BeforeValidator(lambda entry: tuple(entry) if isinstance(entry, list) else entry)
 """A list, as TOML has it, for the tuple of a frozen fact."""
-NOISES: dict[str, tuple[type[NormNoise] | type[GaussianNoise], str]] = {
-    "norm": (NormNoise, "rate"),
-    "gaussian": (GaussianNoise, "std"),
-}
 
 
 def _told(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -54,10 +50,10 @@ def read_noise(entry: Any) -> NormNoise | GaussianNoise:
     """{kind = "norm", rate = 3.0} or {kind = "gaussian", std = 1.0}; both take a schedule."""
     if not isinstance(entry, Mapping):
         raise ParameterError('a noise must be a table: { kind = "norm", rate = 3.0 }.')
-    kind, scale = NOISES[checks.choice("kind", entry.get("kind"), tuple(NOISES))]
-    if set(entry) != {"kind", scale}:
-        raise ParameterError(f"{entry['kind']} noise takes `kind` and `{scale}`; got {sorted(entry)}.")
-    return kind(read_schedule(entry[scale]))
+    noise = NOISES[checks.choice("kind", entry.get("kind"), tuple(NOISES))]
+    if set(entry) != {"kind", noise.parameter}:
+        raise ParameterError(f"{noise.kind} noise takes `kind` and `{noise.parameter}`; got {sorted(entry)}.")
+    return noise(read_schedule(entry[noise.parameter]))
 
 
 def write_loss(loss: Any) -> dict[str, Any]:
@@ -67,8 +63,7 @@ def write_loss(loss: Any) -> dict[str, Any]:
 
 def write_noise(noise: NormNoise | GaussianNoise) -> dict[str, Any]:
     """A noise as `read_noise` takes it."""
-    scale = NOISES[noise.kind][1]
-    return {"kind": noise.kind, scale: schedules.to_dict(getattr(noise, scale))}
+    return {"kind": noise.kind, noise.parameter: schedules.to_dict(getattr(noise, noise.parameter))}
 
 
 ScheduleField = Annotated[
