@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..objective.losses import SHIPPED, Loss
+from ..objective.persons import Persons
 from ..privacy.facts import Charge, LossFacts, RoundCharges, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
 from .tables import Numbers, SiteTables, Tables
@@ -43,6 +44,7 @@ def run_facts(
     outputs: int = 1,
     start: str = "zeros",
     marks: tuple[str, ...] = (),
+    persons: Persons | None = None,
 ) -> RunFacts:
     """What the accountant must know of the run; `sites` is N, whosever the tables are."""
     return RunFacts(
@@ -62,7 +64,20 @@ def run_facts(
         outputs=outputs,
         start=start,
         marks=marks,
+        **unit_facts(persons),
     )
+
+
+def unit_facts(persons: Persons | None) -> dict[str, Any]:
+    """What one promise covers, and the public numbers it rests on."""
+    if persons is None:
+        return {"unit": "record"}
+    return {
+        "unit": "person",
+        "persons": persons.total,
+        "rows_per_person": persons.most_rows,
+        "sites_per_person": persons.most_sites,
+    }
 
 
 def site_facts(tables: Tables, samples: Iterable[int], degrees: Iterable[int]) -> list[SiteFacts]:

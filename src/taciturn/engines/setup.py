@@ -79,6 +79,7 @@ class Setup:
             simulated=self.seed is not None,
             sites=self.graph.n,
             start=self.start,
+            persons=problem.persons,
         )
 
     def facts(self) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 from .. import checks
 from ..errors import ParameterError
 from ..types import Array
-from .blocks import Block, WeightedRows, row_blocks
+from .blocks import Block, WeightedRows, row_blocks, weighted_parts
 from .checking import check_loss, check_regularizer
 from .losses import Loss
 from .regularizers import L2, Regularizer
@@ -81,7 +81,11 @@ class Objective:
 
 
 class LocalObjective(Objective):
-    """O(f) = (C/B) sum_n L(z_n) + (rho/N) R(f) of one site, which holds the only copy of its rows."""
+    """O(f) = (C/B) sum_n w_n L(z_n) + (rho/N) R(f) of one site, which holds the only copy of its rows.
+
+    Without `weights` every w is 1 and B the number of rows. With them, `count` is B, a public number: rows
+    that belong to a person have weights that add up to at most 1, and B is the number of persons.
+    """
 
     def __init__(
         self,
@@ -94,6 +98,8 @@ class LocalObjective(Objective):
         sites: int,
         regularizer: Regularizer | None = None,
         name: str = "the site",
+        weights: Any = None,
+        count: int | None = None,
     ) -> None:
         regularizer = L2() if regularizer is None else regularizer
         check_loss(loss)
@@ -101,18 +107,32 @@ class LocalObjective(Objective):
         C = checks.positive("C", C)
         rho = checks.positive("regularization", regularization)
         rows = signed_rows(X, y, loss.kind, site=name)
-        if C > rows.samples:
+        if (weights is None) != (count is None):
+            raise ParameterError("`weights` and `count` must be given together.")
+        self.samples = rows.samples if count is None else checks.whole("count", count, least=1)
+        if C > self.samples:
             raise ParameterError(
-                f"`C` must not exceed the {rows.samples} samples of {name}; got {C:g}. Lower C."
+                f"`C` must not exceed the {self.samples} samples of {name}; got {C:g}. Lower C."
             )
-        part = WeightedRows(rows, C / rows.samples)
         super().__init__(
-            (part,), loss=loss, rho=rho / checks.whole("sites", sites, least=1), regularizer=regularizer
+            weighted_parts(rows, weights, C / self.samples, site=name),
+            loss=loss,
+            rho=rho / checks.whole("sites", sites, least=1),
+            regularizer=regularizer,
         )
-        self.samples = rows.samples
+        self._unit = C / self.samples
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are, weighted or not."""
+        return sum(part.rows.samples for part in self.parts)
+
+    def row_weights(self) -> Array:
+        """w of every row, in the order in which the rows are held."""
+        return np.concatenate([np.full(part.rows.samples, part.weight / self._unit) for part in self.parts])
 
     def metrics(self, F: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of every model on this site's rows, in one pass.
+        """(mean loss, quality) of every model on this site's rows, in one pass; means are weighted.
 
         Quality is the accuracy for classification, a tie z = 0 counting half, and the mean absolute error
         for regression.
@@ -121,11 +141,13 @@ class LocalObjective(Objective):
         Ft, classify = np.ascontiguousarray(F.T), self.loss.kind == "classification"
         for block in self.blocks(len(F)):
             z = block.margins(Ft)
-            ones = np.ones(len(z))  # BLAS sums down the rows faster than NumPy
+            ones = np.full(len(z), block.weight / self._unit)  # BLAS sums faster than NumPy
             loss += ones @ self.loss.value(z)
             quality += ones @ (np.sign(z) if classify else np.abs(z))
-        quality /= self.samples
-        return loss / self.samples, 0.5 * (1.0 + quality) if classify else quality
+        total = sum(part.weight / self._unit * part.rows.samples for part in self.parts)
+        quality /= total
+        return loss / total, 0.5 * (1.0 + quality) if classify else quality
 
     def __repr__(self) -> str:
-        return f"LocalObjective({self.loss!r}, {self.parts[0].rows!r})"
+        shown = repr(self.parts[0].rows) if len(self.parts) == 1 else f"{self.rows} weighted rows"
+        return f"LocalObjective({self.loss!r}, {shown})"

@@ -14,6 +14,7 @@ from ..types import Array
 from .blocks import WeightedRows
 from .local import LocalObjective, Objective
 from .losses import Logistic, Loss
+from .persons import Persons, persons_of
 from .regularizers import L2, Regularizer
 from .solver.newton import newton, newton_step
 from .solver.passes import Passes
@@ -31,6 +32,9 @@ class Problem:
     C : the weight of the loss, C <= B_i at every site
     regularization : rho > 0
     regularizer : a `Regularizer`; `L2()` if not given
+    persons : one array of ids per site, whose row it is; then a promise covers one person, not one row
+    rows_per_person, sites_per_person : public bounds on how many rows and sites one person has; a person at
+        several sites is for masked sums only
 
     >>> problem = Problem([([[1.0], [0.5]], [1, -1]), ([[-1.0], [0.2]], [-1, 1])], C=1.0, regularization=0.1)
     >>> problem.n, problem.dimension, problem.samples.tolist(), problem.largest_norm
@@ -45,12 +49,16 @@ class Problem:
         regularization: float,
         loss: Loss | None = None,
         regularizer: Regularizer | None = None,
+        persons: Sequence[Any] | None = None,
+        rows_per_person: int | None = None,
+        sites_per_person: int = 1,
     ) -> None:
         self.loss: Loss = Logistic() if loss is None else loss
         self.regularizer: Regularizer = L2() if regularizer is None else regularizer
         self.C = checks.positive("C", C)
         self.regularization = checks.positive("regularization", regularization)
         pairs = _pairs(sites)
+        self.persons = _persons(persons, len(pairs), rows_per_person, sites_per_person)
         self._sites = tuple(
             LocalObjective(
                 X,
@@ -61,12 +69,24 @@ class Problem:
                 sites=len(pairs),
                 regularizer=self.regularizer,
                 name=f"site {i}",
+                weights=None if self.persons is None else self.persons.weights[i],
+                count=None if self.persons is None else int(self.persons.counts[i]),
             )
             for i, (X, y) in enumerate(pairs)
         )
         self.dimension = _common_dimension(self._sites)
         self.samples: NDArray[np.int64] = np.array([site.samples for site in self._sites], dtype=np.int64)
         self.samples.flags.writeable = False
+
+    @property
+    def unit(self) -> str:
+        """What one promise covers: "record" or "person"."""
+        return "record" if self.persons is None else "person"
+
+    @property
+    def units(self) -> int:
+        """How many records, or persons, there are in the whole network."""
+        return int(self.samples.sum()) if self.persons is None else self.persons.total
 
     @property
     def n(self) -> int:
@@ -132,6 +152,16 @@ def _pairs(sites: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     if not pairs:
         raise DataError("`sites` must hold at least one pair (X, y); got none.")
     return pairs
+
+
+def _persons(ids: Sequence[Any] | None, sites: int, most_rows: int | None, most_sites: int) -> Persons | None:
+    if ids is None:
+        if most_rows is not None or most_sites != 1:
+            raise DataError("`rows_per_person` and `sites_per_person` need `persons`.")
+        return None
+    if len(ids) != sites:
+        raise DataError(f"`persons` must hold one array of ids per site, {sites}; got {len(ids)}.")
+    return persons_of(ids, most_rows=most_rows, most_sites=most_sites)
 
 
 def _common_dimension(sites: tuple[LocalObjective, ...]) -> int:

@@ -6,7 +6,7 @@ A dense array of mostly zeros, such as one-hot columns, is kept as CSR: smaller,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,15 @@ def signed_rows(X: Any, y: Any, kind: Kind, *, site: str) -> Rows:
         Z = features
     offset = None if kind == "classification" else _frozen(np.clip(labels, -FARTHEST, FARTHEST))
     return Rows(Z, offset, _largest_norm(Z, site), _width(Z), _largest(offset))
+
+
+def some_rows(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:
+    """Those rows that are chosen; the bounds of all of them hold for the few."""
+    if chosen.all():
+        return rows
+    Z: Matrix = rows.Z[chosen]
+    _frozen(Z if isinstance(Z, np.ndarray) else Z.data)
+    return replace(rows, Z=Z, offset=None if rows.offset is None else _frozen(rows.offset[chosen]))
 
 
 def _features(X: Any, site: str) -> Matrix:

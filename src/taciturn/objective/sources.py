@@ -18,6 +18,7 @@ from .. import checks
 from ..errors import DataError
 from .local import LocalObjective
 from .losses import Logistic, Loss
+from .persons import Persons
 from .problem import Problem, check_unit_rows
 from .regularizers import L2, Regularizer
 
@@ -80,6 +81,7 @@ class SourcedProblem:
         self.C = checks.positive("C", C)
         self.regularization = checks.positive("regularization", regularization)
         self._sizes: tuple[Size, ...] = ()
+        self.persons: Persons | None = None  # sources do not say whose row it is
 
     @property
     def n(self) -> int:

@@ -1,0 +1,80 @@
+"""Whose row it is: weights with which all rows of a person, wherever they are, count at most as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..errors import DataError
+from ..types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Persons:
+    """The persons behind the rows of a network.
+
+    weights : for each site one number per row, 1/m where m is how many rows its person has in all sites.
+    counts : how many persons have rows at each site, a public number as the number of rows is elsewhere.
+    total : how many persons there are in all.
+    most_rows, most_sites : public bounds on the rows of a person and on the sites that hold them; None for
+        any number of rows.
+    """
+
+    weights: tuple[Array, ...]
+    counts: NDArray[np.int64]
+    total: int
+    most_rows: int | None = None
+    most_sites: int = 1
+
+
+def persons_of(ids: Sequence[Any], *, most_rows: int | None = None, most_sites: int = 1) -> Persons:
+    """Who is behind the rows, from one array of ids per site; equal ids are the same person at any site.
+
+    >>> persons_of([["ann", "bob", "ann"], ["cem"]]).weights[0].tolist()
+    [0.5, 1.0, 0.5]
+    """
+    columns = [_column(values, i) for i, values in enumerate(ids)]
+    if not columns:
+        raise DataError("`persons` must hold one array of ids per site; got none.")
+    everyone, number = np.unique(_together(columns), return_inverse=True)
+    rows = np.bincount(number, minlength=len(everyone))
+    pieces = np.split(number, np.cumsum([len(column) for column in columns])[:-1])
+    places = np.zeros(len(everyone), dtype=np.int64)
+    for piece in pieces:
+        places[np.unique(piece)] += 1
+    _check_most("rows_per_person", most_rows, int(rows.max()), "rows")
+    _check_most("sites_per_person", most_sites, int(places.max()), "sites")
+    return Persons(
+        weights=tuple(1.0 / rows[piece] for piece in pieces),
+        counts=np.array([len(np.unique(piece)) for piece in pieces], dtype=np.int64),
+        total=len(everyone),
+        most_rows=most_rows,
+        most_sites=most_sites,
+    )
+
+
+def _column(values: Any, i: int) -> NDArray[Any]:
+    column = np.asarray(values)
+    if column.ndim != 1 or column.size == 0:
+        raise DataError(f"`persons` of site {i} must be one id per row; got shape {column.shape}.")
+    if column.dtype.kind == "O":
+        column = column.astype(str)
+    if column.dtype.kind not in "iuUS":
+        raise DataError(f"`persons` of site {i} must be whole numbers or texts; got dtype {column.dtype}.")
+    return column
+
+
+def _together(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    if len({column.dtype.kind in "iu" for column in columns}) > 1:
+        raise DataError("`persons` must be numbers at every site, or texts at every site.")
+    return np.concatenate(columns)
+
+
+def _check_most(name: str, most: int | None, found: int, what: str) -> None:
+    if most is not None and found > checks.whole(name, most, least=1):
+        raise DataError(f"`{name}` = {most} must be at least the {what} of every person; one has more.")
