@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import taciturn as tt
 from support.problems import make_sites
@@ -13,7 +14,7 @@ from support.sharded import setup_of
 from taciturn.admm.node import Node, NodeState, loop
 from taciturn.engines.local import run_local
 from taciturn.engines.setup import Setup
-from taciturn.objective.solver.small.sites import is_small
+from taciturn.objective.solver.small.sites import small_form
 from taciturn.types import Array
 
 PER_SITE = [tt.Geometric(0.5 + 0.1 * i, 1.02) for i in range(6)]
@@ -65,8 +66,10 @@ def oracle(setup: Setup) -> tuple[Array, list[tuple[int, int]]]:
 def test_the_local_engine_equals_the_loops(name: str, start: str, threads: int) -> None:
     sites = [make_sites(n=1, rows=15 + 9 * i, seed=i)[0] for i in range(6)]
     sites[2] = make_sites(n=1, rows=3000, seed=2)[0]  # the general solver's
+    sites[4] = sparse.csr_array(sites[4][0]), sites[4][1]
     problem = tt.Problem(sites, loss=tt.Logistic(), C=10.0, regularization=0.5)
-    assert [is_small(problem.site(i)) for i in range(6)] == [True, True, False, True, True, True]
+    forms = ["dense", "dense", None, "dense", "sparse", "dense"]
+    assert [small_form(problem.site(i)) for i in range(6)] == forms
     setup = setup_of(problem, GRAPH, METHODS[name], rounds=12, repeats=2, seed=3, start=start, history=True)
     released, charged = oracle(setup)
     run = run_local(setup, threads=threads)

@@ -24,7 +24,7 @@ FARTHEST = 1e9
 """A target farther from 0 counts as this: no model in reach tells the difference, and one record cannot take
 the solver to where floats end."""
 _SPARSE = 0.15  # share of nonzero entries up to which CSR is quicker
-_WORTH = 100_000  # entries from which that matters
+_WORTH = 2_000  # entries from which that matters
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Many sites at once: the small ones in one call of the kernel, the others one after the other."""
+"""Many sites at once: the small ones in one call of a kernel, the others one after the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from ...types import Array
 from ..local import LocalObjective
 from .general import SolverState, check_arguments, minimise_general
 from .minimise import finish
-from .small.sites import Pack, is_small
+from .small.packs import Pack, pack
+from .small.sites import small_form
+
+Places = NDArray[np.int64]
 
 
 class ManySites:
@@ -22,24 +25,31 @@ class ManySites:
 
     def __init__(self, objectives: Sequence[LocalObjective]) -> None:
         self.objectives = list(objectives)
-        small = np.array([is_small(objective) for objective in self.objectives], dtype=bool)
-        self._small, self._others = np.flatnonzero(small), np.flatnonzero(~small)
-        self._pack = Pack.of([self.objectives[i] for i in self._small]) if len(self._small) else None
+        forms = [small_form(objective) for objective in self.objectives]
+        self._packs: list[tuple[Places, Pack]] = []
+        for form in ("dense", "sparse"):
+            places = np.array([i for i, found in enumerate(forms) if found == form], dtype=np.int64)
+            if len(places):
+                self._packs.append((places, pack([self.objectives[i] for i in places])))
+        self._others = np.array([i for i, found in enumerate(forms) if found is None], dtype=np.int64)
         self.refresh()
 
     def part(self, start: int, stop: int) -> ManySites:
         """Sites start, ..., stop - 1, with a state of their own; the rows are not copied."""
         made = ManySites.__new__(ManySites)
         made.objectives = self.objectives[start:stop]
-        made._small, made._others = (_within(which, start, stop) for which in (self._small, self._others))
-        first, last = np.searchsorted(self._small, [start, stop]).tolist()
-        made._pack = None if self._pack is None or first == last else self._pack.part(first, last)
+        made._packs = []
+        for places, packed in self._packs:
+            first, last = np.searchsorted(places, [start, stop]).tolist()
+            if first < last:
+                made._packs.append((places[first:last] - start, packed.part(first, last)))
+        made._others = self._others[(self._others >= start) & (self._others < stop)] - start
         made.refresh()
         return made
 
     @property
     def compiled(self) -> bool:
-        """Whether the kernel solves all of them."""
+        """Whether a kernel solves all of them."""
         return len(self._others) == 0
 
     @property
@@ -48,7 +58,7 @@ class ManySites:
         return np.array([objective.strong for objective in self.objectives])
 
     def refresh(self) -> None:
-        """Forget what the general solver learnt; the kernel keeps nothing."""
+        """Forget what the general solver learnt; the kernels keep nothing."""
         self._states = [SolverState() for _ in self._others]
 
     def minimise(self, curvature: Array, linear: Array, start: Array, tol: float) -> Array:
@@ -63,25 +73,10 @@ class ManySites:
                 tol=tol,
                 state=state,
             ).f
-        if self._pack is None:
-            return f
-        which = slice(None) if self.compiled else self._small
-        curved, linear, start = curvature[which], linear[which], start[which]
-        check_arguments(
-            self.objectives[self._small[0]],
-            float(curved.min()),
-            linear.reshape(-1, linear.shape[2]),
-            start.reshape(-1, start.shape[2]),
-            tol,
-        )
-        solved, bound = self._pack.minimise(curved, linear, start, tol)
-        goal = (self._pack.strong + curved) * tol
-        for k in np.flatnonzero(~np.all(bound <= goal[:, None], axis=1)).tolist():
-            objective = self.objectives[self._small[k]]
-            finish(objective, float(curved[k]), linear[k], start[k], tol, solved[k], bound[k])
-        if self.compiled:
-            return solved
-        f[which] = solved
+        for places, packed in self._packs:
+            if len(places) == len(f):
+                return self._kernel(places, packed, curvature, linear, start, tol)
+            f[places] = self._kernel(places, packed, curvature[places], linear[places], start[places], tol)
         return f
 
     def metrics(self, f: Array) -> tuple[Array, Array]:
@@ -89,13 +84,21 @@ class ManySites:
         losses, qualities = np.empty((2, *f.shape[:2]))
         for i in self._others.tolist():
             losses[i], qualities[i] = self.objectives[i].metrics(f[i])
-        if self._pack is None:
-            return losses, qualities
-        which = slice(None) if self.compiled else self._small
-        losses[which], qualities[which] = self._pack.metrics(f[which])
+        for places, packed in self._packs:
+            if len(places) == len(f):
+                return packed.metrics(f)
+            losses[places], qualities[places] = packed.metrics(f[places])
         return losses, qualities
 
-
-def _within(which: NDArray[np.int64], start: int, stop: int) -> NDArray[np.int64]:
-    """The numbers from start to stop, counted from start."""
-    return which[np.searchsorted(which, start) : np.searchsorted(which, stop)] - start
+    def _kernel(
+        self, places: Places, packed: Pack, curvature: Array, linear: Array, start: Array, tol: float
+    ) -> Array:
+        """The minimisers of packed sites; the general solver finishes what the kernel cannot certify."""
+        typical, d = self.objectives[places[0]], start.shape[2]
+        check_arguments(typical, float(curvature.min()), linear.reshape(-1, d), start.reshape(-1, d), tol)
+        f, bound = packed.minimise(curvature, linear, start, tol)
+        goal = (packed.strong + curvature) * tol
+        for k in np.flatnonzero(~np.all(bound <= goal[:, None], axis=1)).tolist():
+            objective = self.objectives[places[k]]
+            finish(objective, float(curvature[k]), linear[k], start[k], tol, f[k], bound[k])
+        return f

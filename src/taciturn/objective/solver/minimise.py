@@ -11,7 +11,8 @@ import numpy as np
 from ...types import Array
 from ..local import Objective
 from .general import Solution, SolverState, check_arguments, minimise_general
-from .small.sites import Pack, is_small
+from .small.packs import pack
+from .small.sites import is_small
 
 
 def minimise(
@@ -28,7 +29,7 @@ def minimise(
             objective, curvature=curvature, linear=linear, start=start, tol=tol, state=state
         )
     check_arguments(objective, curvature, linear, start, tol)
-    (f,), (bound,) = Pack.of([objective]).minimise(np.array([curvature]), linear[None], start[None], tol)
+    (f,), (bound,) = pack([objective]).minimise(np.array([curvature]), linear[None], start[None], tol)
     passes = finish(objective, curvature, linear, start, tol, f, bound)
     return Solution(f, bound / (objective.strong + curvature), bound, passes, 0)
 

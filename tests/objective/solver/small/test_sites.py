@@ -21,7 +21,8 @@ from taciturn.objective import LocalObjective, Logistic, Objective, SolverState,
 from taciturn.objective.solver.general import minimise_general
 from taciturn.objective.solver.many import ManySites
 from taciturn.objective.solver.passes import Passes
-from taciturn.objective.solver.small.sites import Pack, is_small, is_small_size
+from taciturn.objective.solver.small.packs import DensePack, SparsePack, pack
+from taciturn.objective.solver.small.sites import is_small, is_small_size, small_form
 from taciturn.types import Array
 
 hard = st.builds(
@@ -34,8 +35,9 @@ hard = st.builds(
     penalty=st.sampled_from([1e-4, 1e-2, 0.5, 1e4]),
     norm=st.sampled_from([1.0, 1e-3, 1e3]),
     separable=st.booleans(),
+    csr=st.booleans(),
     zero_rows=st.booleans(),
-    repeats=st.integers(1, 3),
+    repeats=st.integers(1, 6),
     seed=st.integers(0, 2**32 - 1),
 )
 
@@ -44,7 +46,7 @@ def kernel(recipe: Recipe, tol: float) -> tuple[Objective, Array, Array, Array]:
     """(the objective, the linear terms, f, the bound on the gradient) as the kernel alone has them."""
     objective, linear, start = recipe.make()
     assert is_small(objective)
-    f, bound = Pack.of([objective]).minimise(np.array([recipe.curvature]), linear[None], start[None], tol)
+    f, bound = pack([objective]).minimise(np.array([recipe.curvature]), linear[None], start[None], tol)
     return objective, linear, f[0], bound[0]
 
 
@@ -88,14 +90,20 @@ def test_the_bound_needs_its_doubt() -> None:
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("size", [(40, 7), (7, 40), (1, 1), (1, 30)])
-def test_the_kernel_itself_meets_1e_9_on_ordinary_problems(loss: object, size: tuple[int, int]) -> None:
-    recipe = Recipe(rows=size[0], dimension=size[1], rank=min(size), loss=loss)
+@pytest.mark.parametrize("csr", [False, True])
+def test_the_kernel_itself_meets_1e_9_on_ordinary_problems(
+    loss: object, size: tuple[int, int], csr: bool
+) -> None:
+    recipe = Recipe(rows=size[0], dimension=size[1], rank=min(size), loss=loss, csr=csr)
     objective, _, _, bound = kernel(recipe, 1e-9)
     assert np.all(bound <= (objective.strong + recipe.curvature) * 1e-9)
 
 
-def test_what_the_kernel_cannot_certify_the_general_solver_finishes() -> None:
-    recipe = Recipe(rows=44, dimension=21, rank=21, loss=LOSSES[4], penalty=1e-4, rho=1e-6, share=1.0)
+@pytest.mark.parametrize("csr", [False, True])
+def test_what_the_kernel_cannot_certify_the_general_solver_finishes(csr: bool) -> None:
+    recipe = Recipe(
+        rows=44, dimension=21, rank=21, loss=LOSSES[4], penalty=1e-4, rho=1e-6, share=1.0, csr=csr
+    )
     objective, linear, _, bound = kernel(recipe, 1e-9)
     assert np.all(bound > (objective.strong + recipe.curvature) * 1e-9)
     _, _, start = recipe.make()
@@ -116,8 +124,9 @@ def many(count: int, **changes: object) -> tuple[list[LocalObjective], Array, Ar
 
 
 @pytest.mark.parametrize("loss", [LOSSES[0], LOSSES[3]], ids=repr)
-def test_a_site_gets_the_same_bits_alone_among_others_and_in_any_thread(loss: object) -> None:
-    objectives, linear, start = many(9, loss=loss)
+@pytest.mark.parametrize("csr", [False, True])
+def test_a_site_gets_the_same_bits_alone_among_others_and_in_any_thread(loss: object, csr: bool) -> None:
+    objectives, linear, start = many(9, loss=loss, csr=csr)
     curvature = np.linspace(0.5, 3.0, 9)
     alone = [
         minimise(o, curvature=c, linear=b, start=f, tol=1e-8, state=SolverState()).f
@@ -137,8 +146,10 @@ def test_a_site_gets_the_same_bits_alone_among_others_and_in_any_thread(loss: ob
     assert np.array_equal(np.concatenate(parts), together)
 
 
-def test_a_repeat_gets_the_same_bits_whatever_the_others() -> None:
-    objective, linear, start = Recipe(repeats=5).make()
+@pytest.mark.parametrize("csr", [False, True])
+def test_a_repeat_gets_the_same_bits_whatever_the_others(csr: bool) -> None:
+    objective, linear, start = Recipe(repeats=5, csr=csr).make()
+    linear *= np.array([1.0, 1e3, 1e-3, -30.0, 0.0])[:, None]  # some are done long before others
     task = {"curvature": 2.0, "tol": 1e-8, "state": SolverState()}
     five = minimise(objective, linear=linear, start=start, **task).f
     for r in range(5):
@@ -153,7 +164,8 @@ def test_small_and_other_sites_side_by_side() -> None:
     objectives[1:1] = [large, csr]
     linear, start = np.insert(linear, [1, 1], [b, c], axis=0), np.insert(start, [1, 1], [f, g], axis=0)
     sites = ManySites(objectives)
-    assert not sites.compiled
+    forms = ["dense", None, "sparse", "dense", "dense"]
+    assert not sites.compiled and [small_form(objective) for objective in objectives] == forms
     curvature = np.full(5, 2.0)
     together = sites.minimise(curvature, linear, start, 1e-8)
     losses, qualities = sites.metrics(together)
@@ -170,11 +182,12 @@ def test_small_and_other_sites_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_metrics_are_those_of_the_objective(loss: object) -> None:
-    objectives, linear, _ = many(3, loss=loss)
+@pytest.mark.parametrize("csr", [False, True])
+def test_metrics_are_those_of_the_objective(loss: object, csr: bool) -> None:
+    objectives, linear, _ = many(3, loss=loss, csr=csr, repeats=5)
     far = 30.0 * linear
     for f in (linear, 1e-6 * linear, far, np.zeros_like(linear)):
-        losses, qualities = Pack.of(objectives).metrics(f)
+        losses, qualities = pack(objectives).metrics(f)
         for i, objective in enumerate(objectives):
             loss_i, quality_i = objective.metrics(f[i])
             np.testing.assert_allclose(losses[i], loss_i, rtol=1e-12, atol=1e-300)
@@ -184,13 +197,26 @@ def test_metrics_are_those_of_the_objective(loss: object) -> None:
 def test_the_rows_are_held_once() -> None:
     objectives, _, start = many(4)
     before = [objective.gradient(f) for objective, f in zip(objectives, start, strict=True)]
-    pack = Pack.of(objectives)
+    packed = pack(objectives)
     for objective, f, g in zip(objectives, start, before, strict=True):
         Z = objective.parts[0].rows.Z
-        assert np.shares_memory(Z, pack.Z) and not Z.flags.writeable
+        assert np.shares_memory(Z, packed.Z) and not Z.flags.writeable
         assert np.array_equal(objective.gradient(f), g)
-    assert np.shares_memory(Pack.of(objectives[:1]).Z, pack.Z)
-    assert np.shares_memory(Pack.of(objectives).Z, pack.Z), "a second run copies nothing"
+    assert np.shares_memory(pack(objectives[:1]).Z, packed.Z)
+    assert np.shares_memory(pack(objectives).Z, packed.Z), "a second run copies nothing"
+
+
+def test_sparse_rows_are_held_once() -> None:
+    objectives, _, start = many(4, csr=True, loss=LOSSES[3])
+    before = [objective.gradient(f) for objective, f in zip(objectives, start, strict=True)]
+    packed = pack(objectives)
+    assert isinstance(packed, SparsePack)
+    for objective, f, g in zip(objectives, start, before, strict=True):
+        rows = objective.parts[0].rows
+        assert np.shares_memory(rows.Z.data, packed.entries) and np.shares_memory(rows.offset, packed.offset)
+        assert np.shares_memory(rows.Z.indices, packed.columns) and not rows.Z.data.flags.writeable
+        assert np.array_equal(objective.gradient(f), g)
+    assert np.shares_memory(pack(objectives).entries, packed.entries), "a second run copies nothing"
 
 
 def test_inputs_are_left_alone() -> None:
@@ -206,8 +232,9 @@ class MyLogistic(Logistic):
 
 def test_who_is_small() -> None:
     ordinary = Recipe().make()[0]
-    assert is_small(ordinary)
-    assert not is_small(Recipe(csr=True).make()[0])
+    assert small_form(ordinary) == "dense" and isinstance(pack([ordinary]), DensePack)
+    assert small_form(Recipe(csr=True).make()[0]) == "sparse"
+    assert small_form(Recipe(csr=True, rows=4000, dimension=20).make()[0]) is None
     rows = ordinary.parts[0].rows
     X, y = np.array(rows.Z), np.ones(rows.samples)
     facts = {"C": 5.0, "regularization": 0.1, "sites": 5}
@@ -239,8 +266,8 @@ from support.hard_problems import LOSSES, Recipe
 from taciturn.objective import SolverState, minimise
 digest = hashlib.sha256()
 for loss in LOSSES:
-    for rows in (5, 12):
-        recipe = Recipe(rows=rows, dimension=8, loss=loss, repeats=1)
+    for rows, csr in ((5, False), (12, False), (8, True)):
+        recipe = Recipe(rows=rows, dimension=8, loss=loss, repeats=1, csr=csr)
         objective, linear, start = recipe.make()
         solved = minimise(objective, curvature=2.0, linear=linear, start=start, tol=1e-8, state=SolverState())
         digest.update(solved.f.tobytes())

@@ -1,9 +1,12 @@
 """Small sites, where Python would take longer than the arithmetic: Newton's method in machine code.
 
-sites.py      which sites are small; the rows of many of them in one array; what is asked of the kernel
-kernel.py     damped Newton with Cholesky's factor, one repeat after the other
-slopes.py     the shipped losses
-cholesky.py   symmetric matrices of a few rows
+sites.py           which sites are small
+packs.py           the rows of many of them in a few arrays; what is asked of a kernel
+kernel.py          dense rows: damped Newton with Cholesky's factor, one repeat after the other
+cholesky.py        symmetric matrices of a few rows
+sparse_kernel.py   sparse rows: damped Newton with conjugate gradients, four repeats abreast
+lanes.py           sparse rows times four models
+slopes.py          the shipped losses
 
-numba is imported by `kernel.py` and what it needs, and that by the first solve of a small site.
+numba is imported by the kernels and what they need, and those by the first solve of a small site.
 """

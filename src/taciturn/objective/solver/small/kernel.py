@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ....arithmetic import compiled, dot
 from ....types import Array
 from .cholesky import add_gram, factor, product, solve
-from .slopes import Law, curvatures, slopes, total_value
+from .slopes import Law, curvatures, mean_quality, slopes, total_value
 
 Whole = NDArray[np.int64]
 
@@ -185,7 +185,8 @@ def minimise_sites(
     """All repeats of all sites. f (sites, repeats, d) holds the starts, and then the minimisers.
 
     Site i has the rows first[i] to first[i + 1] of Z and offset; facts[i] = weight, max ||x||, max |offset|,
-    m, and the norm that its gradients are to fall to. bound (sites, repeats) is what is certain of theirs.
+    the most entries in a row, m, and the norm that its gradients are to fall to. bound (sites, repeats) is
+    what is certain of theirs.
     """
     sites, repeats, d = f.shape
     most = most_rows(first)
@@ -199,7 +200,7 @@ def minimise_sites(
         if stop - start < d:
             K[:] = 0.0
             add_gram(K, Zt, ones)
-        weight, norm, far, m, goal = facts[i]
+        weight, norm, far, _, m, goal = facts[i]
         rows = Matrices(Z[start:stop], Zt, K, A, offset[start:stop], weight, norm, far)
         for r in range(repeats):
             bound[i, r] = _minimise(law, rows, m, b[i, r], f[i, r], goal, work, room)
@@ -227,7 +228,4 @@ def measure_sites(
         for r in range(repeats):
             margins(Zt, offset[start:stop], f[i, r], z[:count])
             losses[i, r] = total_value(law, z[:count]) / count
-            quality = 0.0
-            for n in range(count):
-                quality += abs(z[n]) if not classify else 1.0 if z[n] > 0.0 else -1.0 if z[n] < 0.0 else 0.0
-            qualities[i, r] = 0.5 * (1.0 + quality / count) if classify else quality / count
+            qualities[i, r] = mean_quality(z[:count], classify)

@@ -70,3 +70,12 @@ def total_value(law: Law, z: Array) -> float:
             else:
                 total += width * (ratio + (log1p(exp(-min(2.0 * ratio, _FAR))) - 0.6931471805599453))
     return total
+
+
+@compiled
+def mean_quality(z: Array, classify: bool) -> float:
+    """The share of z above 0, a tie counting half; or the mean of |z| where nothing is classified."""
+    total = 0.0
+    for n in range(len(z)):
+        total += abs(z[n]) if not classify else 1.0 if z[n] > 0.0 else -1.0 if z[n] < 0.0 else 0.0
+    return 0.5 * (1.0 + total / len(z)) if classify else total / len(z)

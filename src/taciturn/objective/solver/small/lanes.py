@@ -1,0 +1,121 @@
+"""Sparse rows times four models abreast, compiled: each model in a lane of its own, in a fixed order.
+
+The numbers of one lane never meet those of another, so that a model's product is the same in any company.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....arithmetic import compiled
+from ....types import Array
+
+LANES = 4
+
+
+class SparseRows(NamedTuple):
+    """One site's rows in CSR form; row n has the entries pointers[n] to pointers[n + 1].
+
+    Columns and pointers have no sign: numba then need not ask whether an index counts from the end.
+    """
+
+    entries: Array
+    columns: NDArray[np.uint64]
+    pointers: NDArray[np.uint64]
+    offset: Array
+    weight: float
+    norm: float
+    far: float
+    width: float  # the most entries in a row
+
+
+@compiled
+def sparse_rows(
+    entries: Array,
+    columns: NDArray[np.int32],
+    pointers: NDArray[np.int64],
+    offset: Array,
+    numbers: tuple[float, float, float, float],
+) -> SparseRows:
+    """The rows between the first and the last pointer; numbers: weight, norm, far, width."""
+    first, last = pointers[0], pointers[-1]
+    weight, norm, far, width = numbers
+    return SparseRows(
+        entries[first:last],
+        columns[first:last].astype(np.uint64),
+        (pointers - first).astype(np.uint64),
+        offset,
+        weight,
+        norm,
+        far,
+        width,
+    )
+
+
+@compiled
+def forward(rows: SparseRows, V: Array, out: Array) -> None:
+    """out = Z V, (rows, lanes)."""
+    for n in range(len(out)):
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for k in range(rows.pointers[n], rows.pointers[n + 1]):
+            x, j = rows.entries[k], rows.columns[k]
+            a += x * V[j, 0]
+            b += x * V[j, 1]
+            c += x * V[j, 2]
+            d += x * V[j, 3]
+        out[n, 0], out[n, 1], out[n, 2], out[n, 3] = a, b, c, d
+
+
+@compiled
+def backward(rows: SparseRows, S: Array, out: Array) -> None:
+    """out = Z' S, (d, lanes)."""
+    out[:] = 0.0
+    for n in range(len(S)):
+        a, b, c, d = S[n, 0], S[n, 1], S[n, 2], S[n, 3]
+        for k in range(rows.pointers[n], rows.pointers[n + 1]):
+            x, j = rows.entries[k], rows.columns[k]
+            out[j, 0] += x * a
+            out[j, 1] += x * b
+            out[j, 2] += x * c
+            out[j, 3] += x * d
+
+
+@compiled
+def margins(rows: SparseRows, F: Array, z: Array) -> None:
+    """z = offset + Z F."""
+    forward(rows, F, z)
+    for n in range(len(rows.offset)):
+        for r in range(LANES):
+            z[n, r] += rows.offset[n]
+
+
+@compiled
+def dots(A: Array, B: Array, out: Array) -> None:
+    """out[lane] = A . B, summed from the first row to the last."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for i in range(len(A)):
+        a += A[i, 0] * B[i, 0]
+        b += A[i, 1] * B[i, 1]
+        c += A[i, 2] * B[i, 2]
+        d += A[i, 3] * B[i, 3]
+    out[0], out[1], out[2], out[3] = a, b, c, d
+
+
+@compiled
+def add_scaled(out: Array, by: Array, A: Array) -> None:
+    """out += by[lane] A."""
+    for i in range(len(A)):
+        for r in range(LANES):
+            out[i, r] += by[r] * A[i, r]
+
+
+@compiled
+def fill_lanes(models: Array, first: int, out: Array) -> None:
+    """out (d, lanes): models first, first + 1, ...; the first of them again where there are no more."""
+    for r in range(LANES):
+        model = models[first + r] if first + r < len(models) else models[first]
+        for j in range(len(out)):
+            out[j, r] = model[j]

@@ -1,0 +1,176 @@
+"""Small sites of one problem in a few arrays, as the kernels take them; the sites keep views of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ....types import Array
+from ...blocks import WeightedRows
+from ...local import Objective
+from ...losses import Loss
+from ...rows import Rows
+from .sites import law_of, small_form
+
+
+@dataclass(frozen=True, eq=False)
+class Pack(ABC):
+    """Sites one after the other. Site i has the rows from first[i] to first[i + 1], and so the offsets.
+
+    facts : one row per site: its weight, max ||x||, max |offset|, the most entries in a row.
+    strong : (sites,), the strong convexity of each objective.
+    """
+
+    loss: Loss
+    offset: Array  # of no entry where the loss has none
+    first: NDArray[np.int64]
+    facts: Array
+    strong: Array
+
+    def minimise(self, curvature: Array, linear: Array, start: Array, tol: float) -> tuple[Array, Array]:
+        """(f, a bound on the norm of the gradient there) of every site and repeat; f (sites, repeats, d).
+
+        Where the bound is above (strong + curvature) tol, floats could not certify more in this way.
+        """
+        strong = self.strong + curvature
+        facts = np.column_stack([self.facts, strong, strong * tol])
+        f, bound = start.copy(), np.empty(start.shape[:2])
+        with np.errstate(all="ignore"):
+            self._solve(facts, np.ascontiguousarray(linear), f, bound)
+        return f, bound
+
+    def metrics(self, f: Array) -> tuple[Array, Array]:
+        """(mean loss, quality) of every site and repeat, as `LocalObjective.metrics` has them."""
+        losses, qualities = np.empty((2, *f.shape[:2]))
+        with np.errstate(all="ignore"):
+            self._measure(self.loss.kind == "classification", np.ascontiguousarray(f), losses, qualities)
+        return losses, qualities
+
+    def part(self, start: int, stop: int) -> Self:
+        """Sites start, ..., stop - 1; their rows are not copied."""
+        some = slice(start, stop)
+        return replace(
+            self,
+            first=self.first[start : stop + 1],
+            facts=self.facts[some],
+            strong=self.strong[some],
+        )
+
+    @abstractmethod
+    def _solve(self, facts: Array, linear: Array, f: Array, bound: Array) -> None: ...
+    @abstractmethod
+    def _measure(self, classify: bool, f: Array, losses: Array, qualities: Array) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class DensePack(Pack):
+    """Dense rows, in one array."""
+
+    Z: Array
+
+    def _solve(self, facts: Array, linear: Array, f: Array, bound: Array) -> None:
+        from .kernel import minimise_sites
+
+        minimise_sites(law_of(self.loss), self.Z, self.offset, self.first, facts, linear, f, bound)
+
+    def _measure(self, classify: bool, f: Array, losses: Array, qualities: Array) -> None:
+        from .kernel import measure_sites
+
+        law = law_of(self.loss)
+        measure_sites(law, classify, self.Z, self.offset, self.first, f, losses, qualities)
+
+
+@dataclass(frozen=True, eq=False)
+class SparsePack(Pack):
+    """CSR rows: all entries, all columns, and where each row begins."""
+
+    entries: Array
+    columns: NDArray[np.int32]
+    pointers: NDArray[np.int64]
+
+    def _solve(self, facts: Array, linear: Array, f: Array, bound: Array) -> None:
+        from .sparse_kernel import minimise_sparse_sites
+
+        rows = self.entries, self.columns, self.pointers, self.offset, self.first
+        minimise_sparse_sites(law_of(self.loss), *rows, facts, linear, f, bound)
+
+    def _measure(self, classify: bool, f: Array, losses: Array, qualities: Array) -> None:
+        from .sparse_kernel import measure_sparse_sites
+
+        rows = self.entries, self.columns, self.pointers, self.offset, self.first
+        measure_sparse_sites(law_of(self.loss), classify, *rows, f, losses, qualities)
+
+
+def pack(objectives: Sequence[Objective]) -> Pack:
+    """Put small sites of one form one after the other; the objectives then hold views of the arrays."""
+    held = [objective.parts[0].rows for objective in objectives]
+    parts = [objective.parts[0] for objective in objectives]
+    shared: dict[str, Any] = {
+        "loss": objectives[0].loss,
+        "first": np.cumsum([0, *(rows.samples for rows in held)], dtype=np.int64),
+        "facts": np.array([(p.weight, p.rows.norm, p.rows.largest_offset, p.rows.width) for p in parts]),
+        "strong": np.array([objective.strong for objective in objectives]),
+        "offset": _NONE if held[0].offset is None else _joined([rows.offset for rows in held]),
+    }
+    if small_form(objectives[0]) == "dense":
+        made: Pack = DensePack(Z=_joined([rows.Z for rows in held]), **shared)
+    else:
+        entries = _joined([_csr(rows).data for rows in held])
+        columns = _joined([_csr(rows).indices for rows in held]).astype(np.int32, copy=False)
+        counts = np.concatenate([[0], *(np.diff(_csr(rows).indptr) for rows in held)])
+        pointers = np.cumsum(counts, dtype=np.int64)
+        made = SparsePack(entries=entries, columns=columns, pointers=pointers, **shared)
+    if len(objectives) > 1:
+        _share(objectives, made)
+    return made
+
+
+def _share(objectives: Sequence[Objective], made: Pack) -> None:
+    """Let every objective hold its piece of the arrays, and nothing of its own."""
+    for i, objective in enumerate(objectives):
+        part, piece = objective.parts[0], slice(made.first[i], made.first[i + 1])
+        Z: Any
+        if isinstance(made, DensePack):
+            Z = made.Z[piece]
+        else:
+            assert isinstance(made, SparsePack)
+            entries = slice(made.pointers[piece.start], made.pointers[piece.stop])
+            Z, own = sparse.csr_array(part.rows.Z.shape, dtype=np.float64), _csr(part.rows)
+            Z.data, Z.indices, Z.indptr = made.entries[entries], made.columns[entries], own.indptr
+        offset = None if part.rows.offset is None else made.offset[piece]
+        objective.hold((WeightedRows(replace(part.rows, Z=Z, offset=offset), part.weight),))
+
+
+def _csr(rows: Rows) -> sparse.csr_array:
+    assert not isinstance(rows.Z, np.ndarray), "small_form"
+    return rows.Z
+
+
+def _joined(pieces: list[Any]) -> Any:
+    """Consecutive pieces of one array, from a run before this one, as that array; else a copy. Read-only."""
+    whole = pieces[0] if len(pieces) == 1 else pieces[0].base
+    found = whole is not None and _consecutive(pieces, whole)
+    joined = whole.view() if found else np.concatenate(pieces)
+    joined.flags.writeable = False
+    return joined
+
+
+def _consecutive(pieces: list[Any], whole: Any) -> bool:
+    if len(whole) != sum(map(len, pieces)) or whole.shape[1:] != pieces[0].shape[1:]:
+        return False
+    address, step = whole.ctypes.data, whole.strides[0]
+    for piece in pieces:
+        if piece.ctypes.data != address:
+            return False
+        address += step * len(piece)
+    return True
+
+
+_NONE = np.empty(0)
+_NONE.flags.writeable = False

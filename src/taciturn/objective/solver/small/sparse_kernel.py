@@ -1,0 +1,253 @@
+"""Small sites with sparse rows, compiled: Newton's method with conjugate gradients, four repeats abreast.
+
+    minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
+
+A direction that conjugate gradients have not finished is a descent all the same, and the step is that of
+`newton.py`: found by slopes, so that phi provably falls. Early directions need not be exact; later ones are
+as exact as the fall of the gradient says. A lane that is done stands still while the others go on.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....arithmetic import compiled
+from ....types import Array
+from .lanes import LANES, SparseRows, add_scaled, backward, dots, fill_lanes, forward, margins, sparse_rows
+from .slopes import Law, curvatures, mean_quality, slopes, total_value
+
+_U = 2.0**-53
+_UP = 1.0 + 1e-9  # more than the rounding of a norm, and of m
+_STEPS = 60  # Newton steps,
+_TRIALS = 60  # steps along one direction, and
+_PRODUCTS = 150  # with the Hessian for one direction, after which the general solver takes over
+_NOISE, _PATIENCE = 10.0, 3  # so near to the rounding, and so often without a fall by half: at the end
+_LOOSE = 0.1  # what an early direction may leave of the gradient
+
+
+@compiled
+def _directions(
+    rows: SparseRows, m: float, h: Array, G: Array, need: Array, P: Array, u: Array, room: Array, work: Array
+) -> None:
+    """P ~ -H^-1 G until ||H P + G||^2 <= need in every lane, and u = Z P; h holds the rows' weights."""
+    Q, left, HQ, y, v = room[0], room[1], room[2], work[0], work[1]
+    rest, new, bend, by = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    P[:] = 0.0
+    u[:] = 0.0
+    dots(G, G, rest)
+    for j in range(len(G)):
+        for r in range(LANES):
+            left[j, r] = -G[j, r] if rest[r] > need[r] else 0.0
+            Q[j, r] = left[j, r]
+    for _ in range(_PRODUCTS):
+        if not np.any(rest > need):
+            return
+        forward(rows, Q, y)
+        for n in range(len(y)):
+            for r in range(LANES):
+                v[n, r] = h[n, r] * y[n, r]
+        backward(rows, v, HQ)
+        for j in range(len(G)):
+            for r in range(LANES):
+                HQ[j, r] += m * Q[j, r]
+        dots(Q, HQ, bend)
+        for r in range(LANES):
+            by[r] = rest[r] / bend[r] if rest[r] > need[r] and bend[r] > 0.0 else 0.0
+        add_scaled(P, by, Q)
+        add_scaled(u, by, y)
+        add_scaled(left, -by, HQ)
+        dots(left, left, new)
+        for r in range(LANES):
+            going = by[r] > 0.0 and new[r] > need[r]
+            by[r] = new[r] / rest[r] if going else -1.0
+            rest[r] = new[r] if going else 0.0
+        for j in range(len(G)):
+            for r in range(LANES):
+                Q[j, r] = left[j, r] + by[r] * Q[j, r] if by[r] >= 0.0 else 0.0
+
+
+@compiled
+def _steps(
+    law: Law, weight: float, a: Array, first: Array, rise: Array, z: Array, u: Array, work: Array, at: Array
+) -> None:
+    """at[lane]: a step that provably lowers phi, as in `kernel.py`; 0 where the slope -a is not below 0."""
+    t, s = work[0], work[1]
+    low, high, size, slope = np.zeros(LANES), np.full(LANES, np.inf), np.empty(LANES), np.empty(LANES)
+    open_ = a > 0.0
+    dots(u, u, size)
+    for r in range(LANES):
+        at[r] = 1.0 if open_[r] else 0.0
+    for _ in range(_TRIALS):
+        if not np.any(open_):
+            return
+        for n in range(len(z)):
+            for r in range(LANES):
+                t[n, r] = z[n, r] + at[r] * u[n, r]
+        slopes(law, t.reshape(t.size), s.reshape(s.size))
+        dots(s, u, slope)
+        for r in range(LANES):
+            if not open_[r]:
+                continue
+            here = first[r] + at[r] * rise[r] + weight * slope[r]
+            if here < -0.5 * a[r]:
+                low[r] = at[r]
+            elif at[r] * here > a[r] * a[r] / (4.0 * (weight * law.bend * size[r] + rise[r])):
+                high[r] = at[r]
+            else:
+                open_[r] = False
+                continue
+            at[r] = 2.0 * at[r] if high[r] == np.inf else 0.5 * (low[r] + high[r])
+    for r in range(LANES):
+        at[r] = low[r] if open_[r] and low[r] > 0.0 else at[r]
+
+
+@compiled
+def _doubt(law: Law, rows: SparseRows, m: float, length: float, pull: float) -> float:
+    """A bound on the rounding of a gradient at ||f|| = length, with ||b|| = pull: see `rounding.py`."""
+    count = len(rows.pointers) - 1
+    reach = rows.weight * count * rows.norm
+    size = rows.norm * length + rows.far
+    wide, deep = (rows.width + 1.0) * _U, (count + 3) * _U
+    ds = law.bend * wide * size + 8.0 * _U + 2.0 * _U * law.bend * (size + law.shift)
+    bound: float = reach * (ds + deep) * (1.0 + 1e-6) + 8.0 * _U * (reach + m * length + pull)
+    return bound
+
+
+@compiled
+def _gradients(
+    law: Law, rows: SparseRows, m: float, B: Array, F: Array, z: Array, s: Array, G: Array
+) -> None:
+    """G = grad phi in every lane, with z and the slopes there."""
+    margins(rows, F, z)
+    slopes(law, z.reshape(z.size), s.reshape(s.size))
+    backward(rows, s, G)
+    for j in range(len(G)):
+        for r in range(LANES):
+            G[j, r] = rows.weight * G[j, r] + (m * F[j, r] - B[j, r])
+
+
+@compiled
+def _move(
+    law: Law, rows: SparseRows, m: float, B: Array, F: Array, need: Array, room: Array, work: Array
+) -> None:
+    """One Newton step in every lane whose `need` is finite; room[3] holds the gradients."""
+    G, P, z, u, s, h = room[3], room[4], work[2], work[3], work[4], work[5]
+    curvatures(law, z.reshape(z.size), s.reshape(s.size), h.reshape(h.size))
+    for n in range(len(h)):
+        for r in range(LANES):
+            h[n, r] *= rows.weight
+    _directions(rows, m, h, G, need, P, u, room, work)
+    a, first, pull, rise, at = (
+        np.empty(LANES),
+        np.empty(LANES),
+        np.empty(LANES),
+        np.empty(LANES),
+        np.empty(LANES),
+    )
+    dots(G, P, a)
+    dots(F, P, first)
+    dots(B, P, pull)
+    dots(P, P, rise)
+    _steps(law, rows.weight, -a, m * first - pull, m * rise, z, u, work, at)
+    add_scaled(F, at, P)
+
+
+@compiled
+def _minimise(law: Law, rows: SparseRows, m: float, B: Array, F: Array, goal: float, bound: Array) -> None:
+    """F (d, lanes), the starts, becomes the best models found; bound[lane] is on the gradients there."""
+    d, count = len(F), len(rows.pointers) - 1
+    room, work, best = np.zeros((5, d, LANES)), np.zeros((6, count, LANES)), F.copy()
+    size, length, pull, need = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    least, before, idle = np.full(LANES, np.inf), np.full(LANES, np.inf), np.zeros(LANES)
+    done = np.zeros(LANES, dtype=np.bool_)
+    dots(B, B, pull)
+    bound[:] = np.inf
+    for _ in range(_STEPS):
+        _gradients(law, rows, m, B, F, work[2], work[4], room[3])
+        dots(room[3], room[3], size)
+        dots(F, F, length)
+        for r in range(LANES):
+            need[r] = np.inf
+            if done[r]:
+                continue
+            now = math.sqrt(size[r])
+            doubt = _doubt(law, rows, m, math.sqrt(length[r]), math.sqrt(pull[r]))
+            idle[r] = 0.0 if now < 0.5 * least[r] else idle[r] + 1.0
+            if now < least[r]:
+                least[r], bound[r] = now, _UP * (now + doubt)
+                for j in range(d):
+                    best[j, r] = F[j, r]
+            stuck = idle[r] > _PATIENCE and now <= _NOISE * doubt
+            done[r] = bound[r] <= goal or stuck or not now < np.inf
+            if not done[r]:
+                fall = now / before[r]
+                need[r] = (max(min(_LOOSE, 0.9 * fall * fall), 0.3 * goal / now) * now) ** 2
+                before[r] = now
+        if np.all(done):
+            break
+        _move(law, rows, m, B, F, need, room, work)
+    F[:] = best
+
+
+@compiled
+def minimise_sparse_sites(
+    law: Law,
+    entries: Array,
+    columns: NDArray[np.int32],
+    pointers: NDArray[np.int64],
+    offset: Array,
+    first: NDArray[np.int64],
+    facts: Array,
+    b: Array,
+    f: Array,
+    bound: Array,
+) -> None:
+    """All repeats of all sites, as `kernel.minimise_sites`; row n has entries from pointers[n] on."""
+    sites, repeats, d = f.shape
+    F, B, bounds = np.empty((d, LANES)), np.empty((d, LANES)), np.empty(LANES)
+    for i in range(sites):
+        start, stop = first[i], first[i + 1]
+        weight, norm, far, width, m, goal = facts[i]
+        near, numbers = pointers[start : stop + 1], (weight, norm, far, width)
+        rows = sparse_rows(entries, columns, near, offset[start:stop], numbers)
+        for r in range(0, repeats, LANES):
+            fill_lanes(f[i], r, F)
+            fill_lanes(b[i], r, B)
+            _minimise(law, rows, m, B, F, goal, bounds)
+            for k in range(min(LANES, repeats - r)):
+                bound[i, r + k] = bounds[k]
+                for j in range(d):
+                    f[i, r + k, j] = F[j, k]
+
+
+@compiled
+def measure_sparse_sites(
+    law: Law,
+    classify: bool,
+    entries: Array,
+    columns: NDArray[np.int32],
+    pointers: NDArray[np.int64],
+    offset: Array,
+    first: NDArray[np.int64],
+    f: Array,
+    losses: Array,
+    qualities: Array,
+) -> None:
+    """losses, qualities (sites, repeats): the mean loss, and the accuracy or mean absolute error, at f."""
+    sites, repeats, d = f.shape
+    F = np.empty((d, LANES))
+    for i in range(sites):
+        start, stop = first[i], first[i + 1]
+        near = pointers[start : stop + 1]
+        rows = sparse_rows(entries, columns, near, offset[start:stop], (1.0, 1.0, 0.0, 0.0))
+        z = np.empty((stop - start, LANES))
+        for r in range(0, repeats, LANES):
+            fill_lanes(f[i], r, F)
+            margins(rows, F, z)
+            for k in range(min(LANES, repeats - r)):
+                one = z[:, k].copy()
+                losses[i, r + k] = total_value(law, one) / len(one)
+                qualities[i, r + k] = mean_quality(one, classify)
