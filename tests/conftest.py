@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import taciturn as tt
 from support.problems import make_sites
 from taciturn.data import Dataset, load_adult
 from taciturn.errors import DataUnavailable, PrivacyLeakWarning
+
+settings.register_profile("taciturn", deadline=None)  # no test asserts a duration
+settings.load_profile("taciturn")
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 from . import certify, data, demo, plan
 from .app import main
-from .jobs import init, predict, train
+from .jobs import check, init, predict, train
 from .research import attack, audit, reproduce, sweep
 from .sites import keys as site_keys
 from .sites import run as site
@@ -12,6 +12,7 @@ __all__ = [
     "attack",
     "audit",
     "certify",
+    "check",
     "data",
     "demo",
     "init",

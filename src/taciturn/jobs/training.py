@@ -35,7 +35,7 @@ class TrainingRows:
 
 def gather(job: TrainingJob, folder: Path) -> TrainingRows:
     """Read every site's table; nothing is learnt from it but the number of its rows."""
-    encoder = _encoder(job)
+    encoder = make_encoder(job)
     parts = []
     for site in job.sites:
         form = (site.csv or job.csv).form()
@@ -46,7 +46,8 @@ def gather(job: TrainingJob, folder: Path) -> TrainingRows:
     return TrainingRows(X, y, names)
 
 
-def _encoder(job: TrainingJob) -> BoundedEncoder:
+def make_encoder(job: TrainingJob) -> BoundedEncoder:
+    """How a record of the job becomes a row."""
     return BoundedEncoder(job.schema_, data_norm=1.0, missing=job.missing)
 
 
@@ -76,7 +77,7 @@ def fit(
         kind = PrivateLogisticRegression if job.loss == "logistic" else PrivateLinearSVC
         model = kind(classes=job.label.classes, **options)
     model.fit(rows.X, rows.y, site=rows.site)
-    return model, Model.of(model, schema=_encoder(job), label=job.label.column)
+    return model, Model.of(model, schema=make_encoder(job), label=job.label.column)
 
 
 def _targets(job: TrainingJob, values: Any) -> NDArray[Any]:

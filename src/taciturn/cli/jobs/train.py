@@ -56,7 +56,7 @@ def train(
     rows = gather(wanted, job.parent)
     if check:
         typer.echo(f"{job}: {len(rows.y)} rows at {len(wanted.sites)} sites; everything is in order.")
-        typer.echo("The cells were not judged: labels and categories that are not declared count as zeros.")
+        typer.echo("The cells were not judged; `taciturn check` counts them, for the rows' owner alone.")
         return
     marks = tuple(f"a run before this one was {run.words()}: that comes on top" for run in before)
     fitted = _spend(wanted, rows, folder, marks)

@@ -57,7 +57,7 @@ def parse_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> NDArray[
         raise DataError(
             f"`{field.name}` is declared a Number but its column holds {_WRONG_TYPE[values.dtype.kind]}."
         )
-    floats = np.clip(_floats(values), field.low, field.high)  # infinity too is moved to the nearer end
+    floats = np.clip(read_numbers(values), field.low, field.high)  # infinity too is moved to the nearer end
     return floats if field.fill is None else np.where(np.isnan(floats), field.fill, floats)
 
 
@@ -87,7 +87,8 @@ def _truth(value: Any) -> float:
     return 1.0 if word in _YES else 0.0 if word in _NO else math.nan
 
 
-def _floats(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
+def read_numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
+    """Floats; NaN for what is no number."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         with np.errstate(over="ignore"):  # long double
             floats = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
@@ -131,6 +132,12 @@ def _place_of(field: Category) -> Callable[[Any], int]:
         return index.get(word, MISSING if word.lower() in _BLANKS else OTHER)
 
     return place
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a cell stands for no value at all."""
+    word = _word(value)
+    return value is None or value != value or (word is not None and word.lower() in _BLANKS)
 
 
 def _word(value: Any) -> str | None:

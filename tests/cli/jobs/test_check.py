@@ -1,0 +1,64 @@
+"""`taciturn check`: bad cells are seen by their owner before they spend a budget, and by nobody else."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from taciturn.cli.app import run
+from taciturn.jobs.checking import check_tables
+from taciturn.jobs.training_job import read_job
+
+
+@pytest.fixture
+def study(tmp_path):
+    folder = tmp_path / "study"
+    assert run(["init", str(folder)]) == 0
+    return folder
+
+
+def _alter(path, column, value):
+    """The table with other cells in one column."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for k, row in enumerate(rows):
+        row[column] = value(k, row[column])
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return len(rows)
+
+
+def test_a_file_whose_ages_are_all_dates_is_noticed(study, capsys):
+    rows = _alter(study / "north.csv", "age", lambda k, old: "1980-05-17")
+    assert run(["check", str(study / "job.toml")]) == 0
+    shown = capsys.readouterr().out
+    assert f"WARNING north: {rows} of {rows} cells of `age` are lost" in shown
+    assert f"{rows} of {rows} rows become zeros" in shown and "never share" in shown
+    assert "WARNING south" not in shown and "1980" not in shown
+    assert {path.name for path in study.iterdir()} >= {"job.toml"} and not (study / "run").exists()
+
+
+def test_every_kind_of_cell_is_counted(study):
+    cells = ["31", "200", "-5", "inf", "old", "", "?", "nan"]
+    rows = _alter(study / "south.csv", "age", lambda k, old: cells[k % 8])
+    _, south = check_tables(read_job(study / "job.toml"), study)
+    age = next(counts for counts in south.columns if counts.name == "age")
+    eighth = rows // 8
+    assert (age.fit, age.moved, age.unknown, age.missing) == (eighth, 3 * eighth, eighth, 3 * eighth)
+    assert south.zeros == 4 * eighth
+
+
+def test_labels_that_nobody_declared_are_counted(study):
+    rows = _alter(study / "south.csv", "readmitted", lambda k, old: "perhaps" if k % 4 == 0 else old)
+    _, south = check_tables(read_job(study / "job.toml"), study)
+    assert south.columns[-1].unknown == south.zeros == rows // 4
+
+
+def test_a_good_table_gives_no_warning_and_one_site_can_be_asked_for(study, capsys):
+    assert run(["check", str(study / "job.toml"), "--site", "north"]) == 0
+    shown = capsys.readouterr().out
+    assert "WARNING" not in shown and "south" not in shown and "Nothing was trained or spent." in shown
+    assert run(["check", str(study / "job.toml"), "--site", "east"]) == 1
