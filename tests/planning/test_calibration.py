@@ -101,7 +101,7 @@ def test_the_quick_factor_is_near_the_exact_one(noise: str, delta: float) -> Non
     k = bounds.sample_weight(1.0, draft.eta, draft.degree[:, None], draft.samples[:, None])
     x = bounds.bend(k, bounds.least_eigenvalue(draft.run.strong, draft.eta, draft.degree[:, None]), 1.0)
     D = bounds.displacement(k, 1.0)
-    quick = quick_factors(noise, D, x, draft.relative, [1.0, 1.0, 1.0], delta, d=100)
+    quick = quick_factors(draft.run, noise, D, x, draft.relative, [1.0, 1.0, 1.0], delta)
     assert quick == pytest.approx(exact, rel=0.05)
 
 

@@ -17,7 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from .. import checks
 from ..errors import ParameterError
 from ..privacy.accounting import bounds
-from ..privacy.costs import Releases, pure_costs, renyi_totals
+from ..privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
+from ..privacy.accounting.widening import widening
+from ..privacy.costs import Releases, gaussian_totals, loss_shape, pure_costs, renyi_totals
 from ..privacy.facts import RunFacts
 from ..privacy.noise import NOISES
 from ..types import Array
@@ -26,6 +28,7 @@ _ROOM = 1e-6  # of the budget, left for the last digits of a schedule
 _CLOSE = 1 + 2e-4  # when a bracket of factors is narrow enough
 _COARSE = bounds.ORDERS[::8]  # enough to come near; the last steps use all orders
 _LARGEST = 1e30
+_PASSES, _NEARLY = 12, 1.01  # towards the bend's share of the noise, and how near it must have come
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,9 @@ def spent(run: RunFacts, releases: Releases, delta: float, orders: Array = bound
     pure = np.sum(pure_costs(run, releases), axis=1)
     if delta == 0:
         return np.asarray(pure)
+    exact = gaussian_epsilon(gaussian_totals(run, releases), delta)
     epsilon, _ = bounds.to_epsilon(orders, renyi_totals(run, releases, orders), delta)
-    return np.asarray(np.minimum(pure, epsilon))
+    return np.asarray(np.minimum(np.minimum(pure, exact), epsilon))
 
 
 @dataclass(frozen=True)
@@ -166,21 +170,38 @@ def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
 
 
 def quick_factors(
-    noise: str, D: Array, x: Array, relative: Array, epsilon: ArrayLike, delta: float, *, d: int, K: int = 1
+    run: RunFacts, noise: str, D: Array, x: Array, relative: Array, epsilon: ArrayLike, delta: float
 ) -> Array:
     """About the factor that `calibrate` would find, (..., rounds) -> (...); inf where there is none.
 
-    In closed form, for searching among many shapes: the Gaussian's at the best of some orders, and for norm
-    noise the smaller of the pure one and that of the Gaussian with the same variance.
+    In closed form, for searching among many shapes: the Gaussian's, whose bend is found in a few steps, and
+    for norm noise the smaller of the pure one and that of the Gaussian with the same variance.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
-    if noise == "norm":
-        room = epsilon / K - np.sum(np.log1p(x), axis=-1)
-        pure = np.where(room > 0, np.sum(D / relative, axis=-1) / np.where(room > 0, room, 1.0), np.inf)
-        if delta == 0:
-            return np.asarray(pure)
-        gaussian = quick_factors("gaussian", D, x, relative, epsilon, delta, d=d, K=K)
-        return np.minimum(pure, gaussian * 1.02 / math.sqrt(d + 1))
+    if noise == "gaussian":
+        return _gaussian_factors(run, D, x, relative, gaussian_mu(epsilon, delta))
+    room = epsilon / run.outputs - np.sum(np.log1p(x), axis=-1)
+    pure = np.where(room > 0, np.sum(D / relative, axis=-1) / np.where(room > 0, room, 1.0), np.inf)
+    if delta == 0:
+        return np.asarray(pure)
+    renyi = _renyi_factors(D, x, relative, epsilon, delta, run.outputs)
+    return np.minimum(pure, renyi * 1.02 / math.sqrt(run.dimension + 1))
+
+
+def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Array) -> Array:
+    """The factor at which the squares of all rounds' mu add up to that of the budget."""
+    shape = loss_shape(run.loss)
+    move = D / relative
+    factor = np.sqrt(run.outputs * np.sum(move**2, axis=-1)) / mu
+    for _ in range(_PASSES):
+        wide = widening(shape, 2 * x * factor[..., None] * relative / D)
+        spread = np.sqrt(run.outputs * np.sum((move * wide) ** 2, axis=-1))
+        factor = np.minimum(np.maximum(factor, spread / mu), _LARGEST)
+    return np.where(spread <= factor * mu * _NEARLY, factor, np.inf)
+
+
+def _renyi_factors(D: Array, x: Array, relative: Array, epsilon: Array, delta: float, K: int) -> Array:
+    """The same by Renyi divergence at the best of some orders, the Jacobian's share taken off first."""
     q = _COARSE
     move = np.sum((D / relative) ** 2, axis=-1)[..., None]
     bent = np.sum(bounds.jacobian_renyi(q, x[..., None]), axis=-2)

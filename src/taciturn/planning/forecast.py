@@ -50,9 +50,7 @@ def _noise(
     relative = np.broadcast_to(np.stack([shape.relative() for shape in shapes])[:, None, :], D.shape)
     epsilon = np.array(network.budget.epsilon)[at]
     kind = shapes[0].noise
-    factor = quick_factors(
-        kind, D, x, relative, epsilon, network.budget.delta, d=run.dimension, K=run.outputs
-    )
+    factor = quick_factors(run, kind, D, x, relative, epsilon, network.budget.delta)
     spread = NOISES[kind].coordinate_std(1.0, run.dimension)
     return np.asarray(factor[..., None] * spread * relative)
 

@@ -1,6 +1,6 @@
 """Facts -> costs: which bound applies to a run's releases, summed over rounds and classes.
 
-The only place that chooses between the bounds of `bounds.py`. A round that was not charged costs nothing.
+The only place that chooses between the bounds of `accounting`. A round that was not charged costs nothing.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 
 from ..types import Array
 from .accounting import bounds, persons
-from .facts import Charge, Columns, RunFacts, SiteFacts
+from .accounting.gaussian import compose_mu
+from .accounting.rounding import up
+from .accounting.widening import penalty_mu
+from .facts import Charge, Columns, LossFacts, RunFacts, SiteFacts
 
+ACCOUNTANTS = ("pure", "gaussian", "renyi")
 _ROUNDED = 1 + 4e-12  # a row passes as unit where its norm, as floats add it up, is at most 1 + 1e-12
 
 
@@ -65,9 +69,9 @@ class Releases:
 class SiteCost(NamedTuple):
     """What all charged rounds of one site cost; inf where there is no finite bound.
 
-    `order` is the Renyi order behind `epsilon`, None where the pure bound is better or nothing is finite.
-    `paper_condition` says whether the paper's theorem, and so `paper_epsilon`, applies. `mu` is that of
-    masked sums, against the colluders that the facts name.
+    `accountant` says how `epsilon` was found: "pure", "renyi" (at `order`) or "gaussian" (from mu, exactly);
+    None where nothing is finite. `paper_condition` says whether the paper's theorem applies, and so
+    `paper_epsilon`. `mu` is that of masked sums, against the colluders that the facts name.
     """
 
     paper_epsilon: float
@@ -75,6 +79,7 @@ class SiteCost(NamedTuple):
     pure_epsilon: float
     epsilon: float
     order: float | None
+    accountant: str | None = None
     mu: float | None = None
 
 
@@ -137,11 +142,13 @@ def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
         return _renyi_shift(run.noise, np.where(on, S, 0.0), releases.scale, run.dimension, orders)
     D = np.where(on, bounds.displacement(k, loss.slope_bound, _reach(run)), 0.0)
     x = np.where(on, bounds.bend(k, a, loss.curvature_bound, _reach(run)), 0.0)
-    more = _person_bend(run, x, orders)
     if run.noise == "gaussian":
-        return bounds.renyi_gaussian_total(orders, D, releases.scale, x) + more
+        moved, bent = _renyi_gaussian(D, releases.scale, x, loss_shape(run.loss))
+        total = bounds.renyi_gaussian_total(orders, moved, releases.scale, bent)
+        return np.asarray(total + _person_bend(run, bent, orders))
     pure = np.where(on, _pure_update(run, releases), 0.0)
-    return bounds.renyi_norm_total(orders, D, releases.scale, run.dimension, x, pure) + more
+    total = bounds.renyi_norm_total(orders, D, releases.scale, run.dimension, x, pure)
+    return np.asarray(total + _person_bend(run, x, orders))
 
 
 def _person_bend(run: RunFacts, x: Array, orders: Array) -> Array:
@@ -150,6 +157,42 @@ def _person_bend(run: RunFacts, x: Array, orders: Array) -> Array:
         return np.zeros((len(x), len(orders)))
     rounds = np.count_nonzero(x, axis=1)[:, None]
     return np.asarray(rounds * persons.person_excess(orders[None, :], np.max(x, axis=1)[:, None]))
+
+
+def _renyi_gaussian(D: Array, sigma: Array, x: Array, shape: str) -> tuple[Array, Array]:
+    """D and x of each round as Renyi divergence sees them: a mu-GDP round costs q mu^2 / 2 and bends nothing.
+
+    That is the smaller cost at every order where mu^2 <= (D / sigma)^2 + 2 x^2 / (1 + x).
+    """
+    mu = penalty_mu(D, sigma, x, shape)
+    better = mu**2 <= (D / sigma) ** 2 + 2 * x**2 / (1 + x)
+    return np.where(better, up(mu * sigma), D), np.where(better, 0.0, x)
+
+
+def gaussian_totals(run: RunFacts, releases: Releases) -> Array:
+    """mu of all rounds and classes, (sites,): infinite unless every noise of the run is Gaussian."""
+    if run.noise != "gaussian" or run.output_noise == "norm":
+        return np.where(np.any(releases.charged, axis=1), np.inf, 0.0)
+    k, a = _weight(run, releases)
+    loss, X, sigma = run.loss, _reach(run), releases.scale
+    if run.mechanism == "primal":
+        mu = up(bounds.primal_sensitivity(k, a, loss.slope_bound, run.tol, X) / sigma)
+    else:
+        D = bounds.displacement(k, loss.slope_bound, X)
+        mu = penalty_mu(D, sigma, bounds.bend(k, a, loss.curvature_bound, X), loss_shape(run.loss))
+    if run.output_noise == "gaussian":
+        mu = np.concatenate([mu, up(2 * run.tol / releases.output_scale)], axis=1)
+    on = np.tile(releases.charged, mu.shape[1] // releases.charged.shape[1])
+    return compose_mu(np.sqrt(run.outputs) * np.where(on, mu, 0.0))
+
+
+def loss_shape(loss: LossFacts) -> str:
+    """How slope and curvature of the loss go together: a key of `widening.NODES`."""
+    if loss.name == "logistic" and (loss.slope_bound, loss.curvature_bound) == (1.0, 0.25):
+        return "logistic"
+    if loss.name == "log-cosh" and loss.slope_bound == 1.0:
+        return "log-cosh"
+    return "one-sided" if loss.name == "smooth-hinge" else "any"
 
 
 def _renyi_shift(noise: str, moved: Array, scale: Array, d: int, orders: Array) -> Array:

@@ -74,8 +74,9 @@ def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, Spe
     words = {
         "renyi": (
             f"ε at δ = {power(delta)}",
-            f"Rényi divergence, added up over the rounds: but for a chance of {odds(delta)}, nothing "
-            "that can be seen becomes more likely, or less, by more than the factor exp(ε).",
+            "All rounds together, counted exactly where all noise is Gaussian and by Rényi divergence "
+            f"elsewhere: but for a chance of {odds(delta)}, nothing that can be seen becomes more likely, or "
+            "less, by more than the factor exp(ε).",
         ),
         "pure": (
             "Pure ε",

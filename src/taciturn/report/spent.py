@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..privacy.accounting import bounds
+from ..privacy.accounting.gaussian import gaussian_epsilon
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.costs import Releases, paper_costs, pure_costs, renyi_totals
+from ..privacy.costs import Releases, gaussian_totals, paper_costs, pure_costs, renyi_totals
 from ..privacy.facts import Ceiling
 from ..types import Array
 
@@ -79,12 +80,17 @@ def _filter(certificate: Certificate, row: int) -> Ceiling | None:
 
 
 def _epsilon(certificate: Certificate, rows: Sequence[int], limit: Ceiling | None) -> Array:
-    """(rows, rounds): the best order for each round, or the filter's own."""
+    """(rows, rounds): the best accountant and order for each round, or the filter's own order."""
     orders = bounds.ORDERS if limit is None else np.array([limit.order])
     delta = certificate.delta if limit is None else limit.delta
-    each = renyi_totals(certificate.run, _table(certificate, rows), orders)
+    table = _table(certificate, rows)
+    each = renyi_totals(certificate.run, table, orders)
     summed = np.cumsum(each.reshape(len(rows), -1, len(orders)), axis=1)
-    return bounds.to_epsilon(orders, summed, delta)[0]
+    epsilon = bounds.to_epsilon(orders, summed, delta)[0]
+    if limit is not None:
+        return epsilon
+    squares = gaussian_totals(certificate.run, table).reshape(len(rows), -1) ** 2
+    return np.minimum(epsilon, gaussian_epsilon(np.sqrt(np.cumsum(squares, axis=1)), delta))
 
 
 def _table(certificate: Certificate, rows: Sequence[int]) -> Releases:

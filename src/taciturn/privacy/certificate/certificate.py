@@ -13,10 +13,13 @@ from ... import checks
 from ...errors import CertificateError, ParameterError
 from ...types import Array
 from ..accounting import bounds
+from ..accounting.gaussian import gaussian_epsilon
+from ..accounting.rounding import up
 from ..collusion import colluders, masked_cost, masked_curve, masked_mu, masked_table
 from ..costs import (
     Releases,
     SiteCost,
+    gaussian_totals,
     paper_costs,
     paper_holds,
     pure_costs,
@@ -43,6 +46,7 @@ class Certificate:
     pure_epsilon : the same with delta = 0; inf for Gaussian noise.
     paper_epsilon : the bound of [ZKL18, Thm 3]; inf where the theorem is not about such a run.
     worst_site : the number of the site with the largest epsilon.
+    accountant : how its epsilon was found, "gaussian", "renyi" or "pure": the smallest that holds.
 
     `run.certificate(delta)`, `fitted.certificate_` and `taciturn.plan(...).certificate` are certificates.
     `statement()` says it in words, `to_json()` writes all of it, and `from_json(text).verify()` computes
@@ -116,6 +120,12 @@ class Certificate:
     def mu(self) -> float | None:
         """mu of masked sums against the colluders that the facts name."""
         return max((cost.mu or 0.0 for cost in self.costs), default=0.0) if self.run.masked else None
+
+    @property
+    def accountant(self) -> str | None:
+        """Whose epsilon the worst site's is; None where there is no finite one."""
+        sites = [facts.site for facts in self.sites]
+        return self.costs[sites.index(self.worst_site)].accountant
 
     @property
     def rounds(self) -> int:
@@ -194,19 +204,33 @@ def _costs(
     rows = list(first.values())
     table = Releases.of([sites[row] for row in rows], [releases[row] for row in rows])
     paper, pure = (bounds.compose(cost(run, table)) for cost in (paper_costs, pure_costs))
-    epsilon, order = bounds.to_epsilon(bounds.ORDERS, renyi_totals(run, table, bounds.ORDERS), delta)
-    paper, pure, epsilon = (np.where(np.isnan(cost), np.inf, cost) for cost in (paper, pure, epsilon))
+    renyi, order = bounds.to_epsilon(bounds.ORDERS, renyi_totals(run, table, bounds.ORDERS), delta)
+    gaussian = gaussian_epsilon(gaussian_totals(run, table), delta)
     known: dict[Any, SiteCost] = {}
     for k, (key, row) in enumerate(first.items()):
         limit, columns = ceilings[row], releases[row]
         holds = paper_holds(run, sites[row], columns)
         if limit is not None and limit.order is not None:
             known[key] = _filtered(run, sites[row], columns, limit, delta, holds)
-        elif pure[k] <= epsilon[k]:
-            known[key] = SiteCost(float(paper[k]), holds, float(pure[k]), float(pure[k]), None)
         else:
-            known[key] = SiteCost(float(paper[k]), holds, float(pure[k]), float(epsilon[k]), float(order[k]))
+            known[key] = _smallest(
+                paper[k], holds, {"pure": pure[k], "gaussian": gaussian[k], "renyi": renyi[k]}, order[k]
+            )
     return tuple(known[key] for key in keys)
+
+
+def _smallest(paper: float, holds: bool, found: Mapping[str, float], order: float) -> SiteCost:
+    """The cost of a site by whichever accountant finds the least; the first of equals."""
+    known = {name: math.inf if math.isnan(cost) else float(cost) for name, cost in found.items()}
+    name = min(known, key=lambda name: known[name])
+    return SiteCost(
+        paper_epsilon=math.inf if math.isnan(paper) else float(paper),
+        paper_condition=holds,
+        pure_epsilon=known["pure"],
+        epsilon=known[name],
+        order=float(order) if name == "renyi" and math.isfinite(known[name]) else None,
+        accountant=name if math.isfinite(known[name]) else None,
+    )
 
 
 def _masked(run: RunFacts, columns: Columns, delta: float) -> SiteCost:
@@ -214,7 +238,8 @@ def _masked(run: RunFacts, columns: Columns, delta: float) -> SiteCost:
     rounds, honest = columns.t.tolist(), run.honest(run.colluding)
     epsilon = masked_cost(run, rounds, delta, honest)
     pure = math.inf if rounds else 0.0
-    return SiteCost(pure, False, pure, epsilon, None, masked_mu(run, rounds, honest))
+    known = "gaussian" if math.isfinite(epsilon) else None
+    return SiteCost(pure, False, pure, epsilon, None, known, masked_mu(run, rounds, honest))
 
 
 def _against(run: RunFacts, releases: Sequence[Columns], delta: float) -> tuple[float, ...]:
@@ -234,7 +259,10 @@ def _filtered(
         float(bounds.to_epsilon(orders, bounds.compose(spent[:, None]), limit.delta)[0]), limit.epsilon
     )
     epsilon = cost if cost <= limit.epsilon * (1 + _CLOSE) and limit.delta <= delta else math.inf
-    return SiteCost(math.inf, holds, math.inf, epsilon, limit.order if math.isfinite(epsilon) else None)
+    sure = math.isfinite(epsilon)
+    return SiteCost(
+        math.inf, holds, math.inf, epsilon, limit.order if sure else None, "renyi" if sure else None
+    )
 
 
 def _short(table: Releases) -> Iterator[Releases]:
@@ -271,9 +299,12 @@ def epsilon_curve(certificate: Certificate) -> Array:
     if run.masked:
         rounds = list(range(1, certificate.rounds + 1))
         return masked_curve(run, rounds, certificate.delta, run.honest(run.colluding))
-    each = renyi_totals(run, _worst(certificate), bounds.ORDERS)
-    epsilon, _ = bounds.to_epsilon(bounds.ORDERS, np.cumsum(each, axis=0), certificate.delta)
-    return np.minimum(epsilon, pure_curve(certificate))
+    table = _worst(certificate)
+    each = renyi_totals(run, table, bounds.ORDERS)
+    renyi, _ = bounds.to_epsilon(bounds.ORDERS, np.cumsum(each, axis=0), certificate.delta)
+    mu = np.sqrt(np.cumsum(gaussian_totals(run, table) ** 2))
+    gaussian = gaussian_epsilon(up(mu), certificate.delta)
+    return np.minimum(np.minimum(renyi, gaussian), pure_curve(certificate))
 
 
 def _worst(certificate: Certificate) -> Releases:

@@ -20,7 +20,7 @@ from ...canonical import digest
 from ...errors import CertificateError, ParameterError
 from ...types import Array
 from ...versions import versions
-from ..costs import SiteCost
+from ..costs import ACCOUNTANTS, SiteCost
 from ..facts import Columns, SiteFacts
 from ..ledger.chain import Head
 from ..plain import ceiling_from, run_from, site_from, to_plain
@@ -59,6 +59,7 @@ def document(certificate: Certificate) -> dict[str, Any]:
         "mu": _number(certificate.mu),
         "epsilon_against": [_number(epsilon) for epsilon in certificate.against],
         "worst_site": certificate.worst_site,
+        "accountant": certificate.accountant,
         "status": wording.status(certificate),
         "statement": statement(certificate),
         "theorems": wording.theorems(certificate),
@@ -111,9 +112,9 @@ class _Tables:
         return self._index[key]
 
 
-def _number(value: float | None) -> float | None:
-    """None for what has no finite value."""
-    return None if value is None or not math.isfinite(value) else value
+def _number(value: float | str | None) -> float | str | None:
+    """None for what has no finite value; texts as they are."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # -- reading ----------------------------------------------------------------------------------------
@@ -194,8 +195,11 @@ def _columns(entry: Mapping[str, Any], tables: list[Array]) -> Columns:
 
 def _cost(entry: Mapping[str, Any]) -> SiteCost:
     bound = {name: _bound(entry[name]) for name in ("paper_epsilon", "pure_epsilon", "epsilon")}
+    accountant = entry["accountant"]
+    if accountant is not None:
+        checks.choice("accountant", accountant, ACCOUNTANTS)
     condition, order, mu = bool(entry["paper_condition"]), entry["order"], entry["mu"]
-    return SiteCost(**bound, paper_condition=condition, order=order, mu=mu)
+    return SiteCost(**bound, paper_condition=condition, order=order, accountant=accountant, mu=mu)
 
 
 def _bound(value: Any) -> float:

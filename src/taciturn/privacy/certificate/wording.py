@@ -54,9 +54,7 @@ def theorems(certificate: Certificate) -> list[str]:
     if run.noise == "gaussian":
         said.append("no pure epsilon: Gaussian noise has none")
     bend = "" if run.mechanism == "primal" else ", the noise map's bend included"
-    said.append(
-        f"(epsilon, delta): Renyi divergence of {_KIND[run.noise]}{bend}, summed over rounds, converted"
-    )
+    said.append(f"(epsilon, delta): {_accounted(certificate, bend)}")
     if run.output_noise is not None:
         said.append(f"inexact minimiser: {_KIND[run.output_noise]} on the output, shift 2 g / m")
     if run.outputs > 1:
@@ -76,6 +74,15 @@ def _unit(run: RunFacts) -> list[str]:
     if run.mechanism in ("penalty", "dual"):
         said.append("person: the bend's eigenvalues are several, and their sum is at most that of one record")
     return said
+
+
+def _accounted(certificate: Certificate, bend: str) -> str:
+    """Whose epsilon the worst site's is."""
+    if certificate.accountant == "pure":
+        return "the pure bound, which no other falls below here"
+    if certificate.accountant == "gaussian":
+        return f"Gaussian noise{bend}: mu-GDP in every round, squares of mu summed, converted exactly"
+    return f"Renyi divergence of {_KIND[certificate.run.noise]}{bend}, summed over rounds, converted"
 
 
 def _paper(certificate: Certificate) -> str:

@@ -1,8 +1,9 @@
 """Filters: refuse the charge that would take a site past its ceiling.
 
-What was spent is a sum of Renyi costs, one for each order, and of pure costs; a charge is admitted while one
-of them converts to at most the ceiling. Which one may not depend on what was released, so this needs
-schedules fixed before the run. A ceiling with an order watches that order alone and holds for any charges.
+What was spent is a sum of Renyi costs, one for each order, of pure costs, and of squares of mu; a charge is
+admitted while one of them converts to at most the ceiling. Which one may not depend on what was released, so
+this needs schedules fixed before the run. A ceiling with an order watches that order alone and holds for any
+charges.
 
 Masked sums are watched by the sum of mu^2 against the colluders that the run's facts name: what it converts
 to is exact, and holds for any charges, whatever they react to.
@@ -19,8 +20,9 @@ import numpy as np
 from ...errors import BudgetExceeded
 from ...types import Array
 from ..accounting import bounds
+from ..accounting.gaussian import gaussian_epsilon, gaussian_mu
 from ..collusion import masked_cost
-from ..costs import Releases, pure_costs, renyi_totals
+from ..costs import Releases, gaussian_totals, pure_costs, renyi_totals
 from ..facts import Ceiling, Charge, RunFacts, SiteFacts
 
 _SLACK = 1e-12  # relative: a running sum rounds otherwise than the sum of a plan
@@ -28,10 +30,11 @@ _REMEMBERED = 4096
 
 
 class Spent(NamedTuple):
-    """What a site's charges add up to: at each order, and as pure epsilon; of masked sums, the rounds."""
+    """A sum of charges: at each order, as pure epsilon, and as mu^2; of masked sums, the rounds."""
 
     renyi: Array
     pure: float
+    square: float
     rounds: tuple[int, ...] = ()
 
 
@@ -49,7 +52,8 @@ class _Prices:
                 self._known.clear()
             releases = Releases.single(site, charge)
             pure = float(pure_costs(self._run, releases).sum())
-            self._known[key] = Spent(renyi_totals(self._run, releases, orders)[0], pure)
+            square = float(gaussian_totals(self._run, releases)[0]) ** 2
+            self._known[key] = Spent(renyi_totals(self._run, releases, orders)[0], pure, square)
         return self._known[key]
 
 
@@ -59,14 +63,19 @@ class RenyiFilter:
     def __init__(self, site: SiteFacts, ceiling: Ceiling, price: _Prices) -> None:
         self._site, self._ceiling, self._price = site, ceiling, price
         self._orders = bounds.ORDERS if ceiling.order is None else np.array([ceiling.order])
-        self.spent = Spent(np.zeros(len(self._orders)), 0.0)
+        self._square = float(gaussian_mu(ceiling.epsilon, ceiling.delta)) ** 2
+        self.spent = Spent(np.zeros(len(self._orders)), 0.0, 0.0)
 
     def after(self, charge: Charge) -> Spent:
         """What will have been spent; `BudgetExceeded` where that is past the ceiling."""
         spent = self._plus(charge)
+        fixed = self._ceiling.order is None
+        if fixed and spent.square <= self._square * (1 + _SLACK):
+            return spent
         epsilon = float(bounds.to_epsilon(self._orders, spent.renyi, self._ceiling.delta)[0])
-        if self._ceiling.order is None:
-            epsilon = min(epsilon, spent.pure)
+        if fixed:
+            exact = float(gaussian_epsilon(math.sqrt(spent.square), self._ceiling.delta))
+            epsilon = min(epsilon, spent.pure, exact)
         _admit(self._site, self._ceiling, charge, epsilon)
         return spent
 
@@ -77,7 +86,8 @@ class RenyiFilter:
 
     def _plus(self, charge: Charge) -> Spent:
         cost = self._price(self._site, charge, self._orders)
-        return Spent(self.spent.renyi + cost.renyi, self.spent.pure + cost.pure)
+        past = self.spent
+        return Spent(past.renyi + cost.renyi, past.pure + cost.pure, past.square + cost.square)
 
 
 class MaskedFilter:
@@ -86,7 +96,7 @@ class MaskedFilter:
     def __init__(self, run: RunFacts, site: SiteFacts, ceiling: Ceiling) -> None:
         self._run, self._site, self._ceiling = run, site, ceiling
         self._honest = run.honest(run.colluding)
-        self.spent = Spent(np.zeros(0), math.inf)
+        self.spent = Spent(np.zeros(0), math.inf, math.inf)
 
     def after(self, charge: Charge) -> Spent:
         """What will have been spent; `BudgetExceeded` where that is past the ceiling."""
