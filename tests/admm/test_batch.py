@@ -15,6 +15,7 @@ from taciturn.admm.node import Node, NodeState, loop
 from taciturn.engines.local import run_local
 from taciturn.engines.setup import Setup
 from taciturn.objective.solver.small.sites import small_form
+from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.types import Array
 
 PER_SITE = [tt.Geometric(0.5 + 0.1 * i, 1.02) for i in range(6)]
@@ -111,11 +112,13 @@ def test_nothing_is_seen_of_a_round_that_may_not_be_charged(monkeypatch: pytest.
 
     seen = []
 
-    def refusing(charges: object) -> None:
-        seen.append(network.f.copy())
-        raise RuntimeError("no budget")
+    class Refusing(MemoryLedger):
+        def charge_round(self, charges: object) -> None:
+            seen.append(network.f.copy())
+            raise RuntimeError("no budget")
 
-    network = Network(replace(setup, measure=False), refusing, parts=2)
+    ledger = Refusing(setup.run_facts(), setup.site_facts())
+    network = Network(replace(setup, measure=False), ledger, parts=2)
     network.f[1] = np.nan
     with pytest.raises(RuntimeError, match="no budget"):
         network._advance(0, 1)

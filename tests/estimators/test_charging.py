@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 from taciturn.errors import ParameterError
 from taciturn.estimators import PrivateLogisticRegression
-from taciturn.estimators.charging import Journal
+from taciturn.estimators.charging import LedgerFile
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.ledger.disk import SqliteLedger
 
@@ -30,8 +30,8 @@ def test_the_certificate_is_that_of_the_file(rows, quick, tmp_path, classes):
 
 def test_marks_are_told(rows, quick, tmp_path):
     X, y = rows
-    journal = Journal(tmp_path / "a.sqlite", marks=("something else was released",))
-    fitted = PrivateLogisticRegression(ledger=journal, **quick).fit(X, y)
+    file = LedgerFile(tmp_path / "a.sqlite", marks=("something else was released",))
+    fitted = PrivateLogisticRegression(ledger=file, **quick).fit(X, y)
     assert "something else was released" in fitted.certificate_.statement()
 
 

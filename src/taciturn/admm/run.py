@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import ParameterError
 from ..privacy.certificate.certificate import Certificate, paper_curve
-from ..privacy.ledger.memory import MemoryLedger
+from ..privacy.ledger.memory import Ledger
 from ..types import Array
 
 
@@ -33,7 +33,7 @@ class Run:
     consensus_gap: Array
     coef: Array
     history: Array | None
-    ledger: MemoryLedger
+    ledger: Ledger
     settings: Mapping[str, Any]
 
     @property
@@ -79,7 +79,7 @@ class Recorder:
         if self.history is not None:
             self.history.append(f.transpose(1, 0, 2).copy())
 
-    def finish(self, f: Array, ledger: MemoryLedger, settings: Mapping[str, Any]) -> Run:
+    def finish(self, f: Array, ledger: Ledger, settings: Mapping[str, Any]) -> Run:
         """The record as a fact."""
         return Run(
             loss=self.loss,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
@@ -16,7 +16,6 @@ from ..admm.run import Recorder, Run
 from ..objective.solver.many import ManySites
 from ..objective.solver.threads import one_blas_thread
 from ..objective.sources import SourcedProblem
-from ..privacy.facts import RoundCharges
 from ..privacy.ledger.memory import Ledger, MemoryLedger
 from ..progress import progress
 from ..types import Array
@@ -25,17 +24,18 @@ from .setup import Setup
 
 
 def run_local(
-    setup: Setup, *, journal: Ledger | None = None, threads: int | None = None, show: bool | None = None
+    setup: Setup, *, ledger: Ledger | None = None, threads: int | None = None, show: bool | None = None
 ) -> Run:
     """Drive every node of `setup` through all rounds: sites over threads, one BLAS thread each.
 
-    `journal` is charged before the ledger in memory that the run keeps: one on disk, or one with a ceiling.
+    Every release is charged to `ledger` first; one in memory is begun where none is given.
     """
     if isinstance(setup.problem, SourcedProblem):
         setup = setup.on(setup.problem.load())
-    ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
+    if ledger is None:
+        ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
     workers = threads or threads_for(setup)
-    network = Network(setup, _charging(journal, ledger), parts=8 * workers)
+    network = Network(setup, ledger, parts=8 * workers)
     recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
     with (
         one_blas_thread(),
@@ -52,18 +52,6 @@ def run_local(
     return recorder.finish(network.f[setup.rounds % 2], ledger, setup.facts())
 
 
-def _charging(journal: Ledger | None, ledger: MemoryLedger) -> Callable[[RoundCharges], None]:
-    if journal is None:
-        return ledger.charge_round
-
-    def charge(charges: RoundCharges) -> None:
-        for one in charges.each():
-            journal.charge(one)
-            ledger.charge(one)
-
-    return charge
-
-
 class Network:
     """All nodes of a run, and what they released in the last two rounds.
 
@@ -74,9 +62,9 @@ class Network:
     metrics : (2, 2, sites, repeats), each site's mean loss and accuracy on its own rows, likewise.
     """
 
-    def __init__(self, setup: Setup, charge: Callable[[RoundCharges], None], *, parts: int) -> None:
+    def __init__(self, setup: Setup, ledger: Ledger, *, parts: int) -> None:
         n, start = setup.graph.n, setup.start_vectors()
-        self.setup, self.charge = setup, charge
+        self.setup, self.ledger = setup, ledger
         self.f = np.stack([start, np.empty_like(start)])
         self.metrics = np.full((2, 2, n, setup.repeats), np.nan)
         bounds = np.linspace(0, n, min(n, parts) + 1).astype(int).tolist()
@@ -139,7 +127,7 @@ class Network:
             batch.hear(t - 1, before, heard)
         batch.check_history(t, before, heard)
         f = attempted(batch.streams, partial(batch.primal, t, before, heard))
-        self.charge(self.setup.charges(t, part)._replace(aborted=f is None))
+        self.ledger.charge_round(self.setup.charges(t, part)._replace(aborted=f is None))
         if f is None:
             raise given_up(t)
         self.f[t % 2, own] = f

@@ -29,7 +29,11 @@ Start = Literal["zeros", "random"]
 
 @dataclass(frozen=True)
 class Setup:
-    """One run: R repeats of T rounds on N sites. With a seed a simulation; without, secret noise."""
+    """One run: R repeats of T rounds on N sites. With a seed a simulation; without, secret noise.
+
+    outputs, names, marks : what its certificate says besides: how many runs on the same records share its
+        ledger, what the sites are called, and what a reader must be told.
+    """
 
     problem: Problem | SourcedProblem
     graph: Graph
@@ -42,6 +46,9 @@ class Setup:
     history: bool
     refresh: int = 10
     measure: bool = True
+    outputs: int = 1
+    names: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
 
     @property
     def rounds(self) -> int:
@@ -78,8 +85,10 @@ class Setup:
             tol=self.tol,
             simulated=self.seed is not None,
             sites=self.graph.n,
+            outputs=self.outputs,
             start=self.start,
             persons=problem.persons,
+            marks=self.marks,
         )
 
     def facts(self) -> dict[str, Any]:
@@ -103,7 +112,10 @@ class Setup:
 
     def site_facts(self) -> list[SiteFacts]:
         """B_i, V_i and the dual steps of every site."""
-        return accounts.site_facts(self.tables, self.problem.samples, self.graph.degrees)
+        facts = accounts.site_facts(self.tables, self.problem.samples, self.graph.degrees)
+        if not self.names:
+            return facts
+        return [replace(site, name=name) for site, name in zip(facts, self.names, strict=True)]
 
     def planned_ledger(self) -> MemoryLedger:
         """The ledger that the run will leave behind."""
@@ -130,6 +142,9 @@ def prepare(
     strict: bool,
     history: bool,
     measure: bool = True,
+    outputs: int = 1,
+    names: tuple[str, ...] = (),
+    marks: tuple[str, ...] = (),
 ) -> Setup:
     """Check everything that can be wrong with a run, and put it together.
 
@@ -150,6 +165,9 @@ def prepare(
         start="random" if checks.choice("start", start, ("zeros", "random")) == "random" else "zeros",
         history=history,
         measure=measure,
+        outputs=outputs,
+        names=names,
+        marks=marks,
     )
     return setup if isinstance(problem, SourcedProblem) else setup.on(problem)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
-from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -20,8 +19,9 @@ from ..admm.methods import Method
 from ..admm.run import Run
 from ..data.tables.clipping import clip_rows, row_norms
 from ..data.tables.dealing import deal
-from ..engines.simulate import simulate
-from ..engines.train import Opens, train
+from ..engines.outputs import run_outputs
+from ..engines.setup import Setup, prepare
+from ..engines.train import prepare_real
 from ..errors import ClippedRowsWarning, DataError, ParameterError, PrivacyLeakWarning
 from ..graph import Graph, GraphLike
 from ..objective.losses import Loss
@@ -29,7 +29,7 @@ from ..objective.problem import Problem
 from ..privacy.facts import Ceiling
 from ..types import Array
 from .assignment import SiteAssignment, placed
-from .charging import Joint, Journal, as_journal
+from .charging import LedgerFile, ledger_file
 from .rows import Ball
 from .settings import Settings, Wishes, settle
 
@@ -77,7 +77,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
-        ledger: str | PathLike[str] | Journal | None = None,
+        ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -113,11 +113,12 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
         Rows where `keep` is False count as rows of zeros.
         """
-        wishes, seed, journal = self._wishes(), self._seed(), as_journal(self.ledger)
-        if journal is not None:
-            journal.check(seed)
+        wishes, seed = self._wishes(), self._seed()
+        file = ledger_file(self.ledger, seed)
         if self.data_norm == FROM_DATA:
             marks = (*marks, LEAK)
+        if file is not None:
+            marks = (*marks, *file.marks)
         scaling = checks.positive("intercept_scaling", self.intercept_scaling)
         ball = Ball(self._norm_bound(X), bool(self.fit_intercept), scaling)
         places = placed(X.shape[0], site, self.sites, self.graph, seed)
@@ -125,22 +126,17 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             _warn_of_clipping(X, ball.bound)
         Z, loss = ball.rows(X, keep), self._loss()
         settings = settle(wishes, places, loss=loss, dimension=Z.shape[1], outputs=len(targets))
-        joint = Joint(len(targets), places.names, marks)
-        limit = None if math.isinf(wishes.epsilon) else Ceiling(wishes.epsilon, wishes.delta or _DELTA)
-        opens = None if journal is None else partial(journal.open, joint, limit)
-        runs = []
-        for output, y in enumerate(targets):
-            problem = Problem(
-                deal(Z, y, places.site, sites=places.graph.n),
-                loss=loss,
-                C=settings.C,
-                regularization=settings.regularization,
-            )
-            runs.append(_run(problem, places.graph, settings, seed, output, None if output else opens))
+        told: dict[str, Any] = {"outputs": len(targets), "names": places.names, "marks": marks}
+
+        def problem(y: Array) -> Problem:
+            rows = deal(Z, y, places.site, sites=places.graph.n)
+            return Problem(rows, loss=loss, C=settings.C, regularization=settings.regularization)
+
+        setups = (_setup(problem(y), places.graph, settings, seed, k, told) for k, y in enumerate(targets))
         delta = wishes.delta or _DELTA
-        self.certificate_ = (
-            joint.certificate(runs[0], delta) if journal is None else journal.certificate(delta)
-        )
+        limit = None if file is None or math.isinf(wishes.epsilon) else Ceiling(wishes.epsilon, delta)
+        runs = run_outputs(setups, ledger=None if file is None else file.path, ceiling=limit, show=False)
+        self.certificate_ = runs[0].certificate(delta)
         self._keep_results(ball, settings, places, runs)
 
     def _keep_results(self, ball: Ball, settings: Settings, places: SiteAssignment, runs: list[Run]) -> None:
@@ -248,23 +244,24 @@ def _auto(name: str, value: Any) -> float | None:
     return None if isinstance(value, str) and value == "auto" else checks.positive(name, value)
 
 
-def _run(
-    problem: Problem, graph: Graph, settings: Settings, seed: int | None, output: int, ledger: Opens | None
-) -> Run:
-    """A real run with secret noise; with a seed a simulation, each output with noise of its own."""
+def _setup(
+    problem: Problem, graph: Graph, settings: Settings, seed: int | None, output: int, told: dict[str, Any]
+) -> Setup:
+    """Of a real run with secret noise; with a seed of a simulation, each output with noise of its own."""
     rounds, tol = settings.rounds, settings.tol
     if seed is None:
-        return train(
-            problem,
-            graph,
-            settings.method,
-            rounds=rounds,
-            tol=tol,
-            history=True,
-            ledger=ledger,
-            progress=False,
-        )
-    own = int(np.random.SeedSequence([seed, output]).generate_state(1)[0])
-    return simulate(
-        problem, graph, settings.method, rounds=rounds, tol=tol, seed=own, history=True, progress=False
+        return prepare_real(problem, graph, settings.method, rounds=rounds, tol=tol, history=True, **told)
+    return prepare(
+        problem,
+        graph,
+        settings.method,
+        rounds=rounds,
+        repeats=1,
+        seed=int(np.random.SeedSequence([seed, output]).generate_state(1)[0]),
+        tol=tol,
+        start="zeros",
+        strict=True,
+        history=True,
+        measure=False,
+        **told,
     )

@@ -18,7 +18,7 @@ from ..graph import GraphLike
 from ..objective.losses import Logistic, Loss, SmoothHinge
 from ..types import Array
 from .base import PrivateLinearModel
-from .charging import Journal
+from .charging import LedgerFile
 from .labels import declared, has_missing, places
 
 READ_OFF = "the list of classes was read off the labels, and is taken to be public"
@@ -45,7 +45,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
-        ledger: str | PathLike[str] | Journal | None = None,
+        ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(
@@ -212,7 +212,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
-        ledger: str | PathLike[str] | Journal | None = None,
+        ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(

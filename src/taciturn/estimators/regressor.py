@@ -15,7 +15,7 @@ from ..objective.losses import LogCosh, Loss
 from ..objective.rows import FARTHEST
 from ..types import Array
 from .base import PrivateLinearModel
-from .charging import Journal
+from .charging import LedgerFile
 from .labels import floats_or_same
 
 
@@ -57,7 +57,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         noise: str = "best",
         method: Method | None = None,
         effort: str = "full",
-        ledger: str | PathLike[str] | Journal | None = None,
+        ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
     ) -> None:
         super().__init__(

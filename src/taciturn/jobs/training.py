@@ -14,7 +14,7 @@ from ..data.tables.encoder import BoundedEncoder
 from ..data.tables.fields import Category, Number
 from ..data.tables.files import read_table
 from ..estimators.base import PrivateLinearModel
-from ..estimators.charging import Journal
+from ..estimators.charging import LedgerFile
 from ..estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from ..estimators.model_file import Model
 from ..estimators.regressor import PrivateHuberRegressor
@@ -52,7 +52,7 @@ def make_encoder(job: TrainingJob) -> BoundedEncoder:
 
 
 def fit(
-    job: TrainingJob, rows: TrainingRows, ledger: Journal | None = None
+    job: TrainingJob, rows: TrainingRows, ledger: LedgerFile | None = None
 ) -> tuple[PrivateLinearModel, Model]:
     """The estimator, and the model to write; what is spent goes to the ledger first."""
     options: dict[str, Any] = {

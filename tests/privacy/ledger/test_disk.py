@@ -69,6 +69,7 @@ def test_nothing_refunds(filled: Path) -> None:
             "aborted",
             "ceilings",
             "charge",
+            "charge_round",
             "close",
             "columns",
             "head",

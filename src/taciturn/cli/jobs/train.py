@@ -68,7 +68,7 @@ def train(
 
 def _spend(job: TrainingJob, rows: TrainingRows, folder: Path, marks: tuple[str, ...]) -> PrivateLinearModel:
     """The fit and its files; whatever stops it, what was spent until then is on record."""
-    from ...estimators.charging import Journal
+    from ...estimators.charging import LedgerFile
     from ...jobs.training import fit
 
     made = not folder.exists()
@@ -76,7 +76,7 @@ def _spend(job: TrainingJob, rows: TrainingRows, folder: Path, marks: tuple[str,
     ledger = None if job.seed is not None else folder / LEDGER
     try:
         set_aside(folder)
-        fitted, model = fit(job, rows, None if ledger is None else Journal(ledger, marks))
+        fitted, model = fit(job, rows, None if ledger is None else LedgerFile(ledger, marks))
         write_results(folder, _contents(job, fitted, model.to_json()))
     except KeyboardInterrupt:
         raise TaciturnError(f"stopped; {_left(folder)}.") from None

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ...errors import LedgerError, ParameterError
 from ...lockfile import LockFile
-from ..facts import Ceiling, Charge, Columns, RunFacts, SiteFacts
+from ..facts import Ceiling, Charge, Columns, RoundCharges, RunFacts, SiteFacts
 from ..plain import ceiling_from, run_from, site_from, to_plain
 from . import chain
 from .chain import Head, told
@@ -98,6 +98,17 @@ class SqliteLedger:
                 self._charge(self._connection(), charge)
             else:
                 with self.transaction() as db:
+                    self._charge(db, charge)
+
+    def charge_round(self, charges: RoundCharges) -> None:
+        """Record one release of each of several sites, on disk together or not at all."""
+        if len(set(charges.sites.tolist())) < len(charges.sites):
+            raise ParameterError("`charges` must hold at most one charge per site.")
+        with self._guard:
+            if self._within:
+                raise LedgerError("a transaction of this ledger is open; charge site by site inside it.")
+            with self.transaction() as db:
+                for charge in charges.each():
                     self._charge(db, charge)
 
     @contextmanager

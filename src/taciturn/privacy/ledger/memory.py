@@ -43,6 +43,10 @@ class Ledger(Protocol):
         """
         ...
 
+    def charge_round(self, charges: RoundCharges) -> None:
+        """The same for several sites at once: all of them, or none where one may not be charged."""
+        ...
+
     def columns(self, site: int) -> Columns:
         """All charges of a site so far."""
         ...

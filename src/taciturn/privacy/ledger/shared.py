@@ -1,0 +1,91 @@
+"""One ledger for several runs on the same records, which release together: K outputs, one charge a round."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import LedgerError
+from ..facts import Ceiling, Charge, Columns, RoundCharges, RunFacts, SiteFacts
+from .memory import Ledger
+
+
+class SharedLedger:
+    """Whoever comes to a round first has it charged, once, for all `outputs`; the others find it paid.
+
+    The facts of the ledger say how many outputs a charge covers. A release beyond them, or one with other
+    numbers than those that were charged, is refused.
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self._left: dict[tuple[int, int], tuple[Charge, int]] = {}
+        self._aborted = False
+        self._lock = threading.Lock()
+
+    @property
+    def run(self) -> RunFacts:
+        return self.ledger.run
+
+    @property
+    def sites(self) -> tuple[SiteFacts, ...]:
+        return self.ledger.sites
+
+    @property
+    def ceilings(self) -> tuple[Ceiling | None, ...]:
+        return self.ledger.ceilings
+
+    @property
+    def aborted(self) -> bool:
+        """Whether a solve of any output gave up."""
+        return self._aborted or self.ledger.aborted
+
+    def charge(self, charge: Charge) -> None:
+        """Record one release of one output before it happens, unless its round is paid for."""
+        with self._lock:
+            self._check([charge])
+            if (charge.site, charge.t) not in self._left:
+                self.ledger.charge(charge)
+            self._use(charge)
+
+    def charge_round(self, charges: RoundCharges) -> None:
+        """The same for several sites: all of them, or none where one may not be charged."""
+        each = list(charges.each())
+        with self._lock:
+            self._check(each)
+            new = np.array([(charge.site, charge.t) not in self._left for charge in each])
+            if new.any():
+                self.ledger.charge_round(_only(charges, new))
+            for charge in each:
+                self._use(charge)
+
+    def columns(self, site: int) -> Columns:
+        """All charges of a site so far."""
+        return self.ledger.columns(site)
+
+    def _check(self, charges: list[Charge]) -> None:
+        for charge in charges:
+            paid, left = self._left.get((charge.site, charge.t), (charge, 1))
+            if not left or paid._replace(aborted=False) != charge._replace(aborted=False):
+                raise LedgerError(
+                    f"round {charge.t} of site {charge.site} was charged for {self.run.outputs} outputs with "
+                    "fixed numbers; nothing more may be released in it."
+                )
+
+    def _use(self, charge: Charge) -> None:
+        at = charge.site, charge.t
+        paid, left = self._left.get(at, (charge, self.run.outputs))
+        self._left[at] = paid, left - 1
+        self._aborted = self._aborted or charge.aborted
+
+
+def _only(charges: RoundCharges, keep: NDArray[np.bool_]) -> RoundCharges:
+    """The charges of some of the sites."""
+    return charges._replace(
+        sites=charges.sites[keep],
+        eta=charges.eta[keep],
+        scale=None if charges.scale is None else charges.scale[keep],
+        output_scale=None if charges.output_scale is None else charges.output_scale[keep],
+    )

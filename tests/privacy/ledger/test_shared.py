@@ -1,0 +1,73 @@
+"""One charge covers K outputs: neither K charges, nor an output that none covers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.example_run import run_facts, site_facts
+from taciturn.errors import BudgetExceeded, LedgerError
+from taciturn.privacy.facts import Ceiling, Charge, RoundCharges
+from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.privacy.ledger.shared import SharedLedger
+
+
+def shared(outputs: int, **options: object) -> SharedLedger:
+    return SharedLedger(MemoryLedger(run_facts(outputs=outputs), site_facts(), **options))
+
+
+def round_of(t: int, sites: list[int], eta: float = 0.5) -> RoundCharges:
+    return RoundCharges(t, np.array(sites), np.full(len(sites), eta), np.full(len(sites), 3.0), None)
+
+
+def test_three_outputs_of_a_round_are_one_charge_and_a_fourth_is_refused() -> None:
+    ledger = shared(3)
+    for _ in range(3):
+        ledger.charge_round(round_of(1, [0, 1, 2]))
+        assert [ledger.columns(i).t.tolist() for i in range(3)] == [[1]] * 3
+    with pytest.raises(LedgerError, match="round 1 of site 0 was charged for 3 outputs"):
+        ledger.charge_round(round_of(1, [0, 1, 2]))
+    with pytest.raises(LedgerError, match="nothing more may be released"):
+        ledger.charge(Charge(2, 1, 0.5, 3.0))
+
+
+def test_the_charge_is_there_before_the_first_output_may_be_released() -> None:
+    ledger = shared(2)
+    ledger.charge(Charge(0, 1, 0.5, 3.0))
+    assert ledger.ledger.columns(0).t.tolist() == [1]
+
+
+def test_an_output_with_other_numbers_is_not_covered() -> None:
+    ledger = shared(2)
+    ledger.charge(Charge(0, 1, 0.5, 3.0))
+    with pytest.raises(LedgerError, match="with fixed numbers"):
+        ledger.charge(Charge(0, 1, 0.5, 9.0))
+    ledger.charge(Charge(0, 1, 0.5, 3.0))
+
+
+def test_outputs_may_come_in_any_order_and_in_other_lots() -> None:
+    ledger = shared(2)
+    ledger.charge_round(round_of(1, [0, 1]))
+    ledger.charge_round(round_of(2, [0, 1]))
+    ledger.charge_round(round_of(1, [0, 1, 2]))
+    ledger.charge_round(round_of(2, [1, 2]))
+    assert [ledger.columns(i).t.tolist() for i in range(3)] == [[1, 2]] * 3
+    ledger.charge_round(round_of(2, [0, 2]))
+    with pytest.raises(LedgerError):
+        ledger.charge(Charge(2, 2, 0.5, 3.0))
+
+
+def test_a_refused_charge_covers_no_output() -> None:
+    ledger = shared(2, ceiling=Ceiling(1e-3, 1e-5))
+    for _ in range(2):
+        with pytest.raises(BudgetExceeded):
+            ledger.charge_round(round_of(1, [0, 1]))
+    assert ledger.columns(0).t.size == 0
+
+
+def test_a_solve_of_any_output_that_gave_up_is_remembered() -> None:
+    ledger = shared(2)
+    ledger.charge(Charge(0, 1, 0.5, 3.0))
+    assert not ledger.aborted
+    ledger.charge(Charge(0, 1, 0.5, 3.0, aborted=True))
+    assert ledger.aborted
