@@ -9,16 +9,19 @@ from pathlib import Path
 
 from .measure import measure
 from .page import write_page
+from .small import line
 
 
 def main() -> None:
     """Parse, measure, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    parser.add_argument(
-        "--quick", action="store_true", help="1,000 sites where the page has 10,000; prints only"
-    )
+    parser.add_argument("--quick", action="store_true", help="fewer sites and tries; prints only")
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[2] / "docs", help="where to write")
+    parser.add_argument("--line", nargs=2, type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.line:
+        print(line(*options.line))
+        return
     facts = measure(quick=options.quick)
     print(json.dumps(asdict(facts)))
     if not options.quick:

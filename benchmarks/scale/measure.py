@@ -26,8 +26,12 @@ from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.progress import progress
 
+from .small import Line, Race, by_sites, race
+
 ROWS, FEATURES, DEGREE = 20, 10, 4
 """A small site: 20 rows of 10 features, four neighbours."""
+LINE = (5, 20, 100, 1000, 10_000, 100_000)
+"""Numbers of sites that share the same rows."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,8 @@ class Cost:
 class Facts:
     """Everything that the page is made of."""
 
-    site: float  # CPU seconds of Python per site and round
+    site: float  # CPU seconds of Python per round and site that is not small
+    small: float  # CPU seconds per round and repeat of a small site, beside its entries
     entry: float  # CPU seconds per row, feature, repeat and round
     round: float  # seconds per round of a cluster, beside the work
     start: float  # seconds to start a cluster here, and its workers
@@ -65,6 +70,8 @@ class Facts:
     driver: dict[str, float]  # bytes and seconds of the driver per site
     runs: list[Cost]
     big: list[Cost]
+    races: list[Race]
+    lines: list[Line]
     busy: float  # others' share of the cores while this ran
     cores: int
 
@@ -183,8 +190,8 @@ def starting() -> tuple[float, float]:
 
 def measure(*, quick: bool) -> Facts:
     """All of it; `quick` on fewer sites."""
-    sizes = (10, 100, 1000) if quick else (10, 100, 1000, 3000)
-    rounds, largest = (5, 1000) if quick else (10, 10_000)
+    sizes = (10, 100, 1000) if quick else (10, 100, 1000, 10_000)
+    rounds, largest = (10, 3000) if quick else (50, 100_000)
     idle, wall = _idle(), time.perf_counter()
     own = time.process_time()
     start, join = starting()
@@ -197,30 +204,36 @@ def measure(*, quick: bool) -> Facts:
             runs.append(run_there(setup_of(sizes[-1], rounds), shards))
             _tell(runs[-1:])
         empty = run_there(setup_of(4, 200), 2)
-        wide = run_here(setup_of(4, rounds, rows=20_000, features=50, repeats=5))
+        wide = run_here(setup_of(4, 10, rows=20_000, features=50, repeats=5))
+        general = run_here(setup_of(100, 10, rows=1200))
         block = block_cost()
         big = [run_there(setup_of(largest, 50), 2)]
         _tell(big)
         big.append(run_here(setup_of(largest, 50)))
         _tell(big[1:])
-    several = [cost for cost in runs if cost.engine == "local" and cost.sites >= 100]
-    site = float(np.median([cost.cpu / cost.sites / cost.rounds for cost in several]))
-    small, large = (cost for cost in (runs[1], big[0]))
-    worked = sum(cost.cpu for cost in (*runs, *big, empty, wide)) + time.process_time() - own
+    several = [cost for cost in runs if cost.engine == "local" and cost.sites >= 1000]
+    entry = wide.cpu / wide.rounds / (4 * 20_000 * 50 * 5)
+    each = float(np.median([cost.cpu / cost.sites / cost.rounds for cost in several]))
+    few, many = runs[1], big[0]
+    worked = sum(cost.cpu for cost in (*runs, *big, empty, wide, general)) + time.process_time() - own
     cores, elapsed = cpus_here(), time.perf_counter() - wall
+    busy = max(0.0, 1 - (_idle() - idle) / cores / elapsed - worked / cores / elapsed)
     return Facts(
-        site=site,
-        entry=(wide.cpu / wide.rounds - 4 * site) / (4 * 20_000 * 50 * 5),
-        round=max(0.0, empty.seconds / empty.rounds - 2 * site),
+        site=general.cpu / general.rounds / general.sites - 1200 * FEATURES * entry,
+        small=each - ROWS * FEATURES * entry,
+        entry=entry,
+        round=empty.seconds / empty.rounds,
         start=start,
         join=join,
-        worker=small.peak,
-        site_bytes=(large.peak - small.peak) / (large.sites / large.shards),
+        worker=few.peak,
+        site_bytes=(many.peak - few.peak) / (many.sites / many.shards),
         block=block,
         driver=driver_costs(20_000 if quick else 100_000),
         runs=runs,
         big=big,
-        busy=max(0.0, 1 - (_idle() - idle) / cores / elapsed - worked / cores / elapsed),
+        races=[race(largest // 10, ROWS, FEATURES, tries=3), race(largest // 100, 40, 105, tries=3)],
+        lines=by_sites((5, 1000, 10_000) if quick else LINE, 11),
+        busy=busy,
         cores=cores,
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 from taciturn.engines import choice
 
 from .measure import DEGREE, FEATURES, ROWS, Cost, Facts
+from .small import Line, Race
 
 SITES, TOTAL_ROWS, WIDTH, ROUNDS = 10**6, 10**9, 100, 100
 """The run that the page works out: a million sites, a billion rows of 100 features, 100 rounds."""
@@ -52,6 +53,9 @@ def _measured(facts: Facts) -> dict[str, Any]:
         "site_kb": facts.site_bytes / 1e3,
         "rows_kb": ROWS * FEATURES * 8 / 1e3,
         "constants": _constants(facts),
+        "races": _races(facts.races),
+        "lines": _lines(facts.lines),
+        "million": _million(facts),
         "even": _even(max(2, facts.cores)),
     }
 
@@ -125,8 +129,9 @@ def _costs(costs: list[Cost]) -> str:
 def _constants(facts: Facts) -> str:
     driver = facts.driver
     rows = [
-        ("`SITE`, Python per site and round", facts.site, choice.SITE, 1e3, "ms"),
-        ("`ENTRY`, NumPy per row, feature, repeat and round", facts.entry, choice.ENTRY, 1e9, "ns"),
+        ("`SITE`, Python per round and site that is not small", facts.site, choice.SITE, 1e3, "ms"),
+        ("`SMALL`, per round and repeat of a small site", facts.small, choice.SMALL, 1e6, "us"),
+        ("`ENTRY`, per row, feature, repeat and round", facts.entry, choice.ENTRY, 1e9, "ns"),
         ("`ROUND`, a cluster's round beside the work", facts.round, choice.ROUND, 1e3, "ms"),
         ("`START`, a cluster here with two workers", facts.start, choice.START, 1.0, "s"),
         ("`JOIN`, two workers on a running cluster", facts.join, choice.JOIN, 1.0, "s"),
@@ -142,8 +147,44 @@ def _constants(facts: Facts) -> str:
     return _table(("constant", "measured", "in `choice`"), [*cells, ("driver, memory per site", memory, "")])
 
 
+def _races(races: list[Race]) -> str:
+    head = ("rows x features of a site", "one by one, us", "side by side, us", "ratio")
+    rows = [
+        (f"{r.rows} x {r.features}", f"{r.one_by_one * 1e6:.0f}", f"{r.together * 1e6:.1f}", f"{r.ratio:.0f}")
+        for r in races
+    ]
+    return _table(head, rows)
+
+
+def _lines(lines: list[Line]) -> str:
+    head = ("sites", "rows each", "ms per round", "of 5 sites", "set-up, s", "largest process, MB")
+    least = lines[0].seconds
+    rows = [
+        (
+            f"{found.sites:,}",
+            f"{found.rows:,}",
+            f"{found.seconds * 1e3:,.0f}",
+            f"{found.seconds / least:.2f}",
+            f"{found.setup:.1f}",
+            f"{found.peak / 2**20:,.0f}",
+        )
+        for found in lines
+    ]
+    return _table(head, rows)
+
+
+def _million(facts: Facts) -> str:
+    """A million small sites in one process, from the longest line."""
+    last = facts.lines[-1]
+    times = 10**6 / last.sites
+    return (
+        f"{last.seconds * times:.0f} s per round and {last.setup * times:.0f} s before it, of one core,"
+        f" and about {last.peak * times / 1e9:.0f} GB for {last.rounds} rounds"
+    )
+
+
 def even_at(rounds: int, cores: int, start: float) -> float:
-    """The number of small sites at which Ray, on the cores of one machine, is as fast as one process."""
+    """The number of sites, not small, at which Ray on the cores of one machine is as fast as one process."""
     return (start / rounds + choice.ROUND) / (choice.SITE * (1 - 1 / cores))
 
 

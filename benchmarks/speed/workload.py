@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import taciturn as tt
-from taciturn.admm import node
 from taciturn.errors import DataUnavailable
-from taciturn.objective import Objective, Solution, minimise
+from taciturn.objective import Objective, Solution
+from taciturn.objective.solver import many
+from taciturn.objective.solver.general import minimise_general
 
 Array = NDArray[np.float64]
 
@@ -101,11 +102,11 @@ def _recording(hands: list[tuple[Array, Array]]) -> Iterator[list[Task]]:
     tasks: list[Task] = []
 
     def watched(objective: Objective, **arguments: object) -> Solution:
-        solution = minimise(objective, **arguments)
+        solution = minimise_general(objective, **arguments)
         keep = {name: arguments[name] for name in ("curvature", "linear", "start")}
         X, y = hands[len(tasks) % SITES]
         tasks.append(Task(objective, **keep, solution=solution, X=X, y=y))
         return solution
 
-    with mock.patch.object(node, "minimise", watched):
+    with mock.patch.object(many, "minimise_general", watched):
         yield tasks

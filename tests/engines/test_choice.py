@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import taciturn as tt
+from support.problems import make_sites
 from support.sharded import setup_of
 from taciturn.engines import choice
 
@@ -36,12 +37,24 @@ def test_a_running_cluster_pays_earlier():
     assert pick(**between) == "local" and pick(**between, start=choice.JOIN) == "ray"
 
 
-def test_small_sites_are_solved_on_one_thread(problem, ring, monkeypatch):
+def test_small_sites_stay_here_where_threads_share_them():
+    assert pick(sites=0, small=10_000) == "local"
+    assert pick(sites=0, small=10**6, shards=16) == "ray"
+
+
+def test_sites_that_hold_the_lock_are_solved_on_one_thread(ring, monkeypatch):
     monkeypatch.setattr(choice, "cpus_here", lambda: 4)
+    problem = tt.Problem(make_sites(n=5, rows=5000), C=20.0, regularization=0.5)
     setup = setup_of(problem, ring, tt.ADMM(0.5), rounds=1, repeats=3)
     assert choice.threads_for(setup) == 1
     monkeypatch.setattr(choice, "THREADED", 3 * problem.dimension * problem.samples.mean())
     assert choice.threads_for(setup) == 4
+
+
+def test_threads_share_the_kernels_where_there_is_something_to_share(problem, ring, monkeypatch):
+    monkeypatch.setattr(choice, "cpus_here", lambda: 4)
+    assert choice.threads_for(setup_of(problem, ring, tt.ADMM(0.5), rounds=1, repeats=3)) == 1
+    assert choice.threads_for(setup_of(problem, ring, tt.ADMM(0.5), rounds=1, repeats=100)) == 4
 
 
 class Cluster:
@@ -68,11 +81,13 @@ def test_a_setup_is_weighed_with_what_is_known_of_it(installed, problem, ring):
     seen = {}
     installed.setattr(choice, "faster", lambda **facts: seen.update(facts) or "local")
     choice.choose(setup_of(problem, ring, tt.ADMM(0.5), rounds=7, repeats=3))
-    assert seen["sites"] == 5 and seen["rounds"] == 7 and seen["entries"] == 200 * 6 * 3
+    assert seen["sites"] == 0 and seen["small"] == 5 * 3
+    assert seen["rounds"] == 7 and seen["entries"] == 200 * 6 * 3
     assert seen["start"] == choice.START and seen["shards"] == min(5, seen["cores"])
     sourced = tt.SourcedProblem([lambda: None] * 5, C=1.0, regularization=0.5)
     installed.setattr(sys.modules["ray"], "cpus", 64)
     choice.choose(setup_of(sourced, ring, tt.ADMM(0.5), rounds=7))
+    assert seen["sites"] == 5 and seen["small"] == 0
     assert seen["entries"] == 0 and seen["start"] == choice.JOIN and seen["shards"] == 5
     installed.setattr(sys.modules["ray"], "cpus", 0)
     installed.setenv("RAY_ADDRESS", "10.0.0.1:6379")

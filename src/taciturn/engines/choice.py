@@ -1,11 +1,12 @@
 """Which engine should be done first, for engine="auto".
 
-    local   T (n SITE + entries ENTRY / cores)
-    ray     start + T (ROUND + (n SITE + entries ENTRY) / shards)
+    local   T (n SITE + (s SMALL + entries ENTRY) / cores)
+    ray     start + T (ROUND + (n SITE + s SMALL + entries ENTRY) / shards)
 
-n sites, T rounds, entries = rows x features x repeats of all sites. Python's part of the work holds the
-interpreter's lock, so that the local engine's threads do not shorten it; shards do. `docs/scale.md` says how
-the constants were measured, and `python -m benchmarks.scale` measures them again.
+T rounds, n sites that the general solver takes, s repeats of the small ones that a kernel solves, and
+entries = rows x features x repeats of all sites. Python's part of the work holds the interpreter's lock, so
+that the local engine's threads do not shorten it; shards do. `docs/scale.md` says how the constants were
+measured, and `python -m benchmarks.scale` measures them again.
 """
 
 from __future__ import annotations
@@ -18,13 +19,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from ..objective.problem import Problem
+from ..objective.solver.small.sites import is_small
 from ..objective.sources import SourcedProblem
 from .setup import Setup
 
 SITE = 0.55e-3
-"""Seconds of Python per site and round."""
+"""Seconds of Python per round and site that is not small."""
+SMALL = 6e-6
+"""Seconds per round and repeat of a small site, beside its entries."""
 ENTRY = 4e-9
-"""Seconds of NumPy per row, feature, repeat and round."""
+"""Seconds per row, feature, repeat and round."""
 ROUND = 4e-3
 """Seconds that a round costs a cluster, beside the work."""
 START = 4.0
@@ -35,15 +40,29 @@ JOIN = 1.5
 
 THREADED = 800_000
 """Rows x features x repeats of a site from which on a second thread helps, and does not wait for the lock."""
+SHARED = 2e-3
+"""Seconds of work in the kernels per round from which on it is worth sharing."""
 
 
 def threads_for(setup: Setup) -> int:
-    """How many threads the local engine should use: all cores, or one where the sites are small."""
+    """How many threads the local engine should use: all cores, or one where they would wait for the lock."""
     problem = setup.problem
     if isinstance(problem, SourcedProblem):
         return 1
-    entries = float(problem.samples.mean()) * problem.dimension * setup.repeats
-    return cpus_here() if entries >= THREADED else 1
+    entries = int(problem.samples.sum()) * problem.dimension * setup.repeats
+    small = _small_sites(problem)
+    if 2 * small >= problem.n:
+        shared = small * setup.repeats * SMALL + entries * ENTRY >= SHARED
+    else:
+        shared = entries >= THREADED * problem.n
+    return cpus_here() if shared else 1
+
+
+def _small_sites(problem: Problem | SourcedProblem) -> int:
+    """How many sites the kernels solve; none of those whose rows nobody has seen yet."""
+    if isinstance(problem, SourcedProblem):
+        return 0
+    return sum(is_small(problem.site(i)) for i in range(problem.n))
 
 
 def choose(setup: Setup) -> str:
@@ -53,8 +72,10 @@ def choose(setup: Setup) -> str:
     problem = setup.problem
     rows = 0 if isinstance(problem, SourcedProblem) else int(problem.samples.sum()) * problem.dimension
     cpus, start = _cluster()
+    small = _small_sites(problem)
     return faster(
-        sites=setup.graph.n,
+        sites=setup.graph.n - small,
+        small=small * setup.repeats,
         rounds=setup.rounds,
         entries=rows * setup.repeats,
         cores=cpus_here(),
@@ -71,16 +92,21 @@ def choose_for_jobs(seconds: float, jobs: int) -> str:
     return "ray" if start + seconds * math.ceil(jobs / cpus) < seconds * jobs else "local"
 
 
-def faster(*, sites: int, rounds: int, entries: int, cores: int, shards: int, start: float) -> str:
+def faster(
+    *, sites: int, small: int = 0, rounds: int, entries: int, cores: int, shards: int, start: float
+) -> str:
     """ "local" or "ray", by the model above; "local" where they are equal.
 
     >>> faster(sites=100, rounds=50, entries=10**6, cores=2, shards=2, start=START)
     'local'
     >>> faster(sites=10_000, rounds=50, entries=10**6, cores=2, shards=2, start=START)
     'ray'
+    >>> faster(sites=0, small=10_000, rounds=50, entries=10**6, cores=2, shards=2, start=START)
+    'local'
     """
-    local = rounds * (sites * SITE + entries * ENTRY / cores)
-    cluster = start + rounds * (ROUND + (sites * SITE + entries * ENTRY) / shards)
+    python, kernels = sites * SITE, small * SMALL + entries * ENTRY
+    local = rounds * (python + kernels / cores)
+    cluster = start + rounds * (ROUND + (python + kernels) / shards)
     return "ray" if cluster < local else "local"
 
 

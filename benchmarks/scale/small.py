@@ -1,0 +1,151 @@
+"""Small sites: side by side in machine code against one after the other in Python; and many of them."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import taciturn as tt
+from taciturn.admm import node as nodes
+from taciturn.admm.node import Node, NodeState, loop
+from taciturn.engines.setup import Setup, prepare
+from taciturn.objective.solver.general import minimise_general
+from taciturn.privacy.ledger.memory import MemoryLedger
+
+TOTAL_ROWS, FEATURES, DEGREE = 2_000_000, 10, 4
+
+
+@dataclass(frozen=True)
+class Line:
+    """One number of sites: CPU seconds per round in one thread, of the set-up, and the most bytes held."""
+
+    sites: int
+    rows: int
+    rounds: int
+    seconds: float
+    setup: float
+    peak: float
+
+
+@dataclass(frozen=True)
+class Race:
+    """The same rounds in two ways, CPU seconds per site and round: the least of several tries in turns."""
+
+    sites: int
+    rows: int
+    features: int
+    together: float
+    one_by_one: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long the second way takes."""
+        return self.one_by_one / self.together
+
+
+def race(sites: int, rows: int, features: int, *, tries: int) -> Race:
+    """`simulate` against the loops of single nodes with the general solver, whole rounds, no set-up."""
+    setup = setup_of(sites, rows, features, rounds=11)
+    simulate(setup, rounds=1)  # compiles
+    together, alone = [], []
+    for _ in range(tries):
+        together.append((_cpu(simulate, setup) - _cpu(simulate, setup, 1)) / 10)
+        alone.append(one_by_one(setup, rounds=2))
+    return Race(sites, rows, features, min(together) / sites, min(alone) / sites)
+
+
+def by_sites(counts: tuple[int, ...], rounds: int) -> list[Line]:
+    """The same number of rows, dealt to more and more sites; every point in a process of its own."""
+    found = []
+    for sites in counts:
+        command = [sys.executable, "-m", "benchmarks.scale", "--line", str(sites), str(rounds)]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        found.append(Line(**json.loads(done.stdout)))
+        print(found[-1], flush=True)
+    return found
+
+
+def line(sites: int, rounds: int) -> str:
+    """One point, as JSON. The set-up is what a run of one round takes beyond a later one."""
+    rows = TOTAL_ROWS // sites
+    setup = setup_of(sites, rows, FEATURES, rounds=rounds)
+    simulate(setup_of(10, min(rows, 20), FEATURES, rounds=1))  # compiles
+    first, whole = _cpu(simulate, setup, 1), _cpu(simulate, setup)
+    each = (whole - first) / (rounds - 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
+    return json.dumps(asdict(Line(sites, rows, rounds, each, first - each, peak)))
+
+
+def setup_of(sites: int, rows: int, features: int, *, rounds: int) -> Setup:
+    """Penalty perturbation on a random 4-regular graph, one repeat."""
+    rng = np.random.default_rng(0)
+    hands = []
+    for _ in range(sites):
+        X = rng.standard_normal((rows, features))
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        hands.append((X, np.where(X[:, 0] + 0.1 * rng.standard_normal(rows) > 0, 1.0, -1.0)))
+    return prepare(
+        tt.Problem(hands, C=rows / 2, regularization=0.1),
+        tt.Graph.random_regular(sites, DEGREE, seed=0),
+        tt.PenaltyPerturbation(tt.Geometric(0.5, 1.02), 0.5, tt.NormNoise(tt.Geometric(3.0, 1.01))),
+        rounds=rounds,
+        repeats=1,
+        seed=0,
+        tol=1e-8,
+        start="zeros",
+        strict=True,
+        history=False,
+    )
+
+
+def simulate(setup: Setup, rounds: int | None = None) -> None:
+    """As a user calls it, in one thread."""
+    settings = {"rounds": rounds or setup.rounds, "threads": 1, "progress": False}
+    tt.simulate(setup.problem, setup.graph, setup.method, **settings)
+
+
+def one_by_one(setup: Setup, rounds: int) -> float:
+    """CPU seconds per round of every node's loop, in turn, as a real site runs it; charges, metrics too."""
+    ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
+    f = setup.start_vectors()
+    adjacency, streams = setup.graph.sparse_adjacency, setup.streams()
+    heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
+    loops = [
+        loop(
+            Node(
+                site=i,
+                objective=setup.problem.site(i),
+                degree=int(setup.graph.degrees[i]),
+                tables=setup.tables.site(i),
+                tol=setup.tol,
+                streams=streams,
+            ),
+            NodeState.start(f[i], heard[i]),
+            commit=lambda release: ledger.charge(release.charge),
+        )
+        for i in range(setup.graph.n)
+    ]
+    clock = time.process_time()
+    for t in range(rounds):
+        with mock.patch.object(nodes, "minimise", minimise_general):
+            releases = [next(site) if t == 0 else site.send(heard[i]) for i, site in enumerate(loops)]
+        f = np.stack([release.message for release in releases])
+        for i, vector in enumerate(f):
+            setup.problem.site(i).metrics(vector)
+        heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
+    return (time.process_time() - clock) / rounds
+
+
+def _cpu(work: Callable[..., None], *arguments: Any) -> float:
+    clock = time.process_time()
+    work(*arguments)
+    return time.process_time() - clock
