@@ -126,5 +126,9 @@ def test_json_refusals():
         schedules.from_dict({"value": 1.0})
     with pytest.raises(ParameterError, match=r"a constant schedule does not take these keys: \['speed'\]"):
         schedules.from_dict({"kind": "constant", "speed": 1.0})
+    with pytest.raises(ParameterError, match=r"a geometric schedule needs these keys: \['start'\]"):
+        schedules.from_dict({"kind": "geometric", "ratio": 1.0})
+    with pytest.raises(ParameterError, match="`value` must be a number; got str"):
+        schedules.from_dict("fast")
     with pytest.raises(ParameterError, match="`value` must be above 0"):
         schedules.from_dict({"kind": "constant", "value": -1.0})

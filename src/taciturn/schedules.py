@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -148,11 +148,17 @@ def tabulate(name: str, schedules: Sequence[Schedule], rounds: int) -> NDArray[n
     return table
 
 
-def to_dict(schedule: Schedule) -> dict[str, Any]:
-    """A schedule as plain JSON, e.g. {"kind": "geometric", "start": 0.5, "ratio": 1.04, "cap": None}."""
+def to_dict(schedule: Schedule) -> float | dict[str, Any]:
+    """A schedule as it is written in JSON and TOML: a number, or a table that names its kind.
+
+    >>> to_dict(Constant(0.5)), to_dict(Geometric(0.5, 1.04))
+    (0.5, {'kind': 'geometric', 'start': 0.5, 'ratio': 1.04})
+    """
     match schedule:
         case Constant(value):
-            return {"kind": "constant", "value": value}
+            return value
+        case Geometric(start, ratio, None):
+            return {"kind": "geometric", "start": start, "ratio": ratio}
         case Geometric(start, ratio, cap):
             return {"kind": "geometric", "start": start, "ratio": ratio, "cap": cap}
         case Table():
@@ -160,13 +166,22 @@ def to_dict(schedule: Schedule) -> dict[str, Any]:
     raise ParameterError(f"a schedule of type {type(schedule).__name__} has no JSON form; use `Table`.")
 
 
-def from_dict(entry: dict[str, Any]) -> Schedule:
-    """The schedule that `to_dict` wrote."""
+def from_dict(entry: Any) -> Schedule:
+    """The schedule that `to_dict` wrote, or that a person typed: the one reader of all files.
+
+    >>> from_dict(0.5), from_dict({"kind": "geometric", "start": 0.5, "ratio": 1.04, "cap": 2.0})
+    (Constant(value=0.5), Geometric(start=0.5, ratio=1.04, cap=2.0))
+    """
+    if not isinstance(entry, Mapping):
+        return as_schedule("value", entry)
     kinds: dict[str, Any] = {"constant": Constant, "geometric": Geometric, "table": Table}
-    fields = dict(entry)
-    kind = checks.choice("kind", fields.pop("kind", None), tuple(kinds))
-    try:
-        schedule: Schedule = kinds[kind](**fields)
-    except TypeError as error:
-        raise ParameterError(f"a {kind} schedule does not take these keys: {sorted(fields)}.") from error
+    given = dict(entry)
+    kind = checks.choice("kind", given.pop("kind", None), tuple(kinds))
+    known = {field.name: field.default is MISSING for field in fields(kinds[kind])}
+    strange = sorted(set(given) - set(known))
+    lacking = [name for name, needed in known.items() if needed and name not in given]
+    if strange or lacking:
+        said = f"does not take these keys: {strange}" if strange else f"needs these keys: {lacking}"
+        raise ParameterError(f"a {kind} schedule {said}.")
+    schedule: Schedule = kinds[kind](**given)
     return schedule

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -11,9 +11,11 @@ import pytest
 import taciturn as tt
 from taciturn import Graph, LogCosh, Logistic, Problem, SmoothHinge, simulate
 from taciturn.admm.averaging import network_average
+from taciturn.admm.toml_fields import read_noise
 from taciturn.data.tables.fields import Category, Number
 from taciturn.data.tables.schema import Schema
 from taciturn.errors import DataError, ParameterError
+from taciturn.experiments.figures.spec import FigureCurve
 from taciturn.objective import LocalObjective
 from taciturn.planning import blueprint
 from taciturn.planning.calibration import Draft
@@ -115,11 +117,18 @@ def test_uneven_sites_get_penalties_of_their_own() -> None:
     assert found.weights[4] > 10 * found.weights[0]
 
 
-def test_schedules_read_back_from_json() -> None:
-    found = quick()
+@pytest.mark.parametrize("kind", ["gaussian", "norm"])
+def test_what_is_printed_can_be_pasted_into_every_file(kind: Literal["gaussian", "norm"]) -> None:
+    found = quick(noise=kind)
     entry = json.loads(found.to_json())
     assert from_dict(entry["penalty"]) == found.method.penalty
-    assert from_dict(entry["noise"]["std"]) == found.method.noise.std  # type: ignore[union-attr]
+    assert read_noise(entry["noise"]) == found.method.noise
+    assert found.method.output_noise is not None
+    assert read_noise(entry["output_noise"]).scales(1, 1) == found.method.output_noise.scales(1, 1)
+    keys = ("method", "penalty", "dual_step", "noise")
+    look = {"name": "pasted", "label": "pasted", "colour": "#000000"}
+    curve = FigureCurve.model_validate({key: entry[key] for key in keys} | look)
+    assert (curve.penalty, curve.noise) == (found.method.penalty, found.method.noise)
     assert entry["epsilon"] == found.certificate.epsilon
     assert entry["price"]["sentence"] == found.price.sentence()
 

@@ -37,7 +37,7 @@ rounds = 2
 [[curves]]
 name = "DVP"
 label = "DVP"
-method = "DVP"
+method = "dual"
 penalty = 0.5
 noise = { kind = "norm", rate = 3.0 }
 colour = "#000000"
@@ -46,16 +46,16 @@ marker = "o"
 [[curves]]
 name = "PP"
 label = "PP, $q_1 = 1.1$"
-method = "PP"
-penalty = { start = 0.5, ratio = 1.1 }
+method = "penalty"
+penalty = { kind = "geometric", start = 0.5, ratio = 1.1 }
 dual_step = 0.5
-noise = { kind = "norm", rate = { start = 3.0, ratio = 1.05 } }
+noise = { kind = "norm", rate = { kind = "geometric", start = 3.0, ratio = 1.05 } }
 colour = "#0072B2"
 
 [[curves]]
 name = "PVP"
 label = "PVP"
-method = "PVP"
+method = "primal"
 penalty = 0.5
 noise = { kind = "gaussian", std = 0.3 }
 colour = "#009E73"

@@ -27,8 +27,8 @@ tol = 1e-7
 delta = 1e-5
 
 [method]
-method = "PP"
-penalty = { start = 0.5, ratio = 1.0 }
+method = "penalty"
+penalty = { kind = "geometric", start = 0.5, ratio = 1.0 }
 dual_step = 0.5
 noise = { kind = "norm", rate = 2.0 }
 

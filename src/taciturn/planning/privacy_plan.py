@@ -114,8 +114,9 @@ class PrivacyPlan:
         return self.blueprint.network.budget.delta
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON; schedules as `taciturn.schedules.from_dict` reads them."""
+        """As plain JSON; schedules and noises as they are typed in every file."""
         plan, run = self.blueprint, self.blueprint.run
+        scale = NOISES[run.noise].parameter
         certificate = self.certificate
         return {
             "budget": {"epsilon": _one(self.epsilon), "delta": self.delta},
@@ -125,14 +126,14 @@ class PrivacyPlan:
             "rounds": self.rounds,
             "C": self.C,
             "regularization": self.regularization,
-            "mechanism": run.mechanism,
+            "method": run.mechanism,
             "penalty": _one([to_dict(schedule) for schedule in plan.penalty]),
             "dual_step": plan.dual_step,
             "noise": {
                 "kind": run.noise,
-                NOISES[run.noise].parameter: _one([to_dict(entry) for entry in plan.noise]),
+                scale: _one([to_dict(entry) for entry in plan.noise]),
             },
-            "output_noise": plan.output,
+            "output_noise": None if plan.output is None else {"kind": run.noise, scale: plan.output},
             "tol": self.tol,
             "weights": _one(self.weights),
             "price": asdict(self.price) | {"sentence": self.price.sentence()},

@@ -15,10 +15,11 @@ from taciturn.experiments.store import ResultStore
 
 CHANGES = {
     'layout = "tradeoff"': 'layout = "convergence"',
-    'method = "DVP"': 'method = "MADMM"\ndual_step = 0.5',
+    'method = "dual"': 'method = "madmm"\ndual_step = 0.5',
     'noise = { kind = "norm", rate = 3.0 }': "",
-    'method = "PP"\npenalty = { start = 0.5, ratio = 1.1 }': 'method = "MADMM"\npenalty = [0.5, 0.6, 0.7]',
-    'noise = { kind = "norm", rate = { start = 3.0, ratio = 1.05 } }': "",
+    'method = "penalty"': 'method = "madmm"',
+    '{ kind = "geometric", start = 0.5, ratio = 1.1 }': "[0.5, 0.6, 0.7]",
+    'noise = { kind = "norm", rate = { kind = "geometric", start = 3.0, ratio = 1.05 } }': "",
     "rounds = 4": "rounds = 30",
     "regularization = 0.1": "regularization = 3.0",
 }

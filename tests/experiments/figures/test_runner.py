@@ -99,7 +99,7 @@ def test_the_curves_are_those_of_the_library_called_directly(tmp_path: Path) -> 
 
 def test_a_budget_is_spent_and_its_rate_is_kept(tmp_path: Path, counted: list[str]) -> None:
     budget = 'noise = { kind = "budget", epsilon = 2.0, ratio = 1.05 }'
-    change = {'noise = { kind = "norm", rate = { start = 3.0, ratio = 1.05 } }': budget}
+    change = {'noise = { kind = "norm", rate = { kind = "geometric", start = 3.0, ratio = 1.05 } }': budget}
     store, figure = ResultStore(tmp_path / "curves"), _figure(tmp_path, **change)
     for _ in range(2):
         outcome = draw(figure, store)["PP"]

@@ -40,8 +40,9 @@ def test_fig2_to_fig4_have_the_numbers_that_the_paper_states() -> None:
         figure = load_figure(name)
         assert isinstance(figure, Figure) and figure.run.repeats == 10
         for curve in figure.curves:
-            start = curve.penalty if isinstance(curve.penalty, float) else curve.penalty.start
-            assert start == 0.5 and curve.noise.rate.start in ((3.0, 5.0) if name == "fig2" else (3.0,))
+            assert curve.penalty(1) == 0.5 and curve.noise.rate.start in (
+                (3.0, 5.0) if name == "fig2" else (3.0,)
+            )
     assert load_figure("fig3").data.sites == load_figure("fig4").data.sites == 100
 
 
@@ -60,8 +61,12 @@ def test_a_file_by_path_and_a_seed_in_place_of_its_own(tmp_path: Path) -> None:
         ('kind = "ring"', 'kind = "circle"', "graph.kind"),
         ('kind = "ring"', 'kind = "ring"\ndegree = 3', "degree"),
         ("ratio = 1.1 }", "ratio = -1.1 }", "curves.1.penalty"),
-        ('method = "DVP"\npenalty = 0.5', 'method = "DVP"\npenalty = { start = 0.5 }', "penalty"),
-        ('method = "DVP"\npenalty = 0.5', 'method = "DVP"\npenalty = [0.5, 0.5]', "penalty"),
+        (
+            'method = "dual"\npenalty = 0.5',
+            'method = "dual"\npenalty = { kind = "geometric", start = 0.5 }',
+            "penalty",
+        ),
+        ('method = "dual"\npenalty = 0.5', 'method = "dual"\npenalty = [0.5, 0.5]', "penalty"),
         ("dual_step = 0.5", "dual_step = [0.5, 0.5]", "curves.1.dual_step"),
         ('noise = { kind = "gaussian", std = 0.3 }', "", "noise"),
         ('noise = { kind = "gaussian", std = 0.3 }', 'noise = { kind = "laplace" }', "curves.2.noise"),

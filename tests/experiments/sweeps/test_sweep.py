@@ -96,7 +96,7 @@ def test_an_interrupted_sweep_goes_on_and_a_broken_file_counts_as_none(swept, sm
 
 def test_points_without_privacy_are_never_on_the_front(tmp_path):
     entries = tomllib.loads(GRID)
-    entries["method"] = {"method": "ADMM", "penalty": 0.5}
+    entries["method"] = {"method": "admm", "penalty": 0.5}
     entries["axes"] = {"run.rounds": [2]}
     result = sweep.run_sweep(read_grid(entries), tmp_path, engine="local")
     assert result.rows[0].numbers["epsilon"] is None and not result.rows[0].on_front and result.front == []

@@ -10,7 +10,7 @@ from taciturn.sites.files.job import NetworkJob, load_job
 from taciturn.sites.files.site import load_site
 from taciturn.sites.files.toml import write
 
-HASH = "7e0457096652ef04db514ab56d9b4841017a5d66f7b3df2c4b7c1444019af3ab"
+HASH = "6f49c09ca2ea485c8accc01edc7f7b0ba064a183fb1a088218f904e905981961"
 
 
 def job(**changes):

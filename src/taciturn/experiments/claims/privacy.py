@@ -48,8 +48,8 @@ def pairs(drawn: FigureResult) -> list[Pair]:
     found = []
     for row in drawn.figure.rows:
         outcomes = sorted(drawn.panel(row.name), key=lambda outcome: float(outcome.paper[-1]))
-        pp = [outcome for outcome in outcomes if outcome.curve.method == "PP"]
-        dvp = [outcome for outcome in outcomes if outcome.curve.method == "DVP"]
+        pp = [outcome for outcome in outcomes if outcome.curve.method == "penalty"]
+        dvp = [outcome for outcome in outcomes if outcome.curve.method == "dual"]
         found += [Pair(row.name, *pair) for pair in zip(pp, dvp, strict=True)]
     return found
 
@@ -101,12 +101,12 @@ def spread(drawn: FigureResult, name: str) -> Claim:
 def _dearer(drawn: FigureResult) -> Claim:
     checks, shown = [], []
     for row in drawn.figure.rows:
-        for method in ("DVP", "PP"):
+        for method, name in (("dual", "DVP"), ("penalty", "PP")):
             two = [o for o in drawn.panel(row.name) if o.curve.method == method]
             cheap, dear = sorted(two, key=lambda outcome: float(outcome.paper[-1]))
             checks.append(dear.final_loss < cheap.final_loss)
             shown.append(
-                f"{method}, {row.name}: P from {cheap.paper[-1]:.1f} to {dear.paper[-1]:.1f}, "
+                f"{name}, {row.name}: P from {cheap.paper[-1]:.1f} to {dear.paper[-1]:.1f}, "
                 f"L from {cheap.final_loss:.3f} to {dear.final_loss:.3f}"
             )
     return claim("fig2-tradeoff", "; ".join(shown) + ".", judge(checks))
@@ -142,7 +142,7 @@ def _pvp(drawn: FigureResult) -> Claim:
 
 
 def _uneven(even: FigureResult, uneven: FigureResult) -> Claim:
-    names = [curve.name for curve in even.figure.curves if curve.method != "PVP"]
+    names = [curve.name for curve in even.figure.curves if curve.method != "primal"]
     ratios = [float(uneven[name].paper[-1] / even[name].paper[-1]) for name in names]
     ours = [float(uneven[name].epsilon[-1] / even[name].epsilon[-1]) for name in names]
     return claim(
@@ -161,7 +161,7 @@ def _uneven(even: FigureResult, uneven: FigureResult) -> Claim:
 def claims_of_budget(drawn: FigureResult) -> list[Claim]:
     """All methods at the same (epsilon, delta)."""
     start, grown = drawn["DVP 2"], drawn["PP 2 growing"]
-    tuned, best = _best(drawn, "DVP"), _best(drawn, "PP")
+    tuned, best = _best(drawn, "dual"), _best(drawn, "penalty")
     spent = max(float(outcome.epsilon[-1]) for outcome in drawn.outcomes)
     budget = f"ε = {spent:.2f}, δ = {drawn.figure.run.delta:g}"
     return [

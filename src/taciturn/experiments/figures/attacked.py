@@ -16,7 +16,7 @@ from ...privacy.noise import NormNoise
 from ...versions import versions
 from ..store import Arrays, ResultStore, fingerprint
 from . import spec
-from .build import build_graph, build_problem, load_rows, schedule_of
+from .build import build_graph, build_problem, load_rows
 from .costs import planned_certificate
 
 _ARRAYS = ("cosine", "label", "eta_ratio")
@@ -70,7 +70,7 @@ def settings(figure: spec.AttackFigure, noise: spec.NoiseLevel) -> dict[str, Any
 
 
 def _method(figure: spec.AttackFigure, noise: spec.NoiseLevel) -> Method:
-    penalty = schedule_of(figure.run.penalty)
+    penalty = figure.run.penalty
     if noise.rate is None:
         return MADMM(penalty, figure.run.dual_step)
     return PenaltyPerturbation(penalty, figure.run.dual_step, NormNoise(noise.rate))

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ... import schedules
 from ...admm.methods import (
     ADMM,
     MADMM,
@@ -26,8 +25,9 @@ from ...errors import ParameterError, PrivacyLeakWarning
 from ...graph import Graph
 from ...objective.losses import Logistic
 from ...objective.problem import Problem
-from ...privacy.noise import GaussianNoise, NormNoise
+from ...privacy.noise import NormNoise
 from ...rng import SeededStreams
+from ...schedules import Geometric
 from ...types import Array
 from ..demo.tasks import breast_cancer_rows
 from . import spec
@@ -98,8 +98,7 @@ def build_method(
         return _method(curve, noise), 0.0
 
     def at(rate: float) -> Method:
-        grown = spec.Growing(start=rate, ratio=noise.ratio)
-        return _method(curve, spec.Norm(kind="norm", rate=grown))
+        return _method(curve, NormNoise(Geometric(rate, noise.ratio)))
 
     def cost(rate: float) -> float:
         planned = planned_certificate(
@@ -111,28 +110,15 @@ def build_method(
     return at(found), found
 
 
-def _method(curve: spec.FigureCurve, noise: spec.Norm | spec.Gaussian | None) -> Method:
-    penalty: Any = schedules_of(curve.penalty)
-    step: Any = None if curve.dual_step is None else schedules_of(curve.dual_step)
-    if noise is None:
-        return ADMM(penalty) if curve.method == "ADMM" else MADMM(penalty, step)
-    drawn: NormNoise | GaussianNoise
-    if isinstance(noise, spec.Norm):
-        drawn = NormNoise(schedule_of(noise.rate))
-    else:
-        drawn = GaussianNoise(schedule_of(noise.std))
-    if curve.method == "PP":
-        return PenaltyPerturbation(penalty, step, drawn)
-    return DualPerturbation(penalty, drawn) if curve.method == "DVP" else PrimalPerturbation(penalty, drawn)
-
-
-def schedules_of(stated: spec.Schedules) -> float | schedules.Schedule | list[float | schedules.Schedule]:
-    """A number, a schedule, or a list with one for each site."""
-    return [schedule_of(one) for one in stated] if isinstance(stated, list) else schedule_of(stated)
-
-
-def schedule_of(stated: spec.OneSchedule) -> float | schedules.Schedule:
-    """A number or a schedule."""
-    if isinstance(stated, spec.Growing):
-        return schedules.Geometric(stated.start, stated.ratio, stated.cap)
-    return schedules.Table(stated.values) if isinstance(stated, spec.Listed) else stated
+def _method(curve: spec.FigureCurve, noise: Any) -> Method:
+    penalty, step = curve.penalty, curve.dual_step or curve.penalty
+    match curve.method:
+        case "admm":
+            return ADMM(penalty(1))
+        case "madmm":
+            return MADMM(penalty, step)
+        case "dual":
+            return DualPerturbation(penalty(1), noise)
+        case "primal":
+            return PrimalPerturbation(penalty, noise)
+    return PenaltyPerturbation(penalty, step, noise)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from ...admm.toml_fields import NoiseField, ScheduleField, SchedulesField
+from ...schedules import Constant
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
@@ -69,39 +73,6 @@ class FigureRun(FigureTable):
     delta: Fraction
 
 
-class Growing(FigureTable):
-    """start * ratio**(t - 1), at most cap."""
-
-    start: Positive
-    ratio: Positive = 1.0
-    cap: Positive | None = None
-
-
-class Listed(FigureTable):
-    """One value per round; the last one holds from then on."""
-
-    values: Annotated[list[Positive], Field(min_length=1)]
-
-
-OneSchedule = Positive | Growing | Listed
-Schedules = OneSchedule | list[OneSchedule]
-"""A number, a schedule, or a list with one for each site."""
-
-
-class Norm(FigureTable):
-    """Density ~ exp(-rate ||e||)."""
-
-    kind: Literal["norm"]
-    rate: OneSchedule
-
-
-class Gaussian(FigureTable):
-    """N(0, std^2 I)."""
-
-    kind: Literal["gaussian"]
-    std: OneSchedule
-
-
 class BudgetNoise(FigureTable):
     """Norm noise whose first rate is the largest that the budget (epsilon, the run's delta) allows."""
 
@@ -110,7 +81,14 @@ class BudgetNoise(FigureTable):
     ratio: Positive = 1.0
 
 
-Noise = Annotated[Norm | Gaussian | BudgetNoise, Field(discriminator="kind")]
+def _noise_form(entry: Any) -> str:
+    budget = isinstance(entry, BudgetNoise) or (isinstance(entry, Mapping) and entry.get("kind") == "budget")
+    return "budget" if budget else "noise"
+
+
+Noise = Annotated[
+    Annotated[BudgetNoise, Tag("budget")] | Annotated[NoiseField, Tag("noise")], Discriminator(_noise_form)
+]
 
 
 class Panel(FigureTable):
@@ -131,10 +109,10 @@ class FigureCurve(FigureTable):
 
     name: Annotated[str, Field(min_length=1)]
     label: Annotated[str, Field(min_length=1)]
-    method: Literal["ADMM", "MADMM", "PP", "DVP", "PVP"]
+    method: Literal["admm", "madmm", "penalty", "dual", "primal"]
     panel: str = ""
-    penalty: Schedules
-    dual_step: Schedules | None = None
+    penalty: SchedulesField
+    dual_step: SchedulesField | None = None
     noise: Noise | None = None
     regularization: Positive | None = None
     colour: Annotated[str, Field(pattern="^#[0-9A-Fa-f]{6}$")]
@@ -144,14 +122,14 @@ class FigureCurve(FigureTable):
 
     @model_validator(mode="after")
     def _complete(self) -> FigureCurve:
-        private = self.method in ("PP", "DVP", "PVP")
+        private = self.method in ("penalty", "dual", "primal")
         if private != (self.noise is not None):
             raise ValueError(f"`noise` must {'' if private else 'not '}be given for {self.method}")
-        if self.method in ("MADMM", "PP") and self.dual_step is None:
+        if self.method in ("madmm", "penalty") and self.dual_step is None:
             raise ValueError(f"`dual_step` must be given for {self.method}")
-        if self.method in ("ADMM", "DVP") and not isinstance(self.penalty, float):
+        if self.method in ("admm", "dual") and not isinstance(self.penalty, Constant):
             raise ValueError(f"`penalty` must be one number for {self.method}, which holds it fixed")
-        if self.method in ("ADMM", "DVP", "PVP") and self.dual_step is not None:
+        if self.method in ("admm", "dual", "primal") and self.dual_step is not None:
             raise ValueError(f"`dual_step` must be left out for {self.method}: it is the penalty")
         return self
 
@@ -206,7 +184,7 @@ class AttackRun(FigureTable):
     tol: Positive
     site: Seed
     records: Annotated[list[Seed], Field(min_length=1)]
-    penalty: OneSchedule
+    penalty: ScheduleField
     dual_step: Positive
     delta: Fraction
 

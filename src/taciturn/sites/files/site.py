@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from ...admm.toml_fields import LISTED, NoiseField, ScheduleField
 from ...canonical import digest
 from ...errors import SiteError
 from ...toml import Facts
-from .fields import LISTED, NoiseField, ScheduleField
 from .job import Endpoint, Name, NetworkJob, load_job
 from .toml import read
 

@@ -1,4 +1,4 @@
-"""The parts that both files share: schedules, losses and noises, as one types them in TOML."""
+"""Schedules, losses and noises as one types them in TOML, for every kind of file that has them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from ... import checks, schedules
-from ...errors import ParameterError
-from ...objective.losses import SHIPPED, Loss
-from ...privacy.noise import NOISES, GaussianNoise, NormNoise
+from .. import checks, schedules
+from ..errors import ParameterError
+from ..objective.losses import SHIPPED, Loss
+from ..privacy.noise import NOISES, GaussianNoise, NormNoise
 
 LISTED = BeforeValidator(lambda entry: tuple(entry) if isinstance(entry, list) else entry)
 """A list, as TOML has it, for the tuple of a frozen fact."""
 
 
-def _told(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _with_key(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Pass `ParameterError` on in the form that pydantic attaches a key to."""
 
     def reader(entry: Any) -> Any:
@@ -26,13 +26,6 @@ def _told(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
             raise ValueError(str(error)) from error
 
     return reader
-
-
-def read_schedule(entry: Any) -> schedules.Schedule:
-    """0.5, or {kind = "geometric", start = 0.5, ratio = 1.04}"""
-    if isinstance(entry, Mapping):
-        return schedules.from_dict(dict(entry))
-    return schedules.as_schedule("value", entry)
 
 
 def read_loss(entry: Any) -> Loss:
@@ -53,7 +46,7 @@ def read_noise(entry: Any) -> NormNoise | GaussianNoise:
     noise = NOISES[checks.choice("kind", entry.get("kind"), tuple(NOISES))]
     if set(entry) != {"kind", noise.parameter}:
         raise ParameterError(f"{noise.kind} noise takes `kind` and `{noise.parameter}`; got {sorted(entry)}.")
-    return noise(read_schedule(entry[noise.parameter]))
+    return noise(schedules.from_dict(entry[noise.parameter]))
 
 
 def write_loss(loss: Any) -> dict[str, Any]:
@@ -66,10 +59,21 @@ def write_noise(noise: NormNoise | GaussianNoise) -> dict[str, Any]:
     return {"kind": noise.kind, noise.parameter: schedules.to_dict(getattr(noise, noise.parameter))}
 
 
+def read_schedules(entry: Any) -> Any:
+    """One schedule, or a list with one for each site."""
+    if isinstance(entry, list):
+        return [schedules.from_dict(one) for one in entry]
+    return schedules.from_dict(entry)
+
+
+def write_schedules(entry: Any) -> Any:
+    """Schedules as `read_schedules` takes them."""
+    return [schedules.to_dict(one) for one in entry] if isinstance(entry, list) else schedules.to_dict(entry)
+
+
 ScheduleField = Annotated[
-    Any, BeforeValidator(_told(read_schedule)), PlainSerializer(schedules.to_dict, return_type=dict)
+    Any, BeforeValidator(_with_key(schedules.from_dict)), PlainSerializer(schedules.to_dict)
 ]
-LossField = Annotated[Any, BeforeValidator(_told(read_loss)), PlainSerializer(write_loss, return_type=dict)]
-NoiseField = Annotated[
-    Any, BeforeValidator(_told(read_noise)), PlainSerializer(write_noise, return_type=dict)
-]
+SchedulesField = Annotated[Any, BeforeValidator(_with_key(read_schedules)), PlainSerializer(write_schedules)]
+LossField = Annotated[Any, BeforeValidator(_with_key(read_loss)), PlainSerializer(write_loss)]
+NoiseField = Annotated[Any, BeforeValidator(_with_key(read_noise)), PlainSerializer(write_noise)]
