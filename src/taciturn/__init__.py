@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         save_model,
     )
     from .graph import Graph
+    from .jobs.train import train_job
     from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge, SourcedProblem
     from .planning.plan import plan
     from .privacy.certificate.certificate import Certificate
@@ -70,6 +71,7 @@ __all__ = [
     "save_model",
     "simulate",
     "train",
+    "train_job",
 ]
 
 _HOMES = {
@@ -94,6 +96,7 @@ _HOMES = {
         "save_model",
     ),
     "graph": ("Graph",),
+    "jobs.train": ("train_job",),
     "objective": (
         "L2",
         "LogCosh",

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...errors import TaciturnError
-from ...jobs.run_folder import (
-    CERTIFICATE,
-    LEDGER,
-    MODEL,
-    REPORT,
-    RESULTS,
-    TRACE,
-    earlier,
-    set_aside,
-    write_results,
-)
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...estimators.base import PrivateLinearModel
-    from ...jobs.training import TrainingRows
-    from ...jobs.training_job import TrainingJob
+    from ...jobs.train import TrainedJob
 
 
 @app.command("train")
@@ -47,102 +32,23 @@ def train(
     comes of it. The training loss and accuracy are not shown: they are computed from the records, and no
     noise covers them.
     """
-    from ...jobs.training import gather
-    from ...jobs.training_job import read_job
+    from ...jobs.train import prepare_job
 
-    wanted = read_job(job)
-    folder = job.parent / "run" if out is None else out
-    before = earlier(folder, wanted.delta or 1e-5, again=again)
-    rows = gather(wanted, job.parent)
+    ready = prepare_job(job, out, again=again)
     if check:
-        typer.echo(f"{job}: {len(rows.y)} rows at {len(wanted.sites)} sites; everything is in order.")
+        rows, sites = len(ready.rows.y), len(ready.job.sites)
+        typer.echo(f"{job}: {rows} rows at {sites} sites; everything is in order.")
         typer.echo("The cells were not judged; `taciturn check` counts them, for the rows' owner alone.")
         return
-    marks = tuple(f"a run before this one was {run.words()}: that comes on top" for run in before)
-    fitted = _spend(wanted, rows, folder, marks)
+    done = ready.train()
     if as_json:
-        typer.echo(json.dumps(_facts(wanted, fitted, folder)))
+        typer.echo(json.dumps(_facts(done)))
     else:
-        _show(wanted, fitted, folder)
+        _show(done)
 
 
-def _spend(job: TrainingJob, rows: TrainingRows, folder: Path, marks: tuple[str, ...]) -> PrivateLinearModel:
-    """The fit and its files; whatever stops it, what was spent until then is on record."""
-    from ...estimators.charging import LedgerFile
-    from ...jobs.training import fit
-
-    made = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    ledger = None if job.seed is not None else folder / LEDGER
-    try:
-        set_aside(folder)
-        fitted, model = fit(job, rows, None if ledger is None else LedgerFile(ledger, marks))
-        write_results(folder, _contents(job, fitted, model.to_json()))
-    except KeyboardInterrupt:
-        raise TaciturnError(f"stopped; {_left(folder)}.") from None
-    except OSError as error:
-        raise TaciturnError(f"{folder}: {error.strerror}; {_left(folder)}.") from error
-    finally:
-        if made and not any(folder.iterdir()):
-            folder.rmdir()
-    (folder / (LEDGER + ".lock")).unlink(missing_ok=True)
-    return fitted
-
-
-def _left(folder: Path) -> str:
-    """What a run that did not come to its end leaves behind."""
-    return f"what it spent is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
-
-
-def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: str) -> dict[str, bytes]:
-    """What each file of a run holds."""
-    import numpy as np
-
-    from ...report import render
-
-    trace = io.BytesIO()
-    names = np.array(fitted.trace_.settings["names"])
-    np.savez_compressed(trace, released=fitted.trace_.released, sites=names)
-    return {
-        MODEL: model.encode(),
-        CERTIFICATE: fitted.certificate_.to_json().encode(),
-        TRACE: trace.getvalue(),
-        REPORT: render(_report(job, fitted)).encode(),
-    }
-
-
-def _report(job: TrainingJob, fitted: PrivateLinearModel) -> Any:
-    """The run as a page: what it cost, and how far apart the sites were, both made of released vectors."""
-    import numpy as np
-
-    from ...graph import Graph
-    from ...report import Chart, Curve, from_certificates
-
-    settings = dict(fitted.trace_.settings)
-    released = fitted.trace_.released
-    gap = np.linalg.norm(released - released.mean(axis=1, keepdims=True), axis=3).max(axis=(1, 2))
-    gaps = Chart(
-        "gap",
-        "Disagreement",
-        "largest distance of a site from the mean",
-        [Curve(job.name, range(1, len(gap) + 1), gap.tolist())],
-        note="Made of what the sites released. Loss and accuracy are left out: no noise covers them.",
-    )
-    facts, versions = settings.pop("graph"), settings.pop("versions")
-    hidden = ("simulated", "repeats", "seed", "names", "samples")
-    return from_certificates(
-        {job.name: fitted.certificate_},
-        title=job.name,
-        subtitle=f"{len(job.sites)} sites learn {job.label.column} together",
-        graph=Graph(facts["sites"], tuple((i, j) for i, j in facts["edges"]), facts["name"]),
-        charts=[gaps] if len(gap) > 1 else [],
-        settings={key: value for key, value in settings.items() if key not in hidden},
-        provenance={"versions": versions},
-    )
-
-
-def _facts(job: TrainingJob, fitted: PrivateLinearModel, folder: Path) -> dict[str, Any]:
-    certificate = fitted.certificate_
+def _facts(done: TrainedJob) -> dict[str, Any]:
+    job, certificate = done.job, done.estimator.certificate_
     return {
         "name": job.name,
         "epsilon": certificate.epsilon,
@@ -153,16 +59,17 @@ def _facts(job: TrainingJob, fitted: PrivateLinearModel, folder: Path) -> dict[s
         "noise": certificate.run.noise,
         "samples": {facts.name: facts.samples for facts in certificate.sites},
         "marks": list(certificate.run.marks),
-        "files": [str(folder / name) for name in _files(folder)],
+        "files": [str(path) for path in done.files],
     }
 
 
-def _show(job: TrainingJob, fitted: PrivateLinearModel, folder: Path) -> None:
+def _show(done: TrainedJob) -> None:
     from rich.console import Console
     from rich.table import Table
 
     from ...privacy.certificate.numbers import rounded_up
 
+    job, fitted = done.job, done.estimator
     certificate = fitted.certificate_
     console = Console(highlight=False)
     table = Table(title=job.name, show_header=False)
@@ -180,9 +87,5 @@ def _show(job: TrainingJob, fitted: PrivateLinearModel, folder: Path) -> None:
     console.print(table)
     console.print(certificate.statement(), markup=False)
     console.print("\nAnother run on the same rows costs again: the epsilons add up.", markup=False)
-    for name in _files(folder):
-        console.print(f"wrote {folder / name}", markup=False, soft_wrap=True)
-
-
-def _files(folder: Path) -> list[str]:
-    return [name for name in (*RESULTS, LEDGER) if (folder / name).exists()]
+    for path in done.files:
+        console.print(f"wrote {path}", markup=False, soft_wrap=True)

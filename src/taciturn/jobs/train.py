@@ -1,0 +1,145 @@
+"""train_job: from a job file to a model, a certificate, a trace and a report; what `taciturn train` does."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import TaciturnError
+from .run_folder import CERTIFICATE, LEDGER, MODEL, REPORT, RESULTS, TRACE, earlier, set_aside, write_results
+from .training_job import TrainingJob, read_job
+
+if TYPE_CHECKING:
+    from ..estimators.base import PrivateLinearModel
+    from .training import TrainingRows
+
+
+@dataclass(frozen=True)
+class TrainedJob:
+    """A job that was trained: the fitted estimator, and the folder with its results."""
+
+    job: TrainingJob
+    estimator: PrivateLinearModel
+    folder: Path
+
+    @property
+    def files(self) -> list[Path]:
+        """What the run left behind."""
+        return [self.folder / name for name in (*RESULTS, LEDGER) if (self.folder / name).exists()]
+
+
+@dataclass(frozen=True)
+class ReadyJob:
+    """A job whose files are in order: nothing is spent yet."""
+
+    job: TrainingJob
+    rows: TrainingRows
+    folder: Path
+    marks: tuple[str, ...]
+
+    def train(self) -> TrainedJob:
+        """The fit and its files; whatever stops it, what was spent until then is on record."""
+        return TrainedJob(self.job, _spend(self.job, self.rows, self.folder, self.marks), self.folder)
+
+
+def train_job(
+    path: str | PathLike[str], out: str | PathLike[str] | None = None, *, again: bool = False
+) -> TrainedJob:
+    """Train the job in a file; its results go to `out`, a new or empty folder, or to `run` beside the job.
+
+    Everything is checked before anything is spent, and what is spent is in the folder's ledger before
+    anything comes of it. `again` runs anew where a run was cut off; both costs then add up.
+    """
+    return prepare_job(path, out, again=again).train()
+
+
+def prepare_job(
+    path: str | PathLike[str], out: str | PathLike[str] | None = None, *, again: bool = False
+) -> ReadyJob:
+    """The job in a file and the rows of its sites, checked; nothing is written."""
+    from .training import gather
+
+    path = Path(path)
+    job = read_job(path)
+    folder = path.parent / "run" if out is None else Path(out)
+    before = earlier(folder, job.delta or 1e-5, again=again)
+    marks = tuple(f"a run before this one was {run.words()}: that comes on top" for run in before)
+    return ReadyJob(job, gather(job, path.parent), folder, marks)
+
+
+def _spend(job: TrainingJob, rows: TrainingRows, folder: Path, marks: tuple[str, ...]) -> PrivateLinearModel:
+    """The fit and its files; whatever stops it, what was spent until then is on record."""
+    from ..estimators.charging import LedgerFile
+    from .training import fit
+
+    made = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    ledger = None if job.seed is not None else folder / LEDGER
+    try:
+        set_aside(folder)
+        fitted, model = fit(job, rows, None if ledger is None else LedgerFile(ledger, marks))
+        write_results(folder, _contents(job, fitted, model.to_json()))
+    except KeyboardInterrupt:
+        raise TaciturnError(f"stopped; {_left(folder)}.") from None
+    except OSError as error:
+        raise TaciturnError(f"{folder}: {error.strerror}; {_left(folder)}.") from error
+    finally:
+        if made and not any(folder.iterdir()):
+            folder.rmdir()
+    (folder / (LEDGER + ".lock")).unlink(missing_ok=True)
+    return fitted
+
+
+def _left(folder: Path) -> str:
+    """What a run that did not come to its end leaves behind."""
+    return f"what it spent is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
+
+
+def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: str) -> dict[str, bytes]:
+    """What each file of a run holds."""
+    import numpy as np
+
+    from ..report import render
+
+    trace = io.BytesIO()
+    names = np.array(fitted.trace_.settings["names"])
+    np.savez_compressed(trace, released=fitted.trace_.released, sites=names)
+    return {
+        MODEL: model.encode(),
+        CERTIFICATE: fitted.certificate_.to_json().encode(),
+        TRACE: trace.getvalue(),
+        REPORT: render(_report(job, fitted)).encode(),
+    }
+
+
+def _report(job: TrainingJob, fitted: PrivateLinearModel) -> Any:
+    """The run as a page: what it cost, and how far apart the sites were, both made of released vectors."""
+    import numpy as np
+
+    from ..graph import Graph
+    from ..report import Chart, Curve, from_certificates
+
+    settings = dict(fitted.trace_.settings)
+    released = fitted.trace_.released
+    gap = np.linalg.norm(released - released.mean(axis=1, keepdims=True), axis=3).max(axis=(1, 2))
+    gaps = Chart(
+        "gap",
+        "Disagreement",
+        "largest distance of a site from the mean",
+        [Curve(job.name, range(1, len(gap) + 1), gap.tolist())],
+        note="Made of what the sites released. Loss and accuracy are left out: no noise covers them.",
+    )
+    facts, versions = settings.pop("graph"), settings.pop("versions")
+    hidden = ("simulated", "repeats", "seed", "names", "samples")
+    return from_certificates(
+        {job.name: fitted.certificate_},
+        title=job.name,
+        subtitle=f"{len(job.sites)} sites learn {job.label.column} together",
+        graph=Graph(facts["sites"], tuple((i, j) for i, j in facts["edges"]), facts["name"]),
+        charts=[gaps] if len(gap) > 1 else [],
+        settings={key: value for key, value in settings.items() if key not in hidden},
+        provenance={"versions": versions},
+    )
