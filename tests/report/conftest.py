@@ -95,7 +95,7 @@ def report(names: list[str], graph: Graph) -> ReportData:
     return ReportData(
         title="Adult across five sites" if len(names) == 1 else "Penalty against dual perturbation",
         subtitle="45,222 records, 105 features, logistic loss",
-        headline="This run, all 60 rounds and all 5 sites, cost any one person at most (3.00, 10⁻⁵).",
+        headline="This run, all 60 rounds and all 5 sites, cost any one record at most (3.00, 10⁻⁵).",
         marks=[
             Mark(
                 "Simulated",

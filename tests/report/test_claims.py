@@ -13,7 +13,7 @@ def test_one_run_in_one_sentence(certificates) -> None:
     one = certificates["norm"]
     epsilon = written(one.epsilon, "bound")
     assert headline({"norm": one}) == (
-        f"This run, all 5 rounds and all 3 sites, cost any one person at most (ε, δ) = ({epsilon}, 10⁻⁵)."
+        f"This run, all 5 rounds and all 3 sites, cost any one record at most (ε, δ) = ({epsilon}, 10⁻⁵)."
     )
 
 

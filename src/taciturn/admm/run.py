@@ -42,7 +42,7 @@ class Run:
         return paper_curve(self.ledger)
 
     def certificate(self, delta: float = 1e-5) -> Certificate:
-        """What the whole run cost any one person."""
+        """What the whole run cost any one record, or person where the problem names them."""
         return Certificate.from_ledger(self.ledger, delta=delta)
 
     def average(self, last: int = 1) -> Array:

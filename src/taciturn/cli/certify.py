@@ -227,6 +227,12 @@ def _figures(certificate: Certificate) -> dict[str, Any]:
     }
     if figures["paper"] is not None and not all(cost.paper_condition for cost in certificate.costs):
         figures["paper_condition"] = False
+    if certificate.run.masked:
+        from ..privacy.certificate.masked_words import shown
+
+        against = [float(shown(epsilon).replace("infinite", "inf")) for epsilon in certificate.against]
+        figures |= {"colluding": certificate.run.colluding, "mu": certificate.mu}
+        figures["epsilon_against"] = [epsilon if math.isfinite(epsilon) else None for epsilon in against]
     return figures
 
 
@@ -237,22 +243,41 @@ def _show(certificate: Certificate, *, verified: bool) -> None:
     table = Table(title="Worst site, all rounds")
     for column in ("bound", "epsilon", "delta"):
         table.add_column(column, justify="left" if column == "bound" else "right")
-    rows = [
-        ("the paper's Theorem 3", certificate.paper_epsilon, "0"),
-        ("tight pure bound", certificate.pure_epsilon, "0"),
-        ("best of pure and Renyi", certificate.epsilon, f"{certificate.delta:g}"),
-    ]
-    for name, epsilon, delta in rows:
-        value = rounded(epsilon)
-        table.add_row(name, "none" if value is None else f"{value:g}", delta)
+    for name, epsilon, delta in _lines(certificate):
+        table.add_row(name, epsilon, delta)
     console = Console(highlight=False)
     console.print(table)
-    if certificate.costs and not all(cost.paper_condition for cost in certificate.costs):
+    if not certificate.run.masked and not all(cost.paper_condition for cost in certificate.costs):
         console.print("The paper's theorem does not apply here: see its conditions in the certificate.")
     console.print(certificate.statement())
     if verified:
         console.print("Verified: every number follows from the facts in the file.")
         _tell_version(console, certificate)
+
+
+def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
+    """(bound, epsilon, delta), one for each line of the table."""
+    delta = f"{certificate.delta:g}"
+    if certificate.run.masked:
+        from ..privacy.certificate.masked_words import lines, shown
+
+        others = certificate.run.sites - 1
+        chosen = lines(certificate)
+        names = {0: "nobody colludes", others: "all the others collude: no mask needed"}
+        return [
+            (names.get(c, f"{c} of {others} others collude"), shown(certificate.epsilon_against(c)), delta)
+            for c in chosen
+        ]
+    rows = [
+        ("the paper's Theorem 3", certificate.paper_epsilon, "0"),
+        ("tight pure bound", certificate.pure_epsilon, "0"),
+        ("best of pure and Renyi", certificate.epsilon, delta),
+    ]
+    values = [rounded(epsilon) for _, epsilon, _ in rows]
+    return [
+        (name, "none" if value is None else f"{value:g}", at)
+        for (name, _, at), value in zip(rows, values, strict=True)
+    ]
 
 
 def _tell_version(console: Console, certificate: Certificate) -> None:

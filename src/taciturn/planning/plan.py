@@ -55,7 +55,7 @@ def plan(
 
     Parameters
     ----------
-    epsilon, delta : what the whole run may cost any one person; one epsilon for all sites, or one for each.
+    epsilon, delta : what the whole run may cost any one record; one epsilon for all sites, or one for each.
         delta = 0 asks for a pure guarantee, with norm noise.
     samples : B_i, one number for all sites or one for each.
     graph : who talks to whom; the name of a family where `samples` has one entry per site.

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 from ..privacy.certificate.certificate import Certificate
+from ..privacy.collusion import colluders
 from .data import Mark
 from .html.numbers import power, written
 
@@ -16,12 +17,13 @@ _SIMULATED = (
 _IDEALISED = (
     "The figures assume that every site finds the exact minimiser; nothing covers the solver's last error."
 )
+_MASKED = "The figures include the rounding to whole numbers, and by how much floats may stray."
 _COVERED = "What the solver's last error costs is included in the figures."
 _REAL = "The noise came from a secret source that nobody can replay."
 
 
 def headline(certificates: Mapping[str, Certificate]) -> str:
-    """The cost to any one person, of all rounds and all sites."""
+    """The cost to any one record, or person where that is proven, of all rounds and all sites."""
     if len(certificates) == 1:
         return _one(next(iter(certificates.values())))
     delta = next(iter(certificates.values())).delta
@@ -35,7 +37,9 @@ def headline(certificates: Mapping[str, Certificate]) -> str:
         spread = ", ".join(words) if shown is costs else f"{words[0]} to {words[1]}"
         whole = all(_whole(certificates[name]) for name in bounded)
         what = "All rounds and all sites together" if whole else "The rounds and sites that were counted"
-        said.append(f"{what} cost any one person at most ε = {spread}, at δ = {power(delta)}.")
+        units = {certificates[name].run.unit for name in bounded}
+        unit = units.pop() if len(units) == 1 else "record"  # the weaker promise, where they differ
+        said.append(f"{what} cost any one {unit} at most ε = {spread}, at δ = {power(delta)}.")
     if unbounded:
         said.append(f"No guarantee: {'; '.join(unbounded)}.")
     return " ".join(said)
@@ -56,7 +60,20 @@ def _one(certificate: Certificate) -> str:
     long = whole if rounds == run.rounds else f"{rounds} of {run.rounds} planned rounds"
     wide = f"all {sites} sites" if sites == run.sites else f"{sites} of {run.sites} sites"
     cost = f"({written(certificate.epsilon, 'bound')}, {power(certificate.delta)})"
-    return f"This run, {long} and {wide}, cost any one person at most (ε, δ) = {cost}."
+    said = f"This run, {long} and {wide}, cost any one {run.unit} at most (ε, δ) = {cost}"
+    return f"{said}{_against(certificate)}."
+
+
+def _against(certificate: Certificate) -> str:
+    """Whom a figure of masked sums holds against, and what is left if all the others collude."""
+    run = certificate.run
+    if not run.masked or run.honest(run.colluding) == 1:
+        return ""
+    c = colluders(run, run.colluding)
+    who = "if nobody else" if c == 0 else f"if at most {c} of the {run.sites - 1} others"
+    return (
+        f" {who} works with the observer; ε = {written(certificate.epsilon_against(None), 'bound')} if all do"
+    )
 
 
 def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
@@ -73,7 +90,9 @@ def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
     )
     if private:
         idealised = [name for name, run in private.items() if run.idealised]
-        found += _either(idealised, list(private), "Idealised", _IDEALISED, "Solver error covered", _COVERED)
+        masked = all(run.masked for run in private.values())
+        calm = ("Rounding covered", _MASKED) if masked else ("Solver error covered", _COVERED)
+        found += _either(idealised, list(private), "Idealised", _IDEALISED, *calm)
     if len(private) < len(runs):
         bare = [name for name in runs if name not in private]
         found.append(Mark("Not private", f"{_only(bare, list(runs))}No noise was added: ε is infinite."))

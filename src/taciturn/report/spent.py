@@ -10,6 +10,7 @@ import numpy as np
 from ..privacy.accounting import bounds
 from ..privacy.accounting.gaussian import gaussian_epsilon
 from ..privacy.certificate.certificate import Certificate
+from ..privacy.collusion import masked_curve
 from ..privacy.costs import Releases, gaussian_totals, paper_costs, pure_costs, renyi_totals
 from ..privacy.facts import Ceiling
 from ..types import Array
@@ -59,6 +60,8 @@ def _ending(curves: Array, total: Array) -> Array:
 def _curves(certificate: Certificate, rows: Sequence[int]) -> dict[str, Array]:
     """Each way to count, (rows, rounds)."""
     run, rounds = certificate.run, max(1, certificate.rounds)
+    if run.masked:
+        return _masked(certificate, rows, rounds)
     table = _table(certificate, rows)
     pure = np.cumsum(pure_costs(run, table).reshape(-1, rounds), axis=1)
     paper = np.cumsum(paper_costs(run, table).reshape(-1, rounds), axis=1)
@@ -71,6 +74,18 @@ def _curves(certificate: Certificate, rows: Sequence[int]) -> dict[str, Array]:
         if limit is None:
             renyi[mine] = np.minimum(renyi[mine], pure[mine])
     return {"renyi": renyi, "pure": pure, "paper": paper}
+
+
+def _masked(certificate: Certificate, rows: Sequence[int], rounds: int) -> dict[str, Array]:
+    """Masked sums, counted against the colluders that the facts name; no other count knows them."""
+    run, none = certificate.run, np.full((len(rows), rounds), np.inf)
+    counted = np.zeros((len(rows), rounds))
+    for k, row in enumerate(rows):
+        t = certificate.releases[row].t.tolist()
+        curve = masked_curve(run, t, certificate.delta, run.honest(run.colluding))
+        counted[k, : len(t)] = curve
+        counted[k, len(t) :] = curve[-1] if t else 0.0
+    return {"renyi": counted, "pure": none, "paper": none}
 
 
 def _filter(certificate: Certificate, row: int) -> Ceiling | None:

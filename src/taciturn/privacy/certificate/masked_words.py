@@ -48,11 +48,17 @@ def trust(certificate: Certificate) -> str:
 def _others(certificate: Certificate) -> str:
     """A few further lines of the table."""
     run = certificate.run
-    c = colluders(run, run.colluding)
-    further = sorted({0, c + 1, run.sites // 3, run.sites // 2} - {c})
-    chosen = [n for n in further if n < run.sites - 1][:4]
+    chosen = [n for n in lines(certificate)[:-1] if n != colluders(run, run.colluding)]
     figures = [f"{shown(certificate.epsilon_against(n))} if {_who(n)}" for n in chosen]
     return f"With other numbers epsilon is {_list(figures)}." if figures else ""
+
+
+def lines(certificate: Certificate) -> list[int]:
+    """A few numbers of colluders that are worth a line, the last one being all the others."""
+    run = certificate.run
+    c = colluders(run, run.colluding)
+    chosen = {0, c, c + 1, run.sites // 3, run.sites // 2, run.sites - 1}
+    return sorted(n for n in chosen if n < run.sites)
 
 
 def theorems(run: RunFacts) -> list[str]:

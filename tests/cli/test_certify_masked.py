@@ -1,0 +1,79 @@
+"""`taciturn certify` on masked sums: a table by how many collude, verified from the facts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from taciturn.cli.app import run
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, SumFacts
+from taciturn.privacy.ledger.disk import SqliteLedger
+from taciturn.privacy.ledger.memory import MemoryLedger
+
+
+def masked_run() -> RunFacts:
+    sums = tuple(SumFacts(t, "gradient", 3, 0.01, 0.0, 2.0**-20, 2.0**18) for t in (1, 2))
+    return RunFacts(
+        "masked",
+        "discrete",
+        LossFacts("logistic", 1.0, 0.25),
+        sites=7,
+        rounds=2,
+        dimension=3,
+        C=1.0,
+        regularization=0.0,
+        sums=sums,
+        colluding=1,
+    )
+
+
+def charged(ledger: MemoryLedger | SqliteLedger) -> None:
+    for t in (1, 2):
+        for site in ledger.sites:
+            ledger.charge(Charge(site.site, t, scale=2.0**18))
+
+
+@pytest.fixture
+def certificate() -> Certificate:
+    ledger = MemoryLedger(masked_run(), [SiteFacts(i, 100, 6) for i in range(7)])
+    charged(ledger)
+    return Certificate.from_ledger(ledger, 1e-5)
+
+
+def test_a_certificate_is_verified_and_shown_by_who_colludes(
+    certificate: Certificate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "masked.json"
+    file.write_text(certificate.to_json())
+    assert run(["certify", str(file)]) == 0
+    shown = capsys.readouterr().out
+    for words in ("nobody colludes", "1 of 6 others collude", "all the others collude: no mask needed"):
+        assert words in shown
+    assert "Verified" in shown and "Theorem 3" not in shown
+    assert run(["certify", str(file), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["colluding"] == 1 and len(found["epsilon_against"]) == 7
+    for stated, exact in zip(found["epsilon_against"], certificate.against, strict=True):
+        assert exact <= stated <= exact * 1.02  # three digits, rounded up
+
+
+def test_a_certificate_that_claims_less_noise_is_needed_is_refused(
+    certificate: Certificate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = json.loads(certificate.to_json())
+    body["epsilon_against"][6] = body["epsilon_against"][0]
+    file = tmp_path / "forged.json"
+    file.write_text(json.dumps(body))
+    assert run(["certify", str(file)]) == 1
+    assert "epsilon_against" in capsys.readouterr().err
+
+
+def test_the_ledger_of_one_site_is_certified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with SqliteLedger(path, masked_run(), [SiteFacts(3, 100, 6)]) as ledger:
+        charged(ledger)
+    assert run(["certify", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["epsilon"] > 0

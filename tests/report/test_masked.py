@@ -1,0 +1,39 @@
+"""A report of masked sums: whom the figure holds against, and a curve that ends at it."""
+
+import numpy as np
+import pytest
+
+from taciturn.privacy.certificate.certificate import Certificate, epsilon_curve
+from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, SumFacts
+from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.report.certificates import from_certificates
+from taciturn.report.claims import headline, marks
+from taciturn.report.html.numbers import written
+from taciturn.report.spent import spent
+
+
+@pytest.fixture
+def certificate():
+    sums = tuple(SumFacts(t, "gradient", 3, 0.01, 0.0, 2.0**-20, 2.0**18) for t in (1, 2, 3))
+    loss = LossFacts("logistic", 1.0, 0.25)
+    facts = {"sites": 4, "rounds": 3, "dimension": 3, "C": 1.0, "regularization": 0.0, "colluding": 1}
+    run = RunFacts("masked", "discrete", loss, sums=sums, **facts)
+    ledger = MemoryLedger(run, [SiteFacts(i, 100, 3) for i in range(4)])
+    for t in (1, 2, 3):
+        ledger.charge_all([Charge(i, t, scale=2.0**18) for i in range(4)])
+    return Certificate.from_ledger(ledger, 1e-5)
+
+
+def test_the_headline_names_who_must_not_collude(certificate):
+    said = headline({"masked": certificate})
+    assert "any one record" in said and "if at most 1 of the 3 others" in said
+    assert written(certificate.epsilon_against(None), "bound") in said
+    assert [mark.label for mark in marks({"masked": certificate})][1] == "Rounding covered"
+
+
+def test_the_curve_ends_at_the_certified_figure(certificate):
+    found = spent(certificate)["renyi"]
+    assert found.shape == (4, 3) and np.all(found[:, -1] == certificate.epsilon)
+    np.testing.assert_allclose(found[0], epsilon_curve(certificate), rtol=1e-12)
+    report = from_certificates({"masked": certificate}, title="t")
+    assert [entry.key for entry in report.accountings if not entry.unbounded] == ["renyi"]
