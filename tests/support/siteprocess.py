@@ -28,6 +28,7 @@ import taciturn as tt
 import taciturn.admm.node as node_module
 import taciturn.sites.rounds.ending as ending_module
 import taciturn.sites.wire.trust as trust_module
+import taciturn.sites.wire.waiting as waiting_module
 from taciturn.engines.local import run_local
 from taciturn.engines.setup import prepare
 from taciturn.errors import TaciturnError
@@ -40,6 +41,7 @@ from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.store import SiteStore
 from taciturn.sites.wire.frame import decode
 from taciturn.sites.wire.session import Session
+from taciturn.sites.wire.waiting import Waiting
 from taciturn.sites.wire.zlog import listening
 
 _FORKS = multiprocessing.get_context("forkserver")
@@ -123,7 +125,7 @@ def _start_forks() -> None:
     """One process has everything imported and forks the sites; it must find the tests' modules too."""
     if os.environ.get(_STARTED) == str(os.getpid()):
         return
-    _FORKS.set_forkserver_preload(["siteprocess"])
+    _FORKS.set_forkserver_preload([__name__])
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     forkserver.ensure_running()
@@ -172,8 +174,12 @@ def _arrange(
     full: bool = False,
     fill: bool = False,
     hold: int | None = None,
+    silent: str | None = None,
 ) -> None:
-    """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow."""
+    """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
+
+    Or lose patience as soon as nobody but `silent` is missing, however long that takes.
+    """
     if netns is not None:
         _enter(netns)
     if point == "before the charge":
@@ -200,6 +206,8 @@ def _arrange(
         _before(
             SiteStore, "release", lambda store, state, charge, *rest: _hold() if charge.t == hold else None
         )
+    if silent is not None:
+        _lose_patience([silent])
     if slow:
         _before(node_module.Node, "primal", lambda *rest: time.sleep(slow))
 
@@ -239,6 +247,25 @@ def _die_in_solve(t: int) -> None:
 
     _before(node_module.Node, "primal", begin)
     _before(Passes, "gradient", look)
+
+
+def _lose_patience(names: list[str]) -> None:
+    """Time flies for whoever waits for these alone: half of the patience, and more, at each look."""
+    real, shift = Waiting.until, [0.0]
+
+    def until(self: Waiting, missing: Any, *rest: Any, **options: Any) -> bool:
+        def look() -> list[str]:
+            found: list[str] = missing()
+            shift[0] += 0.6 * self.patience if found == names else 0.0
+            return found
+
+        return real(self, look, *rest, **options)
+
+    clock = time.monotonic
+    Waiting.until = until  # type: ignore[method-assign]
+    waiting_module.time = types.SimpleNamespace(  # type: ignore[attr-defined]
+        monotonic=lambda: clock() + shift[0], time=time.time, strftime=time.strftime, localtime=time.localtime
+    )
 
 
 def _fill() -> None:

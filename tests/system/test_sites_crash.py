@@ -129,11 +129,12 @@ def test_a_clock_that_jumps(tmp_path, jump):
 
 
 def test_a_silent_neighbour_is_named_and_the_run_resumes(tmp_path):
-    paths = network(tmp_path, PATH_OF_3, site={"patience": 1.5})
-    waiting = [SiteProcess(paths[0]), SiteProcess(paths[1])]
-    assert [entry.wait() for entry in waiting] == [1, 1]
-    assert "site-2 silent since" in waiting[1].text() and "run the same command to go on" in waiting[1].text()
-    assert "waiting for site-2 since" in waiting[1].text()
+    paths = network(tmp_path, PATH_OF_3)
+    other, waiting = SiteProcess(paths[0]), SiteProcess(paths[1], {"silent": "site-2"})
+    assert waiting.wait() == 1
+    other.kill()
+    assert "site-2 silent since" in waiting.text() and "run the same command to go on" in waiting.text()
+    assert "waiting for site-2 since" in waiting.text()
     assert charged(load_site(paths[1])) == [1]
     run_all(paths)
     check_end(paths)
