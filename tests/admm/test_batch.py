@@ -66,7 +66,7 @@ def oracle(setup: Setup) -> tuple[Array, list[tuple[int, int]]]:
 @pytest.mark.parametrize("name", METHODS)
 def test_the_local_engine_equals_the_loops(name: str, start: str, threads: int) -> None:
     sites = [make_sites(n=1, rows=15 + 9 * i, seed=i)[0] for i in range(6)]
-    sites[2] = make_sites(n=1, rows=3000, seed=2)[0]  # the general solver's
+    sites[2] = make_sites(n=1, rows=9000, seed=2)[0]  # the general solver's
     sites[4] = sparse.csr_array(sites[4][0]), sites[4][1]
     problem = tt.Problem(sites, loss=tt.Logistic(), C=10.0, regularization=0.5)
     forms = ["dense", "dense", None, "dense", "sparse", "dense"]

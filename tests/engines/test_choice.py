@@ -44,7 +44,7 @@ def test_small_sites_stay_here_where_threads_share_them():
 
 def test_sites_that_hold_the_lock_are_solved_on_one_thread(ring, monkeypatch):
     monkeypatch.setattr(choice, "cpus_here", lambda: 4)
-    problem = tt.Problem(make_sites(n=5, rows=5000), C=20.0, regularization=0.5)
+    problem = tt.Problem(make_sites(n=5, rows=9000), C=20.0, regularization=0.5)
     setup = setup_of(problem, ring, tt.ADMM(0.5), rounds=1, repeats=3)
     assert choice.threads_for(setup) == 1
     monkeypatch.setattr(choice, "THREADED", 3 * problem.dimension * problem.samples.mean())

@@ -60,6 +60,7 @@ class Share:
     def batches(self, objectives: Sequence[LocalObjective], lam: Array) -> list[tuple[slice, Batch]]:
         """Its sites before the first round, and where each lot of them stands among its own."""
         solvers, streams, lots = ManySites(objectives), SeededStreams(self.seed), []
+        solvers.warm_up()
         for first in range(0, len(objectives), _TOGETHER):
             own = slice(first, min(first + _TOGETHER, len(objectives)))
             batch = Batch(

@@ -57,6 +57,13 @@ class ManySites:
         """rho/N of each site, (sites,)."""
         return np.array([objective.strong for objective in self.objectives])
 
+    def warm_up(self) -> None:
+        """Load the machine code, or make it, so that the first round takes no longer than the others."""
+        for _, packed in self._packs:
+            nothing = np.empty((0, 1, self.objectives[0].dimension))
+            packed.part(0, 0).minimise(np.empty(0), nothing, nothing, 1.0)
+            packed.part(0, 0).metrics(nothing)
+
     def refresh(self) -> None:
         """Forget what the general solver learnt; the kernels keep nothing."""
         self._states = [SolverState() for _ in self._others]

@@ -159,7 +159,7 @@ def test_a_repeat_gets_the_same_bits_whatever_the_others(csr: bool) -> None:
 
 def test_small_and_other_sites_side_by_side() -> None:
     objectives, linear, start = many(3)
-    large, b, f = Recipe(rows=4000, dimension=6, rank=6).make()
+    large, b, f = Recipe(rows=9000, dimension=6, rank=6).make()
     csr, c, g = Recipe(rows=30, dimension=6, rank=6, csr=True).make()
     objectives[1:1] = [large, csr]
     linear, start = np.insert(linear, [1, 1], [b, c], axis=0), np.insert(start, [1, 1], [f, g], axis=0)
@@ -240,8 +240,8 @@ def test_who_is_small() -> None:
     facts = {"C": 5.0, "regularization": 0.1, "sites": 5}
     for loss, regularizer in ((Counted([]), None), (MyLogistic(), None), (Logistic(), Elastic())):
         assert not is_small(LocalObjective(X, y, loss=loss, regularizer=regularizer, **facts))
-    assert is_small_size(20, 10) and is_small_size(40, 105) and is_small_size(1000, 10)
-    assert not is_small_size(1001, 10) and not is_small_size(400, 105) and not is_small_size(6, 10_000)
+    assert is_small_size(20, 10) and is_small_size(40, 105) and is_small_size(2000, 10)
+    assert not is_small_size(2200, 10) and not is_small_size(400, 105) and not is_small_size(6, 10_000)
 
 
 @pytest.mark.parametrize(

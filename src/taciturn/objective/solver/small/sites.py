@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Form = Literal["dense", "sparse"]
 
-MOST_WORK = 100_000
-"""rows x min(rows, features)^2 of dense rows, about what a Newton step costs."""
+MOST_WORK = 220_000
+"""k^2 (rows + 2 k) of dense rows, k the smaller of rows and features: about what a Newton step costs."""
 MOST_ENTRIES = 50_000
 """rows x features of dense rows."""
 MOST_STORED = 8_192
@@ -51,7 +51,8 @@ def is_small_size(rows: int, dimension: int) -> bool:
     >>> is_small_size(20, 10), is_small_size(40, 105), is_small_size(400, 105)
     (True, True, False)
     """
-    return rows * min(rows, dimension) ** 2 <= MOST_WORK and rows * dimension <= MOST_ENTRIES
+    k = min(rows, dimension)
+    return k * k * (rows + 2 * k) <= MOST_WORK and rows * dimension <= MOST_ENTRIES
 
 
 def law_of(loss: Loss) -> Law:
