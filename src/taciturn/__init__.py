@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     )
     from .graph import Graph
     from .jobs.train import train_job
+    from .masked.method import MaskedDescent
     from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge, SourcedProblem
+    from .objective.softmax import SoftmaxProblem
     from .planning.plan import plan
     from .privacy.certificate.certificate import Certificate
     from .privacy.ledger.disk import SqliteLedger
@@ -49,6 +51,7 @@ __all__ = [
     "Graph",
     "LogCosh",
     "Logistic",
+    "MaskedDescent",
     "NormNoise",
     "PenaltyPerturbation",
     "PrimalPerturbation",
@@ -59,6 +62,7 @@ __all__ = [
     "RayEngine",
     "Run",
     "SmoothHinge",
+    "SoftmaxProblem",
     "SourcedProblem",
     "SqliteLedger",
     "Table",
@@ -97,6 +101,7 @@ _HOMES = {
     ),
     "graph": ("Graph",),
     "jobs.train": ("train_job",),
+    "masked.method": ("MaskedDescent",),
     "objective": (
         "L2",
         "LogCosh",
@@ -105,6 +110,7 @@ _HOMES = {
         "SmoothHinge",
         "SourcedProblem",
     ),
+    "objective.softmax": ("SoftmaxProblem",),
     "planning.plan": ("plan",),
     "privacy.certificate.certificate": ("Certificate",),
     "privacy.ledger.disk": ("SqliteLedger",),

@@ -1,7 +1,6 @@
 """Masks: they cancel, look uniform, are bound to their label, are used once, and are forgotten."""
 
 import hmac
-import itertools
 
 import numpy as np
 import pytest
@@ -72,8 +71,8 @@ def test_old_keys_are_gone_and_new_ones_do_not_lead_back():
     keys.mask(1, "a", (5,))
     keys.advance()
     assert set(keys.keys) == set(first) and not set(first.values()) & set(keys.keys.values())
-    held = repr(vars(keys)) + repr(keys._stream._cipher.state)
-    assert not any(str(number) in held for key in first.values() for number in np.frombuffer(key, "<u4"))
+    held = repr(vars(keys))
+    assert not any(repr(key)[2:-1] in held for key in first.values())
 
 
 def test_an_attempt_begins_anew_with_fewer_partners():
@@ -93,12 +92,12 @@ def test_the_keystream_is_chacha20():
     ciphers = pytest.importorskip("cryptography.hazmat.primitives.ciphers")
     key = bytes(range(32))
     label = expand(key, "mask", RUN, 0, 1, "a")
-    for size, simd in itertools.product((1, 7, 105, 1000), (True, False)):
-        keys = PairKeys(0, {1: key}, run=RUN)
-        keys._stream._cipher.use_simd = simd
+    for size in (1, 7, 8, 105, 1000):
+        mask = PairKeys(0, {1: key}, run=RUN).mask(1, "a", (size,))
         encryptor = ciphers.Cipher(algorithms.ChaCha20(label, bytes(16)), None).encryptor()
         expected = np.frombuffer(encryptor.update(bytes(8 * size)), "<u8")
-        np.testing.assert_array_equal(keys.mask(1, "a", (size,)), expected)
+        np.testing.assert_array_equal(mask, expected)
+        np.testing.assert_array_equal(PairKeys(1, {0: key}, run=RUN).mask(1, "a", (size,)), -expected)
 
 
 def test_pair_key_is_hkdf_and_both_sites_find_it():

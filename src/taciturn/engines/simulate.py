@@ -9,11 +9,15 @@ from typing import Protocol, runtime_checkable
 from .. import checks
 from ..admm.methods import Method
 from ..admm.run import Run
+from ..errors import ParameterError
 from ..graph import GraphLike
+from ..masked.method import MaskedDescent
 from ..objective.problem import Problem
+from ..objective.softmax import SoftmaxProblem
 from ..objective.sources import SourcedProblem
 from .choice import choose, cpus_here
 from .local import run_local
+from .masked import prepare_masked, run_masked
 from .setup import Setup, Start, prepare
 
 
@@ -39,9 +43,9 @@ def one_cluster(engine: str) -> Iterator[None]:
 
 
 def simulate(
-    problem: Problem | SourcedProblem,
+    problem: Problem | SourcedProblem | SoftmaxProblem,
     graph: GraphLike,
-    method: Method,
+    method: Method | MaskedDescent,
     *,
     rounds: int,
     repeats: int = 1,
@@ -62,12 +66,14 @@ def simulate(
     rounds, repeats : T, and how many independent runs share each matrix product.
     seed : one stream per (repeat, site, purpose): adding a site or a repeat changes no other's noise. The
         noise can be replayed, so the certificate says `simulated`.
-    tol : bound on the distance of every solved vector from the exact minimiser, ||gradient|| / m.
+    tol : bound on the distance of every solved vector from the exact minimiser, ||gradient|| / m. Masked
+        descent solves nothing, and knows neither `tol` nor `strict`.
     start : f(0), "zeros" or "random".
     strict : refuse a penalty that decreases or falls below the dual step, which the paper's theorems need.
     history : keep every released vector, (rounds, repeats, sites, features).
     engine : "local", one process; "ray", a cluster, or a `taciturn.RayEngine` that says which; "auto", the
-        one that should be done first. The vectors are the same to the last bit.
+        one that should be done first. The vectors are the same to the last bit. Masked descent runs in one
+        process.
     threads : how many sites are solved at a time by the local engine; by default the number of cores, or
         one where sites are so small that threads would wait for each other.
     progress : True shows it, False does not, None only on a terminal.
@@ -89,13 +95,22 @@ def simulate(
     """
     if not isinstance(engine, Engine):
         checks.choice("engine", engine, ("local", "ray", "auto"))
+    seed = checks.whole("seed", seed)
+    if isinstance(method, MaskedDescent):
+        _check_masked(engine, start)
+        masked = prepare_masked(
+            problem, graph, method, rounds=rounds, repeats=repeats, seed=seed, history=history, measure=True
+        )
+        return run_masked(masked, threads=threads, show=progress)
+    if isinstance(problem, SoftmaxProblem):
+        raise ParameterError("`method` must be MaskedDescent for a SoftmaxProblem.")
     setup = prepare(
         problem,
         graph,
         method,
         rounds=rounds,
         repeats=repeats,
-        seed=checks.whole("seed", seed),
+        seed=seed,
         tol=tol,
         start=start,
         strict=strict,
@@ -110,3 +125,10 @@ def simulate(
 
         engine = RayEngine()
     return engine.run(setup, show=progress)
+
+
+def _check_masked(engine: str | Engine, start: Start) -> None:
+    if engine == "ray" or isinstance(engine, Engine):
+        raise ParameterError("`engine` must be 'local' for MaskedDescent: a round needs all sites.")
+    if start != "zeros":
+        raise ParameterError(f"`start` must be 'zeros' for MaskedDescent; got {start!r}.")

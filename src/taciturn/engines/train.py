@@ -7,11 +7,14 @@ from ..admm.run import Run
 from ..admm.tables import Tables
 from ..errors import ParameterError
 from ..graph import Graph, GraphLike
+from ..masked.method import MaskedDescent
 from ..objective.problem import Problem
+from ..objective.softmax import SoftmaxProblem
 from ..privacy.facts import Ceiling
-from ..privacy.ledger.opening import LedgerLike
+from ..privacy.ledger.opening import LedgerLike, open_ledger
 from ..privacy.noise import GaussianNoise, NormNoise
 from .cover import covered
+from .masked import prepare_masked, run_masked
 from .outputs import run_outputs
 from .setup import Setup, prepare
 
@@ -19,9 +22,9 @@ _TOL = 1e-9
 
 
 def train(
-    problem: Problem,
+    problem: Problem | SoftmaxProblem,
     graph: GraphLike,
-    method: Method,
+    method: Method | MaskedDescent,
     *,
     rounds: int,
     tol: float | None = None,
@@ -41,8 +44,16 @@ def train(
     accuracy, functions of the data that no noise covers: without it they are nan, and the run holds nothing
     but released vectors. `ledger` is a new file for a durable record, where each charge is on disk before its
     release, or an open ledger that was begun with the facts of this run. `ceiling` stops the run before a
-    site passes it.
+    site passes it. Masked descent solves nothing: `tol` and `idealised` are not for it.
     """
+    if isinstance(method, MaskedDescent):
+        masked = prepare_masked(
+            problem, graph, method, rounds=rounds, repeats=1, seed=None, history=history, measure=measure
+        )
+        with open_ledger(ledger, masked.run_facts(), masked.site_facts(), ceiling) as opened:
+            return run_masked(masked, ledger=opened, threads=threads, show=progress)
+    if isinstance(problem, SoftmaxProblem):
+        raise ParameterError("`method` must be MaskedDescent for a SoftmaxProblem.")
     setup = prepare_real(
         problem, graph, method, rounds=rounds, tol=tol, history=history, measure=measure, idealised=idealised
     )

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from randomgen import ChaCha
 
 from .. import checks
 from ..errors import ParameterError
+from .keystream import add_keystreams
 
 Message = NDArray[np.uint64]
 """What a masked site sends: numbers mod 2^64."""
@@ -33,10 +33,14 @@ def pair_key(secret: bytes, run: bytes, first: str, second: str) -> bytes:
 
 
 def expand(key: bytes, *label: str | bytes | int) -> bytes:
-    """HKDF-Expand to 32 bytes; each part of the label goes in with its length: none runs into another."""
+    """HKDF-Expand to 32 bytes."""
+    return hmac.digest(key, label_bytes(*label), "sha256")
+
+
+def label_bytes(*label: str | bytes | int) -> bytes:
+    """What HKDF-Expand binds a key to; each part goes in with its length, so that none runs into another."""
     parts = [_encoded(part) for part in label]
-    info = b"taciturn" + b"".join(len(part).to_bytes(4, "big") + part for part in parts)
-    return hmac.digest(key, info + b"\x01", "sha256")
+    return b"taciturn" + b"".join(len(part).to_bytes(4, "big") + part for part in parts) + b"\x01"
 
 
 def _encoded(part: str | bytes | int) -> bytes:
@@ -69,7 +73,6 @@ class PairKeys:
             )
         self._keys = {int(partner): bytes(keys[partner]) for partner in sorted(keys)}
         self._used: set[str] = set()
-        self._stream = _Keystream()
 
     @property
     def keys(self) -> dict[int, bytes]:
@@ -87,19 +90,17 @@ class PairKeys:
             )
         self._used.add(part)
         total: Message = np.zeros(math.prod(shape), dtype=np.uint64)
-        for partner, key in self._keys.items():
-            u = self._stream.numbers(expand(key, "mask", self.run, self.attempt, t, part), total.size)
-            if partner > self.site:
-                total += u
-            else:
-                total -= u
+        info = label_bytes("mask", self.run, self.attempt, t, part)
+        keys = b"".join(hmac.digest(key, info, "sha256") for key in self._keys.values())
+        words = np.frombuffer(keys, dtype="<u4").reshape(-1, 8).astype(np.uint64)
+        add_keystreams(words, np.array([partner > self.site for partner in self._keys]), total)
         return total.reshape(shape)
 
     def advance(self) -> None:
         """Go on to the next round, and forget the keys of this one."""
-        self._keys = {partner: expand(key, "ratchet", self.run) for partner, key in self._keys.items()}
+        info = label_bytes("ratchet", self.run)
+        self._keys = {partner: hmac.digest(key, info, "sha256") for partner, key in self._keys.items()}
         self._used.clear()
-        self._stream.forget()
         self.t += 1
 
     def retry(self, attempt: int, partners: Iterable[int]) -> None:
@@ -111,27 +112,3 @@ class PairKeys:
             )
         self.attempt, self._keys = attempt, {partner: self._keys[partner] for partner in kept}
         self._used.clear()
-
-
-class _Keystream:
-    """ChaCha20 with a 256-bit key, nonce 0, from the first block on, as little-endian 64-bit numbers."""
-
-    def __init__(self) -> None:
-        self._cipher = ChaCha(key=0, rounds=20)
-        self._block = np.zeros(16, dtype=np.uint32)
-
-    def numbers(self, key: bytes, size: int) -> Message:
-        self._cipher.state = {
-            "bit_generator": "randomgen.chacha.ChaCha",
-            "state": {
-                "block": self._block,
-                "keysetup": np.frombuffer(key, dtype="<u4").astype(np.uint32),
-                "ctr": np.zeros(2, dtype=np.uint64),
-                "rounds": 20,
-            },
-        }
-        return np.asarray(self._cipher.random_raw(size), dtype=np.uint64)
-
-    def forget(self) -> None:
-        """Leave no key of a past round in the cipher."""
-        self.numbers(bytes(KEY_BYTES), 1)

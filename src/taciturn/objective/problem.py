@@ -58,7 +58,7 @@ class Problem:
         self.C = checks.positive("C", C)
         self.regularization = checks.positive("regularization", regularization)
         pairs = _pairs(sites)
-        self.persons = _persons(persons, len(pairs), rows_per_person, sites_per_person)
+        self.persons = given_persons(persons, len(pairs), rows_per_person, sites_per_person)
         self._sites = tuple(
             LocalObjective(
                 X,
@@ -154,7 +154,10 @@ def _pairs(sites: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     return pairs
 
 
-def _persons(ids: Sequence[Any] | None, sites: int, most_rows: int | None, most_sites: int) -> Persons | None:
+def given_persons(
+    ids: Sequence[Any] | None, sites: int, most_rows: int | None, most_sites: int
+) -> Persons | None:
+    """Who is behind the rows, where that was said."""
     if ids is None:
         if most_rows is not None or most_sites != 1:
             raise DataError("`rows_per_person` and `sites_per_person` need `persons`.")

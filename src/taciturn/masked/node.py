@@ -1,0 +1,86 @@
+"""The loop of one masked site: it yields its message and is sent the sum of all messages mod 2^64. No I/O.
+
+The same loop serves one process and the open network. Whoever drives it carries the messages, adds them up,
+and decides what `charge` does; the loop promises that the charge comes before the release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import ParameterError
+from ..privacy.facts import Charge
+from ..rng import Streams
+from . import discrete
+from .masks import Message, PairKeys
+from .method import MaskedTables
+from .public.descent import DescentState
+from .shares import Share
+from .sums import masked, to_integers
+
+
+class Sent(NamedTuple):
+    """What a site sends in round t, and where it stood before: all of `state` is public."""
+
+    t: int
+    message: Message
+    state: DescentState
+
+
+@dataclass(frozen=True)
+class MaskedNode:
+    """All that site `site` needs for its run; fixed before the first round, but for its keys.
+
+    `after` stands in for `tables.after` where several sites in one process share the work.
+    """
+
+    site: int
+    share: Share
+    tables: MaskedTables
+    keys: PairKeys
+    streams: Streams
+    repeats: int = 1
+    after: Callable[[DescentState, Message], DescentState] | None = None
+
+    def message(self, state: DescentState) -> Message:
+        """The next round's message, (repeats, length): the site's share on the grid, noised and masked."""
+        facts = self.tables.sums[state.t]
+        shape = (self.repeats, facts.length)
+        if state.t == 1 and np.any(state.y):
+            raise ParameterError("`state` must be 0 in round 2: its noise is made for the slopes at 0.")
+        h = self.share.moments() if state.t == 0 else self.share.gradient(state.y)
+        values = np.ascontiguousarray(np.broadcast_to(to_integers(h, facts.grid), shape))
+        noise = discrete.draw(self.streams, facts.std, shape, site=self.site, t=facts.t)
+        return masked(values, noise, self.keys.mask(facts.t, facts.part, shape))
+
+    def charge_of(self, t: int) -> Charge:
+        """What the release of round t costs."""
+        return Charge(self.site, t, scale=self.tables.sums[t - 1].std)
+
+
+def loop(
+    node: MaskedNode,
+    state: DescentState,
+    *,
+    charge: Callable[[Charge], None],
+    released: Message | None = None,
+) -> Generator[Sent, Message, DescentState]:
+    """Rounds state.t + 1 .. T: yield the site's message, be sent the sum of all, return the last state.
+
+    `released` is the message of round state.t + 1 where that one was charged before a crash: it is sent again
+    as it stands. A message made anew would carry new noise under the same mask, which lays the site bare.
+    """
+    for t in range(state.t + 1, node.tables.rounds + 1):
+        if released is None:
+            message = node.message(state)
+            charge(node.charge_of(t))  # before the release: a crash over-counts, never under-counts
+        else:
+            message, released = released, None
+        total = yield Sent(t, message, state)
+        state = (node.after or node.tables.after)(state, total)
+        node.keys.advance()
+    return state

@@ -1,0 +1,128 @@
+"""Masked descent, its public part: from the sums that everybody has seen to the next point, and to the model.
+
+    round 1     M, the second moments of all rows, or what is known of them (`shapes.py`)
+    round t     g, the mean gradient at y(t); then
+                y = x + beta (x - x_before),   x_new = y - (bend M + reg + p_t)^-1 (g + reg y)
+
+p_t and the model that is given out are the blind rule's (`rule.py`). Every site computes all of this for
+itself, to the same bits: nothing here is private, and nothing is sent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...types import Array
+from . import rule
+from .algebra import total
+from .losses import TrainingLoss
+from .shapes import Full, Shape, Wide
+
+REACH = 2.0**12
+"""No gradient is asked for at a point farther out: the bound on the stray of floats rests on it."""
+
+
+@dataclass(frozen=True, eq=False)
+class DescentState:
+    """Where everybody stands after t rounds; arrays (repeats, outputs, d), all made of what was released.
+
+    x : the last point.   y : where the next gradient is taken.   f : the model, if the run ended here.
+    sum_y, sum_g : points and gradients so far, those of step k counted k times.
+    shapes : for each repeat, what the first release said of the rows.
+    """
+
+    t: int
+    x: Array
+    y: Array
+    f: Array
+    sum_y: Array
+    sum_g: Array
+    shapes: tuple[Shape, ...] = ()
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The public facts of a run, and what follows from them.
+
+    full : whether the first release holds all second moments, or means and squares alone.
+    noise : the standard deviation of the noise in the sum of all sites, round by round.
+    regularization : the weight of ||f||^2 / 2 beside the mean loss.
+    constant : the public value of the last column, where it is the same in every row.
+    """
+
+    loss: TrainingLoss
+    dimension: int
+    outputs: int
+    full: bool
+    noise: tuple[float, ...]
+    regularization: float
+    constant: float | None
+
+    @property
+    def steps(self) -> int:
+        """The number of gradients."""
+        return len(self.noise) - 1
+
+    def start(self, repeats: int) -> DescentState:
+        """t = 0: the model is 0."""
+        zero = np.zeros((repeats, self.outputs, self.dimension))
+        return DescentState(0, zero, zero, zero, zero, zero)
+
+    def advance(self, state: DescentState, released: Array) -> DescentState:
+        """The state after one more round, in which this sum was released, (repeats, length)."""
+        if state.t == 0:
+            cleaned = Full.cleaned if self.full else Wide.cleaned
+            shapes = tuple(cleaned(row, self.noise[0], self.constant) for row in released)
+            return replace(state, t=1, shapes=shapes)
+        moved = [self._step(state, k, row.reshape(self.outputs, -1)) for k, row in enumerate(released)]
+        x, y, f, sum_y, sum_g = (np.stack(part) for part in zip(*moved, strict=True))
+        return replace(state, t=state.t + 1, x=x, y=y, f=f, sum_y=sum_y, sum_g=sum_g)
+
+    def _step(self, state: DescentState, k: int, g: Array) -> tuple[Array, ...]:
+        """(x, y, f, sum_y, sum_g) of repeat k after one more gradient."""
+        step, shape, reg = state.t, state.shapes[k], self.regularization
+        x, y = state.x[k], state.y[k]
+        g = _centred(g) + reg * y
+        sum_y, sum_g = state.sum_y[k] + step * y, state.sum_g[k] + step * g
+        weight = 0.5 * step * (step + 1.0)
+        mean_y, mean_g = sum_y / weight, sum_g / weight
+        bend = rule.mean_bend(shape, mean_y, self.loss)
+        damping = self._damping(shape, step, bend, mean_y, mean_g)
+        now = rule.mean_bend(shape, y, self.loss) * (1.0 + shape.gain * (step - 1.0))
+        new = y - np.stack([shape.solve(now, reg + damping, row) for row in g])
+        ridge = reg + rule.RIDGE * damping
+        f = mean_y - np.stack([shape.solve(bend, ridge, row) for row in mean_g])
+        return new, _within(new + rule.MOMENTUM * (new - x)), f, sum_y, sum_g
+
+    def _damping(self, shape: Shape, step: int, bend: float, mean_y: Array, mean_g: Array) -> float:
+        """p_t, so that all steps together take the time of least predicted loss."""
+        weight, variance = 0.5 * step * (step + 1.0), 0.0
+        for k in range(1, step + 1):
+            part = k * self.noise[k] / weight
+            variance += part * part
+        reg, pairs = self.regularization, zip(mean_y, mean_g, strict=True)
+        signal = np.concatenate([shape.at(bend * shape.times(y) + reg * y - g) for y, g in pairs])
+        H = np.tile(bend * shape.levels + reg, self.outputs)
+        tau = rule.solution_scale(signal, H, variance)
+        whole = self.noise[-1] / math.sqrt(self.steps)
+        time = rule.run_time(bend * shape.all_levels + reg, tau, whole)
+        return self.steps / ((1.0 - rule.MOMENTUM) * time)  # momentum makes every step 1 / (1 - beta) as long
+
+
+def _centred(g: Array) -> Array:
+    """Softmax gradients add up to 0 over the classes: what does not is noise."""
+    if len(g) == 1:
+        return g
+    mean = np.zeros(g.shape[1])
+    for row in g:
+        mean = mean + row
+    return np.asarray(g - mean / len(g))
+
+
+def _within(y: Array) -> Array:
+    """y, or the point of the ball of radius `REACH` on the way to it."""
+    size = math.sqrt(total(np.ravel(y * y)))
+    return y if size <= REACH else y * (REACH / size)

@@ -1,0 +1,165 @@
+"""Several classes at once: L = log sum_k exp(f_k.x) - f_y.x, one vector f_k for each class.
+
+The gradient of one record is (p - e_y) x', and ||p - e_y|| <= sqrt 2 whatever the number of classes: one
+noisy release serves all of them, where one problem per class costs as many times more. Models are rows of K d
+numbers, class after class.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..errors import DataError, ParameterError
+from ..types import Array
+from .blocks import Block, WeightedRows, row_blocks
+from .problem import check_unit_rows, given_persons
+from .regularizers import L2
+from .rows import signed_rows
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """L = log sum_k exp(f_k.x) - f_y.x for y = 0 .. classes - 1; slope at most sqrt 2, curvature 1/2."""
+
+    classes: int
+
+    name: ClassVar[str] = "softmax"
+    kind: ClassVar[str] = "classes"
+    slope_bound: ClassVar[float] = math.sqrt(2.0)
+    curvature_bound: ClassVar[float] = 0.5
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", checks.whole("classes", self.classes, least=2))
+
+
+class SoftmaxObjective:
+    """The rows of one site, labels 0 .. classes - 1. A row that belongs to no class is given as x = 0."""
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        loss: Softmax,
+        name: str = "the site",
+        weights: Array | None = None,
+        count: int | None = None,
+    ) -> None:
+        rows = signed_rows(X, y, "regression", site=name)  # Z = -X, and the label as it is
+        if not np.isin(np.asarray(rows.offset), np.arange(loss.classes)).all():
+            raise DataError(f"`y` of {name} must hold whole numbers from 0 to {loss.classes - 1}.")
+        self.loss, self.rows = loss, rows
+        self.weights = np.ones(rows.samples) if weights is None else np.asarray(weights, dtype=np.float64)
+        if self.weights.shape != (rows.samples,) or not np.all((self.weights >= 0) & (self.weights <= 1)):
+            raise DataError(f"`weights` of {name} must be {rows.samples} numbers from 0 to 1, one per row.")
+        self.samples = rows.samples if count is None else count
+        self.features, self.largest_norm = rows.dimension, rows.norm
+        self.dimension = rows.dimension * loss.classes
+        self._blocks: tuple[int, list[Block]] = 0, []
+
+    def blocks(self, repeats: int) -> list[Block]:
+        """The rows in blocks that suit so many models; Z = -X, and the labels as `offset`."""
+        if self._blocks[0] != repeats:
+            parts = (WeightedRows(self.rows, 1.0),)
+            self._blocks = repeats, row_blocks(parts, repeats * self.loss.classes)
+        return self._blocks[1]
+
+    def residuals(self, block: Block, F: Array) -> Array:
+        """p - e_y of every row of a block and model, (rows, repeats, classes)."""
+        p = self._margins(block, F)
+        p -= p.max(axis=2, keepdims=True)
+        np.exp(p, out=p)
+        p /= p.sum(axis=2, keepdims=True)
+        labels = self._labels(block)[:, None, None]
+        np.put_along_axis(p, labels, np.take_along_axis(p, labels, axis=2) - 1.0, axis=2)
+        return p
+
+    def metrics(self, F: Array) -> tuple[Array, Array]:
+        """(mean loss, accuracy) of every model, (repeats, classes d), on these rows; ties count in part."""
+        loss, right, start = np.zeros(len(F)), np.zeros(len(F)), 0
+        for block in self.blocks(len(F)):
+            weights = self.weights[start : start + block.Z.shape[0]]
+            start += len(weights)
+            u = self._margins(block, F)
+            top = u.max(axis=2)
+            own = np.take_along_axis(u, self._labels(block)[:, None, None], axis=2)[:, :, 0]
+            loss += weights @ (top + np.log(np.exp(u - top[:, :, None]).sum(axis=2)) - own)
+            right += weights @ ((own == top) / (u == top[:, :, None]).sum(axis=2))
+        total = float(self.weights.sum())
+        return loss / total, right / total
+
+    def _margins(self, block: Block, F: Array) -> Array:
+        K, d = self.loss.classes, self.features
+        flat = np.ascontiguousarray(F.reshape(-1, d).T)
+        return np.asarray(-(block.Z @ flat)).reshape(-1, F.size // (K * d), K)
+
+    def _labels(self, block: Block) -> NDArray[np.int64]:
+        return np.asarray(block.offset).astype(np.int64)
+
+
+class SoftmaxProblem:
+    """A problem of several classes, for masked descent.
+
+    Parameters
+    ----------
+    sites : one (X, y) per site, y from 0 to classes - 1
+    classes : K, public
+    C, regularization, persons, rows_per_person, sites_per_person : as in `Problem`
+
+    >>> problem = SoftmaxProblem([([[1.0]], [0]), ([[0.5]], [2])], classes=3, C=1.0, regularization=0.1)
+    >>> problem.n, problem.dimension, problem.samples.tolist()
+    (2, 3, [1, 1])
+    """
+
+    def __init__(
+        self,
+        sites: Sequence[tuple[Any, Any]],
+        *,
+        classes: int,
+        C: float,
+        regularization: float,
+        persons: Sequence[Any] | None = None,
+        rows_per_person: int | None = None,
+        sites_per_person: int = 1,
+    ) -> None:
+        self.loss, self.regularizer = Softmax(classes), L2()
+        self.C = checks.positive("C", C)
+        self.regularization = checks.positive("regularization", regularization)
+        self.persons = given_persons(persons, len(sites), rows_per_person, sites_per_person)
+        self._sites = tuple(
+            SoftmaxObjective(
+                X,
+                y,
+                loss=self.loss,
+                name=f"site {i}",
+                weights=None if self.persons is None else self.persons.weights[i],
+                count=None if self.persons is None else int(self.persons.counts[i]),
+            )
+            for i, (X, y) in enumerate(sites)
+        )
+        if not self._sites or len({site.dimension for site in self._sites}) > 1:
+            raise DataError("`sites` must hold at least one pair (X, y), all with the same features.")
+        self.n, self.dimension = len(self._sites), self._sites[0].dimension
+        self.samples = np.array([site.samples for site in self._sites], dtype=np.int64)
+        if self.C > self.samples.min():
+            raise ParameterError(f"`C` must not exceed the rows of any site; got {self.C:g}.")
+
+    @property
+    def units(self) -> int:
+        """How many records, or persons, there are in the whole network."""
+        return int(self.samples.sum()) if self.persons is None else self.persons.total
+
+    def site(self, i: int) -> SoftmaxObjective:
+        """The rows of site i."""
+        return self._sites[i]
+
+    def require_unit_rows(self) -> None:
+        """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
+        check_unit_rows([site.largest_norm for site in self._sites])
