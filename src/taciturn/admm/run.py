@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ParameterError
+from ..errors import MissingExtra, ParameterError
+from ..notebook import Panel, draw_panels, facts_table
 from ..privacy.certificate.certificate import Certificate, paper_curve
 from ..privacy.ledger.memory import Ledger
 from ..types import Array
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,44 @@ class Run:
                 f"`last` must be 1, or up to the number of rounds of a run with `history=True`; got {last}."
             )
         return np.asarray(self.history[-last:].mean(axis=(0, 2)))
+
+    def to_frame(self) -> Any:
+        """A tidy pandas frame: one row per repeat and round. `privacy_loss` is that of the whole network."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtra("pandas", "tables") from error
+        repeats, rounds = self.loss.shape
+        return pandas.DataFrame(
+            {
+                "repeat": np.repeat(np.arange(repeats), rounds),
+                "round": np.tile(np.arange(1, rounds + 1), repeats),
+                "loss": self.loss.ravel(),
+                "accuracy": self.accuracy.ravel(),
+                "consensus_gap": self.consensus_gap.ravel(),
+                "privacy_loss": np.tile(self.privacy_loss, repeats),
+            }
+        )
+
+    def plot(self) -> Figure:
+        """Loss, accuracy and disagreement over the rounds: the mean over repeats, and their range."""
+        panels = [
+            Panel("Loss", "mean loss of the sites", self.loss),
+            Panel("Accuracy", "share classified rightly", self.accuracy),
+            Panel("Disagreement", "largest distance from the mean", self.consensus_gap),
+        ]
+        measured = [panel for panel in panels if not np.isnan(panel.curves).all()]
+        return draw_panels(measured, "SIMULATED" if self.settings.get("simulated") else "")
+
+    def _repr_html_(self) -> str:
+        repeats, rounds = self.loss.shape
+        facts = {"rounds": f"{rounds}", "repeats": f"{repeats}", "sites": f"{self.coef.shape[1]}"}
+        for name, curve in (("loss", self.loss), ("accuracy", self.accuracy)):
+            if not np.isnan(curve).all():
+                facts[name] = f"{curve[:, -1].mean():.4f} after the last round"
+        facts["method"] = str(self.settings.get("method", ""))
+        note = "SIMULATED: the noise can be replayed, so this run protects nobody."
+        return facts_table("Run", facts, note if self.settings.get("simulated") else "")
 
     def __repr__(self) -> str:
         repeats, rounds = self.loss.shape

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import checks
 from ...errors import CertificateError, ParameterError
+from ...notebook import Panel, draw_panels, facts_table
 from ...types import Array
 from ..accounting import bounds
 from ..accounting.gaussian import gaussian_epsilon
@@ -28,14 +29,18 @@ from ..costs import (
 from ..facts import ABORTED, Ceiling, Columns, RunFacts, SiteFacts
 from ..ledger.chain import Head
 from ..ledger.memory import Ledger, checked_sites
-from . import document
+from . import document, wording
+from .numbers import rounded_up
 from .statement import statement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _EXACT = 400  # rounds whose sum takes no chords
 _CLOSE = 1e-9  # relative: a running sum rounds otherwise than the sum of a run
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
     """The worst site's (epsilon, delta), and all it rests on.
 
@@ -131,6 +136,26 @@ class Certificate:
     def rounds(self) -> int:
         """The last round that any site was charged for."""
         return max((int(columns.t[-1]) for columns in self.releases if columns.t.size), default=0)
+
+    def __repr__(self) -> str:
+        about = f"epsilon={rounded_up(self.epsilon)}, delta={self.delta:g}"
+        kind = "simulated" if self.run.simulated else "planned" if self.run.planned else "real"
+        return f"Certificate({about}, sites={self.run.sites}, rounds={self.rounds}, {kind})"
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "epsilon": f"{rounded_up(self.epsilon)} at delta = {self.delta:g}",
+            "status": wording.status(self),
+            "sites": f"{self.run.sites}",
+            "rounds": f"{self.rounds} of {self.run.rounds}",
+            "noise": f"{self.run.noise}, {self.run.mechanism}",
+        }
+        return facts_table("Certificate", facts, self.statement())
+
+    def plot(self) -> Figure:
+        """The worst site's epsilon after each round."""
+        curve = Panel("What the run cost", f"epsilon at delta = {self.delta:g}", epsilon_curve(self))
+        return draw_panels([curve], "SIMULATED" if self.run.simulated else "")
 
     def statement(self) -> str:
         """What this means, for a reader who is not an engineer."""

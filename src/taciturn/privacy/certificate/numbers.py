@@ -18,6 +18,8 @@ def rounded_up(epsilon: float) -> str:
     """
     if epsilon == 0:
         return "0"
+    if math.isinf(epsilon):
+        return "infinite"
     digits = 2 - math.floor(math.log10(epsilon))
     scaled = math.ceil(epsilon * 10.0**digits * (1 - 1e-15))
     return f"{scaled / 10.0**digits:.{max(digits, 0)}f}"
