@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .types import Array
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Picture
+else:
+    Picture = Any
 
 _INK, _BAND = "#2f7d77", "#2f7d7733"
 
@@ -30,7 +32,7 @@ class Panel:
     curves: Array
 
 
-def draw_panels(panels: Sequence[Panel], title: str = "") -> Figure:
+def draw_panels(panels: Sequence[Panel], title: str = "") -> Picture:
     """The panels side by side; every chart has its axes labelled, and one round is drawn as a point."""
     from matplotlib.figure import Figure
 

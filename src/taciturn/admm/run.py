@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import MissingExtra, ParameterError
-from ..notebook import Panel, draw_panels, facts_table
+from ..notebook import Panel, Picture, draw_panels, facts_table
 from ..privacy.certificate.certificate import Certificate, paper_curve
 from ..privacy.ledger.memory import Ledger
 from ..types import Array
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ class Run:
             }
         )
 
-    def plot(self) -> Figure:
+    def plot(self) -> Picture:
         """Loss, accuracy and disagreement over the rounds: the mean over repeats, and their range."""
         panels = [
             Panel("Loss", "mean loss of the sites", self.loss),

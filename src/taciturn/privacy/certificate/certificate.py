@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ... import checks
 from ...errors import CertificateError, ParameterError
-from ...notebook import Panel, draw_panels, facts_table
+from ...notebook import Panel, Picture, draw_panels, facts_table
 from ...types import Array
 from ..accounting import bounds
 from ..accounting.gaussian import gaussian_epsilon
@@ -32,9 +32,6 @@ from ..ledger.memory import Ledger, checked_sites
 from . import document, wording
 from .numbers import rounded_up
 from .statement import statement
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _EXACT = 400  # rounds whose sum takes no chords
 _CLOSE = 1e-9  # relative: a running sum rounds otherwise than the sum of a run
@@ -152,7 +149,7 @@ class Certificate:
         }
         return facts_table("Certificate", facts, self.statement())
 
-    def plot(self) -> Figure:
+    def plot(self) -> Picture:
         """The worst site's epsilon after each round."""
         curve = Panel("What the run cost", f"epsilon at delta = {self.delta:g}", epsilon_curve(self))
         return draw_panels([curve], "SIMULATED" if self.run.simulated else "")
