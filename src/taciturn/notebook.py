@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .types import Array
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Picture
+    from matplotlib.figure import Figure
+
+    Picture: TypeAlias = Figure
 else:
     Picture = Any
 
