@@ -49,7 +49,7 @@ class SeededStreams:
         self, purpose: Purpose, t: int, sites: NDArray[np.int64], scales: Array, out: Array, *, directed: bool
     ) -> None:
         """Fill out (sites, repeats, d): Gaussian of these scales; `directed`, norm noise of these rates."""
-        from .counter import draw_vectors  # numba: only those who draw wait for it
+        from .kernels.counter import draw_vectors  # numba: only those who draw wait for it
 
         draw_vectors(self._key, _PURPOSES[purpose], t, sites, directed, scales, out)
 

@@ -11,7 +11,7 @@ import taciturn as tt
 from support.problems import make_sites
 from support.sharded import make_shards, run_shards, setup_of, vectors
 from taciturn.engines.local import run_local
-from taciturn.engines.shards import Share
+from taciturn.engines.shards import ShardTask
 from taciturn.errors import ParameterError
 from taciturn.objective import one_blas_thread
 
@@ -62,7 +62,7 @@ def test_distances_from_the_mean_come_with_the_next_round(uneven):
 def test_a_shard_is_told_about_its_own_sites_only(uneven):
     setup = setup_of(*uneven, METHODS["pp"], rounds=5)
     shard = make_shards(setup, 3)[1]
-    tables, own = Share.of(setup, shard.part).tables, shard.part.own
+    tables, own = ShardTask.of(setup, shard.part).tables, shard.part.own
     assert tables.eta.shape == tables.scale.shape == tables.output_scale.shape == (len(own), 5)
     assert tables.eta.base is None, "not a view that would drag the whole table along"
     assert len(tables.penalties) == len(own)

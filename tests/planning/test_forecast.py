@@ -16,7 +16,7 @@ from taciturn.planning.calibration import EpsilonBudget
 from taciturn.planning.forecast import forecast
 from taciturn.planning.proxy import generate
 from taciturn.planning.search import fewest_rounds, search
-from taciturn.planning.shapes import PlannedNetwork, Shape
+from taciturn.planning.shapes import PlannedNetwork, RunShape
 from taciturn.privacy.facts import RunFacts
 
 Array = NDArray[np.float64]
@@ -35,7 +35,7 @@ def facts(sites: int) -> RunFacts:
     return RunFacts("penalty", "gaussian", loss_facts(LOSS), sites, 1, D, 1.0, 0.0)
 
 
-def measured(network: PlannedNetwork, graph: Graph, shape: Shape, f: Array, h: Array, Q: Array) -> float:
+def measured(network: PlannedNetwork, graph: Graph, shape: RunShape, f: Array, h: Array, Q: Array) -> float:
     """Excess of the released average over many runs in which every site holds the same rows."""
     blueprint = draw(network, facts(graph.n), shape, output_noise=False)
     assert blueprint is not None
@@ -55,7 +55,7 @@ def test_the_forecast_is_what_runs_do(samples: list[int], rounds: int) -> None:
     problem = Problem([(PROXY.X, PROXY.y)], loss=LOSS, C=1.0, regularization=1e-9)
     f = problem.optimum(1e-6)
     h, Q = np.linalg.eigh(problem.site(0).hessian(f))
-    shape = Shape(rounds, 1e-3, 1.2, 0.9, "gaussian", balanced=network.uneven)
+    shape = RunShape(rounds, 1e-3, 1.2, 0.9, "gaussian", balanced=network.uneven)
     predicted = forecast(network, facts(4), [shape], (h, np.square(Q.T @ f)))[0]
     assert measured(network, graph, shape, f, h, Q) == pytest.approx(predicted, rel=0.25)
 
@@ -78,5 +78,5 @@ def test_no_small_step_from_the_best_shape_is_much_better() -> None:
 
 def test_impossible_shapes_are_infinite() -> None:
     network = network_of([20] * 4, Graph.complete(4))
-    shape = Shape(2, 1e-9, 1.0, 1.0, "gaussian")
+    shape = RunShape(2, 1e-9, 1.0, 1.0, "gaussian")
     assert forecast(network, facts(4), [shape], PROXY.spectrum(LOSS))[0] == np.inf

@@ -6,7 +6,7 @@ import numpy as np
 
 from taciturn.engines.partition import cut
 from taciturn.engines.setup import prepare
-from taciturn.engines.shards import Shard, Share
+from taciturn.engines.shards import Shard, ShardTask
 
 
 def setup_of(problem, graph, method, *, rounds, repeats=1, seed=0, start="zeros", history=False, strict=True):
@@ -27,7 +27,7 @@ def setup_of(problem, graph, method, *, rounds, repeats=1, seed=0, start="zeros"
 def make_shards(setup, shards):
     parts = cut(setup.graph, shards)
     objectives = [[setup.problem.site(i) for i in part.own] for part in parts]
-    return [Shard(Share.of(setup, part), own) for part, own in zip(parts, objectives, strict=True)]
+    return [Shard(ShardTask.of(setup, part), own) for part, own in zip(parts, objectives, strict=True)]
 
 
 def run_shards(shards, rounds, *, each=lambda t, shards: None):

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..objective.losses import SHIPPED, Loss
 from ..objective.persons import Persons
+from ..privacy.certificate.certificate import Certificate
 from ..privacy.facts import Charge, LossFacts, RoundCharges, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
 from .tables import Numbers, SiteTables, Tables
@@ -118,3 +119,11 @@ def planned_ledger(tables: Tables, run: RunFacts, sites: Sequence[SiteFacts]) ->
     for t in range(1, tables.rounds + 1):
         ledger.charge_round(charges(tables, t, rows)._replace(sites=numbers))
     return ledger
+
+
+def planned_certificate(
+    tables: Tables, run: RunFacts, *, samples: Iterable[int], degrees: Iterable[int], delta: float
+) -> Certificate:
+    """What a run will have cost after its last round: every schedule is fixed, so every charge is known."""
+    ledger = planned_ledger(tables, run, site_facts(tables, samples, degrees))
+    return Certificate.from_ledger(ledger, delta=delta)

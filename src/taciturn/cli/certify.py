@@ -117,8 +117,7 @@ def _from_settings(given: dict[str, Any]) -> Certificate:
 
 
 def _certificate(given: dict[str, Any]) -> Certificate:
-    from ..admm.accounts import planned_ledger, run_facts, site_facts
-    from ..privacy.certificate.certificate import Certificate
+    from ..admm.accounts import planned_certificate, run_facts
     from ..privacy.facts import PLANNED
 
     tables = _method(given).tables(1, given["rounds"])  # the others' schedules cost it nothing
@@ -134,8 +133,9 @@ def _certificate(given: dict[str, Any]) -> Certificate:
         outputs=given["outputs"],
         marks=(PLANNED,),
     )
-    ledger = planned_ledger(tables, run, site_facts(tables, [given["samples"]], [given["degree"]]))
-    return Certificate.from_ledger(ledger, delta=given["delta"])
+    return planned_certificate(
+        tables, run, samples=[given["samples"]], degrees=[given["degree"]], delta=given["delta"]
+    )
 
 
 def _method(given: dict[str, Any]) -> Method:

@@ -15,10 +15,9 @@ import numpy as np
 
 from ..admm.run import Recorder
 from ..canonical import canonical
+from ..diskfile import PART, LockFile, whole_file, write_whole
 from ..errors import LedgerError, ParameterError
-from ..lockfile import LockFile
 from ..versions import versions
-from ..wholefile import PART, whole_file, write_whole
 from .setup import Setup
 from .shards import SavedStates
 

@@ -27,7 +27,7 @@ _TOGETHER = 2048  # sites: what a round needs beside the vectors is needed for s
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class ShardTask:
     """What one shard must know of a run: of the other sites, only which vectors cross."""
 
     part: Part
@@ -41,7 +41,7 @@ class Share:
     measure: bool
 
     @classmethod
-    def of(cls, setup: Setup, part: Part) -> Share:
+    def of(cls, setup: Setup, part: Part) -> ShardTask:
         """The share of `part` in `setup`."""
         if setup.seed is None:
             raise ParameterError("`seed` must be given: shards of one run must draw from the same streams.")
@@ -106,7 +106,7 @@ class SavedStates:
 class Shard:
     """Some sites of a run, between two rounds: f and `heard` are those of round t."""
 
-    def __init__(self, share: Share, objectives: Sequence[LocalObjective]) -> None:
+    def __init__(self, share: ShardTask, objectives: Sequence[LocalObjective]) -> None:
         self.part, self.measure = share.part, share.measure
         shape = (share.repeats, share.dimension)
         self.lam = np.zeros((len(self.part.own), *shape))

@@ -14,8 +14,8 @@ from ..data.model_file import FORMAT, ModelFile, read_as
 from ..data.tables.clipping import RowClipper
 from ..data.tables.encoder import BoundedEncoder
 from ..data.tables.schema import Schema
+from ..diskfile import write_whole
 from ..errors import ParameterError
-from ..wholefile import write_whole
 from .base import PrivateLinearModel
 from .classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from .regressor import PrivateHuberRegressor

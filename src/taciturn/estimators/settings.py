@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..admm.accounts import planned_ledger, run_facts, site_facts
+from ..admm.accounts import planned_certificate, run_facts
 from ..admm.methods import MADMM, Method
 from ..errors import ParameterError
 from ..graph import Graph
@@ -157,8 +157,8 @@ def _forecast(
         outputs=outputs,
         marks=(PLANNED,),
     )
-    sites = site_facts(tables, places.samples, places.graph.degrees)
-    return Certificate.from_ledger(planned_ledger(tables, run, sites), wishes.delta or 1e-5)
+    degrees, delta = places.graph.degrees, wishes.delta or 1e-5
+    return planned_certificate(tables, run, samples=places.samples, degrees=degrees, delta=delta)
 
 
 def _alike(sites: int) -> tuple[float, ...]:

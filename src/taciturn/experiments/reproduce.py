@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..diskfile import write_whole
 from ..engines.simulate import one_cluster
 from ..errors import ParameterError
 from ..progress import progress
-from ..wholefile import write_whole
 from .claims.attack import claims_of_attack
 from .claims.claim import Claim
 from .claims.convergence import claims_of_fig1a, claims_of_fig1b

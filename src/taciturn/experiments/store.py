@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..canonical import digest
-from ..wholefile import write_whole
+from ..diskfile import write_whole
 
 Arrays = dict[str, NDArray[np.float64]]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..diskfile import PART, write_whole
 from ..errors import LedgerError, ParameterError
-from ..wholefile import PART, write_whole
 
 if TYPE_CHECKING:
     from ..privacy.certificate.certificate import Certificate

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arithmetic import compiled
+from ..kernels.arithmetic import compiled
 
 Words = NDArray[np.uint64]
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..admm.accounts import planned_ledger, site_facts
+from ..admm.accounts import planned_certificate
 from ..admm.methods import PenaltyPerturbation
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.facts import RunFacts
@@ -17,7 +17,7 @@ from ..privacy.noise import NOISES
 from ..schedules import Geometric, PerSite
 from ..types import Array
 from .calibration import Draft, EpsilonBudget, calibrate, spent
-from .shapes import PlannedNetwork, Shape
+from .shapes import PlannedNetwork, RunShape
 
 TOL = 1e-7  # of the solver, in a planned run
 OUTPUT_STD = {"gaussian": 1e-3, "norm": 1e-2}  # per coordinate: unseen in the model, and enough to cover TOL
@@ -27,7 +27,7 @@ OUTPUT_STD = {"gaussian": 1e-3, "norm": 1e-2}  # per coordinate: unseen in the m
 class Blueprint:
     """A run, certified before it takes place."""
 
-    shape: Shape
+    shape: RunShape
     network: PlannedNetwork
     run: RunFacts
     penalty: tuple[Geometric, ...]
@@ -63,9 +63,10 @@ class Blueprint:
     def certificate(self) -> Certificate:
         """What a run of it will have cost; for a pure budget look at `pure_epsilon`."""
         tables = self.method.tables(self.network.n, self.shape.rounds)
-        sites = site_facts(tables, self.network.samples, self.network.degrees)
-        ledger = planned_ledger(tables, self.run, sites)
-        return Certificate.from_ledger(ledger, self.network.budget.delta or 1e-5)
+        network, delta = self.network, self.network.budget.delta or 1e-5
+        return planned_certificate(
+            tables, self.run, samples=network.samples, degrees=network.degrees, delta=delta
+        )
 
     def draft(self, site: int, *, samples: int | None = None, degree: int | None = None) -> Draft:
         """One site's part, as it is or with other samples or neighbours."""
@@ -104,7 +105,7 @@ class Blueprint:
         return np.asarray(2 * eta * self.network.degrees * std / self.run.C)
 
 
-def draw(network: PlannedNetwork, run: RunFacts, shape: Shape, *, output_noise: bool) -> Blueprint | None:
+def draw(network: PlannedNetwork, run: RunFacts, shape: RunShape, *, output_noise: bool) -> Blueprint | None:
     """The shape's smallest noise within the budget; None if there is none."""
     kind = NOISES[shape.noise]
     output = kind.scale_for(OUTPUT_STD[shape.noise], run.dimension) if output_noise else None

@@ -22,11 +22,11 @@ from ..privacy.facts import RunFacts
 from ..privacy.noise import NOISES
 from ..types import Array
 from .calibration import quick_factors
-from .shapes import Groups, PlannedNetwork, Shape
+from .shapes import Groups, PlannedNetwork, RunShape
 
 
 def forecast(
-    network: PlannedNetwork, run: RunFacts, shapes: Sequence[Shape], spectrum: tuple[Array, Array]
+    network: PlannedNetwork, run: RunFacts, shapes: Sequence[RunShape], spectrum: tuple[Array, Array]
 ) -> Array:
     """Excess loss of the released average under shapes of equal rounds; inf where no noise is enough."""
     groups = network.groups
@@ -39,7 +39,7 @@ def forecast(
 
 
 def _noise(
-    network: PlannedNetwork, run: RunFacts, shapes: Sequence[Shape], kappa: Array, strong: Array
+    network: PlannedNetwork, run: RunFacts, shapes: Sequence[RunShape], kappa: Array, strong: Array
 ) -> Array:
     """About the standard deviation of a coordinate of the noise e, (shapes, groups, rounds)."""
     at = network.groups.site

@@ -14,14 +14,14 @@ from ..privacy.certificate.certificate import Certificate
 from ..privacy.noise import NOISES
 from ..schedules import to_dict
 from .blueprint import TOL, Blueprint
-from .shapes import Shape
+from .shapes import RunShape
 
 
 @dataclass(frozen=True)
 class Trial:
     """A shape, its predicted excess loss, and the loss and accuracy of its runs on the proxy, if any."""
 
-    shape: Shape
+    shape: RunShape
     predicted: float | None
     loss: float | None
     quality: float | None

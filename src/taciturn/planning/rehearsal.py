@@ -14,9 +14,9 @@ from ..objective import LocalObjective, Loss, Problem
 from .blueprint import Blueprint
 from .privacy_plan import Trial
 from .proxy import Proxy, rows_per_site
-from .shapes import PlannedNetwork, Shape
+from .shapes import PlannedNetwork, RunShape
 
-Drawer = Callable[[Shape], Blueprint | None]
+Drawer = Callable[[RunShape], Blueprint | None]
 
 _REPEATS = 4
 _NEAR = 1.002  # of the best loss: fewer rounds are preferred within this
@@ -41,7 +41,7 @@ class Rehearsal:
         )
 
     def choose(
-        self, ranked: Sequence[tuple[float, Shape]], drawer: Drawer
+        self, ranked: Sequence[tuple[float, RunShape]], drawer: Drawer
     ) -> tuple[Blueprint | None, tuple[Trial, ...]]:
         """Run the shapes that are predicted to do well, then steps around the best; the best of all."""
         limit = self._limit
@@ -58,7 +58,9 @@ class Rehearsal:
         chosen = min(good, key=lambda entry: (entry[1].shape.rounds, entry[1].loss))[0]
         return chosen, tuple(sorted((entry[1] for entry in results), key=lambda tried: tried.loss or np.inf))
 
-    def _run(self, entries: Sequence[tuple[float, Shape]], drawer: Drawer) -> list[tuple[Blueprint, Trial]]:
+    def _run(
+        self, entries: Sequence[tuple[float, RunShape]], drawer: Drawer
+    ) -> list[tuple[Blueprint, Trial]]:
         results = []
         for predicted, shape in entries:
             blueprint = drawer(shape)

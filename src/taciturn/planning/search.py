@@ -10,9 +10,9 @@ import numpy as np
 from ..privacy.facts import RunFacts
 from ..types import Array
 from .forecast import forecast
-from .shapes import PlannedNetwork, Shape
+from .shapes import PlannedNetwork, RunShape
 
-Ranked = list[tuple[float, Shape]]
+Ranked = list[tuple[float, RunShape]]
 
 ROUNDS = (1, 2, 3, 4, 5, 6, 8, 12)
 _GROWTHS = (1.0, 1.3)
@@ -34,14 +34,14 @@ def search(
     for T in rounds:
         for noise in noises:
             for even in balanced:
-                shapes = _grid(network, run, Shape(T, 1.0, 1.0, 1.0, noise, even))
+                shapes = _grid(network, run, RunShape(T, 1.0, 1.0, 1.0, noise, even))
                 scores = forecast(network, run, shapes, spectrum)
                 if np.isfinite(np.min(scores)):
                     found.append(_polished(network, run, spectrum, shapes[int(np.argmin(scores))]))
     return sorted(found, key=lambda entry: entry[0])
 
 
-def fewest_rounds(ranked: Ranked, slack: float) -> list[Shape]:
+def fewest_rounds(ranked: Ranked, slack: float) -> list[RunShape]:
     """Best first; but first of all the one with the fewest rounds among those nearly as good."""
     if not ranked:
         return []
@@ -50,7 +50,7 @@ def fewest_rounds(ranked: Ranked, slack: float) -> list[Shape]:
     return [first, *(shape for _, shape in ranked if shape != first)]
 
 
-def _grid(network: PlannedNetwork, run: RunFacts, shape: Shape) -> list[Shape]:
+def _grid(network: PlannedNetwork, run: RunFacts, shape: RunShape) -> list[RunShape]:
     """Coarse steps: pulls from where one sample bends the noise map by about 2, up to a stiff one."""
     lightest = float(np.min(network.pulls(shape) * network.samples))
     low = max(run.loss.curvature_bound, 1e-3) / lightest / 2
@@ -63,8 +63,8 @@ def _grid(network: PlannedNetwork, run: RunFacts, shape: Shape) -> list[Shape]:
 
 
 def _polished(
-    network: PlannedNetwork, run: RunFacts, spectrum: tuple[Array, Array], shape: Shape
-) -> tuple[float, Shape]:
+    network: PlannedNetwork, run: RunFacts, spectrum: tuple[Array, Array], shape: RunShape
+) -> tuple[float, RunShape]:
     """Small steps from a shape, as long as they help."""
     step, score = 1.25, float(forecast(network, run, [shape], spectrum)[0])
     for _ in range(6):
@@ -78,7 +78,7 @@ def _polished(
     return score, shape
 
 
-def _neighbours(shape: Shape, step: float) -> list[Shape]:
+def _neighbours(shape: RunShape, step: float) -> list[RunShape]:
     """One choice changed at a time."""
     steps = [replace(shape, pull=shape.pull * factor) for factor in (step, 1 / step)]
     if shape.rounds > 1:

@@ -17,7 +17,7 @@ _GROUPS = 5
 
 
 @dataclass(frozen=True)
-class Shape:
+class RunShape:
     """All that a plan chooses but the size of its noise.
 
     pull : kappa(1) = 2 eta(1) V / C on average over the sites.
@@ -72,16 +72,16 @@ class PlannedNetwork:
         uneven = self.samples.max() > 2 * self.samples.min()
         return self.samples / self.samples.sum() if uneven else np.full(self.n, 1 / self.n)
 
-    def pulls(self, shape: Shape) -> Array:
+    def pulls(self, shape: RunShape) -> Array:
         """kappa_i(1) = 2 eta_i(1) V_i / C, (sites,)."""
         spread = 1 / self.samples if shape.balanced else self.degrees
         return np.asarray(shape.pull * spread / np.mean(spread))
 
-    def penalties(self, shape: Shape) -> Array:
+    def penalties(self, shape: RunShape) -> Array:
         """eta_i(1), (sites,)."""
         return self.C * self.pulls(shape) / (2 * self.degrees)
 
-    def regularization(self, shape: Shape) -> float:
+    def regularization(self, shape: RunShape) -> float:
         """rho: as given, or next to nothing beside the penalty."""
         return self.n * self.C * _SPARE * float(self.pulls(shape).min()) if self.rho is None else self.rho
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import taciturn as tt
-from taciturn.experiments.figures.costs import planned_certificate, rate_within
+from taciturn.experiments.figures.costs import certify_run, rate_within
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def _method(rate: float) -> tt.PenaltyPerturbation:
 
 def test_a_planned_certificate_is_the_one_that_the_run_will_have(problem: tt.Problem) -> None:
     graph = tt.Graph.ring(3)
-    planned = planned_certificate(problem, graph, _method(2.0), rounds=5, delta=1e-5)
+    planned = certify_run(problem, graph, _method(2.0), rounds=5, delta=1e-5)
     run = tt.simulate(problem, graph, _method(2.0), rounds=5, tol=1e-8)
     assert planned.to_json() == run.certificate(1e-5).to_json()
 
@@ -34,7 +34,7 @@ def test_a_budget_is_met_from_below(problem: tt.Problem) -> None:
     graph = tt.Graph.ring(3)
 
     def cost(rate: float) -> float:
-        return planned_certificate(problem, graph, _method(rate), rounds=2, delta=1e-5).epsilon
+        return certify_run(problem, graph, _method(rate), rounds=2, delta=1e-5).epsilon
 
     rate = rate_within(cost, 1.5)
     assert cost(rate) <= 1.5 < cost(1.003 * rate)

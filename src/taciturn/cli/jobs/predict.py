@@ -50,7 +50,7 @@ def predict(
     if out is None:
         _write(sys.stdout, names, zip(*columns, strict=True))
         return
-    from ...wholefile import write_whole
+    from ...diskfile import write_whole
 
     text = io.StringIO()
     _write(text, names, zip(*columns, strict=True))

@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
+from ...diskfile import write_whole
 from ...errors import TaciturnWarning
-from ...wholefile import write_whole
 
 
 def cache_folder() -> Path | None:

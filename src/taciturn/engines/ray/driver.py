@@ -19,7 +19,7 @@ from ...types import Array
 from ..checkpoint import Checkpoint, fingerprint
 from ..partition import Part
 from ..setup import Setup
-from ..shards import Share, Stepped
+from ..shards import ShardTask, Stepped
 from .worker import fetch
 
 Blocks = dict[tuple[int, int], Any]
@@ -48,7 +48,7 @@ class Driver:
             self.ledger.charge_round(setup.charges(t))
         fetch(
             [
-                worker.begin.remote(Share.of(setup, part), saver, self.start)
+                worker.begin.remote(ShardTask.of(setup, part), saver, self.start)
                 for worker, part in zip(workers, parts, strict=True)
             ]
         )

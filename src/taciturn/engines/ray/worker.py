@@ -21,7 +21,7 @@ from ...types import Array
 from ...versions import versions
 from ..checkpoint import Checkpoint
 from ..partition import Part
-from ..shards import Shard, Share
+from ..shards import Shard, ShardTask
 
 PATIENCE = 60.0
 """Seconds to wait for room on the cluster."""
@@ -49,7 +49,7 @@ class Worker:
         """What its sites hold."""
         return survey(self.objectives, digest=digest)
 
-    def begin(self, share: Share, saver: Checkpoint | None, t: int) -> None:
+    def begin(self, share: ShardTask, saver: Checkpoint | None, t: int) -> None:
         """Get ready for round t + 1."""
         self.saver = saver
         self.shard = Shard(share, self.objectives)

@@ -13,7 +13,7 @@ from ...engines.simulate import simulate
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.noise import NormNoise
 from ...schedules import Constant, Geometric, Schedule
-from ..figures.costs import planned_certificate, rate_within
+from ..figures.costs import certify_run, rate_within
 from .tasks import SEED, Task
 
 _TOL, _OUTPUT_RATE = 1e-8, 1e4  # an error of at most 1e-8, and noise of norm ~ d / 1e4 that covers it
@@ -61,7 +61,7 @@ def compare(task: Task) -> Iterator[MethodResult]:
     for name, make in methods(task).items():
 
         def cost(rate: float, make: Callable[[float], Method] = make) -> float:
-            return planned_certificate(
+            return certify_run(
                 task.problem, task.graph, make(rate), rounds=task.rounds, delta=task.delta, tol=_TOL
             ).epsilon
 

@@ -17,7 +17,7 @@ from ...versions import versions
 from ..store import Arrays, ResultStore, fingerprint
 from . import spec
 from .build import build_graph, build_problem, load_rows
-from .costs import planned_certificate
+from .costs import certify_run
 
 _ARRAYS = ("cosine", "label", "eta_ratio")
 _NUMBERS = ("chance", "prior", "prior_label")
@@ -46,7 +46,7 @@ def attack(
     for noise in figure.noises:
         method = _method(figure, noise)
         results[noise.name] = _result(figure, noise, problem, graph, method, store)
-        epsilon[noise.name] = planned_certificate(
+        epsilon[noise.name] = certify_run(
             problem, graph, method, rounds=figure.run.rounds, delta=figure.run.delta, tol=figure.run.tol
         ).epsilon
         done()

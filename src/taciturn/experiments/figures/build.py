@@ -31,7 +31,7 @@ from ...schedules import Geometric
 from ...types import Array
 from ..demo.tasks import breast_cancer_rows
 from . import spec
-from .costs import planned_certificate, rate_within
+from .costs import certify_run, rate_within
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +101,7 @@ def build_method(
         return _method(curve, NormNoise(Geometric(rate, noise.ratio)))
 
     def cost(rate: float) -> float:
-        planned = planned_certificate(
-            problem, graph, at(rate), rounds=run.rounds, delta=run.delta, tol=run.tol
-        )
+        planned = certify_run(problem, graph, at(rate), rounds=run.rounds, delta=run.delta, tol=run.tol)
         return planned.epsilon
 
     found = rate_within(cost, noise.epsilon) if rate is None else rate

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ... import checks
+from ...admm.accounts import planned_certificate
 from ...admm.methods import Method
 from ...engines.setup import prepare
 from ...errors import ParameterError
@@ -15,10 +16,10 @@ from ...privacy.certificate.certificate import Certificate
 _STRIDE, _LEAST, _FINE = 4.0, 1e-6, 1e-3  # how a rate is looked for: first in strides, then by halves
 
 
-def planned_certificate(
+def certify_run(
     problem: Problem, graph: Graph, method: Method, *, rounds: int, delta: float, tol: float = 1e-8
 ) -> Certificate:
-    """The certificate that the run will have."""
+    """The certificate that a run on these rows will have."""
     setup = prepare(
         problem,
         graph,
@@ -31,7 +32,9 @@ def planned_certificate(
         strict=True,
         history=False,
     )
-    return Certificate.from_ledger(setup.planned_ledger(), delta=delta)
+    return planned_certificate(
+        setup.tables, setup.run_facts(), samples=problem.samples, degrees=graph.degrees, delta=delta
+    )
 
 
 def rate_within(cost: Callable[[float], float], epsilon: float) -> float:

@@ -91,7 +91,7 @@ Noise = Annotated[
 ]
 
 
-class Panel(FigureTable):
+class FigurePanel(FigureTable):
     """A row of panels; curves belong to it by its name."""
 
     name: Annotated[str, Field(min_length=1)]
@@ -149,7 +149,7 @@ class Figure(FigureTable):
     graph: FigureGraph
     problem: FigureProblem
     run: FigureRun
-    panels: list[Panel] = []
+    panels: list[FigurePanel] = []
     curves: Annotated[list[FigureCurve], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -170,9 +170,9 @@ class Figure(FigureTable):
         return self
 
     @property
-    def rows(self) -> tuple[Panel, ...]:
+    def rows(self) -> tuple[FigurePanel, ...]:
         """The rows of panels, in order; one without a title where none are named."""
-        return tuple(self.panels) or (Panel.model_construct(name="", title=""),)
+        return tuple(self.panels) or (FigurePanel.model_construct(name="", title=""),)
 
 
 class AttackRun(FigureTable):

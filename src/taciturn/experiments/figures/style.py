@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from ...wholefile import write_whole
+from ...diskfile import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...diskfile import write_whole
 from ...progress import progress
 from ...versions import versions
-from ...wholefile import write_whole
 from ..figures import spec
 from ..figures.runner import draw
 from ..figures.style import paper_style, save

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ...arithmetic import compiled
+from ...kernels.arithmetic import compiled
 from ...types import Array
 
 _TINY = 2.0**-52

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...arithmetic import compiled, exp, log
+from ...kernels.arithmetic import compiled, exp, log
 from ...objective.losses import Kind, Logistic, Loss, SmoothHinge
 from ...objective.softmax import Softmax
 from ...types import Array

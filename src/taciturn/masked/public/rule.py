@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from ...arithmetic import compiled, exp, log
+from ...kernels.arithmetic import compiled, exp, log
 from ...types import Array
 from .algebra import total
 from .losses import TrainingLoss, bend

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...arithmetic import dot
+from ...kernels.arithmetic import dot
 from ...types import Array
 from .algebra import combined, eigenpairs, multiplied, rebuilt, total
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from ...diskfile import LockFile
 from ...errors import LedgerError, ParameterError
-from ...lockfile import LockFile
 from ..facts import Ceiling, Charge, Columns, RoundCharges, RunFacts, SiteFacts
 from ..plain import ceiling_from, run_from, site_from, to_plain
 from . import chain

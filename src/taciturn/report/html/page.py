@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from ...diskfile import write_whole
 from ...versions import VERSION
-from ...wholefile import write_whole
 from ..data import ReportData
 from . import head
 from .encode import embed

@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certificate
 
 from ...canonical import canonical
+from ...diskfile import write_whole
 from ...errors import SiteError
 from ...privacy.certificate.certificate import Certificate
 from ...types import Array
-from ...wholefile import write_whole
 from ..files.job import NetworkJob
 from ..files.keys import pem
 from ..wire.frame import FrameRefused

@@ -19,8 +19,8 @@ from types import TracebackType
 import numpy as np
 
 from ...admm.node import NodeState
+from ...diskfile import LockFile
 from ...errors import SiteError
-from ...lockfile import LockFile
 from ...privacy.facts import Ceiling, Charge, RunFacts, SiteFacts
 from ...privacy.ledger.chain import told
 from ...privacy.ledger.disk import SqliteLedger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ....arithmetic import compiled
+from ....kernels.arithmetic import compiled
 from ....types import Array
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....arithmetic import compiled, dot
+from ....kernels.arithmetic import compiled, dot
 from ....types import Array
 from .cholesky import add_gram, factor, product, solve
 from .slopes import Law, curvatures, mean_quality, slopes, total_value

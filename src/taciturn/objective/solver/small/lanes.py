@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....arithmetic import compiled
+from ....kernels.arithmetic import compiled
 from ....types import Array
 
 LANES = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ....arithmetic import compiled, exp, log1p
+from ....kernels.arithmetic import compiled, exp, log1p
 from ....types import Array
 
 LOGISTIC, HINGE, LOG_COSH = 0, 1, 2

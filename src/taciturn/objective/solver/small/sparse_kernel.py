@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ....arithmetic import compiled
+from ....kernels.arithmetic import compiled
 from ....types import Array
 from .lanes import LANES, SparseRows, add_scaled, backward, dots, fill_lanes, forward, margins, sparse_rows
 from .slopes import Law, curvatures, mean_quality, slopes, total_value

@@ -11,7 +11,7 @@ import pytest
 from randomgen import Philox
 
 import taciturn as tt
-from taciturn.counter import block
+from taciturn.kernels.counter import block
 from taciturn.privacy.noise import draw
 from taciturn.rng import Purpose, SecureStreams, SeededStreams
 from taciturn.types import Array

@@ -8,7 +8,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from taciturn.arithmetic import compiled, exp, log, log1p
+from taciturn.kernels.arithmetic import compiled, exp, log, log1p
 
 made = np.random.default_rng(0)
 NEAR = 1.0 + np.linspace(-0.3, 0.42, 301)

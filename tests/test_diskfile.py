@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.wholefile import whole_file, write_whole
+from taciturn.diskfile import whole_file, write_whole
 
 
 def test_bytes_and_text_in_folders_that_were_not_there(tmp_path):

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
-from .types import Array
+from ..types import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 

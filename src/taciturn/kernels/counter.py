@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ..types import Array
 from .arithmetic import compiled, dot, log
-from .types import Array
 
 Words = NDArray[np.uint64]
 

@@ -1,0 +1,1 @@
+"""Functions that numba compiles: fixed arithmetic, and the random numbers of simulations."""

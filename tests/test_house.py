@@ -1,0 +1,34 @@
+"""The tree stays one that a newcomer can find things in: small rooms, short files, one name for one class."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from pathlib import Path
+from statistics import median
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "taciturn"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def test_no_room_is_crowded() -> None:
+    rooms = Counter(path.parent for path in FILES if path.name not in ("__init__.py", "__main__.py"))
+    crowded = {str(room.relative_to(SOURCE)): count for room, count in rooms.items() if count > 12}
+    assert not crowded
+
+
+def test_no_file_is_long() -> None:
+    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    long = {str(path.relative_to(SOURCE)): count for path, count in lines.items() if count > 400}
+    assert not long
+    assert median(count for path, count in lines.items() if path.name != "__init__.py") < 150
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    homes = defaultdict(list)
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes[node.name].append(str(path.relative_to(SOURCE)))
+    shared = {name: places for name, places in homes.items() if len(places) > 1}
+    assert len(shared) <= 3 and all(len(places) == 2 for places in shared.values()), shared
