@@ -109,6 +109,9 @@ class Table:
         return True
 
 
+SCHEDULES: dict[str, Any] = {"constant": Constant, "geometric": Geometric, "table": Table}
+"""The schedules by their kind."""
+
 ScheduleLike = float | Schedule
 """A number (held constant) or a schedule."""
 
@@ -174,14 +177,13 @@ def from_dict(entry: Any) -> Schedule:
     """
     if not isinstance(entry, Mapping):
         return as_schedule("value", entry)
-    kinds: dict[str, Any] = {"constant": Constant, "geometric": Geometric, "table": Table}
     given = dict(entry)
-    kind = checks.choice("kind", given.pop("kind", None), tuple(kinds))
-    known = {field.name: field.default is MISSING for field in fields(kinds[kind])}
+    kind = checks.choice("kind", given.pop("kind", None), tuple(SCHEDULES))
+    known = {field.name: field.default is MISSING for field in fields(SCHEDULES[kind])}
     strange = sorted(set(given) - set(known))
     lacking = [name for name, needed in known.items() if needed and name not in given]
     if strange or lacking:
         said = f"does not take these keys: {strange}" if strange else f"needs these keys: {lacking}"
         raise ParameterError(f"a {kind} schedule {said}.")
-    schedule: Schedule = kinds[kind](**given)
+    schedule: Schedule = SCHEDULES[kind](**given)
     return schedule

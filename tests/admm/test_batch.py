@@ -9,14 +9,12 @@ import pytest
 from scipy import sparse
 
 import taciturn as tt
+from support.oracle import oracle
 from support.problems import make_sites
 from support.sharded import setup_of
-from taciturn.admm.node import Node, NodeState, loop
 from taciturn.engines.local import run_local
-from taciturn.engines.setup import Setup
 from taciturn.objective.solver.small.sites import small_form
 from taciturn.privacy.ledger.memory import MemoryLedger
-from taciturn.types import Array
 
 PER_SITE = [tt.Geometric(0.5 + 0.1 * i, 1.02) for i in range(6)]
 RATES = tt.NormNoise([3.0 + i for i in range(6)])
@@ -28,37 +26,6 @@ METHODS = {
     "primal": tt.PrimalPerturbation(0.5, tt.GaussianNoise(0.1)),
 }
 GRAPH = tt.Graph.from_edges([(0, 3), (3, 1), (1, 4), (4, 2), (2, 5), (5, 0), (2, 3), (0, 4)])
-
-
-def oracle(setup: Setup) -> tuple[Array, list[tuple[int, int]]]:
-    """((rounds, repeats, sites, d) of what the loops released, the charges in order): one node at a time."""
-    charged: list[tuple[int, int]] = []
-    adjacency, f = setup.graph.sparse_adjacency, setup.start_vectors()
-    heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
-    loops = [
-        loop(
-            Node(
-                site=i,
-                objective=setup.problem.site(i),
-                degree=int(setup.graph.degrees[i]),
-                tables=setup.tables.site(i),
-                tol=setup.tol,
-                streams=setup.streams(),
-                repeats=setup.repeats,
-                refresh=setup.refresh,
-            ),
-            NodeState.start(f[i], heard[i]),
-            commit=lambda release: charged.append((release.t, release.charge.site)),
-        )
-        for i in range(setup.graph.n)
-    ]
-    released = []
-    for t in range(setup.rounds):
-        steps = [next(site) if t == 0 else site.send(heard[i]) for i, site in enumerate(loops)]
-        f = np.stack([release.message for release in steps])
-        heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
-        released.append(f.transpose(1, 0, 2))
-    return np.stack(released), charged
 
 
 @pytest.mark.parametrize("threads", [1, 3])

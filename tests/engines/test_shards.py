@@ -67,7 +67,7 @@ def test_a_shard_is_told_about_its_own_sites_only(uneven):
     assert tables.eta.base is None, "not a view that would drag the whole table along"
     assert len(tables.penalties) == len(own)
     for some, batch in shard.batches:
-        scales = batch.tables.scale[batch.rows]
+        scales = batch.tables.scale
         assert np.array_equal(scales, setup.tables.scale[own.start : own.stop][some])
         assert batch.sites.tolist() == list(own[some])
 

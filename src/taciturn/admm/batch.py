@@ -26,7 +26,7 @@ class Batch:
 
     sites : their numbers in the network.
     degrees : V of each.
-    tables, rows : the run's numbers, and where theirs are among them.
+    tables : their numbers.
     lam : (sites, repeats, d), the dual variables, which `hear` moves on.
     """
 
@@ -34,7 +34,6 @@ class Batch:
     solvers: ManySites
     degrees: NDArray[np.int64]
     tables: Tables
-    rows: slice
     tol: float
     streams: Streams
     refresh: int
@@ -43,7 +42,7 @@ class Batch:
     def primal(self, t: int, f: Array, heard: Array) -> Array:
         """What the sites release in round t, from what they and their neighbours released before."""
         tables, V = self.tables, self.degrees[:, None, None]
-        eta = tables.eta[self.rows, t - 1][:, None, None]
+        eta = tables.eta[:, t - 1][:, None, None]
         if (t - 1) % self.refresh == 0:
             self.solvers.refresh()
         noise, output = self._draw("noise", t), self._draw("output", t)
@@ -61,13 +60,13 @@ class Batch:
         clip = self.tables.clip
         if self.streams.simulated or self.tables.noise is None or clip is None:
             return
-        eta, V = self.tables.eta[self.rows, t - 1], self.degrees
+        eta, V = self.tables.eta[:, t - 1], self.degrees
         b = linear_term(f, heard, self.lam, eta=eta[:, None, None], V=V[:, None, None])
         check_history(b, self.solvers.strong + curvature(eta, V), clip=clip, t=t)
 
     def hear(self, t: int, f: Array, heard: Array) -> None:
         """The end of round t: f is what the sites released in it, `heard` the sums over their neighbours."""
-        theta = self.tables.theta[self.rows, t - 1][:, None, None]
+        theta = self.tables.theta[:, t - 1][:, None, None]
         self.lam[:] = dual_update(self.lam, f, heard, theta=theta, V=self.degrees[:, None, None])
 
     def _draw(self, purpose: Purpose, t: int) -> Array | None:
@@ -76,5 +75,5 @@ class Batch:
         noise, scale = (tables.noise, tables.scale) if inside else (tables.output_noise, tables.output_scale)
         if noise is None or scale is None:
             return None
-        scales = np.ascontiguousarray(scale[self.rows, t - 1])
+        scales = np.ascontiguousarray(scale[:, t - 1])
         return draw(noise, self.streams, purpose, t, self.sites, scales, self.lam.shape[1:])
