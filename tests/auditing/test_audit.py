@@ -16,12 +16,11 @@ from taciturn import GaussianNoise, NormNoise, PenaltyPerturbation
 from taciturn.admm import node as admm_node
 from taciturn.admm.node import Node, NodeState
 from taciturn.auditing import observer
-from taciturn.auditing.audit import AuditResult, audit
+from taciturn.auditing.audit import AuditResult, audit, default_cases
 from taciturn.auditing.cases import (
     Case,
     bend_case,
     covered_case,
-    default_cases,
     dual_case,
     gaussian_case,
     norm_case,

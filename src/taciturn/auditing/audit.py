@@ -20,8 +20,9 @@ from ..privacy.ledger.memory import MemoryLedger
 from ..progress import progress as shown
 from ..rng import Purpose, SecureStreams, SeededStreams, Streams
 from ..types import Array
-from .cases import Case, default_cases
+from .cases import Case, admm_cases
 from .counting import MeanRatio, Measurement, mean_ratio, measure
+from .masked import MaskedCase, masked_case, masked_scores
 from .observer import clean_path, log_density, matched_filter, transcript
 
 _SUMMED = ("lean", "log_ratios")  # over the outputs, whose noises are independent
@@ -128,7 +129,7 @@ class AuditReport:
 
 
 def audit(
-    cases: Sequence[Case] | None = None,
+    cases: Sequence[Case | MaskedCase] | None = None,
     *,
     runs: int = 50_000,
     confidence: float = 1 - 1e-6,
@@ -158,14 +159,40 @@ def audit(
     """
     runs = checks.whole("runs", runs, least=100)
     confidence = checks.probability("confidence", confidence)
-    cases = default_cases() if cases is None else tuple(cases)
+    chosen = default_cases() if cases is None else tuple(cases)
     results = []
-    with one_blas_thread(), shown(len(cases), "cases", show=progress) as step:
-        for number, case in enumerate(cases):
+    with one_blas_thread(), shown(len(chosen), "cases", show=progress) as step:
+        for number, case in enumerate(chosen):
             streams = OneStream(seed, 2 * number), OneStream(seed, 2 * number + 1)
-            results.append(audit_case(case, runs, confidence, streams))
+            if isinstance(case, Case):
+                results.append(audit_case(case, runs, confidence, streams))
+            else:
+                exact = (SecureStreams(), SecureStreams()) if seed is None else streams
+                results.append(audit_masked(case, runs, confidence, exact))
             step()
     return AuditReport(tuple(results), confidence, simulated=seed is not None)
+
+
+def default_cases() -> tuple[Case | MaskedCase, ...]:
+    """Each way in which a site makes a release, where its bound is nearly reached."""
+    return (*admm_cases(), masked_case())
+
+
+def audit_masked(
+    case: MaskedCase, runs: int, confidence: float, streams: tuple[Streams, Streams]
+) -> AuditResult:
+    """One case of masked sums: what the colluders see, beside the certificate against as many."""
+    ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
+    scores = masked_scores(case, runs, streams, ledger)
+    return AuditResult(
+        case=case.name,
+        about=case.about,
+        rounds=case.rounds,
+        runs=runs,
+        certified=Certificate.from_ledger(ledger, case.delta).epsilon,
+        measured=measure(scores, delta=case.delta, confidence=confidence),
+        ratio=None,
+    )
 
 
 def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams, Streams]) -> AuditResult:

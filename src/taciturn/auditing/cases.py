@@ -115,7 +115,7 @@ class Case:
         return SiteFacts(site=0, samples=self.samples, degree=1, dual_step=theta)
 
 
-def default_cases() -> tuple[Case, ...]:
+def admm_cases() -> tuple[Case, ...]:
     """Each way in which a site makes a release, where its bound is nearly reached."""
     return (
         gaussian_case(),

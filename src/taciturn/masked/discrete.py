@@ -26,8 +26,11 @@ Integers = NDArray[np.int64]
 def draw(streams: Streams, std: float, shape: tuple[int, int], *, site: int, t: int) -> Integers:
     """Fresh noise of one site and round, (repeats, length): exact and secret, or seeded in a simulation."""
     std = checked_std(std)
-    if not isinstance(streams, SeededStreams):
+    if not streams.simulated:
         return draw_secret(std, shape[0] * shape[1]).reshape(shape)
+    if not isinstance(streams, SeededStreams):  # one stream for all repeats of an audit
+        normal = streams.generator(repeat=0, site=site, purpose="noise", t=t).standard_normal(shape)
+        return np.rint(std * normal).astype(np.int64)
     drawn = np.empty(shape, dtype=np.int64)
     for repeat in range(shape[0]):
         generator = streams.generator(repeat=repeat, site=site, purpose="noise", t=t)

@@ -1,0 +1,89 @@
+"""Masked sums under audit: the bound is nearly reached, and each of four planted bugs is caught."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from taciturn.auditing.audit import audit
+from taciturn.auditing.masked import masked_case, pulled_case
+from taciturn.masked import discrete, masks
+from taciturn.privacy.ledger.memory import MemoryLedger
+
+RUNS = 50_000
+
+
+def found(case, runs=RUNS, seed=5):
+    return audit([case], runs=runs, seed=seed).results[0]
+
+
+def test_a_rushing_colluder_nearly_reaches_the_certificate_and_never_passes_it():
+    result = found(masked_case(), runs=200_000)
+    assert result.passed and result.certified == pytest.approx(2.0, rel=1e-6)
+    assert result.measured.epsilon > 0.87 * result.certified
+    assert result.measured.score == "honest sums"
+
+
+def test_one_site_s_messages_tell_nothing():
+    result = found(pulled_case(), runs=20_000)
+    assert result.passed
+
+
+def test_without_the_colluders_lead_the_record_hides():
+    """The colluder cancels the noise of round 2; where it pulls away instead, the record is half as steep."""
+    led, pulled = (found(case, runs=RUNS) for case in (masked_case(), replace(masked_case(), pull=-1e3)))
+    assert pulled.passed and pulled.measured.epsilon < 0.8 * led.measured.epsilon
+
+
+def test_a_colluder_that_the_certificate_forgot_is_caught():
+    case = masked_case()
+    result = found(replace(case, method=replace(case.method, colluding=0)))
+    assert result.measured.epsilon > result.certified
+
+
+def test_half_the_noise_is_caught(monkeypatch):
+    whole = discrete.draw
+
+    def half(*args, **kwargs):
+        return whole(*args, **kwargs) // 2
+
+    monkeypatch.setattr(discrete, "draw", half)
+    result = found(masked_case())
+    assert result.measured.epsilon > result.certified
+
+
+def test_a_mask_used_twice_is_caught(monkeypatch):
+    """Keys that do not move on, and labels without a round: round 3 repeats the masks of round 2."""
+
+    def stays(self):
+        self._used.clear()
+        self.t += 1
+
+    monkeypatch.setattr(masks, "label_bytes", lambda *label: b"any round")
+    monkeypatch.setattr(masks.PairKeys, "advance", stays)
+    result = found(pulled_case())
+    assert result.measured.epsilon > result.certified
+    assert result.measured.score == "one site's messages"
+
+
+def test_a_round_that_was_not_charged_is_caught(monkeypatch):
+    charge = MemoryLedger.charge
+
+    def forgets(self, entry):
+        if entry.t < 3:
+            charge(self, entry)
+
+    monkeypatch.setattr(MemoryLedger, "charge", forgets)
+    result = found(masked_case())
+    assert result.measured.epsilon > result.certified
+
+
+def test_secret_noise_is_drawn_exactly():
+    """Without a seed the audit takes the sampler of real runs."""
+    drawn = []
+    exact = discrete.draw_secret
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(discrete, "draw_secret", lambda std, size: drawn.append(size) or exact(std, size))
+        report = audit([masked_case()], runs=200)
+    assert report.passed and not report.simulated
+    assert np.sum(drawn) == 2 * 2 * 3 * 200  # data sets, honest sites, rounds, runs
