@@ -29,7 +29,7 @@ from ..masked.shares import MarginShare, Share, SoftmaxShare
 from ..masked.sums import add_up
 from ..objective.problem import Problem
 from ..objective.regularizers import L2
-from ..objective.softmax import Softmax, SoftmaxObjective, SoftmaxProblem
+from ..objective.softmax import Softmax, SoftmaxProblem
 from ..objective.solver.threads import one_blas_thread
 from ..objective.sources import SourcedProblem
 from ..privacy.facts import RunFacts, SiteFacts
@@ -243,9 +243,8 @@ def _root(seed: int | None) -> bytes:
 
 def share_of(objective: Any, tables: MaskedTables, total: int) -> Share:
     """What a site with these rows adds to each sum."""
-    descent = tables.descent
-    if isinstance(objective, SoftmaxObjective):
-        return SoftmaxShare(objective, total=total, full=descent.full, constant=descent.constant)
-    if isinstance(descent.loss, Softmax):
-        raise ParameterError("`loss` is softmax: give a SoftmaxProblem, whose labels are classes.")
-    return MarginShare(objective, descent.loss, total=total, full=descent.full, constant=descent.constant)
+    descent, loss = tables.descent, tables.descent.loss
+    facts: dict[str, Any] = {"total": total, "full": descent.full, "constant": descent.constant}
+    if isinstance(loss, Softmax):
+        return SoftmaxShare(objective, loss, **facts)
+    return MarginShare(objective, loss, **facts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .. import checks
 from ..errors import ParameterError
@@ -82,7 +82,7 @@ class MaskedDescent:
     full : release all second moments of the rows (True), or only means and squares (False); by default all
         for up to 256 columns.
     bounded : descend on `BoundedLogistic` where the loss is the logistic one: the same model in the limit,
-        half the noise.
+        half the noise. For several classes records are weighted to the same end.
     connectivity : how many masks tie each site to the others at least; by default every two sites share one
         for up to 128 sites, and colluding + 1 beyond.
     share : of the squared budget, for the first release.
@@ -112,7 +112,9 @@ class MaskedDescent:
 
     def training_loss(self, loss: TrainingLoss) -> TrainingLoss:
         """What the descent is on."""
-        if isinstance(loss, Softmax | BoundedLogistic):
+        if isinstance(loss, Softmax):
+            return replace(loss, bounded=self.bounded)
+        if isinstance(loss, BoundedLogistic):
             return loss
         if type(loss) is Logistic:
             return BoundedLogistic() if self.bounded else loss

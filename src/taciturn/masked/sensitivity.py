@@ -78,9 +78,13 @@ def _slope_error(loss: Loss, margin: float, data_norm: float) -> float:
 
 
 def _softmax_error(loss: Softmax, margin: float, data_norm: float) -> float:
-    """||computed - true p||: softmax is 1/2-Lipschitz, and each p is a quotient of a few rounded numbers."""
+    """||computed - true w (p - e_y)||: softmax is 1/2-Lipschitz, each p a quotient of a few rounded numbers.
+
+    w (p - e_y) is 8-Lipschitz in p: w <= 1, and |dw| <= 2 / (1 - 1/K) |dp| <= 4 |dp|, ||p - e_y|| <= sqrt 2.
+    """
     moved = margin + 2 * _U * data_norm * REACH
-    return 0.5 * math.sqrt(loss.classes) * moved + (loss.classes + 16) * _U
+    wrong = 0.5 * math.sqrt(loss.classes) * moved + (loss.classes + 16) * _U
+    return 8 * wrong + (loss.classes + 16) * _U if loss.bounded else wrong
 
 
 def _summed(rows: int) -> float:

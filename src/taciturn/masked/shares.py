@@ -13,7 +13,7 @@ from ..objective.blocks import Block
 from ..objective.local import LocalObjective
 from ..objective.losses import Loss
 from ..objective.rows import Matrix
-from ..objective.softmax import SoftmaxObjective
+from ..objective.softmax import Softmax, SoftmaxObjective
 from ..types import Array
 
 _CLOSE = 1e-12  # a constant column may differ from its public value by rounding
@@ -80,12 +80,14 @@ class SoftmaxShare:
     def __init__(
         self,
         objective: SoftmaxObjective,
+        loss: Softmax,
         *,
         total: float,
         full: bool,
         constant: float | None = None,
     ) -> None:
-        self.objective, self.total, self.full, self.constant = objective, float(total), full, constant
+        self.objective, self.loss, self.total, self.full = objective, loss, float(total), full
+        self.constant = constant
         _check_constant(objective.rows.Z, constant)
 
     def moments(self) -> Array:
@@ -97,7 +99,7 @@ class SoftmaxShare:
         total = np.zeros((d, repeats * classes))
         blocks = self.objective.blocks(repeats)
         for block, weights in weighted_blocks(blocks, self.objective.weights):
-            left = self.objective.residuals(block, y) * weights[:, None, None]
+            left = self.objective.residuals(block, y, self.loss) * weights[:, None, None]
             total -= block.ZT @ left.reshape(-1, repeats * classes)  # Z = -X
         return np.asarray(total.T.reshape(repeats, -1) / self.total)
 

@@ -26,17 +26,33 @@ from .rows import signed_rows
 
 @dataclass(frozen=True)
 class Softmax:
-    """L = log sum_k exp(f_k.x) - f_y.x for y = 0 .. classes - 1; slope at most sqrt 2, curvature 1/2."""
+    """L = log sum_k exp(f_k.x) - f_y.x for y = 0 .. classes - 1; slope at most sqrt 2, curvature 1/2.
+
+    bounded : weigh a record by w(p) = sqrt(1 - 1/K) / max_k ||p - e_k||, which looks at the prediction, not
+        at the label. Where p is the truth the mean of w(p) (p - e_y) is 0 all the same, and its norm is at
+        most sqrt(1 - 1/K), as at f = 0. For two classes it is the gradient of a convex loss; for more it is
+        an estimating equation.
+    """
 
     classes: int
+    bounded: bool = False
 
     name: ClassVar[str] = "softmax"
     kind: ClassVar[str] = "classes"
-    slope_bound: ClassVar[float] = math.sqrt(2.0)
     curvature_bound: ClassVar[float] = 0.5
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", checks.whole("classes", self.classes, least=2))
+
+    @property
+    def slope_at_zero(self) -> float:
+        """||p - e_y|| where all classes are alike."""
+        return math.sqrt(1.0 - 1.0 / self.classes)
+
+    @property
+    def slope_bound(self) -> float:
+        """sup ||w (p - e_y)||."""
+        return self.slope_at_zero if self.bounded else math.sqrt(2.0)
 
 
 class SoftmaxObjective:
@@ -71,15 +87,19 @@ class SoftmaxObjective:
             self._blocks = repeats, row_blocks(parts, repeats * self.loss.classes)
         return self._blocks[1]
 
-    def residuals(self, block: Block, F: Array) -> Array:
-        """p - e_y of every row of a block and model, (rows, repeats, classes)."""
+    def residuals(self, block: Block, F: Array, loss: Softmax) -> Array:
+        """w (p - e_y) of every row of a block and model, (rows, repeats, classes)."""
         p = self._margins(block, F)
         p -= p.max(axis=2, keepdims=True)
         np.exp(p, out=p)
         p /= p.sum(axis=2, keepdims=True)
+        weight = 1.0
+        if loss.bounded:
+            farthest = np.square(p).sum(axis=2, keepdims=True) + 1.0 - 2.0 * p.min(axis=2, keepdims=True)
+            weight = loss.slope_at_zero / np.sqrt(farthest)
         labels = self._labels(block)[:, None, None]
         np.put_along_axis(p, labels, np.take_along_axis(p, labels, axis=2) - 1.0, axis=2)
-        return p
+        return np.asarray(p * weight)
 
     def metrics(self, F: Array) -> tuple[Array, Array]:
         """(mean loss, accuracy) of every model, (repeats, classes d), on these rows; ties count in part."""

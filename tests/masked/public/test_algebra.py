@@ -16,12 +16,13 @@ PROGRAM = """
 import hashlib
 import numpy as np
 from taciturn.masked.public.descent import Descent
-from taciturn.masked.public.losses import BoundedLogistic, Softmax
+from taciturn.masked.public.losses import BoundedLogistic
 from taciturn.objective import LogCosh, Logistic, SmoothHinge
+from taciturn.objective.softmax import Softmax
 
 digest = hashlib.sha256()
 rng = np.random.Generator(np.random.PCG64(7))
-for loss in (BoundedLogistic(), Logistic(), SmoothHinge(), LogCosh(), Softmax(3)):
+for loss in (BoundedLogistic(), Logistic(), SmoothHinge(), LogCosh(), Softmax(3, True)):
     outputs = getattr(loss, "classes", 1)
     for full in (True, False):
         d, steps = 9, 6

@@ -89,27 +89,32 @@ class Descent:
         sum_y, sum_g = state.sum_y[k] + step * y, state.sum_g[k] + step * g
         weight = 0.5 * step * (step + 1.0)
         mean_y, mean_g = sum_y / weight, sum_g / weight
-        bend = rule.mean_bend(shape, mean_y, self.loss)
-        damping = self._damping(shape, step, bend, mean_y, mean_g)
-        now = rule.mean_bend(shape, y, self.loss) * (1.0 + shape.gain * (step - 1.0))
-        new = y - np.stack([shape.solve(now, reg + damping, row) for row in g])
-        ridge = reg + rule.RIDGE * damping
-        f = mean_y - np.stack([shape.solve(bend, ridge, row) for row in mean_g])
+        bends = rule.mean_bends(shape, mean_y, self.loss)
+        damping = self._damping(shape, step, bends, mean_y, mean_g)
+        grown = 1.0 + shape.gain * (step - 1.0)
+        now = [bend * grown for bend in rule.mean_bends(shape, y, self.loss)]
+        new = y - _solved(shape, now, reg + damping, g)
+        f = mean_y - _solved(shape, bends, reg + rule.RIDGE * damping, mean_g)
         return new, _within(new + rule.MOMENTUM * (new - x)), f, sum_y, sum_g
 
-    def _damping(self, shape: Shape, step: int, bend: float, mean_y: Array, mean_g: Array) -> float:
+    def _damping(self, shape: Shape, step: int, bends: list[float], mean_y: Array, mean_g: Array) -> float:
         """p_t, so that all steps together take the time of least predicted loss."""
         weight, variance = 0.5 * step * (step + 1.0), 0.0
         for k in range(1, step + 1):
             part = k * self.noise[k] / weight
             variance += part * part
-        reg, pairs = self.regularization, zip(mean_y, mean_g, strict=True)
-        signal = np.concatenate([shape.at(bend * shape.times(y) + reg * y - g) for y, g in pairs])
-        H = np.tile(bend * shape.levels + reg, self.outputs)
+        reg, outputs = self.regularization, zip(bends, mean_y, mean_g, strict=True)
+        signal = np.concatenate([shape.at(bend * shape.times(y) + reg * y - g) for bend, y, g in outputs])
+        H = np.concatenate([bend * shape.levels + reg for bend in bends])
         tau = rule.solution_scale(signal, H, variance)
         whole = self.noise[-1] / math.sqrt(self.steps)
-        time = rule.run_time(bend * shape.all_levels + reg, tau, whole)
+        time = rule.run_time(np.concatenate([bend * shape.all_levels + reg for bend in bends]), tau, whole)
         return self.steps / ((1.0 - rule.MOMENTUM) * time)  # momentum makes every step 1 / (1 - beta) as long
+
+
+def _solved(shape: Shape, bends: list[float], p: float, g: Array) -> Array:
+    """(bend M + p)^-1 g for every output."""
+    return np.stack([shape.solve(bend, p, row) for bend, row in zip(bends, g, strict=True)])
 
 
 def _centred(g: Array) -> Array:

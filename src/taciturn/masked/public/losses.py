@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -62,7 +61,7 @@ def slope_at_zero(loss: TrainingLoss) -> float:
     (0.5, 0.8660254037844386)
     """
     if isinstance(loss, Softmax):
-        return math.sqrt((loss.classes - 1) / loss.classes)
+        return loss.slope_at_zero
     if loss.kind == "regression":
         return loss.slope_bound
     return float(np.abs(loss.slope(np.zeros(1)))[0])

@@ -59,14 +59,12 @@ _NODES = 0.4 * np.arange(-13.0, 14.0)  # the trapezoid rule is all but exact for
 _WEIGHTS = np.concatenate([_bell(14)[:0:-1], _bell(14)])
 
 
-def mean_bend(shape: Shape, y: Array, loss: TrainingLoss) -> float:
-    """E L'' over the rows, margins taken as normal: the Hessian at y, (outputs, d), is about this times M."""
+def mean_bends(shape: Shape, y: Array, loss: TrainingLoss) -> list[float]:
+    """E L'' over the rows for every output, margins taken as normal: its Hessian is about this times M."""
     margins = [shape.margins(row) for row in y]
     means = np.array([mean for mean, _ in margins])
-    each = [
-        total(bend(loss, mean + std * _NODES, k, means) * _WEIGHTS) for k, (mean, std) in enumerate(margins)
-    ]
-    return total(np.array(each)) / len(each)
+    pairs = enumerate(margins)
+    return [total(bend(loss, mean + std * _NODES, k, means) * _WEIGHTS) for k, (mean, std) in pairs]
 
 
 def solution_scale(s: Array, H: Array, variance: float) -> float:
