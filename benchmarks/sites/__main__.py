@@ -26,7 +26,7 @@ from taciturn.objective.solver.general import SolverState
 from taciturn.sites.files.site import Site, load_site
 from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.prepare import Ready, make_ready
-from taciturn.sites.trial.local import running, watch
+from taciturn.sites.trial.local import run_processes, watch
 from taciturn.sites.trial.rehearsal import make_network
 
 ROWS, D = 100, 105
@@ -97,7 +97,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         job = JOB | {"rounds": chosen.rounds}
         paths = make_network(Path(folder) / "net", [rows(rng) for _ in range(n)], links, job=job, site=SITE)
-        with running(paths) as processes:
+        with run_processes(paths) as processes:
             watch(paths, processes, lambda completed: None)
         gaps = [gap for path in paths for gap in intervals(load_site(path))]
         alone = make_network(

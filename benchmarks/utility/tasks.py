@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from taciturn.data import Dataset, load_adult, load_credit, load_support
 from taciturn.data.tables.dealing import assign_evenly
 from taciturn.estimators.rows import Ball
-from taciturn.planning.proxy import generate
+from taciturn.planning.proxy import generate_proxy
 
 Array = NDArray[np.float64]
 Hands = list[tuple[Array, Array]]
@@ -76,7 +76,7 @@ class StandIn(Task):
 def stand_in(task: Task) -> StandIn:
     """As many rows and columns as the task, from the generator that the planner uses."""
     rows = len(task.y)
-    made = generate(task.dimension, rows + rows // 4, "classification")
+    made = generate_proxy(task.dimension, rows + rows // 4, "classification")
     return StandIn(task.name, made.X[:rows], made.y[:rows], made.X[rows:], made.y[rows:])
 
 

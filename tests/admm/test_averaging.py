@@ -9,7 +9,7 @@ from taciturn import Graph, Logistic, PenaltyPerturbation, Problem, simulate
 from taciturn.admm.averaging import gossip, gossip_steps, gossip_weights, network_average
 from taciturn.errors import ParameterError
 from taciturn.objective import LocalObjective
-from taciturn.planning.proxy import generate
+from taciturn.planning.proxy import generate_proxy
 from taciturn.privacy.noise import GaussianNoise
 
 GRAPHS = [Graph.ring(7), Graph.star(5), Graph.complete(4), Graph.path(6)]
@@ -45,7 +45,7 @@ def test_gossip_moves_along_links_only() -> None:
 
 
 def test_averaging_costs_nothing_and_lowers_the_loss() -> None:
-    proxy = generate(12, 4_000, "classification", seed=1)
+    proxy = generate_proxy(12, 4_000, "classification", seed=1)
     sites = [(proxy.X[i::8], proxy.y[i::8]) for i in range(8)]
     problem = Problem(sites, C=1.0, regularization=1e-3)
     method = PenaltyPerturbation(0.01, 0.01, GaussianNoise(2.0))

@@ -20,7 +20,7 @@ from taciturn import (
 )
 from taciturn.auditing.attack import OBSERVERS, AttackResult, run_attack
 from taciturn.errors import ParameterError
-from taciturn.planning.proxy import generate
+from taciturn.planning.proxy import generate_proxy
 
 PENALTY = Geometric(0.5, 1.05)
 
@@ -28,7 +28,7 @@ PENALTY = Geometric(0.5, 1.05)
 def attacked(
     method: Any, *, samples: int = 40, rounds: int = 20, d: int = 20, **changes: Any
 ) -> AttackResult:
-    proxy = generate(d, 3 * samples, "classification", seed=2)
+    proxy = generate_proxy(d, 3 * samples, "classification", seed=2)
     sites = [(proxy.X[i::3], proxy.y[i::3]) for i in range(3)]
     problem = Problem(sites, C=10.0, regularization=0.01)
     return run_attack(problem, Graph.ring(3), method, rounds=rounds, **changes)

@@ -9,7 +9,7 @@ import pytest
 
 import taciturn as tt
 import taciturn.objective.solver.many as many_module
-from taciturn.engines.cover import covered
+from taciturn.engines.cover import cover_method
 from taciturn.engines.train import train
 from taciturn.errors import BudgetExceeded, LedgerError, NotConverged, ParameterError
 from taciturn.privacy.certificate.certificate import Certificate
@@ -59,7 +59,7 @@ def test_what_a_method_says_itself_stays(problem, ring):
     run = train(problem, ring, METHOD, rounds=1).certificate(delta=1e-5).run
     assert (run.grid, run.clip) == (METHOD.grid, METHOD.clip)
     plain = tt.MADMM(0.5, 0.5)
-    assert covered(problem, ring, plain, rounds=1, tol=None)[0] is plain
+    assert cover_method(problem, ring, plain, rounds=1, tol=None)[0] is plain
 
 
 def test_every_charge_is_on_disk(problem, ring, tmp_path):

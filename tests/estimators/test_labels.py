@@ -7,7 +7,7 @@ import pytest
 
 from taciturn.errors import DataError, ParameterError
 from taciturn.estimators import PrivateHuberRegressor, PrivateLogisticRegression
-from taciturn.estimators.labels import declared, places
+from taciturn.estimators.labels import places, public_labels
 
 TRUE = np.array([0, 1, 1, 0, 1])
 
@@ -16,14 +16,14 @@ TRUE = np.array([0, 1, 1, 0, 1])
 def test_numbers_and_truth_values_find_numbers(make):
     y = TRUE.tolist() if make is list else TRUE.astype(make) if isinstance(make, type) else series(TRUE, make)
     for classes in ([0, 1], [False, True], (1.0, 0.0)):
-        assert places(declared(classes), y).tolist() == TRUE.tolist()
+        assert places(public_labels(classes), y).tolist() == TRUE.tolist()
 
 
 @pytest.mark.parametrize("make", [str, object, "string", "category"])
 def test_texts_find_texts(make):
     words = np.array(["no", "yes"])[TRUE]
     y = words.astype(make) if isinstance(make, type) else series(words, make)
-    assert places(declared(["yes", "no"]), y).tolist() == TRUE.tolist()
+    assert places(public_labels(["yes", "no"]), y).tolist() == TRUE.tolist()
 
 
 def series(values, dtype):
@@ -40,12 +40,17 @@ def series(values, dtype):
     ],
 )
 def test_what_is_missing_or_not_declared_is_none_of_them(y):
-    assert places(declared([0, 1]), y).tolist() == [0, -1, -1, 1]
+    assert places(public_labels([0, 1]), y).tolist() == [0, -1, -1, 1]
 
 
 def test_missing_values_of_pandas_are_none_of_them():
-    assert places(declared([0, 1]), series([0, None, 7, 1], "Int64")).tolist() == [0, -1, -1, 1]
-    assert places(declared(["a", "b"]), series(["a", None, "c", "b"], "string")).tolist() == [0, -1, -1, 1]
+    assert places(public_labels([0, 1]), series([0, None, 7, 1], "Int64")).tolist() == [0, -1, -1, 1]
+    assert places(public_labels(["a", "b"]), series(["a", None, "c", "b"], "string")).tolist() == [
+        0,
+        -1,
+        -1,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,7 @@ def test_missing_values_of_pandas_are_none_of_them():
 )
 def test_another_type_is_one_clear_error_and_shows_no_label(rows, classes, y, words):
     with pytest.raises(DataError, match=words):
-        places(declared(classes), y)
+        places(public_labels(classes), y)
     with pytest.raises(DataError, match=words):
         PrivateLogisticRegression(classes=classes).fit(rows[0][:5], y)
 
@@ -68,7 +73,7 @@ def test_another_type_is_one_clear_error_and_shows_no_label(rows, classes, y, wo
 @pytest.mark.parametrize("classes", [[0, "1"], [[0, 1]], [0, 0], ["a"], [None, 1]])
 def test_a_list_of_classes_that_is_none(classes):
     with pytest.raises(ParameterError, match="`classes` must list"):
-        declared(classes)
+        public_labels(classes)
 
 
 def test_a_row_without_a_label_counts_as_zeros_or_is_named(rows, quick):

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from taciturn.errors import ParameterError
-from taciturn.planning.calibration import Draft, EpsilonBudget, calibrate, quick_factors, spent
+from taciturn.planning.calibration import Draft, EpsilonBudget, calibrate, epsilon_by_site, quick_factors
 from taciturn.privacy.accounting import bounds
 from taciturn.privacy.facts import LossFacts, RunFacts
 
@@ -49,7 +49,7 @@ def drafted(noise: str, rounds: int = 3, *, seed: int = 0, sites: int = 3, **cha
 
 def cost(draft: Draft, scale: Array, delta: float) -> Array:
     size = scale if draft.run.noise == "gaussian" else 1 / scale
-    return spent(draft.run, draft.releases(size[:, 0] / draft.relative[:, 0]), delta)
+    return epsilon_by_site(draft.run, draft.releases(size[:, 0] / draft.relative[:, 0]), delta)
 
 
 @pytest.mark.parametrize("seed", range(6))

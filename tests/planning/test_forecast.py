@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from taciturn import Graph, LogCosh, Problem, simulate
 from taciturn.admm.accounts import loss_facts
 from taciturn.admm.averaging import network_average
-from taciturn.planning.blueprint import draw
+from taciturn.planning.blueprint import draw_blueprint
 from taciturn.planning.calibration import EpsilonBudget
 from taciturn.planning.forecast import forecast
-from taciturn.planning.proxy import generate
+from taciturn.planning.proxy import generate_proxy
 from taciturn.planning.search import fewest_rounds, search
 from taciturn.planning.shapes import PlannedNetwork, RunShape
 from taciturn.privacy.facts import RunFacts
@@ -22,7 +22,7 @@ from taciturn.privacy.facts import RunFacts
 Array = NDArray[np.float64]
 D = 6
 LOSS = LogCosh(100.0)  # a parabola as far as these runs go
-PROXY = generate(D, 3_000, "regression", seed=1)
+PROXY = generate_proxy(D, 3_000, "regression", seed=1)
 
 
 def network_of(samples: list[int], graph: Graph) -> PlannedNetwork:
@@ -37,7 +37,7 @@ def facts(sites: int) -> RunFacts:
 
 def measured(network: PlannedNetwork, graph: Graph, shape: RunShape, f: Array, h: Array, Q: Array) -> float:
     """Excess of the released average over many runs in which every site holds the same rows."""
-    blueprint = draw(network, facts(graph.n), shape, output_noise=False)
+    blueprint = draw_blueprint(network, facts(graph.n), shape, output_noise=False)
     assert blueprint is not None
     problem = Problem(
         [(PROXY.X, PROXY.y)] * graph.n, loss=LOSS, C=1.0, regularization=blueprint.regularization

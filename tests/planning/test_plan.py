@@ -21,7 +21,7 @@ from taciturn.planning import blueprint
 from taciturn.planning.calibration import Draft
 from taciturn.planning.plan import plan
 from taciturn.planning.privacy_plan import PrivacyPlan
-from taciturn.planning.proxy import generate
+from taciturn.planning.proxy import generate_proxy
 from taciturn.schedules import from_dict
 
 RING = {"samples": 9044, "graph": Graph.ring(5), "dimension": 105}
@@ -80,7 +80,7 @@ def test_a_pure_budget() -> None:
 
 
 def test_the_run_has_the_certificate_of_the_plan() -> None:
-    proxy = generate(8, 1_500, "classification", seed=3)
+    proxy = generate_proxy(8, 1_500, "classification", seed=3)
     sites = [(proxy.X[i::3], proxy.y[i::3]) for i in range(3)]
     found = plan(epsilon=2.0, samples=500, graph=Graph.ring(3), dimension=8, effort="quick")
     problem = Problem(sites, C=found.C, regularization=found.regularization)
@@ -147,7 +147,7 @@ def test_full_runs_the_shapes_and_repeats() -> None:
 def test_a_planned_run_is_worth_more_than_a_site_alone() -> None:
     """At (1, 1e-5) the average of five sites with 2,000 rows each comes near the model without privacy."""
     d, graph = 30, Graph.complete(5)
-    proxy = generate(d, 12_000, "classification", seed=11)  # not the rows that the plan is made on
+    proxy = generate_proxy(d, 12_000, "classification", seed=11)  # not the rows that the plan is made on
     found = plan(epsilon=1.0, samples=2_000, graph=graph, dimension=d, effort="quick")
     sites = [(proxy.X[i * 2000 : (i + 1) * 2000], proxy.y[i * 2000 : (i + 1) * 2000]) for i in range(5)]
     problem = Problem(sites, C=found.C, regularization=found.regularization)
@@ -168,7 +168,7 @@ def test_the_proxy_may_be_a_schema_or_rows() -> None:
     assert quick(dimension=5, proxy=Schema(fields)).proxy == "generated from the schema"
     with pytest.raises(ParameterError, match="schema's 4 features"):
         quick(dimension=9, proxy=Schema(fields))
-    proxy = generate(5, 300, "classification", seed=2)
+    proxy = generate_proxy(5, 300, "classification", seed=2)
     assert quick(dimension=5, proxy=(proxy.X, proxy.y)).proxy == "given by the user"
     with pytest.raises(DataError, match="norm at most 1"):
         quick(dimension=5, proxy=(3 * proxy.X, proxy.y))

@@ -9,7 +9,7 @@ from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.report.certificates import from_certificates
 from taciturn.report.claims import headline, marks
 from taciturn.report.html.numbers import written
-from taciturn.report.spent import spent
+from taciturn.report.spent import cost_curves
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_the_headline_names_who_must_not_collude(certificate):
 
 
 def test_the_curve_ends_at_the_certified_figure(certificate):
-    found = spent(certificate)["renyi"]
+    found = cost_curves(certificate)["renyi"]
     assert found.shape == (4, 3) and np.all(found[:, -1] == certificate.epsilon)
     np.testing.assert_allclose(found[0], epsilon_curve(certificate), rtol=1e-12)
     report = from_certificates({"masked": certificate}, title="t")

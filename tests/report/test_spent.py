@@ -6,13 +6,13 @@ import pytest
 from taciturn.privacy.certificate.certificate import Certificate, epsilon_curve, paper_curve, pure_curve
 from taciturn.privacy.facts import Ceiling, Charge, LossFacts, RunFacts, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
-from taciturn.report.spent import spent
+from taciturn.report.spent import cost_curves
 
 
 @pytest.mark.parametrize("name", ["norm", "gaussian"])
 def test_curves_are_those_of_the_certificate(name: str, certificates, runs) -> None:
     certificate = certificates[name]
-    found = spent(certificate)
+    found = cost_curves(certificate)
     worst = certificate.worst_site
     np.testing.assert_allclose(found["renyi"][worst], epsilon_curve(certificate), rtol=1e-9)
     np.testing.assert_allclose(found["pure"][worst], pure_curve(certificate), rtol=1e-12)
@@ -22,7 +22,7 @@ def test_curves_are_those_of_the_certificate(name: str, certificates, runs) -> N
 @pytest.mark.parametrize("name", ["norm", "gaussian", "none"])
 def test_curves_grow_and_end_at_what_is_certified(name: str, certificates) -> None:
     certificate = certificates[name]
-    found = spent(certificate)
+    found = cost_curves(certificate)
     totals = {"renyi": "epsilon", "pure": "pure_epsilon", "paper": "paper_epsilon"}
     for kind, attribute in totals.items():
         assert found[kind].shape == (3, 5)
@@ -43,7 +43,7 @@ def ledger(samples: list[int], rounds: dict[int, range], ceiling: Ceiling | None
 
 def test_a_site_that_stopped_early_stays_level() -> None:
     book = ledger([50, 50, 80], {0: range(1, 4), 1: range(1, 7), 2: range(1, 7)})
-    found = spent(Certificate.from_ledger(book, delta=1e-5))
+    found = cost_curves(Certificate.from_ledger(book, delta=1e-5))
     assert found["pure"][0, 2] == pytest.approx(found["pure"][0, 5], rel=1e-9)
     assert found["pure"][0, 2] == pytest.approx(found["pure"][1, 2], rel=1e-9)
     assert found["pure"][1, 5] == pytest.approx(2 * found["pure"][1, 2])
@@ -54,7 +54,9 @@ def test_a_filtered_site_is_counted_at_its_own_order_and_ends_at_its_ceiling() -
     limit = Ceiling(epsilon=3.0, delta=1e-5, order=8.0)
     book = ledger([50, 80], {0: range(1, 5), 1: range(1, 5)}, limit)
     certificate = Certificate.from_ledger(book, delta=1e-5)
-    found = spent(certificate)
-    free = spent(Certificate.from_ledger(ledger([50, 80], {0: range(1, 5), 1: range(1, 5)}), delta=1e-5))
+    found = cost_curves(certificate)
+    free = cost_curves(
+        Certificate.from_ledger(ledger([50, 80], {0: range(1, 5), 1: range(1, 5)}), delta=1e-5)
+    )
     assert (found["renyi"][:, :-1] >= free["renyi"][:, :-1] * (1 - 1e-12)).all()
     assert found["renyi"][:, -1].tolist() == [cost.epsilon for cost in certificate.costs] == [3.0, 3.0]

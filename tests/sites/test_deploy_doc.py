@@ -10,7 +10,7 @@ import typer
 
 from taciturn.cli.app import app
 from taciturn.sites.files.job import NetworkJob
-from taciturn.sites.files.toml import checked
+from taciturn.sites.files.toml import check_entries
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "deploy.md").read_text()
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "taciturn"
@@ -37,7 +37,7 @@ def test_every_command_exists_with_its_options(line):
 
 
 def test_the_job_is_valid():
-    job = checked(Path("deploy.md"), NetworkJob, tomllib.loads(blocks("toml")[0]))
+    job = check_entries(Path("deploy.md"), NetworkJob, tomllib.loads(blocks("toml")[0]))
     assert job.names == ("alpha", "beta") and job.dimension == 5
 
 

@@ -11,7 +11,7 @@ from support.sitework import PATH_OF_3, frame, network
 from taciturn.errors import SiteError
 from taciturn.sites.files.keys import Authority
 from taciturn.sites.files.site import load_site
-from taciturn.sites.files.toml import write
+from taciturn.sites.files.toml import write_toml
 from taciturn.sites.trial.rehearsal import free_ports, issue
 from taciturn.sites.wire.config import key_of
 from taciturn.sites.wire.relay import open_relay, relay_settings
@@ -26,7 +26,7 @@ def behind_a_relay(tmp_path, request):
     for i, entry in enumerate(facts["sites"]):
         if i not in request.param:
             del entry["endpoint"]
-    (tmp_path / "job.toml").write_text(write(facts))
+    (tmp_path / "job.toml").write_text(write_toml(facts))
     issue(Authority.load(tmp_path), tmp_path, "relay", ["127.0.0.1"])
     keys = {"private": tmp_path / "relay.key", "certificate": tmp_path / "relay.pem"}
     job = load_site(paths[0]).job

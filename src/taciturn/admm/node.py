@@ -20,7 +20,7 @@ from ..privacy.release import Loop, Release
 from ..rng import Purpose, Streams
 from ..types import Array
 from . import accounts
-from .reach import attempted, check_history, given_up
+from .reach import check_history, given_up, try_solve
 from .tables import SiteTables
 from .updates import curvature, dual_update, linear_term, to_grid
 
@@ -124,7 +124,7 @@ def loop(
             if (t - 1) % node.refresh == 0:
                 solver = SolverState()
             node.check_history(state, t)
-            f = attempted(node.streams, partial(node.primal, state, t, solver))
+            f = try_solve(node.streams, partial(node.primal, state, t, solver))
             charge = node.charge_of(t)._replace(aborted=f is None)
             release = Release(charge, np.empty((node.repeats, 0)) if f is None else f, state)
             commit(release)  # before the release: a crash over-counts, never under-counts

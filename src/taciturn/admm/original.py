@@ -2,7 +2,7 @@
 
 With a penalty of its own for every ordered pair and round, eta_ij(t), it is the method of [song2016] that
 section 3.1 of the paper starts from. It also shows why the paper leaves it: site i's update holds eta_ji,
-which site j would have to reveal. `Original.revealed` lists what each site had to be told, apart from f_j.
+which site j would have to reveal. `Original.revealed` lists what each site had to be asked, apart from f_j.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EdgePenalty = Callable[[int, int, int], float]
 
 @dataclass(frozen=True)
 class Original:
-    """f (rounds, sites, d) with the multipliers at the end, and what was told besides f."""
+    """f (rounds, sites, d) with the multipliers at the end, and what was asked besides f."""
 
     f: Array
     lam_a: dict[Pair, Array]
@@ -56,10 +56,13 @@ def original_admm(
     f = [zero] * graph.n
     solvers = [SolverState() for _ in range(graph.n)]
     history = []
-    told: set[Pair] = set()
+    asked: set[Pair] = set()
     for t in range(1, rounds + 1):
         etas = {(i, j): eta(i, j, t) for i, j in pairs}
-        pulls = [_pull(i, graph.neighbors(i), w, lam_a, lam_b, _Asked(etas, i, told)) for i in range(graph.n)]
+        pulls = [
+            _pull(i, graph.neighbors(i), w, lam_a, lam_b, _PenaltyReader(etas, i, asked))
+            for i in range(graph.n)
+        ]
         f = [
             minimise(problem.site(i), curvature=kappa, linear=b, start=f[i], tol=tol, state=solvers[i]).f
             for i, (b, kappa) in enumerate(pulls)
@@ -69,21 +72,21 @@ def original_admm(
             lam_a[i, j] = lam_a[i, j] + dual_step * (f[i] - w[i, j])
             lam_b[i, j] = lam_b[i, j] + dual_step * (w[i, j] - f[j])
         history.append(np.concatenate(f))
-    return Original(np.stack(history), lam_a, lam_b, frozenset(told) if callable(penalty) else frozenset())
+    return Original(np.stack(history), lam_a, lam_b, frozenset(asked) if callable(penalty) else frozenset())
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _PenaltyReader:
     """The penalties as site i reads them; notes each one that is another site's own."""
 
     etas: dict[Pair, float]
     site: int
-    told: set[Pair]
+    asked: set[Pair]
 
     def __getitem__(self, pair: Pair) -> float:
         owner = pair[0]
         if owner != self.site:
-            self.told.add((self.site, owner))
+            self.asked.add((self.site, owner))
         return self.etas[pair]
 
 
@@ -93,7 +96,7 @@ def _pull(
     w: dict[Pair, Array],
     lam_a: dict[Pair, Array],
     lam_b: dict[Pair, Array],
-    eta: _Asked,
+    eta: _PenaltyReader,
 ) -> tuple[Array, float]:
     """(b, kappa) of (4): f_i meets w_ij through lam_a_ij and eta_ij, and w_ji through lam_b_ji and eta_ji."""
     b = sum(lam_b[j, i] - lam_a[i, j] + eta[i, j] * w[i, j] + eta[j, i] * w[j, i] for j in neighbors)

@@ -93,7 +93,7 @@ def check_history(b: Array, m: ArrayLike, *, clip: float, t: int) -> None:
         )
 
 
-def attempted(streams: Streams, solve: Callable[[], Array]) -> Array | None:
+def try_solve(streams: Streams, solve: Callable[[], Array]) -> Array | None:
     """What `solve` returns; None where it failed in a real run.
 
     That it failed depends on the data, and how it failed even more: of that nothing is told.

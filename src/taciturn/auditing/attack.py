@@ -131,8 +131,8 @@ def run_attack(
         progress=False,
     )
     history = run.history if run.history is not None else np.zeros((0, 0, 0, 0))
-    seen = _Seen(problem.site(site), graph, tables.site(site), site, history, list(records), labels)
-    return _attacked(seen, names, looks)
+    seen = _Observation(problem.site(site), graph, tables.site(site), site, history, list(records), labels)
+    return _estimate_records(seen, names, looks)
 
 
 def _check_exact(tables: Numbers) -> None:
@@ -151,7 +151,7 @@ def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
     return (*(t for t in steps if t < rounds), rounds)
 
 
-class _Seen:
+class _Observation:
     """What the observer computes from the broadcasts, once for all guesses of eta."""
 
     def __init__(
@@ -238,7 +238,7 @@ def _before(values: Array) -> Array:
     return np.concatenate([np.zeros_like(values[:1]), values[:-1]])
 
 
-def _attacked(seen: _Seen, names: tuple[str, ...], looks: tuple[int, ...]) -> AttackResult:
+def _estimate_records(seen: _Observation, names: tuple[str, ...], looks: tuple[int, ...]) -> AttackResult:
     """Every observer's estimate after each of the looks."""
     shape = seen.A.shape[1:-1]
     mean_row = (seen.y[:, None] * seen.Z).mean(axis=0)
@@ -262,7 +262,7 @@ def _attacked(seen: _Seen, names: tuple[str, ...], looks: tuple[int, ...]) -> At
     )
 
 
-def _guess(seen: _Seen, name: str, t: int) -> Array:
+def _guess(seen: _Observation, name: str, t: int) -> Array:
     """What the observer takes 1 / (2 eta V) to be in rounds 1..t."""
     if name in ("known", "constant"):
         u = seen.true_u() if name == "known" else seen.guessed_u()

@@ -199,7 +199,7 @@ def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams,
     """One case: runs on both data sets, every score, the certificate of the charges that were made."""
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
     seen = [
-        _observed(case, label, runs, streams, ledger if number == 0 else None)
+        _observe(case, label, runs, streams, ledger if number == 0 else None)
         for number, label in enumerate(case.labels)
     ]  # one charge covers all outputs: the facts say how many there are
     lean, log_ratios = (np.sum([getattr(part, name) for part in seen], axis=0) for name in _SUMMED)
@@ -222,7 +222,7 @@ def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams,
     )
 
 
-class _Observed(NamedTuple):
+class _Observations(NamedTuple):
     """What the runs on the old and the new data (first axis) released, and how it leans to the old."""
 
     released: Array  # (2, rounds, runs, d)
@@ -230,16 +230,16 @@ class _Observed(NamedTuple):
     log_ratios: Array  # (2, runs): ln p_old / p_new
 
 
-def _observed(
+def _observe(
     case: Case, label: float, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger | None
-) -> _Observed:
+) -> _Observations:
     """One of the problems that a case makes of its record."""
     old, new = case.objective(case.old, label), case.objective(case.new, label)
     released = transcript(case, old, runs, streams[0], ledger), transcript(case, new, runs, streams[1])
     paths = clean_path(case, old, streams[0]), clean_path(case, new, streams[0])
     log_ratios = [log_density(case, old, part) - log_density(case, new, part) for part in released]
     lean = [matched_filter(case, part, *paths) for part in released]
-    return _Observed(np.stack(released), np.stack(lean), np.stack(log_ratios))
+    return _Observations(np.stack(released), np.stack(lean), np.stack(log_ratios))
 
 
 def _mean(result: AuditResult) -> float:

@@ -81,7 +81,7 @@ def certify(
     settings = {
         name: value for name, value in context.params.items() if name not in ("file", "out", "as_json")
     }
-    certificate = _from_settings(settings) if file is None else _verified(file, context)
+    certificate = _from_settings(settings) if file is None else _read_certificate(file, context)
     if out is not None:
         out.write_text(certificate.to_json(), encoding="utf-8")
     if as_json:
@@ -179,7 +179,7 @@ def _schedule(given: dict[str, Any], name: str) -> Schedule:
 # -- a file -----------------------------------------------------------------------------------------
 
 
-def _verified(file: Path, context: typer.Context) -> Certificate:
+def _read_certificate(file: Path, context: typer.Context) -> Certificate:
     from ..errors import CertificateError
     from ..privacy.certificate.certificate import Certificate
 

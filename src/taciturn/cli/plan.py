@@ -129,7 +129,7 @@ def _show(found: PrivacyPlan) -> None:
     for name, value in rows.items():
         table.add_row(name, value)
     console.print(table)
-    console.print(_tried(found))
+    console.print(_trials_table(found))
     console.print(found.price.sentence())
     console.print(
         f"Chosen on public rows, {found.proxy}; the loss is that of the average of what was released."
@@ -143,7 +143,7 @@ def _schedules(entry: Any) -> str:
     return f"{entry['start']:g}, x {entry['ratio']:g} each round"
 
 
-def _tried(found: PrivacyPlan) -> Any:
+def _trials_table(found: PrivacyPlan) -> Any:
     from rich.table import Table
 
     table = Table(title="Best shapes tried")

@@ -25,7 +25,7 @@ _LARGEST = 20  # clip = 2^20 at most
 _TOLS = tuple(10.0**-k for k in range(9, 2, -1))
 
 
-def covered(
+def cover_method(
     problem: Problem, graph: Graph, method: Method, *, rounds: int, tol: float | None
 ) -> tuple[Method, float]:
     """The method with what it does not say itself, and `tol`, chosen where it is None.

@@ -11,7 +11,7 @@ from queue import SimpleQueue
 import numpy as np
 
 from ..admm.batch import Batch
-from ..admm.reach import attempted, given_up
+from ..admm.reach import given_up, try_solve
 from ..admm.run import Recorder, Run
 from ..objective.solver.many import ManySites
 from ..objective.solver.threads import one_blas_thread
@@ -125,7 +125,7 @@ class Network:
         if t > 1:
             batch.hear(t - 1, before, heard)
         batch.check_history(t, before, heard)
-        f = attempted(batch.streams, partial(batch.primal, t, before, heard))
+        f = try_solve(batch.streams, partial(batch.primal, t, before, heard))
         self.ledger.charge_round(self.setup.charges(t, part)._replace(aborted=f is None))
         if f is None:
             raise given_up(t)

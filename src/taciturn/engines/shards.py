@@ -77,7 +77,7 @@ class ShardTask:
         return lots
 
 
-class Stepped(NamedTuple):
+class StepResult(NamedTuple):
     """One shard's round, for the record.
 
     losses, accuracies : (sites, repeats), on each site's own rows.
@@ -138,7 +138,7 @@ class Shard:
         for own, batch in self.batches:
             batch.hear(self.t, self.f[own], self.heard[own])
 
-    def step(self, mean: Array | None = None) -> Stepped:
+    def step(self, mean: Array | None = None) -> StepResult:
         """One round of all sites; `mean` is the network's mean in the round before."""
         gap = None if mean is None else self.gap(mean)
         f, measured = np.empty_like(self.f), np.full((2, *self.f.shape[:2]), np.nan)
@@ -147,7 +147,7 @@ class Shard:
             if self.measure:
                 measured[:, own] = batch.solvers.metrics(f[own])
         self.f, self.fresh, self.t = f, False, self.t + 1
-        return Stepped(measured[0], measured[1], f.sum(axis=0), gap)
+        return StepResult(measured[0], measured[1], f.sum(axis=0), gap)
 
     def gap(self, mean: Array) -> Array:
         """(repeats,): the largest distance of a site's last vector from `mean`."""

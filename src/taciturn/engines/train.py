@@ -13,7 +13,7 @@ from ..objective.softmax import SoftmaxProblem
 from ..privacy.facts import Ceiling
 from ..privacy.ledger.opening import LedgerLike, open_ledger
 from ..privacy.noise import GaussianNoise, NormNoise
-from .cover import covered
+from .cover import cover_method
 from .masked import prepare_masked, run_masked
 from .outputs import run_outputs
 from .setup import Setup, prepare
@@ -38,7 +38,7 @@ def train(
 ) -> Run:
     """Run `method` once, with noise from a CSPRNG that nobody can replay.
 
-    A private method without `output_noise`, `grid` and `clip` of its own is given them by `covered`, and so
+    A private method without `output_noise`, `grid` and `clip` of its own is given them by `cover_method`. So
     is `tol`: one that floats certify whatever the rows are, since a solve that gives up tells about them.
     `idealised` leaves the method as it is, and the certificate then says so. `measure` records loss and
     accuracy, functions of the data that no noise covers: without it they are nan, and the run holds nothing
@@ -81,7 +81,7 @@ def prepare_real(
     if idealised:
         tol = _TOL if tol is None else tol
     else:
-        method, tol = covered(problem, graph, method, rounds=rounds, tol=tol)
+        method, tol = cover_method(problem, graph, method, rounds=rounds, tol=tol)
     setup = prepare(
         problem,
         graph,

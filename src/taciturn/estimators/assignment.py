@@ -28,16 +28,16 @@ class SiteAssignment:
         return [int(count) for count in np.bincount(self.site, minlength=self.graph.n)]
 
 
-def placed(rows: int, labels: Any, sites: Any, graph: Any, seed: int | None) -> SiteAssignment:
+def assign_sites(rows: int, labels: Any, sites: Any, graph: Any, seed: int | None) -> SiteAssignment:
     """As the labels say, or dealt by chance to `sites` sites; the chance is secret where there is no seed."""
     if labels is None:
-        site, names = _dealt(rows, checks.whole("sites", sites, least=2), seed)
+        site, names = _deal_rows(rows, checks.whole("sites", sites, least=2), seed)
     else:
-        site, names = _named(rows, labels)
+        site, names = _sites_by_label(rows, labels)
     return SiteAssignment(site, names, Graph.of(graph, len(names)))
 
 
-def _dealt(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _deal_rows(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     if rows < sites:
         raise DataError(f"`sites` must be at most the number of rows; got {sites} with n_samples = {rows}.")
     streams = SecureStreams() if seed is None else SeededStreams(seed)
@@ -46,7 +46,7 @@ def _dealt(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int64], 
     return np.asarray(site), tuple(f"site {i}" for i in range(sites))
 
 
-def _named(rows: int, labels: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def _sites_by_label(rows: int, labels: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     given = np.asarray(labels)
     if given.shape != (rows,):
         raise DataError(f"`site` must name one site per row, {rows}; got shape {given.shape}.")

@@ -28,10 +28,10 @@ from ..objective.losses import Loss
 from ..objective.problem import Problem
 from ..privacy.facts import Ceiling
 from ..types import Array
-from .assignment import SiteAssignment, placed
+from .assignment import SiteAssignment, assign_sites
 from .charging import LedgerFile, ledger_file
 from .rows import Ball
-from .settings import Settings, Wishes, settle
+from .settings import Settings, Wishes, choose_settings
 
 FROM_DATA = "from data"
 _TINY = 1e-100
@@ -121,11 +121,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             marks = (*marks, *file.marks)
         scaling = checks.positive("intercept_scaling", self.intercept_scaling)
         ball = Ball(self._norm_bound(X), bool(self.fit_intercept), scaling)
-        places = placed(X.shape[0], site, self.sites, self.graph, seed)
+        places = assign_sites(X.shape[0], site, self.sites, self.graph, seed)
         if seed is not None or math.isinf(wishes.epsilon):
             _warn_of_clipping(X, ball.bound)
         Z, loss = ball.rows(X, keep), self._loss()
-        settings = settle(wishes, places, loss=loss, dimension=Z.shape[1], outputs=len(targets))
+        settings = choose_settings(wishes, places, loss=loss, dimension=Z.shape[1], outputs=len(targets))
         told: dict[str, Any] = {"outputs": len(targets), "names": places.names, "marks": marks}
 
         def problem(y: Array) -> Problem:

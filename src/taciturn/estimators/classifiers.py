@@ -19,7 +19,7 @@ from ..objective.losses import Logistic, Loss, SmoothHinge
 from ..types import Array
 from .base import PrivateLinearModel
 from .charging import LedgerFile
-from .labels import declared, has_missing, places
+from .labels import has_missing, places, public_labels
 
 READ_OFF = "the list of classes was read off the labels, and is taken to be public"
 
@@ -80,7 +80,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         if self.classes is None:
             X, known, index = self._read_off(X, y)
         else:
-            known = declared(self.classes)
+            known = public_labels(self.classes)
             X, index = self._validated(X, places(known, y))
         outputs = range(1, 2) if len(known) == 2 else range(len(known))
         self._fit_targets(

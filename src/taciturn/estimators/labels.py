@@ -17,7 +17,7 @@ _MISSING, _NUMBERS, _TEXTS = "nothing", "numbers", "texts"
 _KINDS = dict.fromkeys("biuf", _NUMBERS) | dict.fromkeys("US", _TEXTS)
 
 
-def declared(classes: Sequence[Any]) -> NDArray[Any]:
+def public_labels(classes: Sequence[Any]) -> NDArray[Any]:
     """The public list of labels, sorted."""
     given = np.asarray(classes)
     if given.ndim == 1 and len({_kind(label) for label in classes}) > 1:

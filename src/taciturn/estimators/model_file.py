@@ -57,7 +57,7 @@ class Model(ModelFile):
             "intercept": np.atleast_1d(fitted.intercept_).tolist(),
             "classes": None if classes is None else classes.tolist(),
             "label": label,
-            **_encoded(encoder),
+            **_encoding_entries(encoder),
             "data_norm": fitted.data_norm_,
             "settings": _settings(fitted),
             "certificate": hashlib.sha256(fitted.certificate_.to_json().encode()).hexdigest(),
@@ -154,7 +154,7 @@ def _feature_names(fitted: PrivateLinearModel, encoder: BoundedEncoder | None, f
     return names
 
 
-def _encoded(encoder: BoundedEncoder | None) -> dict[str, Any]:
+def _encoding_entries(encoder: BoundedEncoder | None) -> dict[str, Any]:
     if encoder is None:
         return {}
     given = encoder.get_params(deep=False)

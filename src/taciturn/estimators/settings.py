@@ -68,18 +68,20 @@ class Wishes:
     real: bool
 
 
-def settle(wishes: Wishes, places: SiteAssignment, *, loss: Loss, dimension: int, outputs: int) -> Settings:
+def choose_settings(
+    wishes: Wishes, places: SiteAssignment, *, loss: Loss, dimension: int, outputs: int
+) -> Settings:
     """Every number of the run, within the budget, before anything is spent."""
     if wishes.epsilon == math.inf:
         return _without_privacy(wishes, places)
     if wishes.method is not None:
-        return _own(wishes.method, wishes, places, loss, dimension, outputs)
+        return _check_own_method(wishes.method, wishes, places, loss, dimension, outputs)
     kind: Any = loss  # the losses of the estimators are frozen facts, and so have a hash
-    return _planned(wishes, tuple(places.samples), places.graph, kind, dimension, outputs)
+    return _plan_settings(wishes, tuple(places.samples), places.graph, kind, dimension, outputs)
 
 
 @functools.lru_cache(maxsize=128)
-def _planned(
+def _plan_settings(
     wishes: Wishes, samples: tuple[int, ...], graph: Graph, loss: Loss, dimension: int, outputs: int
 ) -> PrivacyPlan:
     """The planner's choice; a function of public numbers alone, so that folds and grids share it."""
@@ -110,7 +112,7 @@ def _without_privacy(wishes: Wishes, places: SiteAssignment) -> ChosenSettings:
     )
 
 
-def _own(
+def _check_own_method(
     method: Method, wishes: Wishes, places: SiteAssignment, loss: Loss, dimension: int, outputs: int
 ) -> ChosenSettings:
     """The user's own method, if it stays within the budget."""

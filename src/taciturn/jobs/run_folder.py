@@ -34,7 +34,7 @@ class InterruptedRun:
         return f"cut off in round {c.rounds} of {c.run.rounds}, with {cost} on record"
 
 
-def earlier(folder: Path, delta: float, *, again: bool) -> list[InterruptedRun]:
+def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[InterruptedRun]:
     """The runs that were cut off in this folder; one line says why it cannot be used otherwise."""
     if not folder.exists():
         return []

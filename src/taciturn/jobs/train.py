@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import TaciturnError
-from .run_folder import CERTIFICATE, LEDGER, MODEL, REPORT, RESULTS, TRACE, earlier, set_aside, write_results
+from .run_folder import (
+    CERTIFICATE,
+    LEDGER,
+    MODEL,
+    REPORT,
+    RESULTS,
+    TRACE,
+    interrupted_runs,
+    set_aside,
+    write_results,
+)
 from .training_job import TrainingJob, read_job
 
 if TYPE_CHECKING:
@@ -65,7 +75,7 @@ def prepare_job(
     path = Path(path)
     job = read_job(path)
     folder = path.parent / "run" if out is None else Path(out)
-    before = earlier(folder, job.delta or 1e-5, again=again)
+    before = interrupted_runs(folder, job.delta or 1e-5, again=again)
     marks = tuple(f"a run before this one was {run.words()}: that comes on top" for run in before)
     return ReadyJob(job, gather(job, path.parent), folder, marks)
 
@@ -83,9 +93,9 @@ def _spend(job: TrainingJob, rows: TrainingRows, folder: Path, marks: tuple[str,
         fitted, model = fit(job, rows, None if ledger is None else LedgerFile(ledger, marks))
         write_results(folder, _contents(job, fitted, model.to_json()))
     except KeyboardInterrupt:
-        raise TaciturnError(f"stopped; {_left(folder)}.") from None
+        raise TaciturnError(f"stopped; {_describe_leftovers(folder)}.") from None
     except OSError as error:
-        raise TaciturnError(f"{folder}: {error.strerror}; {_left(folder)}.") from error
+        raise TaciturnError(f"{folder}: {error.strerror}; {_describe_leftovers(folder)}.") from error
     finally:
         if made and not any(folder.iterdir()):
             folder.rmdir()
@@ -93,7 +103,7 @@ def _spend(job: TrainingJob, rows: TrainingRows, folder: Path, marks: tuple[str,
     return fitted
 
 
-def _left(folder: Path) -> str:
+def _describe_leftovers(folder: Path) -> str:
     """What a run that did not come to its end leaves behind."""
     return f"what it spent is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
 

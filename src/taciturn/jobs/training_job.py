@@ -104,9 +104,9 @@ class TrainingJob(Facts):
             raise ValueError("`label.classes` must be given for a classifier, and only there")
         if self.label.classes is not None and len(set(self.label.classes)) < len(self.label.classes):
             raise ValueError("`label.classes` must differ")
-        if (k := _repeated(self.names)) is not None:
+        if (k := _first_repeated(self.names)) is not None:
             raise ValueError(f"`sites.{k}.name` must differ from the names of the other sites")
-        if (k := _repeated([Path(site.data) for site in self.sites])) is not None:
+        if (k := _first_repeated([Path(site.data) for site in self.sites])) is not None:
             raise ValueError(f"`sites.{k}.data` must be a file of its own: each record is at one site only")
         if self.rounds is not None and self.max_rounds is not None:
             raise ValueError("`max_rounds` must be left out where `rounds` is given")
@@ -158,7 +158,7 @@ def read_job(path: Path) -> TrainingJob:
         raise ParameterError(f"{where}: {found}{found.more}") from error
 
 
-def _repeated(values: Sequence[Any]) -> int | None:
+def _first_repeated(values: Sequence[Any]) -> int | None:
     """The place of the first value that stood there before."""
     return next((k for k, value in enumerate(values) if value in values[:k]), None)
 

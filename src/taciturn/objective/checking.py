@@ -36,7 +36,7 @@ def check_loss(loss: Loss) -> None:
     c1 = checks.positive("loss.curvature_bound", loss.curvature_bound)
     z = _samples()
     value, slope, curvature = (
-        _evaluated("loss", name, function, z)
+        _evaluate("loss", name, function, z)
         for name, function in (("value", loss.value), ("slope", loss.slope), ("curvature", loss.curvature))
     )
     _require("loss", np.abs(slope) <= s1 * (1 + _ROUND), z, f"|slope(z)| <= slope_bound = {s1:g}")
@@ -59,8 +59,8 @@ def check_regularizer(regularizer: Regularizer) -> None:
     if np.shape(regularizer.value(f[:, None])) != f.shape:
         raise ParameterError(f"`{what}`: value must map (repeats, d) to (repeats,).")
     value = np.asarray(regularizer.value(f[:, None]), dtype=np.float64)
-    slope = _evaluated(what, "gradient", regularizer.gradient, f[:, None])[:, 0]
-    curvature = _evaluated(what, "curvature", regularizer.curvature, f[:, None])[:, 0]
+    slope = _evaluate(what, "gradient", regularizer.gradient, f[:, None])[:, 0]
+    curvature = _evaluate(what, "curvature", regularizer.curvature, f[:, None])[:, 0]
     _require(what, curvature >= least * (1 - _ROUND), f, f"curvature >= strong_convexity = {least:g}")
     _check_derivatives(what, f, value, slope, curvature, most)
     steps = np.diff(slope) >= least * np.diff(f) - _ROUND * _pairwise(slope)
@@ -98,7 +98,7 @@ def _samples(largest: float = 1e12) -> Array:
     return np.unique(np.concatenate([-scales, [0.0], scales, np.linspace(-12.0, 12.0, 24_001)]))
 
 
-def _evaluated(what: str, name: str, function: Callable[[Array], Array], z: Array) -> Array:
+def _evaluate(what: str, name: str, function: Callable[[Array], Array], z: Array) -> Array:
     """function(z), which must be finite, of z's shape, and quiet for any float."""
     with np.errstate(divide="raise", over="raise", invalid="raise"):
         try:

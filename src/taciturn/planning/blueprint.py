@@ -16,7 +16,7 @@ from ..privacy.facts import RunFacts
 from ..privacy.noise import NOISES
 from ..schedules import Geometric, PerSite
 from ..types import Array
-from .calibration import Draft, EpsilonBudget, calibrate, spent
+from .calibration import Draft, EpsilonBudget, calibrate, epsilon_by_site
 from .shapes import PlannedNetwork, RunShape
 
 TOL = 1e-7  # of the solver, in a planned run
@@ -53,9 +53,9 @@ class Blueprint:
         """The method to run."""
         kind = NOISES[self.run.noise]
         return PenaltyPerturbation(
-            penalty=_shared(self.penalty),
+            penalty=_share(self.penalty),
             dual_step=self.dual_step,
-            noise=kind(_shared(self.noise)),
+            noise=kind(_share(self.noise)),
             output_noise=None if self.output is None else kind(self.output),
         )
 
@@ -85,7 +85,7 @@ class Blueprint:
     def epsilon_with(self, site: int, *, samples: int | None = None, degree: int | None = None) -> float:
         """What the same run would cost a site that had other samples or neighbours."""
         draft = self.draft(site, samples=samples, degree=degree)
-        return float(spent(self.run, draft.releases(np.ones(1)), self.network.budget.delta)[0])
+        return float(epsilon_by_site(self.run, draft.releases(np.ones(1)), self.network.budget.delta)[0])
 
     def relieved(self, site: int, *, samples: int) -> float:
         """The factor on a site's noise, within its budget, that other samples would allow."""
@@ -105,7 +105,9 @@ class Blueprint:
         return np.asarray(2 * eta * self.network.degrees * std / self.run.C)
 
 
-def draw(network: PlannedNetwork, run: RunFacts, shape: RunShape, *, output_noise: bool) -> Blueprint | None:
+def draw_blueprint(
+    network: PlannedNetwork, run: RunFacts, shape: RunShape, *, output_noise: bool
+) -> Blueprint | None:
     """The shape's smallest noise within the budget; None if there is none."""
     kind = NOISES[shape.noise]
     output = kind.scale_for(OUTPUT_STD[shape.noise], run.dimension) if output_noise else None
@@ -113,12 +115,12 @@ def draw(network: PlannedNetwork, run: RunFacts, shape: RunShape, *, output_nois
         run,
         noise=shape.noise,
         rounds=shape.rounds,
-        regularization=rounded(network.regularization(shape)),
+        regularization=round_digits(network.regularization(shape)),
         output_noise=shape.noise if output_noise else None,
         tol=TOL,
     )
     growth, tilt = round(shape.growth, 3), round(shape.tilt, 3)
-    penalty = tuple(Geometric(rounded(start), growth) for start in network.penalties(shape).tolist())
+    penalty = tuple(Geometric(round_digits(start), growth) for start in network.penalties(shape).tolist())
     rounds = range(1, shape.rounds + 1)
     eta = np.array([[schedule(t) for t in rounds] for schedule in penalty])
     relative = np.broadcast_to(tilt ** np.arange(shape.rounds), eta.shape)
@@ -128,11 +130,11 @@ def draw(network: PlannedNetwork, run: RunFacts, shape: RunShape, *, output_nois
         return None
     larger = kind.size(2.0) > kind.size(1.0)  # rounding must never make the noise smaller
     ratio = kind.scale_of(tilt)
-    noise = tuple(Geometric(rounded(start, up=larger), ratio) for start in scale[:, 0].tolist())
+    noise = tuple(Geometric(round_digits(start, up=larger), ratio) for start in scale[:, 0].tolist())
     return Blueprint(shape, network, facts, penalty, noise, output)
 
 
-def rounded(value: float, *, up: bool | None = None) -> float:
+def round_digits(value: float, *, up: bool | None = None) -> float:
     """Six digits; up or down where it matters on which side.
 
     >>> rounded(0.00012345678), rounded(2.00000001, up=True), rounded(2.9999999, up=False)
@@ -143,6 +145,6 @@ def rounded(value: float, *, up: bool | None = None) -> float:
     return float(f"{turn(value / step) * step:.6g}")
 
 
-def _shared(schedules: Sequence[Geometric]) -> PerSite:
+def _share(schedules: Sequence[Geometric]) -> PerSite:
     """One schedule where all sites have the same."""
     return schedules[0] if len(set(schedules)) == 1 else list(schedules)

@@ -54,7 +54,7 @@ class EpsilonBudget:
         return cls(values, 0.0 if delta == 0 else checks.probability("delta", delta))
 
 
-def spent(run: RunFacts, releases: Releases, delta: float, orders: Array = bounds.ORDERS) -> Array:
+def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Array = bounds.ORDERS) -> Array:
     """Each site's epsilon at delta, as its certificate states it; pure where delta = 0."""
     pure = np.sum(pure_costs(run, releases), axis=1)
     if delta == 0:
@@ -124,7 +124,7 @@ def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
             break
 
         def within(x: Array, orders: Array = orders) -> NDArray[np.bool_]:
-            return np.asarray(spent(draft.run, draft.releases(x), delta, orders) <= goal)
+            return np.asarray(epsilon_by_site(draft.run, draft.releases(x), delta, orders) <= goal)
 
         factor = _narrow(within, factor, step)
         if factor is not None and delta > 0:

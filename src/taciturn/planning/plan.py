@@ -20,10 +20,10 @@ from ..errors import ParameterError
 from ..graph import Graph, GraphLike
 from ..objective import Logistic, Loss
 from ..privacy.facts import PLANNED, RunFacts
-from .blueprint import Blueprint, draw
+from .blueprint import Blueprint, draw_blueprint
 from .calibration import EpsilonBudget
-from .privacy_plan import PrivacyPlan, Trial, priced
-from .proxy import Proxy, generate, given, rows_per_site
+from .privacy_plan import PrivacyPlan, Trial, find_price
+from .proxy import Proxy, generate_proxy, read_proxy, rows_per_site
 from .rehearsal import Drawer, Rehearsal
 from .search import ROUNDS, Ranked, fewest_rounds, search
 from .shapes import PlannedNetwork
@@ -102,17 +102,17 @@ def plan(
         rounds=_round_numbers(rounds, max_rounds),
         balanced=((True, False) if full else (True,)) if network.uneven else (False,),
     )
-    drawer = functools.partial(draw, network, run, output_noise=output_noise)
+    drawer = functools.partial(draw_blueprint, network, run, output_noise=output_noise)
     if full and ranked:
         chosen, tried = Rehearsal(network, graph, loss, stand_in, seed).choose(ranked, drawer)
     else:
-        chosen, tried = _trusted(ranked, drawer)
+        chosen, tried = _first_feasible(ranked, drawer)
     if chosen is None:
         raise ParameterError(
             f"`epsilon` = {min(network.budget.epsilon):g} at delta = {delta:g} is out of reach: under no "
             f"penalty tried is any noise enough for the smallest site, with {network.samples.min()} rows."
         )
-    return PrivacyPlan(chosen, priced(chosen), tried, effort, stand_in.origin, seed)
+    return PrivacyPlan(chosen, find_price(chosen), tried, effort, stand_in.origin, seed)
 
 
 def _round_numbers(rounds: int | None, max_rounds: int | None) -> tuple[int, ...]:
@@ -127,7 +127,7 @@ def _round_numbers(rounds: int | None, max_rounds: int | None) -> tuple[int, ...
     return tuple(sorted({min(entry, most) for entry in ROUNDS}))
 
 
-def _trusted(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Trial, ...]]:
+def _first_feasible(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Trial, ...]]:
     """The first shape that can be drawn, fewest rounds first among those forecast to be nearly as good."""
     drawn = (drawer(shape) for shape in fewest_rounds(ranked, _GOOD))
     chosen = next((blueprint for blueprint in drawn if blueprint is not None), None)
@@ -207,8 +207,8 @@ def _proxy(
     d = run.dimension
     if proxy is not None and not isinstance(proxy, Schema):
         X, y = proxy
-        return given(X, y, d, loss)
+        return read_proxy(X, y, d, loss)
     rows = 2_000 if d <= 600 else 400
     if full:
         rows = max(rows, int(1.25 * rows_per_site(network.samples, d).sum()))
-    return generate(d, rows, loss.kind, schema=proxy, seed=seed)
+    return generate_proxy(d, rows, loss.kind, schema=proxy, seed=seed)

@@ -155,7 +155,7 @@ class PrivacyPlan:
         )
 
 
-def priced(blueprint: Blueprint) -> Price:
+def find_price(blueprint: Blueprint) -> Price:
     """Who sets the price of a blueprint, and what would lower it."""
     network, sites = blueprint.network, blueprint.network.n
     std = blueprint.gradient_noise()

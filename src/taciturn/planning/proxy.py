@@ -52,7 +52,7 @@ class Proxy:
         return h, np.where(h > 1e-14, along / np.maximum(h, 1e-14), 0.0)
 
 
-def generate(d: int, rows: int, kind: str, *, schema: Schema | None = None, seed: int = 0) -> Proxy:
+def generate_proxy(d: int, rows: int, kind: str, *, schema: Schema | None = None, seed: int = 0) -> Proxy:
     """A table like those that people encode: some numbers, some categories, linked by a hidden factor.
 
     Without a schema about a third of the columns are numbers and the others have eight values each. Rows are
@@ -73,7 +73,7 @@ def generate(d: int, rows: int, kind: str, *, schema: Schema | None = None, seed
     return Proxy(X, y, truth, origin)
 
 
-def given(X: Any, y: Any, d: int, loss: Loss) -> Proxy:
+def read_proxy(X: Any, y: Any, d: int, loss: Loss) -> Proxy:
     """Rows that the user declares public, with the model that fits them; shuffled as they come."""
     features, labels = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if features.ndim != 2 or features.shape != (len(labels), d):

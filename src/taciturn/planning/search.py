@@ -37,7 +37,7 @@ def search(
                 shapes = _grid(network, run, RunShape(T, 1.0, 1.0, 1.0, noise, even))
                 scores = forecast(network, run, shapes, spectrum)
                 if np.isfinite(np.min(scores)):
-                    found.append(_polished(network, run, spectrum, shapes[int(np.argmin(scores))]))
+                    found.append(_refine(network, run, spectrum, shapes[int(np.argmin(scores))]))
     return sorted(found, key=lambda entry: entry[0])
 
 
@@ -62,7 +62,7 @@ def _grid(network: PlannedNetwork, run: RunFacts, shape: RunShape) -> list[RunSh
     ]
 
 
-def _polished(
+def _refine(
     network: PlannedNetwork, run: RunFacts, spectrum: tuple[Array, Array], shape: RunShape
 ) -> tuple[float, RunShape]:
     """Small steps from a shape, as long as they help."""

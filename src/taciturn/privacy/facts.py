@@ -234,7 +234,7 @@ class SiteFacts:
         _set(self, "samples", checks.whole("samples", self.samples, least=1))
         _set(self, "degree", checks.whole("degree", self.degree, least=1))
         if np.size(self.dual_step):
-            _set(self, "dual_step", shortened("dual_step", self.dual_step))
+            _set(self, "dual_step", trim_repeats("dual_step", self.dual_step))
         else:
             _set(self, "dual_step", ())
         _texts(name=self.name)
@@ -324,7 +324,7 @@ class Ceiling:
                 )
 
 
-def shortened(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
+def trim_repeats(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
     """A table of positive numbers without the repeats at its end: (0.5, 0.6, 0.6, 0.6) -> (0.5, 0.6).
 
     >>> shortened("penalty", [0.5, 0.6, 0.6])

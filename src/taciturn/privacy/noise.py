@@ -74,7 +74,7 @@ class NormNoise:
     rate: PerSite
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", _checked("rate", self.rate))
+        object.__setattr__(self, "rate", _check_scales("rate", self.rate))
 
     @staticmethod
     def size(scale: Any) -> Any:
@@ -134,7 +134,7 @@ class GaussianNoise:
     std: PerSite
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "std", _checked("std", self.std))
+        object.__setattr__(self, "std", _check_scales("std", self.std))
 
     @staticmethod
     def size(scale: Any) -> Any:
@@ -200,7 +200,7 @@ def draw(
     return drawn
 
 
-def _checked(name: str, spec: Any) -> PerSite:
+def _check_scales(name: str, spec: Any) -> PerSite:
     """`spec` with its numbers checked, and a list as a tuple."""
     if isinstance(spec, Sequence | np.ndarray) and not isinstance(spec, str | bytes):
         return tuple(_entry(f"{name}[{i}]", entry) for i, entry in enumerate(spec))

@@ -28,7 +28,7 @@ from .data import (
 )
 from .html.numbers import power
 from .layout import places
-from .spent import Spent, spent
+from .spent import Spent, cost_curves
 
 _FEW = 12  # sites up to which the page holds every site's curve; beyond, the totals and the range
 _LEFT_OUT = ("tables", "sites", "statement", "theorems", "conditions")
@@ -51,7 +51,7 @@ def from_certificates(
     """
     if len({certificate.delta for certificate in certificates.values()}) != 1:
         raise ParameterError("`certificates` must hold at least one, all with the same `delta`.")
-    costs = {name: spent(certificate) for name, certificate in certificates.items()}
+    costs = {name: cost_curves(certificate) for name, certificate in certificates.items()}
     counted = accountings(certificates, costs)
     return ReportData(
         title=title,

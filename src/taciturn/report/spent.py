@@ -21,7 +21,7 @@ Spent = Mapping[str, Array]
 _ROWS = 10_000  # releases whose Renyi costs are held at a time
 
 
-def spent(certificate: Certificate) -> Spent:
+def cost_curves(certificate: Certificate) -> Spent:
     """Sums over the rounds so far; sites that are alike are computed once."""
     keys = [_key(certificate, row) for row in range(len(certificate.sites))]
     first = {key: row for row, key in reversed(list(enumerate(keys)))}

@@ -9,13 +9,13 @@ import pytest
 from support.raywork import cores, die_at, square
 from taciturn.engines.ray.tasks import scatter
 from taciturn.errors import DataError, WorkerLost
-from taciturn.experiments.sweeps.points import each
+from taciturn.experiments.sweeps.points import run_each
 
 
 def test_every_job_is_done_once(joined):
     assert dict(scatter(square, [1, 2, 3])) == {0: 1, 1: 4, 2: 9}
     assert list(scatter(square, [])) == []
-    assert dict(each(cores, [0], engine="ray", address=joined)) == {0: 1}
+    assert dict(run_each(cores, [0], engine="ray", address=joined)) == {0: 1}
 
 
 def test_a_lost_worker_loses_its_job_and_no_other(joined, tmp_path):

@@ -24,7 +24,7 @@ def test_a_grid_has_every_combination_once():
 
 def test_settings_go_to_their_place_and_leave_the_rest_alone():
     table = {"run": {"rounds": 5}, "method": {"penalty": {"start": 0.5, "ratio": 1.0}}}
-    changed = sweep.placed(table, {"method.penalty.ratio": 1.1, "run.rounds": 7, "name": "x"})
+    changed = sweep.place_settings(table, {"method.penalty.ratio": 1.1, "run.rounds": 7, "name": "x"})
     assert changed == {"run": {"rounds": 7}, "method": {"penalty": {"start": 0.5, "ratio": 1.1}}, "name": "x"}
     assert table == {"run": {"rounds": 5}, "method": {"penalty": {"start": 0.5, "ratio": 1.0}}}
 
@@ -32,7 +32,7 @@ def test_settings_go_to_their_place_and_leave_the_rest_alone():
 @pytest.mark.parametrize("name", ["run.rounds.start", "nothing.rounds"])
 def test_a_way_through_something_else_is_refused(name):
     with pytest.raises(ParameterError, match=f"{name} must lead through tables"):
-        sweep.placed({"run": {"rounds": 5}}, {name: 1})
+        sweep.place_settings({"run": {"rounds": 5}}, {name: 1})
 
 
 numbers = st.sampled_from([0.0, 1.0, 2.0, 3.0, np.inf, np.nan])
@@ -54,10 +54,10 @@ def test_the_front_is_what_nobody_beats(points):
 
 
 def test_jobs_one_after_another():
-    assert list(sweep.each(lambda x: x * x, [3, 4])) == [(0, 9), (1, 16)]
-    assert list(sweep.each(print, [], engine="auto")) == []
+    assert list(sweep.run_each(lambda x: x * x, [3, 4])) == [(0, 9), (1, 16)]
+    assert list(sweep.run_each(print, [], engine="auto")) == []
     with pytest.raises(ParameterError, match="`engine`"):
-        list(sweep.each(print, [1], engine="abacus"))
+        list(sweep.run_each(print, [1], engine="abacus"))
 
 
 @pytest.mark.parametrize("chosen", ["local", "ray"])
@@ -68,5 +68,5 @@ def test_auto_takes_the_time_of_the_first_job_and_runs_each_once(monkeypatch, ch
     tasks.scatter = lambda run, items, address: there.extend(items) or enumerate(map(run, items))
     monkeypatch.setitem(sys.modules, "taciturn.engines.ray.tasks", tasks)
     monkeypatch.setitem(sys.modules, "taciturn.engines.ray", ModuleType("taciturn.engines.ray"))
-    assert list(sweep.each(lambda x: x * x, [3, 4, 5], engine="auto")) == [(0, 9), (1, 16), (2, 25)]
+    assert list(sweep.run_each(lambda x: x * x, [3, 4, 5], engine="auto")) == [(0, 9), (1, 16), (2, 25)]
     assert asked == [2] and there == ([4, 5] if chosen == "ray" else [])

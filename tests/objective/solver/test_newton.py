@@ -8,7 +8,7 @@ import pytest
 from support.hard_problems import LOSSES, Recipe
 from taciturn.objective import Loss
 from taciturn.objective.solver import newton, preconditioner
-from taciturn.objective.solver.continuation import continued
+from taciturn.objective.solver.continuation import solve_by_stages
 from taciturn.objective.solver.lbfgs import norms
 from taciturn.objective.solver.passes import Passes
 
@@ -45,12 +45,12 @@ def test_it_gets_there(loss: Loss, matrix: bool, method: str, monkeypatch: pytes
     if method == "newton":
         f = newton.newton(passes, np.zeros_like(linear), 1e-9)
     else:
-        f = continued(passes, 1e-9)
+        f = solve_by_stages(passes, 1e-9)
     assert norms(passes.gradient(f))[0] <= 1e-9
 
 
 def test_a_singular_hessian_is_survived() -> None:
     g = np.array([1.0, 2.0])
-    assert np.all(np.isfinite(newton._solved(np.ones((2, 2)), g)))
+    assert np.all(np.isfinite(newton._solve_system(np.ones((2, 2)), g)))
     away = newton._descent(np.full((1, 2), np.nan), g, np.ones(2))
     assert away[0].tolist() == [-1.0, -2.0]

@@ -8,7 +8,7 @@ from support.sitework import JOB, PATH_OF_3, RING_OF_3, SITE, network, sites
 from taciturn.errors import SiteError
 from taciturn.sites.files.job import NetworkJob, load_job
 from taciturn.sites.files.site import load_site
-from taciturn.sites.files.toml import write
+from taciturn.sites.files.toml import write_toml
 
 HASH = "6f49c09ca2ea485c8accc01edc7f7b0ba064a183fb1a088218f904e905981961"
 
@@ -25,7 +25,7 @@ def job(**changes):
 
 def written(tmp_path, **changes):
     path = tmp_path / "job.toml"
-    path.write_text(write(job(**changes)))
+    path.write_text(write_toml(job(**changes)))
     return path
 
 
@@ -114,7 +114,7 @@ def test_a_site_without_endpoint_calls_and_is_never_called(tmp_path):
     paths = network(tmp_path, PATH_OF_3)
     entries = tomllib.loads((tmp_path / "job.toml").read_text())
     del entries["sites"][0]["endpoint"]
-    (tmp_path / "job.toml").write_text(write(entries))
+    (tmp_path / "job.toml").write_text(write_toml(entries))
     first, second, _ = (load_site(path) for path in paths)
     assert first.listens() is None and list(first.dials()) == ["site-1"]
     assert second.dials() == {}

@@ -5,7 +5,7 @@ import pytest
 
 from support.sitework import PATH_OF_3, shards, sites
 from taciturn.errors import BudgetExceeded
-from taciturn.sites.rounds.driver import Rounds, open_store, summed
+from taciturn.sites.rounds.driver import Rounds, open_store, sum_heard
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.wire.frame import decode
 from taciturn.sites.wire.mailbox import Letter
@@ -16,12 +16,12 @@ def letters(*values):
 
 
 def test_vectors_are_added_in_the_order_of_the_sites():
-    assert summed(letters(1.0, 1e16, -1e16), 1, clip=1e17).tolist() == [[0.0]]
-    assert summed(letters(1e16, -1e16, 1.0), 1, clip=1e17).tolist() == [[1.0]]
+    assert sum_heard(letters(1.0, 1e16, -1e16), 1, clip=1e17).tolist() == [[0.0]]
+    assert sum_heard(letters(1e16, -1e16, 1.0), 1, clip=1e17).tolist() == [[1.0]]
 
 
 def test_incoming_vectors_are_clipped_to_the_public_range():
-    assert summed(letters(100.0, -0.5), 1, clip=64.0).tolist() == [[63.5]]
+    assert sum_heard(letters(100.0, -0.5), 1, clip=64.0).tolist() == [[63.5]]
 
 
 class Wire:

@@ -11,7 +11,7 @@ from support.sitework import sites
 from taciturn.admm.node import NodeState
 from taciturn.errors import BudgetExceeded, LedgerError, SiteError
 from taciturn.sites.files.site import load_site
-from taciturn.sites.files.toml import write
+from taciturn.sites.files.toml import write_toml
 from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.store import SiteStore
@@ -105,7 +105,7 @@ def test_schedules_are_fixed_once_a_run_has_begun(ready, tmp_path, key):
     file = tmp_path / "site-0" / "site.toml"
     changed = {"penalty": 0.7, "noise": {"kind": "gaussian", "std": 2.0}}
     facts = tomllib.loads(file.read_text()) | {key: changed.get(key, {"kind": "gaussian", "std": 1e-5})}
-    file.write_text(write(facts))
+    file.write_text(write_toml(facts))
     other = make_ready(load_site(file))
     with pytest.raises((SiteError, LedgerError), match="begun with another"):
         open_store(other)

@@ -37,10 +37,10 @@ def attack(
         Problem,
     )
     from ...auditing.attack import run_attack
-    from ...planning.proxy import generate
+    from ...planning.proxy import generate_proxy
 
     with usage_errors():
-        rows = generate(dimension, samples * sites, "classification", seed=seed)
+        rows = generate_proxy(dimension, samples * sites, "classification", seed=seed)
         hands = [(rows.X[i::sites], rows.y[i::sites]) for i in range(sites)]
         problem = Problem(hands, C=samples / 5 if C is None else C, regularization=10**-2.5)
         eta = Geometric(penalty, penalty_ratio)

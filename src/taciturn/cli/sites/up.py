@@ -24,14 +24,14 @@ def up(
 ) -> None:
     """Try it: a network of processes on this machine, with mutual TLS, on generated rows."""
     from ...progress import progress
-    from ...sites.trial.local import accuracy, make_local, running, watch
+    from ...sites.trial.local import accuracy, make_local, run_processes, watch
 
     if local < 2:
         raise ParameterError(f"`--local` must be at least 2; got {local}.")
     folder = out or Path(tempfile.mkdtemp(prefix="taciturn-up-"))
     paths, held_out = make_local(folder, local, rounds)
     typer.echo(f"{local} sites in {folder}, a ring, each with its own process, rows and keys")
-    with running(paths) as processes, progress(rounds, "rounds", show=None) as step:
+    with run_processes(paths) as processes, progress(rounds, "rounds", show=None) as step:
         done = 0
 
         def shown(completed: list[int]) -> None:

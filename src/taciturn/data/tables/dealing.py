@@ -23,7 +23,7 @@ Hands = list[tuple[Any, NDArray[Any]]]
 def assign_evenly(rows: int, sites: int, *, seed: int) -> Site:
     """A site for each row, by chance, with sizes that differ by at most one."""
     _check_sizes(rows, sites, 1)
-    return _shuffled(np.arange(rows, dtype=np.int64) % sites, seed)
+    return _shuffle(np.arange(rows, dtype=np.int64) % sites, seed)
 
 
 def assign_unevenly(rows: int, sites: int, *, seed: int, concentration: float = 1.0, least: int = 1) -> Site:
@@ -34,8 +34,8 @@ def assign_unevenly(rows: int, sites: int, *, seed: int, concentration: float = 
     _check_sizes(rows, sites, checks.whole("least", least, least=1))
     concentration = min(checks.positive("concentration", concentration), 1e12)  # even, to the last digit
     draw = SeededStreams(seed).generator(repeat=0, site=0, purpose="deal", t=1)
-    sizes = least + _apportioned(rows - sites * least, draw.dirichlet(np.full(sites, concentration)))
-    return _shuffled(np.repeat(np.arange(sites, dtype=np.int64), sizes), seed)
+    sizes = least + _apportion(rows - sites * least, draw.dirichlet(np.full(sites, concentration)))
+    return _shuffle(np.repeat(np.arange(sites, dtype=np.int64), sizes), seed)
 
 
 def assign_by(values: ArrayLike, sites: int | None = None) -> Site:
@@ -111,12 +111,12 @@ def _check_sizes(rows: int, sites: int, least: int) -> None:
         )
 
 
-def _shuffled(site: Site, seed: int) -> Site:
+def _shuffle(site: Site, seed: int) -> Site:
     draw = SeededStreams(seed).generator(repeat=0, site=0, purpose="deal", t=0)
     return np.asarray(site[draw.permutation(len(site))])
 
 
-def _apportioned(rows: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+def _apportion(rows: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
     """Whole numbers in proportion to the shares, which add up to `rows`: largest remainders round up."""
     exact = rows * shares / shares.sum()
     sizes: NDArray[np.int64] = np.floor(exact).astype(np.int64)

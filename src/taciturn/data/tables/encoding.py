@@ -30,7 +30,7 @@ def encode(schema: Schema, columns: Parsed, *, missing: str = "row", intercept: 
         values = columns[field.name]
         if not isinstance(field, Category):
             absent = np.isnan(values)
-            Z[:, start] = np.where(absent, 0.0, scaled(field, values))
+            Z[:, start] = np.where(absent, 0.0, scale_numbers(field, values))
         else:
             absent = values == MISSING
             known = np.flatnonzero(values >= 0)
@@ -42,7 +42,7 @@ def encode(schema: Schema, columns: Parsed, *, missing: str = "row", intercept: 
     return Z
 
 
-def scaled(field: Number | Date | Boolean, values: Matrix) -> Matrix:
+def scale_numbers(field: Number | Date | Boolean, values: Matrix) -> Matrix:
     """low -> 0 and high -> 1 (low -> -1 if symmetric), clipped; NaN stays NaN."""
     if isinstance(field, Boolean):
         return values

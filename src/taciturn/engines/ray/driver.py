@@ -19,7 +19,7 @@ from ...types import Array
 from ..checkpoint import Checkpoint, fingerprint
 from ..partition import Part
 from ..setup import Setup
-from ..shards import ShardTask, Stepped
+from ..shards import ShardTask, StepResult
 from .worker import fetch
 
 Blocks = dict[tuple[int, int], Any]
@@ -61,7 +61,7 @@ class Driver:
             reports, blocks = self._ask(save, mean, blocks)
             if t < rounds:  # while the shards work; before any of them is asked for that round
                 self.ledger.charge_round(self.setup.charges(t + 1))
-            stepped: list[Stepped] = fetch(reports)
+            stepped: list[StepResult] = fetch(reports)
             if mean is not None:
                 self._record_gap(t - 1, [part.gap for part in stepped])
             if save and self.saver is not None:
@@ -85,7 +85,7 @@ class Driver:
             crossing.update({(s, b): block for b, block in zip(part.outbound, outgoing, strict=True)})
         return reports, crossing
 
-    def _record(self, t: int, stepped: Sequence[Stepped]) -> None:
+    def _record(self, t: int, stepped: Sequence[StepResult]) -> None:
         recorder = self.recorder
         recorder.loss[:, t - 1] = np.concatenate([part.losses for part in stepped]).mean(axis=0)
         recorder.accuracy[:, t - 1] = np.concatenate([part.accuracies for part in stepped]).mean(axis=0)

@@ -85,7 +85,7 @@ class RayEngine:
             except RayError as error:
                 lost += 1
                 if saver is None or lost == _TRIES:
-                    raise WorkerLost(_told(start, reached, saver)) from error
+                    raise WorkerLost(_explain(start, reached, saver)) from error
 
 
 def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoint | None) -> Driver:
@@ -99,7 +99,7 @@ def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoi
     return Driver(setup, parts, workers, saver, [size.digest for size in sizes])
 
 
-def _told(start: int, reached: int, saver: Checkpoint | None) -> str:
+def _explain(start: int, reached: int, saver: Checkpoint | None) -> str:
     """What happened, and what to do."""
     if start < 0:
         return "the workers did not start; `taciturn` must be installed on every node of the cluster."

@@ -81,7 +81,7 @@ def judge(checks: list[bool]) -> Verdict:
     return Verdict.in_part if any(checks) else Verdict.fails
 
 
-def listed(values: list[float], form: str = ".3g") -> str:
+def as_list(values: list[float], form: str = ".3g") -> str:
     """0.1, 0.2 and 0.3
 
     >>> listed([0.123456, 2, 3])

@@ -26,12 +26,12 @@ def contractions(outcome: CurveResult) -> Array:
     Y_star = -np.linalg.pinv(root) @ np.stack(gradients)
     Y = theta * np.cumsum(root @ f, axis=0)
 
-    def squared(t: int, s: int) -> float:
+    def squared_distance(t: int, s: int) -> float:
         """||Z(s) - Z*||^2 in the norm of round t, both counted from 0."""
         gap = f[s] - outcome.optimum
         return float(np.sum((Y[s] - Y_star) ** 2) / theta + np.sum(gap * (eta[t] * (D + A) @ gap)))
 
-    return np.array([squared(t, t - 1) / squared(t, t) for t in range(1, len(f))])
+    return np.array([squared_distance(t, t - 1) / squared_distance(t, t) for t in range(1, len(f))])
 
 
 def _root(laplacian: Array) -> Array:

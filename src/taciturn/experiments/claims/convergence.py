@@ -8,7 +8,7 @@ import numpy as np
 
 from ...admm.theory import Rate, rate
 from ..figures.runner import CurveResult, FigureResult
-from .claim import Claim, claim, judge, listed
+from .claim import Claim, as_list, claim, judge
 from .contraction import contractions
 from .findings import (
     quadratic_form_of_the_proof,
@@ -40,7 +40,7 @@ def _converges(drawn: FigureResult) -> Claim:
     excess = max(abs(outcome.final_loss / outcome.optimal_loss - 1) for outcome in outcomes)
     return claim(
         "fig1a-converges",
-        f"With ρ = 10 the three runs end {listed(distances, '.2%')} of ‖f*‖ away from the optimum, "
+        f"With ρ = 10 the three runs end {as_list(distances, '.2%')} of ‖f*‖ away from the optimum, "
         f"L(T) within {excess:.2%} of L(f*).",
         judge([distance < NEAR for distance in distances]),
         {"distance": dict(zip(STEPS, distances, strict=True))},
@@ -54,8 +54,8 @@ def _weakly_regularised(drawn: FigureResult) -> Claim:
     distances = [_last_distance(outcome) for outcome in outcomes]
     return claim(
         "fig1a-optimum",
-        f"With ρ = 10^-2.5 the curves flatten and the sites agree, but at L = {listed(losses)} where "
-        f"L(f*) = {capped.optimal_loss:.3f}, {listed(distances, '.0%')} of ‖f*‖ away. Capped at 5, the same "
+        f"With ρ = 10^-2.5 the curves flatten and the sites agree, but at L = {as_list(losses)} where "
+        f"L(f*) = {capped.optimal_loss:.3f}, {as_list(distances, '.0%')} of ‖f*‖ away. Capped at 5, the same "
         f"penalties reach {capped.final_loss:.3f} and go on.",
         judge([distance < NEAR for distance in distances]),
         {"loss": losses, "optimal_loss": capped.optimal_loss, "capped_loss": capped.final_loss},
@@ -92,8 +92,8 @@ def _slower(drawn: FigureResult) -> Claim:
     distances = [_last_distance(drawn[name]) for name in RATIOS]
     return claim(
         "fig1b-slower",
-        f"After {drawn.figure.run.rounds} rounds with q1 = {', '.join(RATIOS)}: L = {listed(losses, '.4f')} "
-        f"(optimum {drawn['1'].optimal_loss:.4f}), {listed(distances, '.0%')} of ‖f*‖ away.",
+        f"After {drawn.figure.run.rounds} rounds with q1 = {', '.join(RATIOS)}: L = {as_list(losses, '.4f')} "
+        f"(optimum {drawn['1'].optimal_loss:.4f}), {as_list(distances, '.0%')} of ‖f*‖ away.",
         judge([bool(np.all(np.diff(losses) > 0)), bool(np.all(np.diff(distances) > 0))]),
         {"loss": losses, "distance": distances},
     )
@@ -153,7 +153,7 @@ def _rate_falls(drawn: FigureResult) -> Claim:
     rates = [float(contractions(drawn[name])[t - 2]) - 1 for name in RATIOS]
     return claim(
         "theorem2-slower",
-        f"In round {t} it is 1 + {listed(rates, '.1e')} for q1 = {', '.join(RATIOS)}.",
+        f"In round {t} it is 1 + {as_list(rates, '.1e')} for q1 = {', '.join(RATIOS)}.",
         judge([bool(np.all(np.diff(rates) < 0))]),
         {"measured": rates, "round": t},
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..figures.runner import CurveResult, FigureResult
-from .claim import Claim, claim, judge, listed
+from .claim import Claim, as_list, claim, judge
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ def _uneven(even: FigureResult, uneven: FigureResult) -> Claim:
     ours = [float(uneven[name].epsilon[-1] / even[name].epsilon[-1]) for name in names]
     return claim(
         "uneven-costs-more",
-        f"P(T) is {listed(ratios)} times that of the even network, our ε {listed(ours)} times.",
+        f"P(T) is {as_list(ratios)} times that of the even network, our ε {as_list(ours)} times.",
         judge([ratio > 1 for ratio in (*ratios, *ours)]),
         {
             "paper": ratios,

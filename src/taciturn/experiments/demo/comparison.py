@@ -57,7 +57,7 @@ def methods(task: Task) -> dict[str, Callable[[float], Method]]:
 
 def compare(task: Task) -> Iterator[MethodResult]:
     """Run every method of the task, one after another; the private ones at the same (epsilon, delta)."""
-    yield _compared("no privacy", task, ADMM(task.penalty))
+    yield _run_method("no privacy", task, ADMM(task.penalty))
     for name, make in methods(task).items():
 
         def cost(rate: float, make: Callable[[float], Method] = make) -> float:
@@ -65,10 +65,10 @@ def compare(task: Task) -> Iterator[MethodResult]:
                 task.problem, task.graph, make(rate), rounds=task.rounds, delta=task.delta, tol=_TOL
             ).epsilon
 
-        yield _compared(name, task, make(rate_within(cost, task.epsilon)))
+        yield _run_method(name, task, make(rate_within(cost, task.epsilon)))
 
 
-def _compared(name: str, task: Task, method: Method) -> MethodResult:
+def _run_method(name: str, task: Task, method: Method) -> MethodResult:
     run = simulate(task.problem, task.graph, method, rounds=task.rounds, seed=SEED, tol=_TOL)
     right = np.sign(task.X_test @ run.average()[0]) == task.y_test
     return MethodResult(name, run, float(right.mean()), run.certificate(task.delta))

@@ -87,7 +87,7 @@ def _result(
     key, facts = fingerprint(settings(figure, noise)), figure.run
     kept = store.get(key)
     if kept is not None:
-        return _restored(figure, kept)
+        return _restore(figure, kept)
     result = run_attack(
         problem,
         graph,
@@ -106,7 +106,7 @@ def _result(
     return result
 
 
-def _restored(figure: spec.AttackFigure, kept: Arrays) -> AttackResult:
+def _restore(figure: spec.AttackFigure, kept: Arrays) -> AttackResult:
     return AttackResult(
         observers=tuple(observer.name for observer in figure.observers),
         rounds=tuple(int(t) for t in kept["rounds"]),

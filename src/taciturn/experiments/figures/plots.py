@@ -65,7 +65,7 @@ def tradeoff(drawn: FigureResult) -> Figure:
     for (left, middle, right), row in zip(grid, rows, strict=True):
         outcomes = drawn.panel(row.name)
         for k, outcome in enumerate(outcomes):
-            _ranged(left, outcome, k, len(outcomes))
+            _draw_range(left, outcome, k, len(outcomes))
             if np.isfinite(outcome.paper).all():
                 _line(middle, outcome, outcome.paper, k, len(outcomes))
             _line(middle, outcome, outcome.pure, k, len(outcomes), **_THIN)
@@ -106,7 +106,7 @@ def _line(axes: Axes, outcome: CurveResult, values: Array, k: int, curves: int, 
     axes.plot(t, values, **(_look(outcome.curve, len(t), k, curves) | changed))
 
 
-def _ranged(axes: Axes, outcome: CurveResult, k: int, curves: int) -> None:
+def _draw_range(axes: Axes, outcome: CurveResult, k: int, curves: int) -> None:
     """The mean, with bars from the least to the largest of the repeats, side by side with other curves'."""
     loss = outcome.run.loss
     mean, rounds = loss.mean(axis=0), loss.shape[1]

@@ -180,7 +180,7 @@ def _outcome(
         }
         store.put(key, kept)
     else:
-        run = _restored(prepare(problem, graph, method, **_options(figure), strict=True), kept)
+        run = _restore(prepare(problem, graph, method, **_options(figure), strict=True), kept)
     return CurveResult(
         curve=curve,
         problem=problem,
@@ -206,7 +206,7 @@ def _arrays(run: Run) -> Arrays:
     return arrays if run.history is None else arrays | {"history": run.history}
 
 
-def _restored(setup: Setup, kept: Arrays) -> Run:
+def _restore(setup: Setup, kept: Arrays) -> Run:
     """The run as it was: its numbers from the store, its ledger from the facts, which fix every charge."""
     return Run(
         loss=kept["loss"],

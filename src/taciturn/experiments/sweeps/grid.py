@@ -20,7 +20,7 @@ from ...toml import complaint, read_toml
 from ..figures import spec
 from ..figures.runner import settings
 from ..store import fingerprint
-from .points import grid, placed
+from .points import grid, place_settings
 
 _MOST = 100_000
 _DRAWN = {"name": "point", "label": "point", "colour": "#000000"}
@@ -86,7 +86,7 @@ def read_grid(entries: Mapping[str, Any]) -> Grid:
 
 def _point(stated: SweepFile, settings: Mapping[str, Any]) -> SweepPoint:
     base = stated.model_dump(include={"data", "graph", "problem", "run", "method"})
-    tables = placed(base, settings)
+    tables = place_settings(base, settings)
     curve = {**tables.pop("method"), **_DRAWN}
     try:
         figure = spec.Figure.model_validate(
@@ -94,9 +94,9 @@ def _point(stated: SweepFile, settings: Mapping[str, Any]) -> SweepPoint:
         )
     except ValidationError as error:
         said = str(complaint(error, deepest=True)).replace("curves.0.", "method.")
-        raise ParameterError(f"at {_named(settings)}: {said}") from None
+        raise ParameterError(f"at {_name_settings(settings)}: {said}") from None
     return SweepPoint(settings, figure)
 
 
-def _named(settings: Mapping[str, Any]) -> str:
+def _name_settings(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "the only point"

@@ -33,7 +33,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
-def placed(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """`table` with each setting in its place; the tables on the way must be there.
 
     >>> placed({"method": {"penalty": {"start": 0.5}}}, {"method.penalty.ratio": 1.04})
@@ -74,7 +74,7 @@ def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
     return on
 
 
-def each(
+def run_each(
     run: Callable[[Any], Any], items: Sequence[Any], *, engine: str = "local", address: str | None = None
 ) -> Iterator[tuple[int, Any]]:
     """(place, run(item)) for all items, as they are done: here one after another, or over a cluster.

@@ -21,7 +21,7 @@ from ..figures.tables import summary
 from ..store import Arrays, ResultStore
 from .grid import Grid
 from .plot_front import plot_front
-from .points import each, front
+from .points import front, run_each
 
 NUMBERS = (
     "loss_mean",
@@ -71,25 +71,25 @@ def run_sweep(
     address : of a running cluster; see `taciturn.engines.RayEngine`.
     show : True shows the progress, False does not, None only on a terminal.
     """
-    kept = _Kept(out / "points")
+    kept = _ResultFolder(out / "points")
     keys = [point.key for point in grid.points]
     found = {key: numbers for key in keys if (numbers := kept.get(key)) is not None}
     left = {key: point for key, point in zip(keys, grid.points, strict=True) if key not in found}
     with progress(len(keys), "points", show=show) as step:
         step(len(keys) - len(left))
         todo, figures = list(left), [point.figure.model_dump(mode="json") for point in left.values()]
-        for place, numbers in each(run_point, figures, engine=engine, address=address):
+        for place, numbers in run_each(run_point, figures, engine=engine, address=address):
             kept.put(todo[place], numbers)
             found[todo[place]] = numbers
             step()
-    swept = _swept(grid, [found[key] for key in keys])
+    swept = _collect(grid, [found[key] for key in keys])
     write_sweep(swept, out)
     return swept
 
 
 def run_point(figure: Mapping[str, Any]) -> dict[str, Any]:
     """What one point gives, after its last round; runs wherever it is called."""
-    drawn = draw(spec.Figure.model_validate(figure), _Nowhere(Path()))
+    drawn = draw(spec.Figure.model_validate(figure), _NoStore(Path()))
     numbers = summary(drawn.outcomes[0])
     return {name: numbers[name] for name in NUMBERS}
 
@@ -134,7 +134,7 @@ def to_json(swept: SweepResult) -> str:
     return json.dumps(facts, indent=2, allow_nan=False)
 
 
-def _swept(grid: Grid, results: list[dict[str, Any]]) -> SweepResult:
+def _collect(grid: Grid, results: list[dict[str, Any]]) -> SweepResult:
     costs = [math.inf if numbers["epsilon"] is None else numbers["epsilon"] for numbers in results]
     best = front(costs, [numbers["loss_mean"] for numbers in results])
     rows = zip(grid.points, results, best, strict=True)
@@ -149,7 +149,7 @@ def _cell(value: Any) -> Any:
     return json.dumps(value) if isinstance(value, dict | list) else value
 
 
-class _Kept:
+class _ResultFolder:
     """Results on disk, one JSON file per point, named by fingerprint."""
 
     def __init__(self, folder: Path) -> None:
@@ -168,7 +168,7 @@ class _Kept:
         write_whole(self.folder / f"{key}.json", json.dumps(numbers, allow_nan=False))
 
 
-class _Nowhere(ResultStore):
+class _NoStore(ResultStore):
     """A store that keeps nothing: the driver keeps what a point gives."""
 
     def get(self, key: str) -> Arrays | None:

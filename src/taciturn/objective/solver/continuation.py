@@ -74,7 +74,7 @@ class SoftenedLoss:
         return v
 
 
-def continued(passes: Passes, target: float) -> Array:
+def solve_by_stages(passes: Passes, target: float) -> Array:
     """f with ||gradient|| <= target for a single repeat, from zero and by stages, or near it."""
     objective, f = passes.objective, np.zeros_like(passes.linear)
     bend = sum(part.weight * part.rows.samples * part.rows.norm**2 for part in objective.parts)

@@ -15,7 +15,7 @@ from ...errors import NotConverged, ParameterError
 from ...types import Array
 from ..local import Objective
 from .careful import CarefulPasses
-from .continuation import continued
+from .continuation import solve_by_stages
 from .lbfgs import lbfgs, norms
 from .newton import newton
 from .passes import Passes
@@ -62,7 +62,7 @@ def minimise_general(
         missed = np.flatnonzero(~(bound <= goal))
         if len(missed):
             careful = CarefulPasses(objective, curvature, linear[missed])
-            f[missed], bound[missed] = _polished(careful, f[missed], goal, state.preconditioner)
+            f[missed], bound[missed] = _solve_carefully(careful, f[missed], goal, state.preconditioner)
             passes.count += careful.count
         for r in np.flatnonzero(~(bound <= goal)):
             f[r : r + 1], bound[r], spent = _alone(
@@ -95,7 +95,7 @@ def _together(passes: Passes, start: Array, goal: float, state: SolverState) -> 
     return f, bound
 
 
-def _polished(
+def _solve_carefully(
     careful: CarefulPasses, start: Array, goal: float, preconditioner: Preconditioner
 ) -> tuple[Array, Array]:
     """What plain gradients could not certify, with careful ones."""
@@ -117,7 +117,7 @@ def _alone(
     f = newton(careful, near, 0.5 * goal, steps=_NEAR)
     size, doubt = norms(careful.gradient(f)), careful.doubt(f)
     if not (size[0] + doubt[0] <= goal or size[0] <= doubt[0]):  # neither done nor at the end of floats
-        f = newton(careful, continued(plain, 1e-3 * goal), 0.25 * goal)
+        f = newton(careful, solve_by_stages(plain, 1e-3 * goal), 0.25 * goal)
         size, doubt = norms(careful.gradient(f)), careful.doubt(f)
     return f, float(_UP * (size[0] + doubt[0])), plain.count + careful.count
 

@@ -54,7 +54,7 @@ def _direction(passes: Passes, f: Array, g: Array) -> Array:
         H = np.diag(diagonal)
         for block, w in zip(passes.blocks, weights, strict=True):
             H += block.gram(w)
-        return _descent(-_solved(H, g)[None, :], g, diagonal)
+        return _descent(-_solve_system(H, g)[None, :], g, diagonal)
     scale = diagonal.copy()
     for block, w in zip(passes.blocks, weights, strict=True):
         scale += block.squares(w)
@@ -72,7 +72,7 @@ def _direction(passes: Passes, f: Array, g: Array) -> Array:
     return _descent(p[None, :], g, diagonal)
 
 
-def _solved(H: Array, g: Array) -> Array:
+def _solve_system(H: Array, g: Array) -> Array:
     try:
         return np.asarray(np.linalg.solve(H, g))
     except np.linalg.LinAlgError:

@@ -34,7 +34,7 @@ EMPTY = Head(0, _ORIGIN)
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def ledger_errors() -> Iterator[None]:
     """An SQLite error as one line: disk full, read-only, damaged, held by another process."""
     try:
         yield
@@ -83,7 +83,7 @@ def append(
     return after
 
 
-def verified(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[list[dict[str, Any]], Head]:
+def verify_rows(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[list[dict[str, Any]], Head]:
     """Every row's content and the head, or the first row that does not fit the chain."""
     head, seen, bodies = EMPTY, at_least is None or at_least == EMPTY, []
     for seq, site, t, text, stated in db.execute("SELECT seq, site, t, body, hash FROM ledger ORDER BY seq"):

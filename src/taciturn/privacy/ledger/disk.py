@@ -21,7 +21,7 @@ from ...errors import LedgerError, ParameterError
 from ..facts import Ceiling, Charge, Columns, RoundCharges, RunFacts, SiteFacts
 from ..plain import ceiling_from, run_from, site_from, to_plain
 from . import chain
-from .chain import Head, told
+from .chain import Head, ledger_errors
 from .filter import Filter, Spent, filters
 from .memory import (
     Ceilings,
@@ -83,7 +83,7 @@ class SqliteLedger:
                 self._db = target
             else:
                 self._lock = None if readonly else LockFile(Path(target))
-                self._db = _connected(Path(target), readonly)
+                self._db = _connect(Path(target), readonly)
             self._open(self._db, given, at_least)
         except BaseException:
             self.close()
@@ -126,11 +126,11 @@ class SqliteLedger:
                 raise LedgerError("a transaction of this ledger is open already; charge inside that one.")
             spent = [None if limit is None else limit.spent for limit in self._filters]
             before = _State(self._head, len(self._charges), spent)
-            with told():
+            with ledger_errors():
                 db.execute("BEGIN IMMEDIATE")
             self._within = True
             try:
-                with told():
+                with ledger_errors():
                     yield db
                     db.execute("COMMIT")
             except BaseException:
@@ -143,12 +143,12 @@ class SqliteLedger:
         row = self._row_of(charge.site)
         check_charge(self.run, self.sites[row], self.ceilings[row], charge)
         at = charge.site, charge.t
-        with told():
+        with ledger_errors():
             if db.execute("SELECT 1 FROM ledger WHERE site = ? AND t = ?", at).fetchone():
                 raise already_charged(self.sites[row], charge.t)
         limit = self._filters[row]
         spent = None if limit is None else limit.after(charge)
-        with told():
+        with ledger_errors():
             self._head = chain.append(db, self._head, _body(charge), at)
         self._charges.append(charge)
         if limit is not None and spent is not None:
@@ -161,7 +161,7 @@ class SqliteLedger:
             if limit is not None and spent is not None:
                 limit.spent = spent
         if db.in_transaction:
-            with told():
+            with ledger_errors():
                 db.execute("ROLLBACK")
 
     # -- reading --------------------------------------------------------------------------------
@@ -191,13 +191,13 @@ class SqliteLedger:
     # -- opening and closing --------------------------------------------------------------------
 
     def _open(self, db: sqlite3.Connection, given: dict[str, Any] | None, at_least: Head | None) -> None:
-        with told():
+        with ledger_errors():
             _check_durable(db, self._owned, self._readonly)
             db.execute("BEGIN" if self._readonly else "BEGIN IMMEDIATE")
             try:
                 if not chain.exists(db):
                     _begin(db, given, self._readonly)
-                bodies, self._head = chain.verified(db, at_least)
+                bodies, self._head = chain.verify_rows(db, at_least)
                 db.execute("COMMIT")
             except BaseException:
                 if db.in_transaction:  # a full disk has undone it already
@@ -241,10 +241,10 @@ class SqliteLedger:
         self.close()
 
 
-def _connected(path: Path, readonly: bool) -> sqlite3.Connection:
+def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
     # not "ro": a reader, too, must be able to undo what a crash left half done
     mode = "rw" if readonly else "rwc"
-    with told():
+    with ledger_errors():
         db = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
         )

@@ -13,7 +13,7 @@ from ...canonical import digest
 from ...errors import ParameterError, SiteError
 from ...graph import Graph
 from ...toml import Facts
-from .toml import read
+from .toml import read_file
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
     from ...data.tables.schema import Schema
@@ -181,7 +181,7 @@ def _schema(entry: dict[str, Any]) -> Schema:
 
 def load_job(path: Path) -> NetworkJob:
     """The job in a file, checked as a whole."""
-    job = read(path, NetworkJob)
+    job = read_file(path, NetworkJob)
     try:
         _ = job.graph
     except ParameterError as error:

@@ -13,7 +13,7 @@ from ...canonical import digest
 from ...errors import SiteError
 from ...toml import Facts
 from .job import Endpoint, Name, NetworkJob, load_job
-from .toml import read
+from .toml import read_file
 
 HEX = r"^[0-9a-fA-F]+$"
 
@@ -138,7 +138,7 @@ class Site:
 
 def load_site(path: Path) -> Site:
     """The site in a file, together with its job."""
-    file = read(path, SiteFile)
+    file = read_file(path, SiteFile)
     folder = path.parent
     job = load_job(folder / file.job)
     if file.site not in job.names:

@@ -16,16 +16,16 @@ from ...toml import complaint, read_toml
 Model = TypeVar("Model", bound=BaseModel)
 
 
-def read(path: Path, model: type[Model]) -> Model:
+def read_file(path: Path, model: type[Model]) -> Model:
     """The file as `model`."""
     try:
         _, entries = read_toml(path)
     except ParameterError as error:
         raise SiteError(str(error)) from error
-    return checked(path, model, entries)
+    return check_entries(path, model, entries)
 
 
-def checked(path: Path, model: type[Model], entries: dict[str, Any]) -> Model:
+def check_entries(path: Path, model: type[Model], entries: dict[str, Any]) -> Model:
     """`entries`, read from `path`, as `model`."""
     try:
         return model.model_validate(entries)
@@ -36,7 +36,7 @@ def checked(path: Path, model: type[Model], entries: dict[str, Any]) -> Model:
         raise SiteError(f"{path}: {error}") from error
 
 
-def write(entries: Mapping[str, Any]) -> str:
+def write_toml(entries: Mapping[str, Any]) -> str:
     """`entries` as TOML: one line per key, tables inside the line."""
     return "".join(f"{key} = {_value(value)}\n" for key, value in entries.items() if value is not None)
 

@@ -77,7 +77,7 @@ def open_store(ready: Ready) -> SiteStore:
     )
 
 
-def summed(letters: dict[int, Letter], dimension: int, clip: float) -> Array:
+def sum_heard(letters: dict[int, Letter], dimension: int, clip: float) -> Array:
     """sum_j f_j(t), clipped to the public range, added in increasing j as every engine does; (1, d)."""
     total = np.zeros((1, dimension))
     for letter in letters.values():
@@ -130,7 +130,7 @@ class Rounds:
         letters = self.hear(release.t)
         self.frame, self.heard = None, {number: letter.data for number, letter in letters.items()}
         self.step(1)
-        return summed(letters, job.dimension, job.clip)
+        return sum_heard(letters, job.dimension, job.clip)
 
     def hear(self, t: int) -> dict[int, Letter]:
         """Every neighbour's frame of round t."""

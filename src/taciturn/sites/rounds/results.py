@@ -37,9 +37,7 @@ def write_results(ready: Ready, store: SiteStore, model: Array) -> Certificate:
         MODEL: json.dumps(model_facts(job, model), indent=1, allow_nan=False) + "\n",
         CERTIFICATE: certificate.to_json(),
     }
-    texts[STATEMENT] = (
-        json.dumps(_signed(ready, statement(ready, store, certificate, texts)), indent=1) + "\n"
-    )
+    texts[STATEMENT] = json.dumps(_sign(ready, statement(ready, store, certificate, texts)), indent=1) + "\n"
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
     return certificate
@@ -116,7 +114,7 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
     return dict(facts)
 
 
-def _signed(ready: Ready, facts: dict[str, Any]) -> dict[str, Any]:
+def _sign(ready: Ready, facts: dict[str, Any]) -> dict[str, Any]:
     identity = ready.identity
     return {
         "statement": facts,

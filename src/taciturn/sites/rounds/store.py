@@ -22,7 +22,7 @@ from ...admm.node import NodeState
 from ...diskfile import LockFile
 from ...errors import SiteError
 from ...privacy.facts import Ceiling, Charge, RunFacts, SiteFacts
-from ...privacy.ledger.chain import told
+from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
 from ...types import Array
 
@@ -69,7 +69,7 @@ class SiteStore:
         self._lock = LockFile(path)
         self._db: sqlite3.Connection | None = None
         try:
-            self._db = _connected(path)
+            self._db = _connect(path)
             self.ledger = SqliteLedger(self._db, run, [facts], ceiling)
             self._begin(path, (job, name, schedules), start)
         except BaseException:
@@ -99,7 +99,7 @@ class SiteStore:
     def resume(self) -> SavedRound:
         """The state after the last full round, and what was charged but perhaps not sent since."""
         db = self._open()
-        with told():
+        with ledger_errors():
             t, *vectors = db.execute("SELECT t, f, lam, heard FROM state").fetchone()
         f, lam, heard = (self._vector(blob) for blob in vectors)
         frame = self.frame(t + 1)
@@ -139,7 +139,7 @@ class SiteStore:
 
     def frame(self, t: int) -> bytes | None:
         """The bytes of round t, if it was charged."""
-        with told():
+        with ledger_errors():
             row = self._open().execute("SELECT frame FROM outbox WHERE t = ?", (t,)).fetchone()
         return None if row is None else bytes(row[0])
 
@@ -152,7 +152,7 @@ class SiteStore:
 
     def finals(self) -> dict[int, bytes]:
         """The last frames known so far, by site."""
-        with told():
+        with ledger_errors():
             return {owner: bytes(frame) for owner, frame in self._open().execute("SELECT * FROM final")}
 
     def add_done(self, t: int, frames: Mapping[int, bytes]) -> None:
@@ -162,7 +162,7 @@ class SiteStore:
 
     def all_heard(self, t: int, senders: Sequence[int]) -> bool:
         """Whether each of these was heard in round t, or after."""
-        with told():
+        with ledger_errors():
             heard = dict(self._open().execute("SELECT sender, t FROM heard").fetchall())
         return all(heard.get(sender, -1) >= t for sender in senders)
 
@@ -178,7 +178,7 @@ class SiteStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self.ledger.transaction() as db, told():
+        with self.ledger.transaction() as db, ledger_errors():
             yield db
 
     def _write_state(self, db: sqlite3.Connection, state: NodeState) -> None:
@@ -215,8 +215,8 @@ def _write_heard(db: sqlite3.Connection, t: int, heard: Mapping[int, bytes]) -> 
     db.execute("DELETE FROM silent WHERE t <= ?", (t,))
 
 
-def _connected(path: Path) -> sqlite3.Connection:
-    with told():
+def _connect(path: Path) -> sqlite3.Connection:
+    with ledger_errors():
         db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")

@@ -62,7 +62,7 @@ def accuracy(coef: Array, rows: tuple[Array, Array]) -> float:
 
 
 @contextmanager
-def running(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes]]]:
+def run_processes(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes]]]:
     """One process per site, its log in log.txt beside site.toml; whoever is left at the end is ended."""
     processes = []
     try:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import SiteError
 from ..files.keys import Authority, new_key, pem, signing_request, write_new
-from ..files.toml import write
+from ..files.toml import write_toml
 
 LOOPBACK = "127.0.0.1"
 PORTS = range(20_000, 32_000)
@@ -60,7 +60,7 @@ def make_network(
     ]
     facts = {"format": "taciturn-job/1", "dimension": int(np.shape(shards[0][0])[1])} | dict(job)
     facts |= {"sites": entries, "links": [[names[i], names[j]] for i, j in links]}
-    write_new(folder / "job.toml", write(facts).encode())
+    write_new(folder / "job.toml", write_toml(facts).encode())
     authority = Authority.throw_away()
     authority.save(folder)
     return [
@@ -80,5 +80,5 @@ def _make_site(
     facts = {"site": name, "job": "../job.toml", "data": "rows.npz", "state": "state", "keys": keys} | dict(
         site
     )
-    write_new(folder / "site.toml", write(facts).encode())
+    write_new(folder / "site.toml", write_toml(facts).encode())
     return folder / "site.toml"

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 from ...errors import SiteError
 from ...privacy.certificate.certificate import Certificate
-from ...privacy.ledger.chain import told
+from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
 from ..files.site import Site
 from ..rounds.results import STATEMENT
@@ -66,12 +66,12 @@ def read_status(site: Site) -> Status:
     """What the file of a site says; nothing in it is changed."""
     if not site.database.exists():
         raise SiteError(f"{site.database}: not there yet; the site has not been started.")
-    with told():
+    with ledger_errors():
         db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         ledger = SqliteLedger(db, readonly=True)
         certificate = Certificate.from_ledger(ledger, delta=site.job.delta)
-        with told():
+        with ledger_errors():
             (job,) = db.execute("SELECT job FROM site").fetchone()
             (completed,) = db.execute("SELECT t FROM state").fetchone()
             (released,) = db.execute("SELECT count(*) FROM outbox").fetchone()

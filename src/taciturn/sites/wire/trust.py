@@ -24,7 +24,7 @@ MOST_CACHED = 1024
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownCertificate:
     """What a certificate of the authority says."""
 
     name: str
@@ -47,7 +47,7 @@ class Trust:
         if not self._authorities:
             raise SiteError("`keys.authority`: no certificate in it may sign others.")
         self._revoked = {int(serial, 16) for serial in revoked}
-        self._known: dict[bytes, _Known] = {}
+        self._known: dict[bytes, _KnownCertificate] = {}
 
     def key_of(self, certificate: bytes, name: str) -> Ed25519PublicKey:
         """The key that a DER certificate gives to `name`, or the reason why it gives none."""
@@ -67,7 +67,7 @@ class Trust:
         except InvalidSignature as error:
             raise FrameRefused("signature", f"its signature is not that of {name}") from error
 
-    def _look(self, der: bytes) -> _Known:
+    def _look(self, der: bytes) -> _KnownCertificate:
         digest = hashlib.sha256(der).digest()
         if digest in self._known:
             return self._known[digest]
@@ -87,7 +87,7 @@ class Trust:
         if len(self._known) >= MOST_CACHED:
             self._known.clear()
         ends = min(certificate.not_valid_after_utc, max(issuer.not_valid_after_utc for issuer in issuers))
-        known = self._known[digest] = _Known(name, key, certificate.not_valid_before_utc, ends)
+        known = self._known[digest] = _KnownCertificate(name, key, certificate.not_valid_before_utc, ends)
         return known
 
 
