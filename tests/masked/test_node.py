@@ -34,9 +34,9 @@ def make_nodes(*, streams=None, colluding=1, rounds=4, repeats=1, rows=40):
     ]
 
 
-def drive(nodes, **facts):
+def drive(nodes):
     start = nodes[0].tables.descent.start(nodes[0].repeats)
-    loops = [loop(node, start, charge=facts.get("charge", lambda charge: None)) for node in nodes]
+    loops = [loop(node, start, commit=lambda release: None) for node in nodes]
     sent = [next(one) for one in loops]
     rounds = [sent]
     for _ in range(nodes[0].tables.rounds - 1):
@@ -61,26 +61,47 @@ def test_all_sites_come_to_the_same_model():
 def test_the_charge_comes_before_the_release():
     charged = []
     node = make_nodes()[2]
-    run = loop(node, node.tables.descent.start(1), charge=charged.append)
+    run = loop(node, node.tables.descent.start(1), commit=charged.append)
     next(run)
-    assert [(c.site, c.t, c.scale) for c in charged] == [(2, 1, node.tables.sums[0].std)]
+    assert [(c.site, c.t, c.scale) for c, *_ in charged] == [(2, 1, node.tables.sums[0].std)]
 
-    def refuse(charge):
+    def refuse(release):
         raise BudgetExceeded("no more")
 
     node = make_nodes()[2]
     with pytest.raises(BudgetExceeded):
-        next(loop(node, node.tables.descent.start(1), charge=refuse))
+        next(loop(node, node.tables.descent.start(1), commit=refuse))
 
 
 def test_after_a_crash_the_stored_message_is_sent_again_and_not_charged():
     nodes, charged = make_nodes(streams=SecureStreams()), []
     start = nodes[0].tables.descent.start(1)
-    stored = next(loop(nodes[0], start, charge=charged.append)).message
-    again = next(loop(make_nodes()[0], start, charge=charged.append, released=stored)).message
+    stored = next(loop(nodes[0], start, commit=charged.append)).message
+    again = next(loop(make_nodes()[0], start, commit=charged.append, released=stored)).message
     assert again is stored and len(charged) == 1
-    with pytest.raises(ParameterError, match="used once"):
+    with pytest.raises(ParameterError, match="the round of these keys"):
         nodes[0].message(start)
+
+
+def test_a_site_that_goes_on_with_a_stored_message_ends_like_the_others():
+    """The key of the round is gone by then; those of the next are all that it needs."""
+    rounds, ends = drive(make_nodes())
+    node = make_nodes()[0]
+    node.keys.advance()
+    run = loop(node, node.tables.descent.start(1), commit=lambda release: None, released=rounds[0][0].message)
+    sent = [next(run)]
+    for t in range(3):
+        sent.append(run.send(add_up(one.message for one in rounds[t])))
+    assert [one.message.tobytes() for one in sent] == [one[0].message.tobytes() for one in rounds]
+    with pytest.raises(StopIteration) as end:
+        run.send(add_up(one.message for one in rounds[3]))
+    assert end.value.value.f.tobytes() == ends[0].f.tobytes()
+
+
+def test_the_key_of_a_round_is_gone_before_its_message_is_committed():
+    node, at = make_nodes()[0], []
+    next(loop(node, node.tables.descent.start(1), commit=lambda release: at.append(node.keys.t)))
+    assert at == [2]
 
 
 @pytest.mark.parametrize("colluding", [0, 1, 2])

@@ -15,18 +15,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.masked import share_of
 from ..masked import accounts
 from ..masked.masks import Message, PairKeys, expand
 from ..masked.method import MaskedDescent, MaskedTables, PublicFacts
 from ..masked.node import MaskedNode, loop
 from ..masked.public.descent import DescentState
-from ..masked.shares import Share
+from ..masked.shares import Share, share_of
 from ..masked.sums import add_up, to_integers
 from ..objective.local import LocalObjective
 from ..objective.losses import SmoothHinge
 from ..privacy.facts import Charge, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
+from ..privacy.release import Release
 from ..rng import Streams
 from ..types import Array
 
@@ -95,7 +95,7 @@ class MaskedCase:
             regularization=_REGULARIZATION,
             sites=len(self.samples),
         )
-        return share_of(rows, tables, sum(self.samples))
+        return share_of(rows, tables.descent, sum(self.samples))
 
 
 class _Seen(NamedTuple):
@@ -179,7 +179,7 @@ def _seen(
         loop(
             MaskedNode(site, case.share(site, record, tables), tables, keys[site], streams, runs, after),
             _wide(path[0], runs),
-            charge=charge if site == 0 else _free,
+            commit=_charging(charge if site == 0 else _free),
         )
         for site in range(case.honest)
     ]
@@ -248,6 +248,11 @@ def _likelihood(
 def _difference(sent: list[Message]) -> Array:
     """What site 0 sent in the last round but one, less what it sent in the last, (runs,)."""
     return np.asarray((sent[-2] - sent[-1]).view(np.int64).sum(axis=1), dtype=np.float64)
+
+
+def _charging(charge: Callable[[Charge], None]) -> Callable[[Release[Message, DescentState]], None]:
+    """All that committing a release comes to here."""
+    return lambda release: charge(release.charge)
 
 
 def _free(charge: Charge) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -23,9 +23,9 @@ from ..graph import Graph, GraphLike
 from ..masked import accounts
 from ..masked.masks import Message, PairKeys, expand
 from ..masked.method import MaskedDescent, MaskedTables, PublicFacts
-from ..masked.node import MaskedNode, Sent, loop
+from ..masked.node import MaskedNode, loop
 from ..masked.public.descent import DescentState
-from ..masked.shares import MarginShare, Share, SoftmaxShare
+from ..masked.shares import share_of
 from ..masked.sums import add_up
 from ..objective.problem import Problem
 from ..objective.regularizers import L2
@@ -34,6 +34,7 @@ from ..objective.solver.threads import one_blas_thread
 from ..objective.sources import SourcedProblem
 from ..privacy.facts import RunFacts, SiteFacts
 from ..privacy.ledger.memory import Ledger, MemoryLedger
+from ..privacy.release import Loop, Release
 from ..progress import progress
 from ..rng import SecureStreams, SeededStreams, Streams
 from ..types import Array
@@ -41,7 +42,7 @@ from ..versions import versions
 from .choice import cpus_here
 
 AnyProblem = Problem | SourcedProblem | SoftmaxProblem
-Loop = Generator[Sent, Message, DescentState]
+SiteLoop = Loop[Message, DescentState, Message]
 _MANY_ROWS = 2**26  # at one site, where persons may have any number of them
 _THREADED = 200_000  # rows x features x repeats of a site from which on a second thread helps
 
@@ -146,7 +147,9 @@ def run_masked(
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts()) if ledger is None else ledger
     recorder = Recorder(setup.tables.rounds, setup.repeats, history=setup.history)
     start = setup.tables.descent.start(setup.repeats)
-    loops = [loop(node, start, charge=ledger.charge) for node in _nodes(setup)]
+    loops = [
+        loop(node, start, commit=lambda release: ledger.charge(release.charge)) for node in _nodes(setup)
+    ]
     workers = threads or _threads_for(setup)
     with (
         one_blas_thread(),
@@ -154,14 +157,14 @@ def run_masked(
         progress(setup.tables.rounds, "rounds", show=show) as step,
     ):
         each: Callable[..., Any] = map if workers == 1 else pool.map
-        total = add_up(sent.message for sent in each(next, loops))
+        total = add_up(release.message for release in each(next, loops))
         for t in range(1, setup.tables.rounds + 1):
-            sent = list(each(_told(total), loops))
-            f = _models(setup, sent[0].state)
+            answers = list(each(_told(total), loops))
+            f = _models(setup, _state(answers[0]))
             recorder.record(t, f, *_metrics(setup, f[0], each))
             step()
             if t < setup.tables.rounds:
-                total = add_up(one.message for one in sent)
+                total = add_up(answer.message for answer in answers if isinstance(answer, Release))
     return recorder.finish(f, ledger, setup.settings())
 
 
@@ -171,17 +174,25 @@ def _threads_for(setup: MaskedSetup) -> int:
     return cpus_here() if setup.seed is None or entries >= _THREADED else 1
 
 
-def _told(total: Message) -> Callable[[Loop], Sent]:
-    """Tells a site the sum of all messages, and takes its next one; after the last round there is none."""
+Answer = Release[Message, DescentState] | DescentState
 
-    def tell(site: Loop) -> Sent:
+
+def _told(total: Message) -> Callable[[SiteLoop], Answer]:
+    """Tells a site the sum of all messages, and takes its next release, or its last state."""
+
+    def tell(site: SiteLoop) -> Answer:
         try:
             return site.send(total)
         except StopIteration as end:
-            state: DescentState = end.value
-            return Sent(state.t + 1, np.zeros(0, dtype=np.uint64), state)
+            last: DescentState = end.value
+            return last
 
     return tell
+
+
+def _state(answer: Answer) -> DescentState:
+    """Where a site stands after the round that it was told about."""
+    return answer.state if isinstance(answer, Release) else answer
 
 
 class _Together:
@@ -225,7 +236,7 @@ def _nodes(setup: MaskedSetup) -> list[MaskedNode]:
     return [
         MaskedNode(
             site=i,
-            share=share_of(setup.problem.site(i), setup.tables, setup.facts.total),
+            share=share_of(setup.problem.site(i), setup.tables.descent, setup.facts.total),
             tables=setup.tables,
             keys=keys(i),
             streams=streams,
@@ -239,12 +250,3 @@ def _nodes(setup: MaskedSetup) -> list[MaskedNode]:
 def _root(seed: int | None) -> bytes:
     """What all pair keys of the run are made of: secret, or the seed's in a simulation."""
     return os.urandom(32) if seed is None else hashlib.sha256(f"simulated {seed}".encode()).digest()
-
-
-def share_of(objective: Any, tables: MaskedTables, total: int) -> Share:
-    """What a site with these rows adds to each sum."""
-    descent, loss = tables.descent, tables.descent.loss
-    facts: dict[str, Any] = {"total": total, "full": descent.full, "constant": descent.constant}
-    if isinstance(loss, Softmax):
-        return SoftmaxShare(objective, loss, **facts)
-    return MarginShare(objective, loss, **facts)

@@ -1,19 +1,19 @@
 """The loop of one masked site: it yields its message and is sent the sum of all messages mod 2^64. No I/O.
 
-The same loop serves one process and the open network. Whoever drives it carries the messages, adds them up,
-and decides what `charge` does; the loop promises that the charge comes before the release.
+What it and whoever drives it agree on is in `privacy/release.py`: one loop for one process and for the open
+network. A key leaves a site's memory as soon as its message is made, before that is even committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from ..errors import ParameterError
 from ..privacy.facts import Charge
+from ..privacy.release import Loop, Release
 from ..rng import Streams
 from . import discrete
 from .masks import Message, PairKeys
@@ -21,14 +21,6 @@ from .method import MaskedTables
 from .public.descent import DescentState
 from .shares import Share
 from .sums import masked, to_integers
-
-
-class Sent(NamedTuple):
-    """What a site sends in round t, and where it stood before: all of `state` is public."""
-
-    t: int
-    message: Message
-    state: DescentState
 
 
 @dataclass(frozen=True)
@@ -66,21 +58,22 @@ def loop(
     node: MaskedNode,
     state: DescentState,
     *,
-    charge: Callable[[Charge], None],
+    commit: Callable[[Release[Message, DescentState]], None],
     released: Message | None = None,
-) -> Generator[Sent, Message, DescentState]:
+) -> Loop[Message, DescentState, Message]:
     """Rounds state.t + 1 .. T: yield the site's message, be sent the sum of all, return the last state.
 
-    `released` is the message of round state.t + 1 where that one was charged before a crash: it is sent again
-    as it stands. A message made anew would carry new noise under the same mask, which lays the site bare.
+    `released` is the message of round state.t + 1 where that one was committed before a crash: it is sent
+    again as it stands, and `node.keys` are then those of round state.t + 2. A message made anew would carry
+    new noise under the same mask, which lays the site bare.
     """
     for t in range(state.t + 1, node.tables.rounds + 1):
         if released is None:
-            message = node.message(state)
-            charge(node.charge_of(t))  # before the release: a crash over-counts, never under-counts
+            release = Release(node.charge_of(t), node.message(state), state)
+            node.keys.advance()
+            commit(release)  # before the release: a crash over-counts, never under-counts
         else:
-            message, released = released, None
-        total = yield Sent(t, message, state)
+            release, released = Release(node.charge_of(t), released, state), None
+        total = yield release
         state = (node.after or node.tables.after)(state, total)
-        node.keys.advance()
     return state

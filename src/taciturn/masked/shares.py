@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.sparse.linalg import norm
@@ -15,6 +15,7 @@ from ..objective.losses import Loss
 from ..objective.rows import Matrix
 from ..objective.softmax import Softmax, SoftmaxObjective
 from ..types import Array
+from .public.descent import Descent
 
 _CLOSE = 1e-12  # a constant column may differ from its public value by rounding
 
@@ -102,6 +103,14 @@ class SoftmaxShare:
             left = self.objective.residuals(block, y, self.loss) * weights[:, None, None]
             total -= block.ZT @ left.reshape(-1, repeats * classes)  # Z = -X
         return np.asarray(total.T.reshape(repeats, -1) / self.total)
+
+
+def share_of(objective: Any, descent: Descent, total: int) -> Share:
+    """What a site with these rows adds to each sum."""
+    facts: dict[str, Any] = {"total": total, "full": descent.full, "constant": descent.constant}
+    if isinstance(descent.loss, Softmax):
+        return SoftmaxShare(objective, descent.loss, **facts)
+    return MarginShare(objective, descent.loss, **facts)
 
 
 def weighted_blocks(blocks: list[Block], weights: Array) -> list[tuple[Block, Array]]:
