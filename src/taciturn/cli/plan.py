@@ -14,6 +14,7 @@ from .app import app
 from .options import LossName, usage_errors
 
 if TYPE_CHECKING:
+    from ..planning.masked_plan import MaskedPlan
     from ..planning.privacy_plan import PrivacyPlan
 
 
@@ -49,6 +50,9 @@ def plan(
     dimension: Annotated[int, typer.Option(min=1, help="Length of the model's vector, intercept included.")],
     delta: Annotated[float, typer.Option(help="The chance of an exception; 0 for a pure budget.")] = 1e-5,
     graph: Annotated[GraphFamily, typer.Option(help="Who talks to whom.")] = GraphFamily.complete,
+    colluding: Annotated[
+        int | None, typer.Option(min=0, help="Other sites that may work together; left out: all of them.")
+    ] = None,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the loss; chosen if left out.")] = None,
     regularization: Annotated[float | None, typer.Option(help="rho; chosen if left out.")] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Exactly so many rounds.")] = None,
@@ -65,6 +69,7 @@ def plan(
 ) -> None:
     """Choose rounds, penalty and noise for a privacy budget, on public proxy data alone."""
     from .. import Graph
+    from ..planning.masked_plan import MaskedPlan
     from ..planning.plan import plan as make_plan
 
     with usage_errors():
@@ -74,6 +79,7 @@ def plan(
             samples=_numbers("samples", samples, int),
             graph=Graph.of(graph.value, sites),
             dimension=dimension,
+            colluding=colluding,
             C="auto" if C is None else C,
             regularization="auto" if regularization is None else regularization,
             rounds=rounds,
@@ -85,7 +91,12 @@ def plan(
             effort=effort.value,
             seed=seed,
         )
-    typer.echo(found.to_json()) if as_json else _show(found)
+    if as_json:
+        typer.echo(found.to_json())
+    elif isinstance(found, MaskedPlan):
+        _show_masked(found)
+    else:
+        _show(found)
 
 
 def _numbers(name: str, text: str, kind: type[float] | type[int]) -> Any:
@@ -134,6 +145,22 @@ def _show(found: PrivacyPlan) -> None:
     console.print(
         f"Chosen on public rows, {found.proxy}; the loss is that of the average of what was released."
     )
+
+
+def _show_masked(found: MaskedPlan) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from ..privacy.certificate.numbers import rounded_up
+
+    console, certificate = Console(highlight=False), found.certificate
+    table = Table(title="The plan", show_header=False)
+    table.add_row("epsilon, delta", f"{rounded_up(certificate.epsilon)}, {found.delta:g}")
+    table.add_row("method", f"masked descent, {found.rounds} rounds")
+    for c in sorted({0, found.method.colluding or 0, found.facts.sites // 3, found.facts.sites - 1}):
+        table.add_row(f"epsilon if {c} collude", rounded_up(certificate.epsilon_against(c)))
+    console.print(table)
+    console.print(found.sentence())
 
 
 def _schedules(entry: Any) -> str:

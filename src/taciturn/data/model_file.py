@@ -36,7 +36,8 @@ class Encoding(BaseModel):
 class ModelFile(BaseModel):
     """score = coef.x + intercept: (outputs, features) and (outputs,); one output, or one per class.
 
-    loss : "logistic", "smooth-hinge" (a support vector classifier) or "log-cosh" (a regression).
+    loss : "logistic", "softmax" (all classes at once), "smooth-hinge" (a support vector classifier) or
+        "log-cosh" (a regression).
     features : the names of x's entries.
     classes : with one output the class of a score up to 0 and that of a score above; else one per output.
     label : the column that was learnt.
@@ -51,7 +52,7 @@ class ModelFile(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     format: Literal["taciturn-model/1"]
-    loss: Literal["logistic", "smooth-hinge", "log-cosh"]
+    loss: Literal["logistic", "softmax", "smooth-hinge", "log-cosh"]
     features: list[str] = Field(min_length=1)
     coef: list[list[float]] = Field(min_length=1)
     intercept: list[float]

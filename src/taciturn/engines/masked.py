@@ -60,6 +60,8 @@ class MaskedSetup:
     seed: int | None
     history: bool
     measure: bool
+    names: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
 
     def run_facts(self) -> RunFacts:
         """All that the accountant must know of the run as a whole."""
@@ -69,12 +71,13 @@ class MaskedSetup:
             C=self.problem.C,
             regularization=self.problem.regularization,
             simulated=self.seed is not None,
+            marks=self.marks,
             persons=self.problem.persons,
         )
 
     def site_facts(self) -> list[SiteFacts]:
         """B_i and V_i of every site."""
-        return accounts.site_facts(self.problem.samples.tolist(), self.graph.degrees.tolist())
+        return accounts.site_facts(self.problem.samples.tolist(), self.graph.degrees.tolist(), self.names)
 
     def settings(self) -> dict[str, Any]:
         """The settings of the run as plain JSON, for every artefact made from it."""
@@ -105,6 +108,8 @@ def prepare_masked(
     seed: int | None,
     history: bool,
     measure: bool,
+    names: tuple[str, ...] = (),
+    marks: tuple[str, ...] = (),
 ) -> MaskedSetup:
     """Check everything that can be wrong with a run, and put it together."""
     graph = Graph.of(graph, problem.n)
@@ -125,7 +130,7 @@ def prepare_masked(
     )
     tables = method.tables(facts, rounds)
     repeats = checks.whole("repeats", repeats, least=1)
-    return MaskedSetup(problem, graph, method, facts, tables, repeats, seed, history, measure)
+    return MaskedSetup(problem, graph, method, facts, tables, repeats, seed, history, measure, names, marks)
 
 
 def _most_rows(problem: Problem | SoftmaxProblem) -> int:

@@ -26,10 +26,12 @@ from ..errors import ClippedRowsWarning, DataError, ParameterError, PrivacyLeakW
 from ..graph import Graph, GraphLike
 from ..objective.losses import Loss
 from ..objective.problem import Problem
+from ..planning.masked_plan import MaskedPlan
 from ..privacy.facts import Ceiling
 from ..types import Array
 from .assignment import SiteAssignment, assign_sites
 from .charging import LedgerFile, ledger_file
+from .masked import MaskedFit, plan_fit
 from .rows import Ball
 from .settings import Settings, Wishes, choose_settings
 
@@ -59,6 +61,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
     coef_: Any
     intercept_: Any
+    plan_: Settings | MaskedPlan
 
     def __init__(
         self,
@@ -68,6 +71,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         sites: int = 5,
         graph: GraphLike = "complete",
         data_norm: float | str | None = 1.0,
+        colluding: int | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         C: float | str = "auto",
@@ -85,6 +89,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.sites = sites
         self.graph = graph
         self.data_norm = data_norm
+        self.colluding = colluding
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.C = C
@@ -125,6 +130,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         if seed is not None or math.isinf(wishes.epsilon):
             _warn_of_clipping(X, ball.bound)
         Z, loss = ball.rows(X, keep), self._loss()
+        if wishes.colluding is not None and not math.isinf(wishes.epsilon):
+            shape = {"dimension": Z.shape[1], "outputs": len(targets)}
+            fit = MaskedFit(Z, targets, places, plan_fit(wishes, places, ball, loss, **shape), loss, marks)
+            self._keep_masked(ball, fit, fit.run(seed, None if file is None else file.path))
+            return
         settings = choose_settings(wishes, places, loss=loss, dimension=Z.shape[1], outputs=len(targets))
         told: dict[str, Any] = {"outputs": len(targets), "names": places.names, "marks": marks}
 
@@ -147,8 +157,24 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.trace_ = Trace(released, {**runs[0].settings, "outputs": len(runs), "names": list(places.names)})
         self.site_coef_, self.site_intercept_ = ball.model(released[-1])
         self.coef_, self.intercept_ = ball.model(mean)
-        self.data_norm_ = ball.bound
+        self.data_norm_, self.softmax_ = ball.bound, False
         self.n_iter_ = settings.rounds
+
+    def _keep_masked(self, ball: Ball, fit: MaskedFit, run: Run) -> None:
+        """All sites hold the same model: a function of the sums alone."""
+        if run.history is None:
+            raise TypeError("a fit keeps the models of all rounds")
+        rounds, _, sites, _ = run.history.shape
+        released = run.history.reshape(rounds, sites, len(fit.targets), -1)
+        self.certificate_ = run.certificate(fit.plan.delta)
+        self.plan_ = fit.plan
+        self.trace_ = Trace(
+            released, {**run.settings, "outputs": len(fit.targets), "names": list(fit.places.names)}
+        )
+        self.site_coef_, self.site_intercept_ = ball.model(released[-1])
+        self.coef_, self.intercept_ = ball.model(released[-1, 0])
+        self.data_norm_, self.n_iter_ = ball.bound, fit.plan.rounds
+        self.softmax_ = len(fit.targets) > 1
 
     def _decide(self, X: Any) -> Array:
         """coef.x + intercept, (rows, outputs), x clipped as in the fit.
@@ -187,6 +213,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             noise=checks.choice("noise", self.noise, ("best", "gaussian", "norm")),
             effort=checks.choice("effort", self.effort, ("quick", "full")),
             real=self.random_state is None,
+            colluding=None if self.colluding is None else checks.whole("colluding", self.colluding),
         )
 
     def _seed(self) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -35,6 +35,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         sites: int = 5,
         graph: GraphLike = "complete",
         data_norm: float | str | None = 1.0,
+        colluding: int | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: Sequence[Any] | None = None,
@@ -54,6 +55,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             sites=sites,
             graph=graph,
             data_norm=data_norm,
+            colluding=colluding,
             fit_intercept=fit_intercept,
             intercept_scaling=intercept_scaling,
             C=C,
@@ -139,6 +141,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         graph whose nodes are the sites in the order of their sorted names.
     data_norm : a PUBLIC bound on the norm of a row; longer rows are clipped. "from data" takes it from the
         data, warns, and marks the certificate.
+    colluding : None trusts nobody: the promise holds whatever the other sites do. A number trusts all but so
+        many of them: the noise of all honest sites protects each record together (`MaskedDescent`), and the
+        model is about as good as a trusted centre's. The certificate says what is left if more collude.
     fit_intercept : whether the model has an intercept, inside the clipped and regularised vector.
     intercept_scaling : the constant that carries the intercept, in units of data_norm. A smaller one leaves
         more of the bound to the features, and holds the intercept closer to 0.
@@ -173,7 +178,12 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         return Logistic()
 
     def predict_proba(self, X: Any) -> Array:
-        """P(class) of each row; for more than two classes each against the rest, scaled to add up to 1."""
+        """P(class) of each row.
+
+        For more than two classes each against the rest, scaled to add up to 1; with `colluding`, softmax.
+        """
+        if self.softmax_:
+            return np.asarray(softmax(self._decide(X), axis=1))
         chance = expit(self._decide(X))
         if chance.shape[1] == 1:
             return np.hstack([1 - chance, chance])
@@ -201,6 +211,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         sites: int = 5,
         graph: GraphLike = "complete",
         data_norm: float | str | None = 1.0,
+        colluding: int | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: Sequence[Any] | None = None,
@@ -221,6 +232,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
             sites=sites,
             graph=graph,
             data_norm=data_norm,
+            colluding=colluding,
             fit_intercept=fit_intercept,
             intercept_scaling=intercept_scaling,
             classes=classes,

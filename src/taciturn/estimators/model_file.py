@@ -25,7 +25,16 @@ _ESTIMATORS: dict[str, type[PrivateLinearModel]] = {
     "smooth-hinge": PrivateLinearSVC,
     "log-cosh": PrivateHuberRegressor,
 }
-_SETTINGS = ("epsilon", "delta", "data_norm", "fit_intercept", "intercept_scaling", "smoothing", "scale")
+_SETTINGS = (
+    "epsilon",
+    "delta",
+    "data_norm",
+    "colluding",
+    "fit_intercept",
+    "intercept_scaling",
+    "smoothing",
+    "scale",
+)
 
 
 class Model(ModelFile):
@@ -51,7 +60,7 @@ class Model(ModelFile):
         coef, classes = np.atleast_2d(fitted.coef_), getattr(fitted, "classes_", None)
         entries = {
             "format": FORMAT,
-            "loss": loss,
+            "loss": "softmax" if fitted.softmax_ else loss,
             "features": _feature_names(fitted, encoder, coef.shape[1]),
             "coef": coef.tolist(),
             "intercept": np.atleast_1d(fitted.intercept_).tolist(),
@@ -71,7 +80,7 @@ class Model(ModelFile):
         known = {name: value for name, value in self.settings.items() if name in _SETTINGS}
         if known.get("epsilon", 1.0) is None:
             known["epsilon"] = math.inf
-        return self._filled(_ESTIMATORS[self.loss](**known))
+        return self._filled(_ESTIMATORS["logistic" if self.loss == "softmax" else self.loss](**known))
 
     def scikit_learn(self) -> Any:
         """The same predictions in scikit-learn: a step that clips rows, then a bare estimator."""
@@ -88,7 +97,7 @@ class Model(ModelFile):
             return self._filled(HuberRegressor())
         if self.loss == "smooth-hinge":
             return self._filled(LinearSVC())
-        if len(self.coef) == 1:
+        if len(self.coef) == 1 or self.loss == "softmax":
             return self._filled(LogisticRegression())
         each = OneVsRestClassifier(LogisticRegression())
         each.classes_ = np.array(self.classes)
@@ -101,7 +110,7 @@ class Model(ModelFile):
         coef, intercept = np.array(self.coef), np.array(self.intercept)
         bare.n_features_in_ = coef.shape[1]
         if isinstance(bare, PrivateLinearModel):
-            bare.data_norm_ = self.data_norm
+            bare.data_norm_, bare.softmax_ = self.data_norm, self.loss == "softmax"
         if self.loss == "log-cosh":
             bare.coef_, bare.intercept_ = coef[0], float(intercept[0])
             return bare

@@ -66,6 +66,7 @@ class Wishes:
     noise: Any
     effort: Any
     real: bool
+    colluding: int | None = None
 
 
 def choose_settings(
@@ -85,7 +86,7 @@ def _plan_settings(
     wishes: Wishes, samples: tuple[int, ...], graph: Graph, loss: Loss, dimension: int, outputs: int
 ) -> PrivacyPlan:
     """The planner's choice; a function of public numbers alone, so that folds and grids share it."""
-    return plan(
+    found = plan(
         epsilon=wishes.epsilon,
         delta=wishes.delta,
         samples=samples,
@@ -100,6 +101,9 @@ def _plan_settings(
         effort=wishes.effort,
         outputs=outputs,
     )
+    if not isinstance(found, PrivacyPlan):
+        raise TypeError("masked descent has settings of its own")
+    return found
 
 
 def _without_privacy(wishes: Wishes, places: SiteAssignment) -> ChosenSettings:

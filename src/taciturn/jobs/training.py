@@ -60,6 +60,7 @@ def fit(
         "delta": job.delta,
         "graph": job.network(),
         "data_norm": 1.0,
+        "colluding": job.colluding,
         "fit_intercept": job.intercept,
         "C": "auto" if job.C is None else job.C,
         "regularization": "auto" if job.regularization is None else job.regularization,

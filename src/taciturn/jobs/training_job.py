@@ -66,6 +66,7 @@ class TrainingJob(Facts):
     loss : "logistic", "smooth-hinge" (a support vector classifier) or "log-cosh" (a regression).
     graph : a family, or `links`, pairs of site names.
     csv : how the CSV files are written; a site may have its own.
+    colluding : how many of the other sites may work together; left out: all of them.
     missing : what a missing value makes zero: its whole "row", or its own "field".
     seed : noise that can be replayed, for rehearsals; the certificate then says `simulated`.
     rounds, max_rounds, noise, C, regularization, effort : as for `taciturn.PrivateLogisticRegression`.
@@ -78,6 +79,7 @@ class TrainingJob(Facts):
     loss: Literal["logistic", "smooth-hinge", "log-cosh"] = "logistic"
     graph: Literal["complete", "ring", "star", "path"] = "complete"
     links: list[list[str]] | None = None
+    colluding: int | None = Field(default=None, ge=0)
     intercept: bool = True
     missing: Literal["row", "field"] = "row"
     rounds: int | None = Field(default=None, ge=1)

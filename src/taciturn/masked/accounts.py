@@ -53,10 +53,13 @@ def run_facts(
     )
 
 
-def site_facts(samples: Iterable[int], degrees: Iterable[int]) -> list[SiteFacts]:
-    """B_i and V_i of every site; the links carry messages, and have no say in the maths."""
+def site_facts(samples: Iterable[int], degrees: Iterable[int], names: Sequence[str] = ()) -> list[SiteFacts]:
+    """B_i, V_i and the name of every site; the links carry messages, and have no say in the maths."""
     pairs = zip(samples, degrees, strict=True)
-    return [SiteFacts(site=i, samples=int(B), degree=int(V)) for i, (B, V) in enumerate(pairs)]
+    return [
+        SiteFacts(site=i, samples=int(B), degree=int(V), name=names[i] if names else "")
+        for i, (B, V) in enumerate(pairs)
+    ]
 
 
 def planned_ledger(tables: MaskedTables, run: RunFacts, sites: Sequence[SiteFacts]) -> MemoryLedger:

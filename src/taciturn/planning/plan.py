@@ -22,6 +22,7 @@ from ..objective import Logistic, Loss
 from ..privacy.facts import PLANNED, RunFacts
 from .blueprint import Blueprint, draw_blueprint
 from .calibration import EpsilonBudget
+from .masked_plan import MaskedPlan, plan_masked
 from .privacy_plan import PrivacyPlan, Trial, find_price
 from .proxy import Proxy, generate_proxy, read_proxy, rows_per_site
 from .rehearsal import Drawer, Rehearsal
@@ -38,6 +39,7 @@ def plan(
     samples: int | Sequence[int],
     graph: GraphLike,
     dimension: int,
+    colluding: int | None = None,
     C: float | Literal["auto"] = "auto",
     regularization: float | Literal["auto"] = "auto",
     loss: Loss | None = None,
@@ -50,8 +52,8 @@ def plan(
     output_noise: bool = True,
     data_norm: float = 1.0,
     seed: int = 0,
-) -> PrivacyPlan:
-    """Choose penalty, dual step, noise and rounds for a budget.
+) -> PrivacyPlan | MaskedPlan:
+    """Choose a method, its noise and its rounds for a budget.
 
     Parameters
     ----------
@@ -60,6 +62,8 @@ def plan(
     samples : B_i, one number for all sites or one for each.
     graph : who talks to whom; the name of a family where `samples` has one entry per site.
     dimension : d, an intercept included.
+    colluding : None trusts nobody: penalty perturbation, whose promise holds whatever the other sites do. A
+        number trusts all but so many of them: masked descent, about as good as a trusted centre.
     C, regularization : the weight of the loss and rho; only their ratio to the penalty matters, so "auto"
         takes C = 1 and hardly any rho.
     noise : "gaussian", "norm", or whichever should do better.
@@ -74,7 +78,7 @@ def plan(
 
     Returns
     -------
-    PrivacyPlan
+    PrivacyPlan, or MaskedPlan with `colluding`
         method, rounds, C, regularization, tol: ready for `simulate`; certificate, price, tried, to_dict().
 
     Examples
@@ -91,6 +95,10 @@ def plan(
     graph = Graph.of(
         graph, len(samples) if isinstance(graph, str) and isinstance(samples, Sequence) else None
     )
+    if colluding is not None:
+        return _masked(
+            epsilon, delta, samples, graph, dimension, colluding, loss, outputs, rounds, regularization
+        )
     network = _network(epsilon, delta, samples, graph, C, regularization)
     run = _run_facts(network, loss, dimension, outputs, data_norm)
     stand_in = _proxy(proxy, network, run, loss, seed, full)
@@ -113,6 +121,35 @@ def plan(
             f"penalty tried is any noise enough for the smallest site, with {network.samples.min()} rows."
         )
     return PrivacyPlan(chosen, find_price(chosen), tried, effort, stand_in.origin, seed)
+
+
+def _masked(
+    epsilon: float | Sequence[float],
+    delta: float,
+    samples: int | Sequence[int],
+    graph: Graph,
+    dimension: int,
+    colluding: int,
+    loss: Loss,
+    outputs: int,
+    rounds: int | None,
+    regularization: float | str,
+) -> MaskedPlan:
+    """Masked descent: one epsilon for all, and no search."""
+    if not isinstance(epsilon, int | float):
+        raise ParameterError("`epsilon` must be one number with `colluding`: all sites add the same noise.")
+    return plan_masked(
+        epsilon=checks.positive("epsilon", epsilon),
+        delta=delta,
+        samples=_samples(samples, graph.n).tolist(),
+        graph=graph,
+        dimension=dimension,
+        colluding=checks.whole("colluding", colluding),
+        loss=loss,
+        outputs=outputs,
+        rounds=rounds,
+        regularization=None if isinstance(regularization, str) else regularization,
+    )
 
 
 def _round_numbers(rounds: int | None, max_rounds: int | None) -> tuple[int, ...]:

@@ -40,7 +40,7 @@ def predict(
     X, fitted = _rows(found, table, (separator, decimal, encoding)), found.estimator()
     names = [found.label or "prediction"]
     columns: list[list[Any]] = [fitted.predict(X).tolist()]
-    if found.loss == "logistic":
+    if found.loss in ("logistic", "softmax"):
         names.append("probability")
         columns.append([round(chance, 6) for chance in fitted.predict_proba(X).max(axis=1).tolist()])
     elif found.loss == "smooth-hinge":
