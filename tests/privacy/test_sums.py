@@ -6,8 +6,8 @@ import pytest
 
 from taciturn.errors import ParameterError
 from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, SumFacts
+from taciturn.privacy.facts_json import run_from, to_plain
 from taciturn.privacy.ledger.memory import MemoryLedger
-from taciturn.privacy.plain import run_from, to_plain
 
 LOGISTIC = LossFacts("logistic", slope_bound=1.0, curvature_bound=0.25)
 

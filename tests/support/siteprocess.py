@@ -42,7 +42,7 @@ from taciturn.sites.rounds.store import SiteStore
 from taciturn.sites.wire.frame import decode
 from taciturn.sites.wire.session import Session
 from taciturn.sites.wire.waiting import Waiting
-from taciturn.sites.wire.zlog import listening
+from taciturn.sites.wire.zenoh_log import watch_zenoh
 
 _FORKS = multiprocessing.get_context("forkserver")
 
@@ -143,7 +143,7 @@ def _run(path: str, log: str, fault: dict[str, Any] | None) -> None:
         _arrange(**fault)
     try:
         site = load_site(Path(path))
-        run_site(make_ready(site), watch=listening(site))
+        run_site(make_ready(site), watch=watch_zenoh(site))
     except TaciturnError as error:
         logging.getLogger("taciturn.site").error("%s: %s", type(error).__name__, error)
         logging.shutdown()

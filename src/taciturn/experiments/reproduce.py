@@ -20,7 +20,7 @@ from .claims.page import claims_page
 from .claims.privacy import claims_of_budget, claims_of_fig2, claims_of_large
 from .claims.theorem3 import claims_of_theorem3
 from .figures import tables
-from .figures.attacked import AttackFigureResult, attack
+from .figures.attack_runner import AttackFigureResult, attack
 from .figures.plot_attack import plot_attack
 from .figures.plots import plot
 from .figures.runner import FigureResult, draw

@@ -6,7 +6,7 @@ keys.py                keys, signing requests, an authority to throw away
 store.py               ledger, state and outbox in one file, on disk before anything is sent
 config.py session.py   Zenoh: mutual TLS, default deny, push and pull
 mailbox.py refusals.py the neighbours' frames for this round and the next; all else, said once
-zlog.py meter.py       what Zenoh turns away before our code is asked
+zenoh_log.py meter.py  what Zenoh turns away before our code is asked
 prepare.py driver.py   all that a site needs, and its rounds
 waiting.py probe.py    for whom, how long, and why nobody answers
 ending.py results.py   the same average everywhere: model.py, certificate, signed statement

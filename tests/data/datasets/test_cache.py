@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.data.datasets import cache
+from taciturn.data.datasets import fetch
 from taciturn.errors import TaciturnWarning
 
 
@@ -24,16 +24,16 @@ def test_each_platform_has_its_place(
     platform: str, below: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.platform", platform)
-    assert cache.cache_folder() == home / below / "taciturn"
+    assert fetch.cache_folder() == home / below / "taciturn"
 
 
 def test_settings_come_first(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "xdg"))
-    assert cache.cache_folder() == home / "xdg" / "taciturn"
+    assert fetch.cache_folder() == home / "xdg" / "taciturn"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # the XDG specification: to be ignored
-    assert cache.cache_folder() == home / ".cache" / "taciturn"
+    assert fetch.cache_folder() == home / ".cache" / "taciturn"
     monkeypatch.setenv("TACITURN_CACHE", str(home / "mine"))
-    assert cache.cache_folder() == home / "mine"
+    assert fetch.cache_folder() == home / "mine"
 
 
 def test_without_a_home_there_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,22 +41,22 @@ def test_without_a_home_there_is_no_cache(monkeypatch: pytest.MonkeyPatch) -> No
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", classmethod(homeless))
-    assert cache.cache_folder() is None
+    assert fetch.cache_folder() is None
     with pytest.warns(TaciturnWarning, match="no home folder"):
-        cache.store("tiny", {"a": b"1"})
+        fetch.store_files("tiny", {"a": b"1"})
 
 
 def test_a_write_that_breaks_off_leaves_the_old_file_alone(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache.store("tiny", {"a": b"old"})
+    fetch.store_files("tiny", {"a": b"old"})
 
     def broken(source: str, target: Path) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", broken)
     with pytest.warns(TaciturnWarning, match="No space left on device"):
-        cache.store("tiny", {"a": b"new"})
+        fetch.store_files("tiny", {"a": b"new"})
     folder = home / ".cache" / "taciturn" / "tiny"
     assert [path.name for path in folder.iterdir()] == ["a"]
     assert (folder / "a").read_bytes() == b"old"

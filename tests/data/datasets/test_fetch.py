@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from taciturn.data.datasets import fetch
-from taciturn.data.datasets.fetch import find
-from taciturn.data.datasets.source import Source, Wheel
+from taciturn.data.datasets.fetch import Source, Wheel, find
 from taciturn.errors import DataUnavailable, TaciturnWarning
 
 CONTENT = {"tiny.data": b"1, 2, 3\n", "tiny.test": b"4, 5, 6\n"}

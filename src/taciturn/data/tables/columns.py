@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ...errors import DataError
 from .fields import Boolean, Category, Date, Field
-from .kinds import take_columns
 from .schema import Schema
+from .table_forms import take_columns
 
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 OTHER = -1  # a value that was not declared

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..figures.attacked import AttackFigureResult
+from ..figures.attack_runner import AttackFigureResult
 from .claim import Claim, claim, judge
 
 FOUND = 0.9  # a cosine that counts as having found the record

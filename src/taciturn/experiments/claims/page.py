@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...versions import versions
-from ..figures.attacked import AttackFigureResult
+from ..figures.attack_runner import AttackFigureResult
 from ..figures.runner import FigureResult
 from .claim import Claim, Verdict
 

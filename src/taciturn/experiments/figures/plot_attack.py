@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from .attacked import AttackFigureResult
+from .attack_runner import AttackFigureResult
 from .style import GREY, letter, new_figure
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...versions import versions
-from .attacked import AttackFigureResult
+from .attack_runner import AttackFigureResult
 from .build import load_rows
 from .runner import CurveResult, FigureResult
 

@@ -22,8 +22,8 @@ from ...types import Array
 from ...versions import versions
 from ..costs import ACCOUNTANTS, SiteCost
 from ..facts import Columns, SiteFacts
+from ..facts_json import ceiling_from, run_from, site_from, to_plain
 from ..ledger.chain import Head
-from ..plain import ceiling_from, run_from, site_from, to_plain
 from . import wording
 from .statement import statement
 

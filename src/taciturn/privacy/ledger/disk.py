@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from ...diskfile import LockFile
 from ...errors import LedgerError, ParameterError
 from ..facts import Ceiling, Charge, Columns, RoundCharges, RunFacts, SiteFacts
-from ..plain import ceiling_from, run_from, site_from, to_plain
+from ..facts_json import ceiling_from, run_from, site_from, to_plain
 from . import chain
 from .chain import Head, ledger_errors
 from .filter import Filter, Spent, filters

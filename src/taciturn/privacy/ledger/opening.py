@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...errors import LedgerError, ParameterError
 from ..facts import Ceiling, RunFacts, SiteFacts
-from ..plain import to_plain
+from ..facts_json import to_plain
 from .disk import SqliteLedger
 from .memory import Ledger, MemoryLedger
 

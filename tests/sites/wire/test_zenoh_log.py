@@ -4,7 +4,7 @@ import pytest
 
 from support.sitework import sites
 from taciturn.sites.wire.refusals import Refusals
-from taciturn.sites.wire.zlog import teller
+from taciturn.sites.wire.zenoh_log import report_refusals
 
 TLS = "2026-01-01T00:00:00Z  WARN acc-0 ThreadId(05) zenoh_link_tls::unicast: {}. Hint: increase the limit."
 ACL = (
@@ -17,7 +17,7 @@ ACL = (
 def heard(tmp_path):
     refusals = Refusals()
     refusals.connected = lambda: {"site-1"}
-    return teller(sites(tmp_path)[0], refusals), refusals
+    return report_refusals(sites(tmp_path)[0], refusals), refusals
 
 
 @pytest.mark.parametrize(

@@ -59,19 +59,19 @@ def zenoh_log(heard: Callable[[str], None]) -> Iterator[None]:
         listener.join(1.0)
 
 
-def listening(site: Site) -> Callable[[Refusals], AbstractContextManager[None]]:
+def watch_zenoh(site: Site) -> Callable[[Refusals], AbstractContextManager[None]]:
     """Listen to Zenoh's log for a site; what `run_site` takes as `watch`."""
-    return lambda refusals: zenoh_log(teller(site, refusals))
+    return lambda refusals: zenoh_log(report_refusals(site, refusals))
 
 
-def teller(site: Site, refusals: Refusals) -> Callable[[str], None]:
+def report_refusals(site: Site, refusals: Refusals) -> Callable[[str], None]:
     """A reader of lines that tells `refusals` what Zenoh refused."""
     declared = {
         "taciturn",
         *(key for name in site.job.names for key in (f"taciturn/{name}", f"taciturn/{name}/**")),
     }
 
-    def heard(line: str) -> None:
+    def read_line(line: str) -> None:
         handshake, denied = _HANDSHAKE.search(line), _DENIED.search(line)
         if handshake:
             absent = sorted(set(site.neighbours) - refusals.connected())
@@ -81,7 +81,7 @@ def teller(site: Site, refusals: Refusals) -> Callable[[str], None]:
         elif denied and denied[3] not in declared:
             refusals.refuse(denied[1], "access", f"it may not {denied[2].lower()} under {denied[3]}")
 
-    return heard
+    return read_line
 
 
 def _reason(text: str) -> tuple[str, str]:

@@ -9,8 +9,8 @@ import pytest
 
 from taciturn.experiments.claims.attack import claims_of_attack
 from taciturn.experiments.claims.claim import Verdict
-from taciturn.experiments.figures import attacked
-from taciturn.experiments.figures.attacked import attack
+from taciturn.experiments.figures import attack_runner
+from taciturn.experiments.figures.attack_runner import attack
 from taciturn.experiments.figures.spec import AttackFigure
 from taciturn.experiments.figures.tables import to_csv, to_json
 from taciturn.experiments.figures.toml import load_figure
@@ -20,7 +20,7 @@ from taciturn.experiments.store import ResultStore
 @pytest.fixture
 def figure(tmp_path: Path) -> AttackFigure:
     """The shipped file on little data."""
-    text = (Path(attacked.__file__).parent / "attack.toml").read_text("utf-8")
+    text = (Path(attack_runner.__file__).parent / "attack.toml").read_text("utf-8")
     text = text.replace('name = "adult"', 'name = "breast-cancer"\nlimit = 300').replace(
         "C = 1750.0", "C = 50.0"
     )
@@ -37,7 +37,7 @@ def test_it_is_run_once_and_restored_as_it_was(
 ) -> None:
     store = ResultStore(tmp_path / "curves")
     first = attack(figure, store)
-    monkeypatch.setattr(attacked, "run_attack", None)
+    monkeypatch.setattr(attack_runner, "run_attack", None)
     again = attack(figure, store)
     for noise, result in first.results.items():
         other = again.results[noise]
