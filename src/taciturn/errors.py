@@ -12,6 +12,8 @@
     ├── DataUnavailable                 a public data set was not found; lists what was tried
     ├── MissingExtra (ImportError)      an optional dependency is not installed; gives the command
     ├── SiteError                       a real site cannot go on; state is kept and the run can resume
+    │   ├── StateLost                   its state was lost, rolled back or copied; nothing more is released
+    │   └── Contradiction               a site signed two frames that contradict each other; the run is over
     └── WorkerLost                      a cluster's worker is gone; a run with a checkpoint can resume
 
     TaciturnWarning (UserWarning)
@@ -23,7 +25,9 @@ Messages quote parameters, never data: an exception is a release.
 
 
 class TaciturnError(Exception):
-    """The root of all errors raised on purpose."""
+    """The root of all errors raised on purpose; `exit_code` is what the command line ends with."""
+
+    exit_code = 1
 
 
 class ParameterError(TaciturnError, ValueError):
@@ -71,6 +75,18 @@ class MissingExtra(TaciturnError, ImportError):  # noqa: N818
 
 class SiteError(TaciturnError):
     """A real site cannot go on; its state is kept and the run can resume."""
+
+
+class StateLost(SiteError):  # noqa: N818
+    """The state of a site was lost, put back from a backup or copied; nothing more is released."""
+
+    exit_code = 3
+
+
+class Contradiction(SiteError):  # noqa: N818
+    """A site signed two frames that contradict each other; the run is over for everybody."""
+
+    exit_code = 4
 
 
 class WorkerLost(TaciturnError):  # noqa: N818

@@ -55,7 +55,7 @@ def test_the_other_pieces_are_toml(text):
         "it is not a neighbour and may say nothing",
         "silent since",
         "past its ceiling",
-        "a second, different frame for round",
+        "signed two frames that contradict each other",
         "reached, with its own certificate and the same job",
         "was not begun: what was sent and heard has added up to more than",
         "gave up, and the run ends here",

@@ -39,7 +39,7 @@ from taciturn.sites.files.site import Site, load_site
 from taciturn.sites.rounds.driver import run_site
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.store import SiteStore
-from taciturn.sites.wire.frame import decode
+from taciturn.sites.wire.frame import decode, to_vector
 from taciturn.sites.wire.session import Session
 from taciturn.sites.wire.waiting import Waiting
 from taciturn.sites.wire.zenoh_log import watch_zenoh
@@ -147,7 +147,7 @@ def _run(path: str, log: str, fault: dict[str, Any] | None) -> None:
     except TaciturnError as error:
         logging.getLogger("taciturn.site").error("%s: %s", type(error).__name__, error)
         logging.shutdown()
-        os._exit(1)
+        os._exit(error.exit_code)
     logging.shutdown()
 
 
@@ -352,9 +352,11 @@ def in_process(sites: list[Site]) -> np.ndarray:
 def released(site: Site) -> np.ndarray:
     """Every vector in a site's outbox, (rounds, d)."""
     with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
-        rows = db.execute("SELECT t, frame FROM outbox ORDER BY t").fetchall()
+        rows = db.execute(
+            "SELECT t, frame FROM outbox WHERE t BETWEEN 1 AND ? ORDER BY t", (site.job.rounds,)
+        ).fetchall()
     assert [t for t, _ in rows] == list(range(1, site.job.rounds + 1))
-    return np.stack([decode(frame, dimension=site.job.dimension).vector for _, frame in rows])
+    return np.stack([to_vector(decode(frame, largest=10**6).message) for _, frame in rows])
 
 
 def kept(site: Site) -> np.ndarray:
@@ -371,7 +373,11 @@ def rounds_of(site: Site) -> int:
     with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
         if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'outbox'").fetchone() is None:
             return 0
-        return int(db.execute("SELECT count(*) FROM outbox").fetchone()[0])
+        return int(
+            db.execute("SELECT count(*) FROM outbox WHERE t BETWEEN 1 AND ?", (site.job.rounds,)).fetchone()[
+                0
+            ]
+        )
 
 
 def charged(site: Site) -> list[int]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from taciturn.sites.files.site import Site, load_site
 from taciturn.sites.trial.rehearsal import make_network
-from taciturn.sites.wire.frame import encode
+from taciturn.sites.wire.form import STAMP
+from taciturn.sites.wire.frame import encode, to_message
 from taciturn.sites.wire.trust import Identity, load_identity, load_trust
 
 RING_OF_3 = ((0, 1), (1, 2), (0, 2))
@@ -77,10 +78,11 @@ def identity(site: Site) -> Identity:
 def frame(site: Site, t: int, vector: Any = None, **changes: Any) -> bytes:
     """What `site` would send in round t; `changes` replace fields before it is signed."""
     who = changes.pop("signer", identity(site))
-    values = np.zeros(site.job.dimension) if vector is None else np.asarray(vector, dtype=np.float64)
-    fields = {"job": site.job.hash, "t": t, "sender": site.number, "vector": values} | changes
-    unsigned = encode(**({"certificate": who.certificate} | fields))
-    return unsigned + who.sign(unsigned)
+    d = site.job.dimension
+    values = np.zeros(d if 1 <= t <= site.job.rounds else 0) if vector is None else np.asarray(vector, float)
+    message = to_message(values) if t else STAMP.pack(1) + bytes(32)
+    fields = {"job": site.job.hash, "t": t, "sender": site.number, "message": message} | changes
+    return who.seal(encode(**fields))
 
 
 SCHEMA = {"fields": [{"name": "age", "low": 0, "high": 100}, {"name": "sex", "values": ["f", "m"]}]}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from support.linkcut import until
-from support.siteprocess import check_end, in_process, rounds_of, run_all
+from support.siteprocess import check_end, in_process, run_all
 from support.sitework import network
 from taciturn.data import deal_evenly
 from taciturn.privacy.certificate.certificate import Certificate
@@ -83,7 +83,7 @@ def test_a_site_asked_to_stop_says_that_it_can_go_on(tmp_path):
     command = [sys.executable, "-m", "taciturn", "site", "run", str(path)]
     paths = os.pathsep.join(filter(None, sys.path))
     with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}, stderr=subprocess.PIPE) as process:
-        until(lambda: rounds_of(load_site(path)) == 1)
+        until(lambda: load_site(path).database.exists())
         process.terminate()
         _, err = process.communicate(timeout=30)
     assert process.returncode == 1 and b"run the same command to go on" in err

@@ -58,7 +58,7 @@ def test_a_relay_lets_nobody_speak_under_anothers_name(behind_a_relay):
             with Attacker(sites[2], paths[2].parent, "site-2", to=settings["listen"]["endpoints"][0]) as liar:
                 assert liar.linked(5.0)
                 liar.put(key_of("site-0", 1), frame(sites[2], 1))
-                liar.put("taciturn/*/1", frame(sites[2], 1))
+                liar.put("taciturn/*/0.1/*", frame(sites[2], 1))
                 liar.put(key_of("site-2", 1), frame(sites[2], 1))
                 middle.ask("taciturn/site-2/none")
             assert heard == [key_of("site-2", 1)] and keep

@@ -62,7 +62,7 @@ def run(arguments: Sequence[str]) -> int:
         if debug:
             raise
         print(f"taciturn: {_line(error)}", file=sys.stderr)
-        return 1
+        return error.exit_code if isinstance(error, TaciturnError) else 1
     return 0
 
 

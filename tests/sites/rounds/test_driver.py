@@ -7,12 +7,17 @@ from support.sitework import PATH_OF_3, shards, sites
 from taciturn.errors import BudgetExceeded
 from taciturn.sites.rounds.driver import Rounds, open_store, sum_heard
 from taciturn.sites.rounds.prepare import make_ready
-from taciturn.sites.wire.frame import decode
+from taciturn.sites.wire.frame import decode, encode, to_message, to_vector
 from taciturn.sites.wire.mailbox import Letter
 
 
 def letters(*values):
-    return {j: Letter(b"", np.array([value])) for j, value in enumerate(values)}
+    return {j: letter(j, np.array([value])) for j, value in enumerate(values)}
+
+
+def letter(sender, vector):
+    content = encode(job=bytes(32), t=1, sender=sender, message=to_message(vector))
+    return Letter(b"frame", decode(content + bytes(64), largest=1000))
 
 
 def test_vectors_are_added_in_the_order_of_the_sites():
@@ -25,28 +30,32 @@ def test_incoming_vectors_are_clipped_to_the_public_range():
 
 
 class Wire:
-    """Stands in for the network: notes what is on disk at the moment when a frame is sent."""
+    """Stands in for the exchange: notes what is on disk at the moment when a frame is sent."""
 
-    def __init__(self, store, stop=None):
-        self.store, self.stop, self.sent = store, stop, []
+    links = 0
 
-    def keep(self, t, frame):
-        pass
+    def __init__(self, ready, store, stop=None):
+        self.ready, self.store, self.stop, self.sent, self.session = ready, store, stop, [], self
 
-    def publish(self, t, frame):
+    def missing(self):
+        return []
+
+    def seal(self, t, message):
+        return self.ready.seal(t, message)
+
+    def send(self, t, frame):
         charged = self.store.ledger.columns(0).t.tolist()
         self.sent.append((t, frame, self.store.frame(t) == frame, t in charged))
         if t == self.stop:
             raise KeyboardInterrupt
+        return {1: letter(1, np.zeros(4))}
 
 
 def driven(ready, stop=None):
     """One site's rounds with neighbours who send zeros; what was sent, up to where it was stopped."""
     with open_store(ready) as store:
-        wire = Wire(store, stop)
-        rounds = Rounds(ready, store, None, wire, lambda steps: None)
-        zeros = np.zeros(ready.site.job.dimension)
-        rounds.hear = lambda t: {1: Letter(b"frame", zeros)}
+        wire = Wire(ready, store, stop)
+        rounds = Rounds(ready, store, wire, lambda steps: None)
         try:
             rounds.run(store.resume())
         except (KeyboardInterrupt, BudgetExceeded) as error:
@@ -71,7 +80,7 @@ def test_a_real_site_that_resumes_sends_the_same_bytes_and_is_charged_once(tmp_p
     with open_store(ready) as store:
         assert store.ledger.columns(0).t.tolist() == [1, 2, 3, 4, 5]
         state = store.resume().state
-    released = [decode(frame, dimension=4).vector for _, frame, *_ in first[:-1] + again]
+    released = [to_vector(ready.open_frame(frame).message) for _, frame, *_ in first[:-1] + again]
     np.testing.assert_array_equal(state.f[0], released[-1])
     np.testing.assert_allclose(state.lam[0], 0.25 * np.sum(released, axis=0), rtol=1e-12)
 

@@ -123,12 +123,31 @@ def test_every_commit_reaches_the_disk(ready):
         assert store._open().execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_last_frames_are_kept_and_never_replaced(ready):
+def test_what_was_said_and_heard_is_there_after_a_restart(ready):
     with open_store(ready) as store:
+        store.say(0, b"hello")
+        store.hear(0, {1: b"h1"})
         for t in range(1, 6):
             store.release(state(t - 1, 0.0), ready.node.charge_of(t), b"f%d" % t, {})
-        store.finish(state(5, 0.5), {1: b"x", 2: b"y"}, 0)
-        store.add_final(1, b"z")
-        assert store.finals() == {0: b"f5", 1: b"x", 2: b"y"}
+        store.finish(state(5, 0.5), {1: b"x", 2: b"y"})
+        with pytest.raises(LedgerError):
+            store.say(0, b"another hello")
     with open_store(ready) as store:
         assert store.resume().state.t == 5 and store.resume().frame is None
+        assert store.frame(0) == b"hello" and store.frames_heard(0) == {1: b"h1"}
+        assert store.frames_heard(5) == {1: b"x", 2: b"y"}
+
+
+def test_only_the_newest_rounds_of_others_are_kept(ready):
+    with open_store(ready) as store:
+        for t in (0, 1, 2, 300):
+            store.hear(t, {1: b"x"})
+        assert [bool(store.frames_heard(t)) for t in (0, 1, 2, 300)] == [True, False, False, True]
+
+
+def test_a_file_of_another_release_says_so(ready):
+    open_store(ready).close()
+    with closing(sqlite3.connect(ready.site.database)) as db:
+        db.execute("PRAGMA user_version = 9")
+    with pytest.raises(SiteError, match="form 9 by another release"):
+        open_store(ready)

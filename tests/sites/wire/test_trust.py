@@ -30,13 +30,13 @@ def ring(tmp_path):
 
 def refusal(trust, data, name):
     with pytest.raises(FrameRefused) as refused:
-        trust.check(decode(data, dimension=4), name)
+        trust.check(decode(data, largest=100), name)
     return refused.value.kind
 
 
 def test_a_site_is_believed_under_its_own_name(ring):
     made, trust, _ = ring
-    trust.check(decode(frame(made[0], 1), dimension=4), "site-0")
+    trust.check(decode(frame(made[0], 1), largest=100), "site-0")
 
 
 def test_nobody_is_believed_under_anothers_name(ring):
@@ -85,7 +85,7 @@ def test_a_relay_cannot_alter_a_frame(ring):
         data = bytearray(honest)
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         with pytest.raises(FrameRefused):
-            trust.check(decode(bytes(data), dimension=4), "site-0")
+            trust.check(decode(bytes(data), largest=100), "site-0")
 
 
 def test_garbage_for_a_certificate_is_refused(ring):
@@ -121,5 +121,5 @@ def test_an_authority_can_be_replaced_while_both_count(ring, tmp_path):
     made, _, old = ring
     new = Authority.throw_away("the next authority")
     trust = Trust([old.certificate, new.certificate])
-    trust.check(decode(frame(made[0], 1), dimension=4), "site-0")
-    trust.check(decode(frame(made[0], 2, signer=member(new, tmp_path, "site-0")), dimension=4), "site-0")
+    trust.check(decode(frame(made[0], 1), largest=100), "site-0")
+    trust.check(decode(frame(made[0], 2, signer=member(new, tmp_path, "site-0")), largest=100), "site-0")

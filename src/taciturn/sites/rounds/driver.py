@@ -1,5 +1,7 @@
 """The driver: one real site from its first round to its last, resumed wherever it was stopped.
 
+ask what the neighbours know      opening.py: nothing that this site does not
+meet everybody                    with the same job; nothing is spent before
 f = the node's next vector        (solve, noise, round)
 commit charge, bytes and state    one transaction, on disk before the first send
 publish                           the same bytes after any restart
@@ -9,7 +11,7 @@ hear every neighbour              pushed, or pulled if missed
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
@@ -20,13 +22,15 @@ from ...errors import SiteError
 from ...objective.solver.threads import one_blas_thread
 from ...privacy.release import Release, drive
 from ...types import Array
-from ..wire.frame import decode
-from ..wire.mailbox import Letter, Mailbox
-from ..wire.probe import probe
+from ..wire.form import CHECK, HELLO
+from ..wire.frame import to_message, to_vector
+from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
 from ..wire.refusals import Refusals
 from ..wire.session import Session
-from ..wire.waiting import Waiting
-from .ending import SiteResult, end
+from .ending import SiteResult, end, resumes_at
+from .evidence import stop_for
+from .exchange import Exchange
+from .opening import meet, recall
 from .prepare import Ready
 from .store import SavedRound, SiteStore
 
@@ -44,23 +48,43 @@ def run_site(
     `watch` is entered before the site goes on the network: the place to listen to Zenoh's own log.
 
     Raises `SiteError` where the site cannot go on: a silent neighbour, a full disk. Nothing is lost by that;
-    calling it again goes on from the same round with the same bytes.
+    calling it again goes on from the same round with the same bytes. `StateLost` and `Contradiction` end the
+    run for good.
     """
     with open_store(ready) as store:
         resumed, refusals = store.resume(), Refusals()
-        mailbox = Mailbox(ready.site.job, ready.site.name, ready.trust, refusals, resumed.state.t + 1)
+        at = resumes_at(ready, store, resumed)
+        mailbox = Mailbox(ready.form, ready.site.name, ready.trust, refusals, at)
         with (
             one_blas_thread(),
             watch(refusals),
             Session(ready.site, mailbox, refusals) as session,
         ):
-            session.keep(0, ready.seal(0))
-            rounds = Rounds(ready, store, mailbox, session, step)
-            if resumed.state.t:
-                log.info("resumed after round %d of %d", resumed.state.t, ready.run.rounds)
-                step(resumed.state.t)
-            rounds.run(resumed)
-            return end(ready, store, mailbox, session, rounds.waiting())
+            exchange = Exchange(ready, store, mailbox, session)
+            exchange.resume(resumed.state.t)
+            session.keep(HELLO, greeting(ready), attempt=CHECK)
+            try:
+                return _run(Rounds(ready, store, exchange, step), resumed)
+            except (Caught, Forgotten) as trouble:
+                return stop_for(trouble, exchange)
+
+
+def greeting(ready: Ready) -> bytes:
+    """What a site shows to a neighbour that only checks: its job, in no run."""
+    return ready.seal(HELLO, bytes(ready.form.size(HELLO)), attempt=CHECK)
+
+
+def _run(rounds: Rounds, resumed: SavedRound) -> SiteResult:
+    exchange, ready = rounds.exchange, rounds.ready
+    if resumed.state.t < ready.run.rounds:
+        latest = recall(exchange)
+        if exchange.mailbox.t == HELLO:
+            rounds.heard = {number: letter.data for number, letter in meet(exchange, latest).items()}
+        if resumed.state.t:
+            log.info("resumed after round %d of %d", resumed.state.t, ready.run.rounds)
+            rounds.step(resumed.state.t)
+        rounds.run(resumed)
+    return end(exchange)
 
 
 def open_store(ready: Ready) -> SiteStore:
@@ -91,8 +115,7 @@ class Rounds:
 
     ready: Ready
     store: SiteStore
-    mailbox: Mailbox
-    session: Session
+    exchange: Exchange
     step: Callable[[int], None]
     frame: bytes | None = None
     heard: dict[int, bytes] = field(default_factory=dict)
@@ -100,61 +123,31 @@ class Rounds:
     def run(self, resumed: SavedRound) -> None:
         """From the round after `resumed.state` to the last."""
         ready, state, released = self.ready, resumed.state, None
-        job = ready.site.job
-        if state.t == job.rounds:
-            return
         if resumed.frame is not None:
             self.frame = resumed.frame
-            released = decode(resumed.frame, dimension=job.dimension).vector[None, :]
-        before = self.store.frame(state.t)
-        if before is not None:  # a neighbour one round behind may still need it
-            self.session.keep(state.t, before)
-        last = drive(loop(ready.node, state, commit=self.commit, released=released), self.exchange)
-        self.store.finish(last, self.heard, ready.site.number)
+            released = to_vector(ready.open_frame(resumed.frame).message)[None, :]
+        last = drive(loop(ready.node, state, commit=self.commit, released=released), self.hear)
+        self.store.finish(last, self.heard)
 
     def commit(self, release: Release[Array, NodeState]) -> None:
         """Charge, bytes, and the state and frames that led to them: on disk, or nothing may be sent."""
         if release.charge.aborted:  # no bytes: nothing is ever sent of this round, and it is drawn no more
             self.store.abort(release.state, release.charge, self.heard)
             return
-        frame = self.ready.seal(release.t, release.message)
+        self.exchange.missing()
+        if self.exchange.links != self.exchange.session.links:  # a copy of this site may have been there
+            recall(self.exchange)
+        frame = self.exchange.seal(release.t, to_message(release.message))
         self.store.release(release.state, release.charge, frame, self.heard)
         self.frame = frame
 
-    def exchange(self, release: Release[Array, NodeState]) -> Array:
+    def hear(self, release: Release[Array, NodeState]) -> Array:
         """Send what was committed; what the neighbours sent, added up."""
         job = self.ready.site.job
         if self.frame is None:
             raise SiteError(f"round {release.t} was not committed; nothing may be sent.")
-        self.session.publish(release.t, self.frame)
-        letters = self.hear(release.t)
+        letters = self.exchange.send(release.t, self.frame)
         self.frame, self.heard = None, {number: letter.data for number, letter in letters.items()}
         self.step(1)
-        return sum_heard(letters, job.dimension, job.clip)
-
-    def hear(self, t: int) -> dict[int, Letter]:
-        """Every neighbour's frame of round t."""
-        waiting = self.waiting()
-
-        def ask(names: Sequence[str]) -> None:
-            for name in names:
-                self.session.ask(name, t)
-
-        waiting.need(self.mailbox.missing, ask, f"round {t}")
-        return self.mailbox.take()
-
-    def waiting(self) -> Waiting:
-        """How this site waits for its neighbours."""
-        site = self.ready.site
-        dials = site.dials()
-
-        def note(names: Sequence[str], since: float) -> None:
-            numbers = {site.job.names.index(name): since for name in names}
-            self.store.note_silent(self.mailbox.t, numbers)
-
-        def why(name: str) -> str:
-            if name in self.session.connected() or name not in dials:
-                return ""
-            return f"{name}: {probe(site, name, dials[name])}"
-
-        return Waiting(site.file.patience, self.mailbox.wait, lambda: self.session.links, note, why)
+        near = {job.names.index(name) for name in self.ready.site.neighbours}
+        return sum_heard({n: letter for n, letter in letters.items() if n in near}, job.dimension, job.clip)

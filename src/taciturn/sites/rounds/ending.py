@@ -1,27 +1,28 @@
-"""The end: every site gathers every last vector, and all hold the same average.
+"""The end: every site holds every last frame, says which, and all hold the same average.
 
-Each site passes on the last frames it has, signed by their owners, until all have all: functions of what was
-released anyway, so they cost nothing. Then it writes its results, says 'done' (a frame without a vector), and
-stays to answer until its neighbours have said the same.
+The frames of the last round come to all sites, each signed by its owner: functions of what was released
+anyway, so they cost nothing. Then each site says 'done', a frame with the hash of all last frames in it, and
+writes its results only when everybody has said the same hash. It stays until its neighbours have their
+results too.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from ...types import Array
-from ..wire.mailbox import Letter, Mailbox
-from ..wire.session import Session
-from ..wire.waiting import Waiting
+from ..wire.form import HELLO
+from ..wire.frame import to_vector
+from .exchange import Exchange
 from .prepare import Ready
 from .results import write_results
-from .store import SiteStore
+from .store import SavedRound, SiteStore
 
 GRACE, BETWEEN = 0.5, 0.1  # seconds a site stays after all are done; seconds between questions meanwhile
 
@@ -38,10 +39,24 @@ class SiteResult:
     folder: Path
 
 
-def end(ready: Ready, store: SiteStore, mailbox: Mailbox, session: Session, waiting: Waiting) -> SiteResult:
+def resumes_at(ready: Ready, store: SiteStore, resumed: SavedRound) -> int:
+    """The round that a site waits for when it is started: hello, the next one, or what is left of the end."""
+    form, name, t = ready.form, ready.site.name, resumed.state.t
+    if t == 0 and resumed.frame is None:
+        return HELLO
+    at = t + 1
+    while form.rounds < at <= form.left and len(store.frames_heard(at)) == len(form.wanted(name, at)):
+        at += 1
+    return at
+
+
+def end(exchange: Exchange) -> SiteResult:
     """From the last round to the results of this site, and on until the neighbours have theirs."""
-    letters = gather(ready, store, mailbox, session, waiting)
-    model = average(letters)
+    ready, store, mailbox, form = exchange.ready, exchange.store, exchange.mailbox, exchange.ready.form
+    if mailbox.t == form.done:
+        letters = exchange.say(form.done)
+        store.hear(form.done, {number: letter.data for number, letter in letters.items()})
+    model = average(last_vectors(ready, store))
     certificate = write_results(ready, store, model)
     log.info(
         "done: epsilon %.4g at delta %g; results in %s",
@@ -49,61 +64,43 @@ def end(ready: Ready, store: SiteStore, mailbox: Mailbox, session: Session, wait
         certificate.delta,
         ready.site.state,
     )
-    linger(ready, store, mailbox, session, waiting)
+    if mailbox.t == form.left:
+        linger(exchange)
     return SiteResult(model, certificate.epsilon, certificate.delta, ready.site.state)
 
 
-def average(letters: dict[int, Letter]) -> Array:
-    """The mean of all last vectors, added in the order of the sites: the same bits everywhere."""
-    return np.asarray(np.stack([letters[number].vector for number in sorted(letters)]).mean(axis=0))
-
-
-def gather(
-    ready: Ready, store: SiteStore, mailbox: Mailbox, session: Session, waiting: Waiting
-) -> dict[int, Letter]:
-    """The last frames of all sites."""
-    site, names = ready.site, ready.site.job.names
-    mailbox.know_finals(store.finals())
-    last = store.frame(site.job.rounds)
+def last_vectors(ready: Ready, store: SiteStore) -> dict[int, Array]:
+    """The vectors of the last round of all sites, by number."""
+    T = ready.site.job.rounds
+    frames = store.frames_heard(T)
+    last = store.frame(T)
     if last is not None:
-        session.keep(site.job.rounds, last)
-    passed: set[int] = set()
-    stored = set(store.finals())
-
-    def missing() -> list[str]:
-        letters = mailbox.finals()
-        for number in sorted(set(letters) - passed):
-            if number not in stored:
-                store.add_final(number, letters[number].data)
-            session.publish_final(names[number], letters[number].data)
-            passed.add(number)
-        return [name for number, name in enumerate(names) if number not in letters]
-
-    def ask(owners: Sequence[str]) -> None:
-        for owner in owners:
-            for neighbour in site.neighbours:
-                session.ask_final(neighbour, owner)
-
-    waiting.need(missing, ask, "the last frames of all sites")
-    return mailbox.finals()
+        frames[ready.site.number] = last
+    return {number: to_vector(ready.open_frame(data).message) for number, data in frames.items()}
 
 
-def linger(ready: Ready, store: SiteStore, mailbox: Mailbox, session: Session, waiting: Waiting) -> None:
-    """Answer the neighbours until each has said that it has all it needs."""
-    t, site = ready.site.job.rounds + 1, ready.site
-    if store.all_heard(t, [site.job.names.index(name) for name in site.neighbours]):
-        return
-    session.publish(t, ready.seal(t))
+def average(vectors: Mapping[int, Array]) -> Array:
+    """The mean of all last vectors, added in the order of the sites: the same bits everywhere."""
+    return np.asarray(np.stack([vectors[number] for number in sorted(vectors)]).mean(axis=0))
 
-    def ask(names: Sequence[str]) -> None:
-        for name in names:
-            session.ask(name, t)
 
-    if not waiting.until(mailbox.missing, ask, "until it is done too", longest=BETWEEN):
+def linger(exchange: Exchange) -> None:
+    """Answer the neighbours until each has said that it has its results."""
+    form, store, mailbox, session = (
+        exchange.ready.form,
+        exchange.store,
+        exchange.mailbox,
+        exchange.session,
+    )
+    t = form.left
+    exchange.announce(t)
+    if not exchange.waiting().until(
+        exchange.missing, lambda names: exchange.ask(t, names), "until it is done too", longest=BETWEEN
+    ):
         left = ", ".join(mailbox.missing())
         log.warning("left while %s may still need this site; if it asks, run the same command again", left)
         return
-    store.add_done(t, {number: letter.data for number, letter in mailbox.take().items()})
+    store.hear(t, {number: letter.data for number, letter in mailbox.take().items()})
     leave_at = time.monotonic() + GRACE  # a neighbour that missed our 'done' asks for it meanwhile
     while session.connected() and time.monotonic() < leave_at:
         mailbox.wait(BETWEEN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -17,10 +18,10 @@ from ...privacy.certificate.certificate import Certificate
 from ...privacy.facts import Ceiling, RunFacts, SiteFacts
 from ...privacy.ledger.memory import MemoryLedger
 from ...rng import SecureStreams, SeededStreams
-from ...types import Array
 from ..files.rows import load_rows
 from ..files.site import Site
-from ..wire.frame import encode
+from ..wire.form import Form, form_of
+from ..wire.frame import NOTHING, Frame, decode, encode
 from ..wire.trust import Identity, Trust, load_identity, load_trust
 
 
@@ -41,16 +42,42 @@ class Ready:
         zeros = np.zeros((1, self.site.job.dimension))
         return NodeState.start(zeros, zeros)
 
-    def seal(self, t: int, vector: Array | None = None) -> bytes:
+    @cached_property
+    def form(self) -> Form:
+        """What the frames of the job look like."""
+        return form_of(self.site.job)
+
+    def seal(
+        self,
+        t: int,
+        message: bytes = b"",
+        *,
+        before: bytes = NOTHING,
+        common: bytes = NOTHING,
+        attempt: int = 0,
+    ) -> bytes:
         """The signed frame of round t."""
-        unsigned = encode(
+        content = encode(
             job=self.site.job.hash,
+            attempt=attempt,
             t=t,
             sender=self.site.number,
-            vector=np.empty(0) if vector is None else vector,
-            certificate=self.identity.certificate,
+            before=before,
+            common=common,
+            message=message,
         )
-        return unsigned + self.identity.sign(unsigned)
+        return self.identity.seal(content)
+
+    def open_frame(self, data: bytes) -> Frame:
+        """A frame that this site holds, taken apart."""
+        return decode(data, largest=self.form.cap)
+
+    def reseal(self, data: bytes) -> bytes:
+        """A stored frame of this site under the certificate it has now: the same frame, as good as new."""
+        frame = self.open_frame(data)
+        if frame.certificate == self.identity.certificate:
+            return data
+        return self.identity.seal(frame.content)
 
     def forecast(self) -> Certificate:
         """What all rounds together will have cost, if every one is released."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,17 +26,20 @@ from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
 from ...types import Array
 
+KEPT = 256  # rounds whose frames a site can still show
+FORMAT = 2  # of this file
 _TABLES = (
+    f"PRAGMA user_version = {FORMAT}",
     "CREATE TABLE site (one INTEGER PRIMARY KEY CHECK (one = 1), job BLOB NOT NULL, name TEXT NOT NULL, "
     "schedules BLOB NOT NULL)",
     "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), t INTEGER NOT NULL, "
     "f BLOB NOT NULL, lam BLOB NOT NULL, heard BLOB NOT NULL)",
-    "CREATE TABLE outbox (t INTEGER PRIMARY KEY, frame BLOB NOT NULL, at REAL NOT NULL)",
+    "CREATE TABLE outbox (attempt INTEGER NOT NULL, t INTEGER NOT NULL, frame BLOB NOT NULL, "
+    "at REAL NOT NULL, PRIMARY KEY (attempt, t))",
     "CREATE TRIGGER outbox_keeps BEFORE UPDATE ON outbox BEGIN SELECT RAISE(ABORT, 'append-only'); END",
     "CREATE TRIGGER outbox_holds BEFORE DELETE ON outbox BEGIN SELECT RAISE(ABORT, 'append-only'); END",
-    "CREATE TABLE heard (sender INTEGER PRIMARY KEY, t INTEGER NOT NULL, "
-    "frame BLOB NOT NULL, at REAL NOT NULL)",
-    "CREATE TABLE final (owner INTEGER PRIMARY KEY, frame BLOB NOT NULL)",
+    "CREATE TABLE heard (attempt INTEGER NOT NULL, t INTEGER NOT NULL, sender INTEGER NOT NULL, "
+    "frame BLOB NOT NULL, at REAL NOT NULL, PRIMARY KEY (attempt, t, sender))",
     "CREATE TABLE silent (sender INTEGER PRIMARY KEY, t INTEGER NOT NULL, since REAL NOT NULL)",
 )
 
@@ -84,6 +87,12 @@ class SiteStore:
                     db.execute(statement)
                 db.execute("INSERT INTO site VALUES (1, ?, ?, ?)", whose)
                 self._write_state(db, start)
+            (form,) = db.execute("PRAGMA user_version").fetchone()
+            if form != FORMAT:
+                raise SiteError(
+                    f"{path}: was written in form {form} by another release, and this one knows only form "
+                    f"{FORMAT}. End the run with the release that it was begun with."
+                )
             stored = db.execute("SELECT job, name, schedules FROM site").fetchone()
         for was, now, what in zip(stored, whose, ("another job", "another site", ""), strict=True):
             if was != now and what:
@@ -117,7 +126,7 @@ class SiteStore:
         """
         with self._transaction() as db:
             self.ledger.charge(charge)
-            db.execute("INSERT INTO outbox VALUES (?, ?, ?)", (charge.t, frame, time.time()))
+            db.execute("INSERT INTO outbox VALUES (0, ?, ?, ?)", (charge.t, frame, time.time()))
             self._write_state(db, state)
             _write_heard(db, state.t, heard)
 
@@ -128,43 +137,36 @@ class SiteStore:
             self._write_state(db, state)
             _write_heard(db, state.t, heard)
 
-    def finish(self, state: NodeState, heard: Mapping[int, bytes], own: int) -> None:
-        """After the last round: its state, and the last frames of this site and its neighbours."""
+    def finish(self, state: NodeState, heard: Mapping[int, bytes]) -> None:
+        """After the last round: its state, and the last frames of all."""
         with self._transaction() as db:
             self._write_state(db, state)
             _write_heard(db, state.t, heard)
-            last = db.execute("SELECT frame FROM outbox WHERE t = ?", (state.t,)).fetchone()
-            for owner, frame in {own: last[0], **heard}.items():
-                db.execute("INSERT OR IGNORE INTO final VALUES (?, ?)", (owner, frame))
+
+    def say(self, t: int, frame: bytes) -> None:
+        """A frame that costs nothing, before it is sent: hello, done, left."""
+        with self._transaction() as db:
+            db.execute("INSERT INTO outbox VALUES (0, ?, ?, ?)", (t, frame, time.time()))
 
     def frame(self, t: int) -> bytes | None:
-        """The bytes of round t, if it was charged."""
+        """The bytes of round t, if it was charged, or said."""
         with ledger_errors():
             row = self._open().execute("SELECT frame FROM outbox WHERE t = ?", (t,)).fetchone()
         return None if row is None else bytes(row[0])
 
-    # -- the end ----------------------------------------------------------------------------------------
+    # -- what was heard ---------------------------------------------------------------------------------
 
-    def add_final(self, owner: int, frame: bytes) -> None:
-        """One more site's last frame; the first one stays."""
-        with self._transaction() as db:
-            db.execute("INSERT OR IGNORE INTO final VALUES (?, ?)", (owner, frame))
-
-    def finals(self) -> dict[int, bytes]:
-        """The last frames known so far, by site."""
-        with ledger_errors():
-            return {owner: bytes(frame) for owner, frame in self._open().execute("SELECT * FROM final")}
-
-    def add_done(self, t: int, frames: Mapping[int, bytes]) -> None:
-        """All neighbours have said that they need nothing more."""
+    def hear(self, t: int, frames: Mapping[int, bytes]) -> None:
+        """Frames of round t, kept as soon as there is time: they are what a neighbour that lost its own asks
+        for."""
         with self._transaction() as db:
             _write_heard(db, t, frames)
 
-    def all_heard(self, t: int, senders: Sequence[int]) -> bool:
-        """Whether each of these was heard in round t, or after."""
+    def frames_heard(self, t: int) -> dict[int, bytes]:
+        """The frames of round t that were kept, by sender."""
         with ledger_errors():
-            heard = dict(self._open().execute("SELECT sender, t FROM heard").fetchall())
-        return all(heard.get(sender, -1) >= t for sender in senders)
+            rows = self._open().execute("SELECT sender, frame FROM heard WHERE t = ? ORDER BY sender", (t,))
+            return {sender: bytes(frame) for sender, frame in rows}
 
     # -- what `status` shows ----------------------------------------------------------------------------
 
@@ -210,8 +212,10 @@ class SiteStore:
 
 
 def _write_heard(db: sqlite3.Connection, t: int, heard: Mapping[int, bytes]) -> None:
-    rows = [(sender, t, frame, time.time()) for sender, frame in heard.items()]
-    db.executemany("INSERT OR REPLACE INTO heard VALUES (?, ?, ?, ?)", rows)
+    """Frames of round t; with 'hello' and the last, the newest KEPT rounds stay, as evidence."""
+    rows = [(0, t, sender, frame, time.time()) for sender, frame in heard.items()]
+    db.executemany("INSERT OR REPLACE INTO heard VALUES (?, ?, ?, ?, ?)", rows)
+    db.execute("DELETE FROM heard WHERE t > 0 AND t < ?", (t - KEPT,))
     db.execute("DELETE FROM silent WHERE t <= ?", (t,))
 
 

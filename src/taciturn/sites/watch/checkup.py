@@ -6,7 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ..rounds.driver import greeting
 from ..rounds.prepare import Ready
+from ..wire.form import CHECK, HELLO
 from ..wire.mailbox import Mailbox
 from ..wire.probe import probe
 from ..wire.refusals import Refusals
@@ -47,17 +49,20 @@ def costs(ready: Ready) -> list[Finding]:
 def neighbours(ready: Ready, seconds: float, found: Callable[[Finding], None]) -> bool:
     """Meet every neighbour on the network, with its name, its key and the same job; True if all were met.
 
-    Two sites can check each other while neither has started. What is exchanged is a frame without a vector.
+    Two sites can check each other while neither has started. What is exchanged is a frame of no run.
     """
     site, refusals = ready.site, Refusals()
-    mailbox = Mailbox(site.job, site.name, ready.trust, refusals, 0)
+    mailbox = Mailbox(ready.form, site.name, ready.trust, refusals, HELLO, attempt=CHECK)
     missing = site.neighbours
     with Session(site, mailbox, refusals) as session:
-        session.keep(0, ready.seal(0))
+        session.keep(HELLO, greeting(ready))
+
+        def absent() -> list[str]:
+            return [name for name in mailbox.missing() if name in site.neighbours]
 
         def ask(names: Sequence[str]) -> None:
             for name in names:
-                session.ask(name, 0)
+                session.ask(name, HELLO)
 
         waiting = Waiting(
             seconds,
@@ -67,8 +72,8 @@ def neighbours(ready: Ready, seconds: float, found: Callable[[Finding], None]) -
             lambda name: "",
             quiet=True,
         )
-        waiting.until(mailbox.missing, ask, "hello", longest=0.25)
-        missing = tuple(mailbox.missing())
+        waiting.until(absent, ask, "hello", longest=0.25)
+        missing = tuple(absent())
         time.sleep(STAY)
         for name in site.neighbours:
             found(_met(ready, name, name in missing, session.connected(), refusals))

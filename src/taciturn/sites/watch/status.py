@@ -74,12 +74,14 @@ def read_status(site: Site) -> Status:
         with ledger_errors():
             (job,) = db.execute("SELECT job FROM site").fetchone()
             (completed,) = db.execute("SELECT t FROM state").fetchone()
-            (released,) = db.execute("SELECT count(*) FROM outbox").fetchone()
-            rows = db.execute("SELECT sender, t, at FROM heard").fetchall()
+            (released,) = db.execute(
+                "SELECT count(*) FROM outbox WHERE t BETWEEN 1 AND ?", (site.job.rounds,)
+            ).fetchone()
+            rows = db.execute("SELECT sender, max(t), at FROM heard GROUP BY sender").fetchall()
             silent = dict(db.execute("SELECT sender, since FROM silent").fetchall())
     finally:
         db.close()
-    heard = {sender: (min(t, site.job.rounds), at) for sender, t, at in rows}  # 'done' is no round
+    heard = {sender: (min(t, site.job.rounds), at) for sender, t, at in rows}  # what comes after is no round
     if job != site.job.hash:
         raise SiteError(f"{site.database}: belongs to another job.")
     numbers = {name: site.job.names.index(name) for name in site.neighbours}

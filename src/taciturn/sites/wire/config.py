@@ -6,20 +6,31 @@ from typing import Any
 
 from ..files.job import NetworkJob
 from ..files.site import Site
+from .form import form_of
 from .frame import size_cap
 
 LEASE = 5_000  # ms without a sign of life after which a link counts as lost
 RETRY = {"period_init_ms": 200, "period_max_ms": 2_000, "period_increase_factor": 2}
 
 
-def key_of(name: str, t: int | str) -> str:
-    """Where the frame of `name` for round t is published and asked for."""
-    return f"taciturn/{name}/{t}"
+def key_of(name: str, t: int, owner: str | None = None, *, attempt: int = 0) -> str:
+    """Where `name` publishes its frame of round t, or passes on that of `owner`, and is asked for it."""
+    return f"taciturn/{name}/{attempt}.{t}/{owner or name}"
 
 
-def key_of_final(name: str, owner: str) -> str:
-    """Where `name` passes on the last frame of `owner`."""
-    return f"taciturn/{name}/final/{owner}"
+def key_of_recall(name: str, owner: str) -> str:
+    """Where `name` is asked for the newest frame of `owner` that it holds."""
+    return f"taciturn/{name}/recall/{owner}"
+
+
+def key_of_proof(name: str) -> str:
+    """Where `name` shows two frames that contradict each other."""
+    return f"taciturn/{name}/proof"
+
+
+def key_of_job(name: str) -> str:
+    """Where `name` is asked for the public facts of its job."""
+    return f"taciturn/{name}/job"
 
 
 def site_config(site: Site) -> dict[str, Any]:
@@ -80,7 +91,7 @@ def _common(site: Site) -> dict[str, Any]:
 
 def _transport(job: NetworkJob, private: str, certificate: str, authority: str) -> dict[str, Any]:
     """Mutual TLS, names checked, and no message that could not be a frame."""
-    largest = max(65_536, 2 * size_cap(job.dimension))
+    largest = max(65_536, 4 * size_cap(form_of(job).cap))
     return {
         "shared_memory": {"enabled": False},
         "link": {

@@ -1,33 +1,45 @@
-"""The frame: the only thing that leaves a site. Job, round, sender, f_i(t), and the proof of who sent it.
+"""The frame: the only thing that leaves a site. Job, round, sender, message, its past, and who signed it.
 
     offset  size   field
-    0       12     b"taciturn/1" and two zeros
+    0       12     b"taciturn/2" and two zeros: the version of this form
     12      32     SHA-256 of the job
-    44      4      round t, unsigned
-    48      2      sender, its place in the job's list of sites
-    50      2      c, the length of the certificate
-    52      4      d, the length of the vector
-    56      8 d    f_i(t), float64
-    ...     c      the sender's X.509 certificate, DER: which key signs for that name
+    44      4      attempt, 0 at first
+    48      4      round t; 0 is 'hello', what comes after the last round is in form.py
+    52      2      sender, its place in the job's list of sites
+    54      4      n, the length of the message
+    58      32     before: the digest of the sender's frame before this one; zeros in its first
+    90      32     common: one hash over everybody's frames of the round before, where everybody has them
+    122     n      the message: f_i(t), whole numbers, or a nonce, as the job says
+    ...            the sender's X.509 certificate, DER: which key signs for that name
     ...     64     Ed25519 signature of all that precedes
 
-Numbers are little-endian. A frame without a vector, d = 0, says 'this is my job' in round 0, and 'I have all
-that I need' after the last round.
+Numbers are little-endian. All but certificate and signature is the content, and its SHA-256 the digest: the
+same content under a renewed certificate is the same frame. Because of `before` a site that sends different
+frames of one round to two neighbours must keep its two stories apart for ever, and the last frames of all
+sites come to all sites: there it is found out. Each `before` can be checked by whoever hears the frame.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ...types import Array
 
-MAGIC = b"taciturn/1\0\0"
-HEADER = struct.Struct("<12s32sIHHI")
+VERSION = 2
+MAGIC = b"taciturn/2\0\0"
+HEADER = struct.Struct("<12s32sIIHI32s32s")
 SIGNATURE = 64
 LARGEST_CERTIFICATE = 2048
+PROOF = b"taciturn-proof/1\0"
+NOTHING = bytes(32)
+"""Where there is no frame to point to."""
 
 
 class FrameRefused(Exception):  # noqa: N818 - reads as a statement
@@ -43,53 +55,109 @@ class Frame:
     """A frame taken apart; whether it may be believed is a question for `trust.py`."""
 
     job: bytes
+    attempt: int
     t: int
     sender: int
-    vector: Array
+    before: bytes
+    common: bytes
+    message: bytes
     certificate: bytes
     signature: bytes
-    signed: bytes
 
-
-def size_cap(dimension: int) -> int:
-    """The largest frame of a job with d = `dimension`, in bytes."""
-    return HEADER.size + 8 * dimension + LARGEST_CERTIFICATE + SIGNATURE
-
-
-def encode(*, job: bytes, t: int, sender: int, vector: Array, certificate: bytes) -> bytes:
-    """All of a frame but its signature."""
-    values = np.ascontiguousarray(vector, dtype="<f8")
-    if len(certificate) > LARGEST_CERTIFICATE:
-        raise ValueError(
-            f"a certificate must be at most {LARGEST_CERTIFICATE} bytes; got {len(certificate)}."
+    @cached_property
+    def content(self) -> bytes:
+        """All but certificate and signature."""
+        return encode(
+            job=self.job,
+            attempt=self.attempt,
+            t=self.t,
+            sender=self.sender,
+            before=self.before,
+            common=self.common,
+            message=self.message,
         )
-    header = HEADER.pack(MAGIC, job, t, sender, len(certificate), values.size)
-    return header + values.tobytes() + certificate
+
+    @cached_property
+    def digest(self) -> bytes:
+        """What this frame is, whichever certificate it was sealed with."""
+        return hashlib.sha256(self.content).digest()
+
+    @property
+    def signed(self) -> bytes:
+        """What the signature is of."""
+        return self.content + self.certificate
 
 
-def decode(data: bytes, *, dimension: int) -> Frame:
-    """Take a frame of a job with d = `dimension` apart, or say what is wrong with its form."""
-    if len(data) > size_cap(dimension):
-        raise FrameRefused("size", f"{len(data)} bytes, above the cap of {size_cap(dimension)}")
+def size_cap(message: int) -> int:
+    """The largest frame of a job whose longest message has that many bytes."""
+    return HEADER.size + message + LARGEST_CERTIFICATE + SIGNATURE
+
+
+def encode(
+    *,
+    job: bytes,
+    t: int,
+    sender: int,
+    message: bytes = b"",
+    before: bytes = NOTHING,
+    common: bytes = NOTHING,
+    attempt: int = 0,
+) -> bytes:
+    """The content of a frame: all but certificate and signature."""
+    return HEADER.pack(MAGIC, job, attempt, t, sender, len(message), before, common) + message
+
+
+def decode(data: bytes, *, largest: int) -> Frame:
+    """Take a frame apart whose message has at most `largest` bytes, or say what is wrong with its form."""
+    if len(data) > size_cap(largest):
+        raise FrameRefused("size", f"{len(data)} bytes, above the cap of {size_cap(largest)}")
     if len(data) < HEADER.size + SIGNATURE:
-        raise FrameRefused("garbage", f"not a frame: {len(data)} bytes are too few")
-    magic, job, t, sender, certificate, d = HEADER.unpack_from(data)
+        raise _other_version(data) or FrameRefused("garbage", f"not a frame: {len(data)} bytes are too few")
+    magic, job, attempt, t, sender, n, before, common = HEADER.unpack_from(data)
     if magic != MAGIC:
-        raise FrameRefused("garbage", "not a frame: it does not begin like one")
-    if d not in (0, dimension):
-        raise FrameRefused("length", f"a vector of length {d}, not {dimension}")
-    if len(data) != HEADER.size + 8 * d + certificate + SIGNATURE:
+        raise _other_version(data) or FrameRefused("garbage", "not a frame: it does not begin like one")
+    certificate = len(data) - HEADER.size - n - SIGNATURE
+    if not 0 <= certificate <= LARGEST_CERTIFICATE:
         raise FrameRefused("garbage", f"not a frame: {len(data)} bytes do not fit its header")
-    end = HEADER.size + 8 * d
+    end = HEADER.size + n
     return Frame(
         job=job,
+        attempt=attempt,
         t=t,
         sender=sender,
-        vector=np.frombuffer(data, dtype="<f8", count=d, offset=HEADER.size).astype(np.float64),
-        certificate=data[end : end + certificate],
+        before=before,
+        common=common,
+        message=data[HEADER.size : end],
+        certificate=data[end:-SIGNATURE],
         signature=data[-SIGNATURE:],
-        signed=data[:-SIGNATURE],
     )
+
+
+def common_hash(digests: Iterable[bytes]) -> bytes:
+    """One hash over the digests of everybody's frames of a round, in the order of the sites."""
+    return hashlib.sha256(b"".join(digests)).digest()
+
+
+def pack_proof(first: bytes, second: bytes) -> bytes:
+    """Two frames that contradict each other, in one message."""
+    return PROOF + len(first).to_bytes(4, "little") + first + second
+
+
+def unpack_proof(data: bytes) -> tuple[bytes, bytes]:
+    """The two frames of a proof; whether they prove anything is another question."""
+    begin = len(PROOF) + 4
+    end = begin + int.from_bytes(data[len(PROOF) : begin], "little")
+    return data[begin:end], data[end:]
+
+
+def to_message(vector: Array) -> bytes:
+    """f_i(t) as a message."""
+    return np.ascontiguousarray(vector, dtype="<f8").tobytes()
+
+
+def to_vector(message: bytes) -> Array:
+    """The message as f_i(t)."""
+    return np.frombuffer(message, dtype="<f8").astype(np.float64)
 
 
 def check_values(vector: Array, *, clip: float) -> None:
@@ -98,3 +166,16 @@ def check_values(vector: Array, *, clip: float) -> None:
         raise FrameRefused("values", "a value that is not a finite number")
     if vector.size and np.abs(vector).max() > clip:
         raise FrameRefused("values", f"a value outside the job's range of +-{clip:g}")
+
+
+def _other_version(data: bytes) -> FrameRefused | None:
+    """A frame of another release of this program, which is no stranger's garbage."""
+    said = re.match(rb"taciturn/(\d{1,3})\0", data[:14])
+    if said is None or int(said[1]) == VERSION:
+        return None
+    older = "older" if int(said[1]) < VERSION else "newer"
+    return FrameRefused(
+        "version",
+        f"it speaks version {int(said[1])} of the frames, and this site version {VERSION}: its release is "
+        f"{older}; all sites of a run need the same one",
+    )

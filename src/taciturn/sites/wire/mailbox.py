@@ -1,76 +1,149 @@
-"""The mailbox: the neighbours' frames for this round and the next. Everything else is refused.
+"""The mailbox: the others' frames for this round, the next and the one before. All else is refused.
 
 A neighbour can be one round ahead, never more, since it needs this site's frame to go on. Frames come in on
 threads of the network and are checked there; the site's own thread waits for them.
+
+Two frames of one site that contradict each other, both signed by it, end the run: `missing` raises `Caught`.
+So does a frame of this very site that it does not know of: `Forgotten`.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from ...types import Array
-from ..files.job import NetworkJob
-from .frame import Frame, FrameRefused, check_values, decode
+from .form import HELLO, STAMP, Form
+from .frame import Frame, FrameRefused, common_hash, decode, to_vector
 from .refusals import Refusals
 from .trust import Trust
 
 
 class Letter(NamedTuple):
-    """A believed frame: its exact bytes and its vector."""
+    """A believed frame: its exact bytes, and taken apart."""
 
     data: bytes
-    vector: Array
+    frame: Frame
+
+    @property
+    def vector(self) -> Array:
+        """Its message as f_j(t)."""
+        return to_vector(self.frame.message)
+
+
+class Caught(Exception):  # noqa: N818 - reads as a statement
+    """`owner` signed two frames that contradict each other."""
+
+    def __init__(self, owner: str, first: Letter, second: Letter) -> None:
+        super().__init__(owner)
+        self.owner, self.first, self.second = owner, first, second
+
+
+class Forgotten(Exception):  # noqa: N818
+    """`holder` holds a frame of this site that this site does not know of."""
+
+    def __init__(self, holder: str, letter: Letter) -> None:
+        super().__init__(holder)
+        self.holder, self.letter = holder, letter
 
 
 class Mailbox:
-    """What one site was sent. `t` is the round it waits for; 0 stands for 'hello', rounds + 1 for 'done'."""
+    """What one site was sent. `t` is the round it waits for; form.py says what 0 and those after T are."""
 
-    def __init__(self, job: NetworkJob, name: str, trust: Trust, refusals: Refusals, t: int) -> None:
-        self.t = t
-        self._job, self._trust, self._refusals = job, trust, refusals
-        self._numbers = {neighbour: job.names.index(neighbour) for neighbour in job.neighbours(name)}
-        self._letters: dict[tuple[int, int], Letter] = {}
-        self._finals: dict[int, Letter] = {}
+    def __init__(
+        self, form: Form, name: str, trust: Trust, refusals: Refusals, t: int, *, attempt: int = 0
+    ) -> None:
+        self.t, self.attempt, self.form, self.name = t, attempt, form, name
+        self._trust, self._refusals = trust, refusals
+        self._names = form.job.names
+        self._numbers = {owner: number for number, owner in enumerate(self._names)}
+        self._neighbours = set(form.job.neighbours(name))
+        self._passes = form.owners_to_pass(name)
+        self._letters: dict[tuple[int, int], Letter] = {}  # by round and owner, this site's own too
+        self._newest: dict[int, Letter] = {}
+        self._to_pass: dict[tuple[int, int], Letter] = {}
+        self._trouble: Caught | Forgotten | None = None
         self._news = threading.Condition()
 
     # -- on the network's threads -----------------------------------------------------------------------
 
-    def offer(self, sender: str, t: int, data: bytes, *, asked: bool = False) -> None:
-        """A frame came in under `sender`'s key for round t; `asked` for, or of its own accord."""
+    def offer(
+        self,
+        sender: str,
+        t: int,
+        data: bytes,
+        *,
+        owner: str | None = None,
+        attempt: int = 0,
+        asked: bool = False,
+    ) -> None:
+        """A frame of `owner` came in under `sender`'s key; `asked` for, or of its own accord."""
+        owner = sender if owner is None else owner
         try:
-            number = self._number(sender)
-            known = self._letters.get((number, t))
-            if known is None or known.data != data:
-                self._admit_round(t, asked)
-                vector = self._believed(data, t, number, sender)
-                self._keep(number, t, Letter(data, vector))
+            self._admit_sender(sender, owner, t)
+            known = self._letters.get((t, self._numbers[owner]))
+            if known is not None and known.data == data:
+                return
+            direct = owner == sender and not asked
+            self._admit_round(t, attempt, owner, known=known is not None, direct=direct)
+            self._keep(sender, owner, Letter(data, self._believed(data, t, owner)))
         except _Stale:
             return
         except FrameRefused as refused:
             self._refusals.refuse(sender, refused.kind, str(refused))
 
-    def offer_final(self, sender: str, owner: str, data: bytes) -> None:
-        """`sender` passes on the last frame of `owner`, any site of the job."""
+    def offer_recalled(self, sender: str, data: bytes) -> Letter | None:
+        """The newest frame of this site that `sender` holds, if it is one; whatever its certificate."""
         try:
-            self._number(sender)
-            if owner not in self._job.names:
-                raise FrameRefused("owner", "a last frame of a site that the job does not have")
-            number = self._job.names.index(owner)
-            known = self._finals.get(number)
-            if known is None or known.data != data:
-                vector = self._believed(data, self._job.rounds, number, owner)
-                self._keep_final(number, owner, Letter(data, vector))
+            frame = decode(data, largest=self.form.cap)
+            if frame.job != self.form.job.hash or self._name_of(frame) != self.name:
+                raise FrameRefused("recall", "it recalls a frame that is not this site's, in this job")
+            self._trust.check(frame, self.name, ever=True)
+            return Letter(data, frame)
         except FrameRefused as refused:
             self._refusals.refuse(sender, refused.kind, str(refused))
+            return None
+
+    def offer_proof(self, sender: str, first: bytes, second: bytes) -> None:
+        """`sender` shows two frames that contradict each other."""
+        try:
+            self._admit_sender(sender, sender, HELLO)
+            letters = [self._signed(data) for data in (first, second)]
+            owner = self._name_of(letters[0].frame)
+            if not contradict(letters[0].frame, letters[1].frame):
+                raise FrameRefused("proof", "two frames as a proof that do not contradict each other")
+        except FrameRefused as refused:
+            self._refusals.refuse(sender, refused.kind, str(refused))
+            return
+        self.trouble(Caught(owner, *letters))
+
+    def trouble(self, what: Caught | Forgotten) -> None:
+        """Something that ends the run; the first counts."""
+        with self._news:
+            self._trouble = self._trouble or what
+            self._news.notify_all()
+
+    def newest(self, owner: str) -> bytes | None:
+        """The newest frame of `owner` that is known here."""
+        with self._news:
+            letter = self._newest.get(self._numbers.get(owner, -1))
+        return None if letter is None else letter.data
 
     # -- on the site's thread ---------------------------------------------------------------------------
 
     def missing(self) -> list[str]:
-        """Which neighbours have not been heard in round t."""
+        """Whose frames of round t have not come; raises what ends the run."""
         with self._news:
-            return [name for name, number in self._numbers.items() if (number, self.t) not in self._letters]
+            if self._trouble is not None:
+                raise self._trouble
+            wanted = self.form.wanted(self.name, self.t)
+            return [name for name in wanted if (self.t, self._numbers[name]) not in self._letters]
+
+    def so_far(self) -> dict[int, Letter]:
+        """The frames of round t that others have sent so far, by number."""
+        with self._news:
+            own = self._numbers[self.name]
+            return {n: letter for (t, n), letter in self._letters.items() if t == self.t and n != own}
 
     def wait(self, seconds: float) -> None:
         """Until something arrives, or the time is over."""
@@ -82,73 +155,159 @@ class Mailbox:
         with self._news:
             self._news.notify_all()
 
+    def to_pass_on(self) -> list[tuple[int, str, bytes]]:
+        """Round, owner and bytes of frames that came in since and that a neighbour may not hear itself."""
+        with self._news:
+            passing, self._to_pass = self._to_pass, {}
+        return [(t, self._names[owner], letter.data) for (t, owner), letter in passing.items()]
+
+    def know(self, data: bytes) -> Letter:
+        """A frame that this site has on disk: its own, or one that it has heard."""
+        letter = Letter(data, decode(data, largest=self.form.cap))
+        with self._news:
+            self._letters[letter.frame.t, letter.frame.sender] = letter
+            self._note(letter)
+        return letter
+
+    def find_doubts(self) -> list[str]:
+        """Who says of the round before, which everybody has, something else than this site holds.
+
+        Raises `Caught` for a site whose frames do not follow from each other.
+        """
+        with self._news:
+            letters = dict(self._letters)
+        common, doubted = self.common(self.t), []
+        for name in self.form.wanted(self.name, self.t):
+            number = self._numbers[name]
+            letter, before = letters[self.t, number], letters.get((self.t - 1, number))
+            if before is not None and not follows(before.frame, letter.frame):
+                raise Caught(name, before, letter)
+            if letter.frame.common != common:
+                doubted.append(name)
+        return doubted
+
+    def common(self, t: int) -> bytes:
+        """What a frame of round t says about everybody's frames of the round before."""
+        if t == HELLO or not self.form.everybody(t - 1):
+            return bytes(32)
+        with self._news:
+            return common_hash(
+                self._letters[t - 1, number].frame.digest for number in range(len(self._names))
+            )
+
     def take(self) -> dict[int, Letter]:
         """The frames of round t, by number in increasing order; from now on round t + 1 is waited for."""
         with self._news:
-            taken = {number: self._letters[number, self.t] for number in sorted(self._numbers.values())}
+            wanted = (self._numbers[name] for name in self.form.wanted(self.name, self.t))
+            taken = {number: self._letters[self.t, number] for number in wanted}
             self.t += 1
-            for number, t in list(self._letters):
-                if t < self.t:
-                    del self._letters[number, t]
+            for key in [key for key in self._letters if HELLO < key[0] < self.t - 1]:
+                del self._letters[key]
         return taken
-
-    def finals(self) -> dict[int, Letter]:
-        """The last frames known so far, by number."""
-        with self._news:
-            return dict(self._finals)
-
-    def know_finals(self, frames: Mapping[int, bytes]) -> None:
-        """Last frames that this site has on disk."""
-        for number, data in frames.items():
-            self._finals[number] = Letter(data, decode(data, dimension=self._job.dimension).vector)
 
     # -- inside -----------------------------------------------------------------------------------------
 
-    def _number(self, sender: str) -> int:
-        if sender not in self._numbers:
+    def _admit_sender(self, sender: str, owner: str, t: int) -> None:
+        if sender not in self._neighbours:
             raise FrameRefused("stranger", f"{sender} is not a neighbour of this site")
-        return self._numbers[sender]
+        if owner not in self._numbers:
+            raise FrameRefused("owner", "a frame of a site that the job does not have")
+        if owner != sender and not self.form.everybody(t):
+            raise FrameRefused("owner", f"a frame of round {t} that is not its own")
 
-    def _admit_round(self, t: int, asked: bool) -> None:
-        if t < self.t:
-            if asked:  # an answer that came after the frame itself
+    def _admit_round(self, t: int, attempt: int, owner: str, *, known: bool, direct: bool) -> None:
+        if attempt != self.attempt:
+            raise _Stale
+        if owner == self.name:
+            if t < self.t - 1 or t == HELLO == self.t:  # long past; or `opening.py` sees to it
+                raise _Stale
+            return
+        if t < self.t and not known:
+            if not direct:  # passed on, or asked for, and no longer needed
                 raise _Stale
             raise FrameRefused("replay", f"round {t} again, while round {self.t} is being waited for")
-        if t > min(self.t, self._job.rounds) + 1:
+        early = t == self.form.rounds and not direct  # a last frame, from far away
+        if t > self.form.left or (t > self.t + 1 and not early):
             raise FrameRefused("future", f"round {t}, while round {self.t} is being waited for")
 
-    def _believed(self, data: bytes, t: int, number: int, name: str) -> Array:
-        """The vector of a frame of round t that `name` signed, or the reason why it is not believed."""
-        job = self._job
-        frame: Frame = decode(data, dimension=job.dimension)
-        if frame.job != job.hash:
+    def _signed(self, data: bytes) -> Letter:
+        """A frame of this job that its sender signed, now or before."""
+        frame = decode(data, largest=self.form.cap)
+        if frame.job != self.form.job.hash:
+            ours, theirs = self.form.job.hash.hex()[:12], frame.job.hex()[:12]
+            raise FrameRefused("job", f"it holds another job, {theirs}, not {ours}")
+        self._trust.check(frame, self._name_of(frame), ever=True)
+        return Letter(data, frame)
+
+    def _believed(self, data: bytes, t: int, owner: str) -> Frame:
+        """A frame of round t that `owner` signed, or the reason why it is not believed."""
+        frame = decode(data, largest=self.form.cap)
+        if frame.job != self.form.job.hash:
+            ours, theirs = self.form.job.hash.hex()[:12], frame.job.hex()[:12]
+            raise FrameRefused("job", f"it holds another job, {theirs}, not {ours}")
+        if self._name_of(frame) != owner:
             raise FrameRefused(
-                "job", f"it holds another job, {frame.job.hex()[:12]}, not {job.hash.hex()[:12]}"
+                "name", f"a frame that names {self._name_of(frame)} as its sender, not {owner}"
             )
-        if frame.sender != number:
-            said = job.names[frame.sender] if frame.sender < len(job.names) else f"site {frame.sender}"
-            raise FrameRefused("name", f"a frame that names {said} as its sender, not {name}")
-        if frame.t != t:
+        if (frame.attempt, frame.t) != (self.attempt, t):
             raise FrameRefused("round", f"a frame of round {frame.t} under the name of round {t}")
-        if frame.vector.size != (job.dimension if 1 <= t <= job.rounds else 0):
-            raise FrameRefused("length", f"a vector of length {frame.vector.size} in round {t}")
-        self._trust.check(frame, name)
-        check_values(frame.vector, clip=job.clip)
-        return frame.vector
+        self.form.check_message(t, frame.message)
+        self._trust.check(frame, owner)
+        return frame
 
-    def _keep(self, number: int, t: int, letter: Letter) -> None:
-        with self._news:
-            first = self._letters.setdefault((number, t), letter)
-            self._news.notify_all()
-        if first.data != letter.data:
-            raise FrameRefused("twice", f"a second, different frame for round {t}; the first one counts")
+    def _name_of(self, frame: Frame) -> str:
+        known = frame.sender < len(self._names)
+        return self._names[frame.sender] if known else f"site {frame.sender}"
 
-    def _keep_final(self, number: int, owner: str, letter: Letter) -> None:
+    def _keep(self, sender: str, owner: str, letter: Letter) -> None:
+        key = letter.frame.t, letter.frame.sender
         with self._news:
-            first = self._finals.setdefault(number, letter)
+            known = self._letters.get(key)
+            if known is None and owner == self.name:
+                self._trouble = self._trouble or Forgotten(sender, letter)
+            elif known is None or self._replaces(known, letter):
+                self._letters[key] = letter
+                self._note(letter)
+                if owner in self._passes and self.form.everybody(key[0]):
+                    self._to_pass[key] = letter
+            elif known.frame.digest != letter.frame.digest and not self._greeting(letter):
+                self._trouble = self._trouble or Caught(owner, known, letter)
             self._news.notify_all()
-        if first.data != letter.data:
-            raise FrameRefused("twice", f"a second, different last frame of {owner}; the first one counts")
+
+    def _note(self, letter: Letter) -> None:
+        newest = self._newest.get(letter.frame.sender)
+        if newest is None or (newest.frame.attempt, newest.frame.t) <= (letter.frame.attempt, letter.frame.t):
+            self._newest[letter.frame.sender] = letter
+
+    def _greeting(self, letter: Letter) -> bool:
+        """Whether it is a 'hello' while nobody can have gone on without this site: it may still change."""
+        return letter.frame.t == HELLO == self.t
+
+    def _replaces(self, known: Letter, letter: Letter) -> bool:
+        """A later hello before the run begins; or the same frame, sealed again with a newer certificate."""
+        if known.frame.digest == letter.frame.digest:
+            return self._trust.ends(letter.frame.certificate) > self._trust.ends(known.frame.certificate)
+        return self._greeting(letter) and stamp_of(letter.frame) > stamp_of(known.frame)
+
+
+def contradict(first: Frame, second: Frame) -> bool:
+    """Whether one site cannot honestly have signed both: one round twice, or one that does not follow."""
+    if first.job != second.job or first.sender != second.sender or first.digest == second.digest:
+        return False
+    twice = (first.attempt, first.t) == (second.attempt, second.t)
+    return twice or not (follows(first, second) and follows(second, first))
+
+
+def follows(before: Frame, after: Frame) -> bool:
+    """Whether the later of two frames of consecutive rounds names the earlier one; True for other rounds."""
+    if (before.attempt, before.t + 1) != (after.attempt, after.t):
+        return True
+    return after.before == before.digest
+
+
+def stamp_of(frame: Frame) -> tuple[int, bytes]:
+    """Which 'hello' of a site is the later one."""
+    return STAMP.unpack_from(frame.message)[0], frame.digest
 
 
 class _Stale(Exception):  # noqa: N818

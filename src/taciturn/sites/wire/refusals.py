@@ -7,6 +7,9 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 
+LASTING = ("job", "version")
+"""Kinds that do not pass by waiting."""
+
 log = logging.getLogger("taciturn.site")
 
 
@@ -19,15 +22,23 @@ class Refusals:
     def __init__(self) -> None:
         self.connected: Callable[[], set[str]] = set
         self._counts: Counter[tuple[str, str]] = Counter()
+        self._reasons: dict[str, str] = {}
         self._lock = threading.Lock()
 
     def refuse(self, sender: str, kind: str, message: str) -> None:
         """Count it, and log it the first time."""
         with self._lock:
             self._counts[sender, kind] += 1
+            if kind in LASTING:
+                self._reasons[sender] = message
             first = self._counts[sender, kind] == 1
         if first:
             log.warning("refused, from %s: %s", sender, message)
+
+    def reason(self, sender: str) -> str:
+        """Why nothing of `sender` can be accepted until somebody does something about it; or nothing."""
+        with self._lock:
+            return self._reasons.get(sender, "")
 
     def counts(self) -> dict[tuple[str, str], int]:
         """How often, by sender and kind."""

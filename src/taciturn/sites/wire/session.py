@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
 from ...errors import MissingExtra, SiteError
 from ..files.site import Site
-from .config import key_of, key_of_final, site_config
-from .frame import size_cap
+from .config import key_of, key_of_proof, key_of_recall, site_config
+from .frame import PROOF, pack_proof, size_cap, unpack_proof
 from .mailbox import Mailbox
 from .meter import Meter
 from .probe import probe
@@ -30,9 +32,19 @@ try:
 except ImportError as error:
     raise MissingExtra("eclipse-zenoh", "zenoh") from error
 
-_ROUND = re.compile(r"taciturn/([a-z0-9-]+)/(\d{1,7})")
-_FINAL = re.compile(r"taciturn/([a-z0-9-]+)/final/([a-z0-9-]+)")
+_BLOCK = zenoh.CongestionControl.BLOCK
+_FRAME = re.compile(r"taciturn/([a-z0-9-]+)/(\d{1,10})\.(\d{1,8})/([a-z0-9-]+)")
+_OTHER = re.compile(r"taciturn/([a-z0-9-]+)/(?:(proof)|(job)|(recall)/([a-z0-9-]+))")
+_POSITION = struct.Struct("<II")
 _ASK_TIMEOUT = 5.0
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What a neighbour answers: the round that it is in, and the newest frame of this site that it holds."""
+
+    t: int
+    frame: bytes
 
 
 class Session:
@@ -44,8 +56,11 @@ class Session:
 
     def __init__(self, site: Site, mailbox: Mailbox, refusals: Refusals) -> None:
         self._site, self._mailbox, self._refusals = site, mailbox, refusals
-        self._cap = size_cap(site.job.dimension)
-        self._outbox: dict[str, bytes] = {}
+        self._cap = 2 * size_cap(mailbox.form.cap) + 64  # a proof holds two frames
+        self._outbox: dict[str, tuple[int, bytes]] = {}
+        self._proof: bytes | None = None
+        self.proved: set[str] = set()  # who has shown a proof
+        self.recalled: dict[str, Recalled] = {}
         self._lock = threading.Lock()
         self.links = 0  # how many links came up so far
         self._known = {*site.neighbours, *([site.job.relay.name] if site.job.relay else [])}
@@ -64,29 +79,41 @@ class Session:
 
     # -- what the site does -----------------------------------------------------------------------------
 
-    def publish(self, t: int, frame: bytes) -> None:
-        """Send this site's frame of round t, and keep it for those who will ask."""
-        self._send(key_of(self._site.name, t), frame)
-        with self._lock:
-            if t > 2:  # no neighbour can still need what came two rounds before
-                self._outbox.pop(key_of(self._site.name, t - 2), None)
+    def publish(self, t: int, frame: bytes, *, owner: str | None = None) -> None:
+        """Send a frame of this site, or pass on that of `owner`, and keep it for those who will ask."""
+        self.keep(t, frame, owner=owner)
+        key = key_of(self._site.name, t, owner, attempt=self._mailbox.attempt)
+        self._call(lambda: self._zenoh.put(key, frame, congestion_control=_BLOCK, express=True))
 
-    def publish_final(self, owner: str, frame: bytes) -> None:
-        """Pass the last frame of `owner` on."""
-        self._send(key_of_final(self._site.name, owner), frame)
-
-    def keep(self, t: int, frame: bytes) -> None:
+    def keep(self, t: int, frame: bytes, *, owner: str | None = None, attempt: int | None = None) -> None:
         """Have a frame ready for those who will ask, without sending it."""
+        attempt = self._mailbox.attempt if attempt is None else attempt
         with self._lock:
-            self._outbox[key_of(self._site.name, t)] = frame
+            self._outbox[key_of(self._site.name, t, owner, attempt=attempt)] = t, frame
 
-    def ask(self, name: str, t: int) -> None:
-        """Pull the frame of round t from a neighbour; it comes to the mailbox like any other."""
-        self._ask(key_of(name, t))
+    def forget(self, t: int) -> None:
+        """Nobody can still need a frame from before round t, but for 'hello'."""
+        with self._lock:
+            for key in [key for key, (kept, _) in self._outbox.items() if 0 < kept < t]:
+                del self._outbox[key]
 
-    def ask_final(self, name: str, owner: str) -> None:
-        """Pull the last frame of `owner` from a neighbour."""
-        self._ask(key_of_final(name, owner))
+    def show_proof(self, first: bytes, second: bytes) -> None:
+        """Send two frames that contradict each other; from now on they are the answer to every question."""
+        self._proof = proof = pack_proof(first, second)
+        key = key_of_proof(self._site.name)
+        self._call(lambda: self._zenoh.put(key, proof, congestion_control=_BLOCK, express=True))
+
+    def ask(self, name: str, t: int, owner: str | None = None) -> None:
+        """Pull a frame of round t from a neighbour; it comes to the mailbox like any other."""
+        self._ask(key_of(name, t, owner, attempt=self._mailbox.attempt))
+
+    def ask_recall(self, name: str) -> None:
+        """Ask a neighbour for the newest frame of this site; the answer comes to `recalled`."""
+        self._ask(key_of_recall(name, self._site.name))
+
+    def reason(self, name: str) -> str:
+        """Why nothing of `name` is accepted, if that will not pass by waiting."""
+        return self._refusals.reason(name)
 
     def connected(self) -> set[str]:
         """The names in the certificates at the other ends of the open links."""
@@ -109,25 +136,44 @@ class Session:
 
     def _sort(self, key: str, payload: Any, *, asked: bool) -> None:
         """Hand a payload to the mailbox; a size that no frame has is not even copied."""
-        by_round, by_owner = _ROUND.fullmatch(key), _FINAL.fullmatch(key)
-        sender = (by_round or by_owner or re.match(r"taciturn/([^/]*)", key) or [key, key])[1]
+        framed, other = _FRAME.fullmatch(key), _OTHER.fullmatch(key)
+        sender = (framed or other or re.match(r"taciturn/([^/]*)", key) or [key, key])[1]
         self._meter.count(sender, len(payload))
         if len(payload) > self._cap:
             self._refusals.refuse(sender, "size", f"{len(payload)} bytes, above the cap of {self._cap}")
-        elif by_round:
-            self._mailbox.offer(sender, int(by_round[2]), payload.to_bytes(), asked=asked)
-        elif by_owner:
-            self._mailbox.offer_final(sender, by_owner[2], payload.to_bytes())
+            return
+        data = payload.to_bytes()
+        if (framed or other) and data.startswith(PROOF):
+            self.proved.add(sender)
+            self._mailbox.offer_proof(sender, *unpack_proof(data))
+        elif framed:
+            attempt, t, owner = int(framed[2]), int(framed[3]), framed[4]
+            self._mailbox.offer(sender, t, data, owner=owner, attempt=attempt, asked=asked)
+        elif other and other[4] and asked:
+            self._sort_recalled(sender, data)
         else:
             self._refusals.refuse(sender, "key", "a message under a key that is not of this protocol")
+
+    def _sort_recalled(self, sender: str, data: bytes) -> None:
+        if sender in self._site.neighbours and len(data) >= _POSITION.size:
+            _, t = _POSITION.unpack_from(data)
+            self.recalled[sender] = Recalled(t, data[_POSITION.size :])
+            self._mailbox.wake()
 
     def _answer(self, query: Any) -> None:
         with query:
             key = str(query.key_expr)
-            with self._lock:
-                frame = self._outbox.get(key)
-            if frame is not None:
-                query.reply(key, frame, express=True)
+            other = _OTHER.fullmatch(key)
+            if self._proof is not None:
+                query.reply(key, self._proof, express=True)
+            elif other and other[4]:
+                position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t)
+                query.reply(key, position + (self._mailbox.newest(other[5]) or b""), express=True)
+            else:
+                with self._lock:
+                    _, frame = self._outbox.get(key, (0, None))
+                if frame is not None:
+                    query.reply(key, frame, express=True)
 
     def _linked(self, event: Any) -> None:
         """A link came up or went down: look who is there."""
@@ -137,6 +183,7 @@ class Session:
         if name not in self._known:
             sender = str(name or f"a caller without a name at {event.link.dst}")
             self._refusals.refuse(sender, "stranger", "it is not a neighbour and may say nothing")
+            return
         self.links += 1
         self._mailbox.wake()
 
@@ -151,15 +198,6 @@ class Session:
         }
 
     # -- inside -----------------------------------------------------------------------------------------
-
-    def _send(self, key: str, frame: bytes) -> None:
-        with self._lock:
-            self._outbox[key] = frame
-        self._call(
-            lambda: self._zenoh.put(
-                key, frame, congestion_control=zenoh.CongestionControl.BLOCK, express=True
-            )
-        )
 
     def _ask(self, key: str) -> None:
         self._call(lambda: self._zenoh.get(key, self._replied, timeout=_ASK_TIMEOUT))

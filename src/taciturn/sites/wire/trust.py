@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from ...errors import SiteError
 from ..files.keys import common_name, load_certificates, load_key
-from .frame import Frame, FrameRefused
+from .frame import LARGEST_CERTIFICATE, Frame, FrameRefused
 
 MOST_CACHED = 1024
 
@@ -49,23 +49,28 @@ class Trust:
         self._revoked = {int(serial, 16) for serial in revoked}
         self._known: dict[bytes, _KnownCertificate] = {}
 
-    def key_of(self, certificate: bytes, name: str) -> Ed25519PublicKey:
-        """The key that a DER certificate gives to `name`, or the reason why it gives none."""
+    def key_of(self, certificate: bytes, name: str, at: datetime.datetime | None = None) -> Ed25519PublicKey:
+        """The key that a DER certificate gives to `name` now, or gave `at` a time; or why it gives none."""
         known = self._look(certificate)
-        now = datetime.datetime.now(datetime.UTC)
-        if not known.begins <= now <= known.ends:
-            when = "expired" if now > known.ends else "not valid yet"
+        then = at or datetime.datetime.now(datetime.UTC)
+        if not known.begins <= then <= known.ends:
+            when = "expired" if then > known.ends else "not valid yet"
             raise FrameRefused("certificate", f"its certificate is {when}")
         if known.name != name:
             raise FrameRefused("name", f"it speaks as {name} with a certificate of {known.name!r}")
         return known.key
 
-    def check(self, frame: Frame, name: str) -> None:
-        """The frame was signed by `name`."""
+    def check(self, frame: Frame, name: str, *, ever: bool = False) -> None:
+        """The frame was signed by `name`, with a certificate that is valid now, or `ever` was."""
         try:
-            self.key_of(frame.certificate, name).verify(frame.signature, frame.signed)
+            at = self._look(frame.certificate).begins if ever else None
+            self.key_of(frame.certificate, name, at).verify(frame.signature, frame.signed)
         except InvalidSignature as error:
             raise FrameRefused("signature", f"its signature is not that of {name}") from error
+
+    def ends(self, certificate: bytes) -> datetime.datetime:
+        """Until when a DER certificate of the authority is valid."""
+        return self._look(certificate).ends
 
     def _look(self, der: bytes) -> _KnownCertificate:
         digest = hashlib.sha256(der).digest()
@@ -103,6 +108,11 @@ class Identity:
         """The Ed25519 signature of `data`."""
         return self.key.sign(data)
 
+    def seal(self, content: bytes) -> bytes:
+        """A whole frame: content, certificate, signature."""
+        unsigned = content + self.certificate
+        return unsigned + self.sign(unsigned)
+
 
 def load_trust(authority: Path, revoked: Sequence[str] = ()) -> Trust:
     """Trust in the certificates of a PEM file."""
@@ -113,6 +123,10 @@ def load_identity(private: Path, certificate: Path, name: str, trust: Trust) -> 
     """This site's key and certificate, checked as a neighbour will check them."""
     key, issued = load_key(private), load_certificates(certificate)[0]
     der = issued.public_bytes(serialization.Encoding.DER)
+    if len(der) > LARGEST_CERTIFICATE:
+        raise SiteError(
+            f"{certificate}: must be at most {LARGEST_CERTIFICATE} bytes in DER form; got {len(der)}."
+        )
     try:
         public = trust.key_of(der, name)
     except FrameRefused as error:

@@ -1,0 +1,159 @@
+"""The exchange: this site's frame of a round goes out, those of the others come in.
+
+Frames are chained (`before`, `common` of frame.py), stored before they are sent, asked for where they are
+missed, and passed on where a neighbour may not hear them itself. After a silence of half a second what has
+come so far is written to disk: a neighbour that loses its state meanwhile can be shown its own frames.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ...errors import SiteError
+from ..wire.form import HELLO
+from ..wire.frame import NOTHING
+from ..wire.mailbox import Letter, Mailbox
+from ..wire.probe import probe
+from ..wire.session import Session
+from ..wire.waiting import Waiting
+from .prepare import Ready
+from .store import SiteStore
+
+log = logging.getLogger("taciturn.site")
+
+
+@dataclass
+class Exchange:
+    """The frames of one site.
+
+    before : the digest of its last one.
+    links : how many links had come up when the neighbours were last asked what they know of this site.
+    """
+
+    ready: Ready
+    store: SiteStore
+    mailbox: Mailbox
+    session: Session
+    before: bytes = NOTHING
+    links: int = -1
+    _kept: set[tuple[int, int]] = field(default_factory=set)
+
+    def resume(self, t: int) -> None:
+        """Know again what this site said and heard up to round t, and what it has said since."""
+        names, own = self.ready.site.job.names, self.ready.site.number
+        for at in sorted({HELLO, t, t + 1, t + 2}):
+            said = self.store.frame(at)
+            if said is not None:
+                said = self.ready.reseal(said)
+                letter = self.mailbox.know(said)
+                self.session.keep(at, said)
+                if at <= t:
+                    self.before = letter.frame.digest
+            for sender, data in self.store.frames_heard(at).items():
+                self.mailbox.know(data)
+                if sender != own and self.ready.form.everybody(at):
+                    self.session.keep(at, data, owner=names[sender])
+
+    def seal(self, t: int, message: bytes = b"") -> bytes:
+        """This site's frame of round t, after all that it said and heard; not sent, not even stored."""
+        return self.ready.seal(t, message, before=self.before, common=self.mailbox.common(t))
+
+    def say(self, t: int, message: bytes = b"") -> dict[int, Letter]:
+        """Say something that costs nothing, and hear the others say it."""
+        self.announce(t, message)
+        return self.hear(t)
+
+    def announce(self, t: int, message: bytes = b"") -> None:
+        """Say something that costs nothing, the same each time."""
+        frame = self.store.frame(t)
+        if frame is None:
+            frame = self.seal(t, message)
+            self.store.say(t, frame)
+        self.publish(t, frame)
+
+    def send(self, t: int, frame: bytes) -> dict[int, Letter]:
+        """Send what is on disk already; the others' frames of the same round, by number."""
+        self.publish(t, frame)
+        letters = self.hear(t)
+        self.session.forget(t - 1)
+        return letters
+
+    def publish(self, t: int, frame: bytes) -> None:
+        """Send what is on disk already, under the certificate of today."""
+        sealed = self.ready.reseal(frame)
+        self.before = self.mailbox.know(sealed).frame.digest
+        self.session.publish(t, sealed)
+
+    def hear(self, t: int) -> dict[int, Letter]:
+        """The frames of round t of all who are wanted in it, chained to what they said before."""
+        self.waiting().need(self.missing, lambda owners: self.ask(t, owners), self._what(t))
+        if doubted := self.mailbox.find_doubts():
+            self._settle(t, doubted)
+        return self.mailbox.take()
+
+    def missing(self) -> list[str]:
+        """Whose frames have not come; what has come is passed on."""
+        for t, owner, data in self.mailbox.to_pass_on():
+            self.session.publish(t, data, owner=owner)
+        return self.mailbox.missing()
+
+    def ask(self, t: int, owners: Sequence[str]) -> None:
+        """Ask for frames that have not come: their owners, or whoever may have heard them."""
+        self._write(t)
+        neighbours = self.ready.site.neighbours
+        for owner in owners:
+            for neighbour in (owner,) if owner in neighbours else neighbours:
+                self.session.ask(neighbour, t, owner)
+
+    def _write(self, t: int) -> None:
+        """What has come of round t so far, on disk."""
+        news = {n: letter.data for n, letter in self.mailbox.so_far().items() if (t, n) not in self._kept}
+        if news:
+            self.store.hear(t, news)
+            self._kept |= {(t, number) for number in news}
+
+    def _settle(self, t: int, doubted: Sequence[str]) -> None:
+        """Somebody holds another frame of the round before: look for it, which ends in `Caught`."""
+        names, site = self.ready.site.job.names, self.ready.site
+        log.warning("%s and this site hold different frames of %s", ", ".join(doubted), self._what(t - 1))
+
+        def ask(_: Sequence[str]) -> None:
+            for neighbour in site.neighbours:
+                for owner in names:
+                    self.session.ask(neighbour, t - 1, owner)
+
+        def still() -> list[str]:
+            self.missing()
+            return list(doubted)
+
+        self.waiting(30.0).until(still, ask, f"which frames of {self._what(t - 1)} they hold", longest=1.0)
+        raise SiteError(
+            f"{', '.join(doubted)} signed that the frames of {self._what(t - 1)} are others than those that "
+            "this site and its neighbours hold, and no such frame is to be found. No model is written."
+        )
+
+    def _what(self, t: int) -> str:
+        form = self.ready.form
+        words = {HELLO: "the opening", form.done: "the end", form.left: "until it is done too"}
+        return words.get(t, f"round {t}")
+
+    def waiting(self, most: float | None = None) -> Waiting:
+        """How this site waits for the others."""
+        site = self.ready.site
+        dials = site.dials()
+
+        def note(names: Sequence[str], since: float) -> None:
+            self.store.note_silent(self.mailbox.t, {site.job.names.index(name): since for name in names})
+
+        def why(name: str) -> str:
+            refused = self.session.reason(name)
+            if refused:
+                return f"{name}: {refused}"
+            if name in self.session.connected() or name not in dials:
+                return ""
+            return f"{name}: {probe(site, name, dials[name])}"
+
+        patience = min(site.file.patience, most or site.file.patience)
+        return Waiting(patience, self.mailbox.wait, lambda: self.session.links, note, why)

@@ -1,0 +1,106 @@
+"""The form of a job's rounds: how long the messages of a round are, and whose frames a site waits for.
+
+    0           hello: a stamp, a fresh nonce of this run, and what the job adds; from everybody
+    1 .. T      the rounds: from the neighbours, or from everybody where the job sums over all sites
+    T           from everybody in every job: the model is made of the last frames of all
+    T + 1       done: 'these are the last frames that I hold', by `common`; from everybody
+    T + 2       left: 'I have my results'; from the neighbours
+
+A frame that everybody needs is passed on from neighbour to neighbour, so that any connected graph will do.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..files.job import NetworkJob
+from .frame import FrameRefused, check_values, to_vector
+
+HELLO = 0
+CHECK = 2**32 - 1  # the attempt of a greeting that belongs to no run: `site check`
+STAMP = struct.Struct("<Q")
+NONCE = 32
+
+
+@dataclass(frozen=True)
+class Form:
+    """What the frames of one job look like.
+
+    size_of : bytes of the message in round t, 1 <= t <= rounds; at most `largest`.
+    check : refuses the message of a round for its values.
+    all_rounds : whether everybody needs everybody's frames in every round.
+    greeting : bytes that the job adds to 'hello'.
+    """
+
+    job: NetworkJob
+    size_of: Callable[[int], int]
+    largest: int
+    check: Callable[[int, bytes], None]
+    all_rounds: bool = False
+    greeting: int = 0
+
+    @property
+    def rounds(self) -> int:
+        """T"""
+        return self.job.rounds
+
+    @property
+    def done(self) -> int:
+        """The round in which a site says which last frames it holds."""
+        return self.job.rounds + 1
+
+    @property
+    def left(self) -> int:
+        """The round in which a site says that it has its results."""
+        return self.job.rounds + 2
+
+    def size(self, t: int) -> int:
+        """Bytes of the message in round t."""
+        if t == HELLO:
+            return STAMP.size + NONCE + self.greeting
+        return self.size_of(t) if t <= self.rounds else 0
+
+    @property
+    def cap(self) -> int:
+        """Bytes of the longest message."""
+        return max(self.size(HELLO), self.largest)
+
+    def everybody(self, t: int) -> bool:
+        """Whether every site needs the frames of round t of all others."""
+        return t in (HELLO, self.rounds, self.done) or (self.all_rounds and t < self.left)
+
+    def wanted(self, name: str, t: int) -> tuple[str, ...]:
+        """Whose frames of round t the site called `name` waits for, in the job's order."""
+        if self.everybody(t):
+            return tuple(other for other in self.job.names if other != name)
+        return self.job.neighbours(name)
+
+    def check_message(self, t: int, message: bytes) -> None:
+        """The length that round t has, and values that an honest site may send."""
+        if len(message) != self.size(t):
+            raise FrameRefused(
+                "length", f"a message of {len(message)} bytes in round {t}, not {self.size(t)}"
+            )
+        if 1 <= t <= self.rounds:
+            self.check(t, message)
+
+    def owners_to_pass(self, name: str) -> frozenset[str]:
+        """The owners whose frames `name` passes on: those whom one of its neighbours does not hear itself."""
+        names, graph = self.job.names, self.job.graph
+        i = names.index(name)
+        near = [{j, *graph.neighbors(j)} for j in graph.neighbors(i)]
+        return frozenset(
+            owner for k, owner in enumerate(names) if k != i and any(k not in others for others in near)
+        )
+
+
+def form_of(job: NetworkJob) -> Form:
+    """The form of a job's rounds."""
+    size = 8 * job.dimension
+
+    def check(t: int, message: bytes) -> None:
+        check_values(to_vector(message), clip=job.clip)
+
+    return Form(job, lambda t: size, size, check)
