@@ -143,6 +143,7 @@ def test_persons_count_once_wherever_their_rows_are():
     facts = run.ledger.run
     assert (facts.unit, facts.persons) == ("person", 50)
     assert facts.sums[2].sensitivity == pytest.approx(1 / 50)
+    assert 0.9999 < run.certificate(1e-5).epsilon <= 1.0
 
 
 @pytest.mark.parametrize(

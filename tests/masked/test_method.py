@@ -71,10 +71,12 @@ def test_the_bounded_loss_needs_half_the_noise():
     assert half[2] == pytest.approx(whole[2] / 2, rel=1e-4)
 
 
-def test_a_person_at_several_sites_strays_more():
+def test_a_person_at_several_sites_costs_their_rounding():
     one, three = (MaskedDescent().tables(replace(FACTS, places=k), 3).sums[2] for k in (1, 3))
-    assert three.stray == pytest.approx(3 * one.stray + one.grid * math.sqrt(one.length))
-    assert three.std > one.std
+    assert replace(three, std=one.std) == one
+    again = 2 * one.stray / one.grid + math.sqrt(one.length)
+    units = one.sensitivity / one.grid
+    assert three.std / one.std == pytest.approx((units + 3 * again) / (units + again), rel=1e-12)
 
 
 def test_noise_in_the_descent_is_that_of_all_sites():

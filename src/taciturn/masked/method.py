@@ -169,8 +169,8 @@ class MaskedDescent:
             stray = sens.gradient_stray(loss, facts.largest, facts.dimension, X)
             S = sens.gradient_sensitivity(loss, X, n, first=t == 2)
         grid = grid_for(S, length)
-        stray = facts.places * stray + 0.5 * (facts.places - 1) * grid * math.sqrt(length)
-        std = checked_std(((S + 2 * stray) / grid + math.sqrt(length)) / size * (1 + 1e-10))
+        again = facts.places * (2 * stray / grid + math.sqrt(length))  # each of a person's sites rounds anew
+        std = checked_std((S / grid + again) / size * (1 + 1e-10))
         check_room(largest, grid=grid, sites=facts.sites, std=std)
         return SumFacts(t, part, length, S, stray, grid, std)
 

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from taciturn.masked.public import rule
 from taciturn.masked.public.descent import REACH, Descent
@@ -108,6 +110,22 @@ def test_a_point_far_out_is_drawn_back():
     for _ in range(3):
         state = descent.advance(state, np.array([[-1e9, 1e9]]))
         assert np.linalg.norm(state.y) <= REACH * (1 + 1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    full=st.booleans(),
+    loss=st.sampled_from([BoundedLogistic(), SmoothHinge(), LogCosh(), Softmax(3, True)]),
+    size=st.sampled_from([1e-6, 1.0, 1e7]),
+)
+def test_whatever_a_hostile_site_adds_the_model_stays_finite(seed, full, loss, size):
+    rng, d, outputs = np.random.default_rng(seed), 4, getattr(loss, "classes", 1)
+    descent = Descent(loss, d, outputs, full, (1e-3,) * 6, 0.0, 0.5)
+    state = descent.advance(descent.start(1), size * rng.normal(size=(1, 10 if full else 6)))
+    for _ in range(5):
+        state = descent.advance(state, size * np.exp(rng.normal()) * rng.normal(size=(1, outputs * d)))
+        assert np.all(np.isfinite(state.f)) and np.linalg.norm(state.y) <= REACH * (1 + 1e-12)
 
 
 def test_more_noise_means_less_time():

@@ -75,13 +75,13 @@ class Full:
         """
         M = symmetric(released)
         d = len(M)
-        diagonal, _ = _shrunk(np.ascontiguousarray(np.diagonal(M)), noise)
+        diagonal, level = _shrunk(np.ascontiguousarray(np.diagonal(M)), noise)
         levels, vectors = eigenpairs(M - np.diag(diagonal))
         edge, size = math.sqrt(2.0 * d) * noise, np.abs(levels)
         theta = 0.5 * (size + np.sqrt(np.maximum(levels * levels - edge * edge, 0.0)))
         signal = np.where(size > edge, np.where(levels < 0, -theta, theta), 0.0)
         levels, vectors = eigenpairs(np.diag(diagonal) + rebuilt(signal, vectors))
-        floor = LEAST * total(levels) / d
+        floor = LEAST * max(total(levels) / d, LEAST * level)
         return cls(np.minimum(np.maximum(levels, floor), 1.0), vectors, constant)
 
     @property
