@@ -16,25 +16,59 @@ from ..rng import SecureStreams, SeededStreams
 
 @dataclass(frozen=True)
 class SiteAssignment:
-    """The site of every row, as a number, and the sites' names and links."""
+    """The site of every row, as a number, and the sites' names and links; and whose row it is, if told."""
 
     site: NDArray[np.int64]
     names: tuple[str, ...]
     graph: Graph
+    person: NDArray[np.int64] | None = None
 
     @property
     def samples(self) -> list[int]:
-        """B_i."""
+        """B_i: the rows of every site, or its persons."""
+        if self.person is not None:
+            return [len(np.unique(ids)) for ids in self.ids or ()]
         return [int(count) for count in np.bincount(self.site, minlength=self.graph.n)]
 
+    @property
+    def ids(self) -> list[NDArray[np.int64]] | None:
+        """Whose rows each site holds, in the order in which `deal` gives them out."""
+        if self.person is None:
+            return None
+        return [self.person[self.site == i] for i in range(self.graph.n)]
 
-def assign_sites(rows: int, labels: Any, sites: Any, graph: Any, seed: int | None) -> SiteAssignment:
-    """As the labels say, or dealt by chance to `sites` sites; the chance is secret where there is no seed."""
+
+def assign_sites(
+    rows: int, labels: Any, sites: Any, graph: Any, seed: int | None, person: Any = None
+) -> SiteAssignment:
+    """As the labels say, or dealt by chance to `sites` sites; the chance is secret where there is no seed.
+
+    All rows of a person are dealt to one site.
+    """
+    whose = None if person is None else _persons_by_id(rows, person)
     if labels is None:
-        site, names = _deal_rows(rows, checks.whole("sites", sites, least=2), seed)
+        units = rows if whose is None else int(whose.max()) + 1
+        site, names = _deal_rows(units, checks.whole("sites", sites, least=2), seed)
+        site = site if whose is None else site[whose]
     else:
         site, names = _sites_by_label(rows, labels)
-    return SiteAssignment(site, names, Graph.of(graph, len(names)))
+        if whose is not None and len(np.unique(np.stack([whose, site]), axis=1).T) > whose.max() + 1:
+            raise DataError("`person` and `site` must agree: all rows of a person at one site.")
+    return SiteAssignment(site, names, Graph.of(graph, len(names)), whose)
+
+
+def _persons_by_id(rows: int, person: Any) -> NDArray[np.int64]:
+    """The number of each row's person."""
+    given = np.asarray(person)
+    if given.shape != (rows,):
+        raise DataError(
+            f"`person` must say whose row it is for each of {rows} rows; got shape {given.shape}."
+        )
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise DataError("`person` must say whose row it is for every row; some are missing.")
+    if given.dtype.kind == "O" and len({type(one) for one in given}) > 1:
+        raise DataError("`person` must hold ids of one type; got several, or missing ones.")
+    return np.asarray(np.unique(given, return_inverse=True)[1], dtype=np.int64)
 
 
 def _deal_rows(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -33,7 +33,7 @@ from .assignment import SiteAssignment, assign_sites
 from .charging import LedgerFile, ledger_file
 from .masked import MaskedFit, plan_fit
 from .rows import Ball
-from .settings import Settings, Wishes, choose_settings
+from .settings import Settings, Wishes, choose_settings, for_persons
 
 FROM_DATA = "from data"
 _TINY = 1e-100
@@ -111,6 +111,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         targets: Array,
         site: Any,
         *,
+        person: Any = None,
         keep: NDArray[np.bool_] | None = None,
         marks: tuple[str, ...] = (),
     ) -> None:
@@ -119,6 +120,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         Rows where `keep` is False count as rows of zeros.
         """
         wishes, seed = self._wishes(), self._seed()
+        if person is not None:
+            wishes = for_persons(wishes)
         file = ledger_file(self.ledger, seed)
         if self.data_norm == FROM_DATA:
             marks = (*marks, LEAK)
@@ -126,7 +129,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             marks = (*marks, *file.marks)
         scaling = checks.positive("intercept_scaling", self.intercept_scaling)
         ball = Ball(self._norm_bound(X), bool(self.fit_intercept), scaling)
-        places = assign_sites(X.shape[0], site, self.sites, self.graph, seed)
+        places = assign_sites(X.shape[0], site, self.sites, self.graph, seed, person)
         if seed is not None or math.isinf(wishes.epsilon):
             _warn_of_clipping(X, ball.bound)
         Z, loss = ball.rows(X, keep), self._loss()
@@ -140,7 +143,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
         def problem(y: Array) -> Problem:
             rows = deal(Z, y, places.site, sites=places.graph.n)
-            return Problem(rows, loss=loss, C=settings.C, regularization=settings.regularization)
+            weight, rho = settings.C, settings.regularization
+            return Problem(rows, loss=loss, C=weight, regularization=rho, persons=places.ids)
 
         setups = (_setup(problem(y), places.graph, settings, seed, k, told) for k, y in enumerate(targets))
         delta = wishes.delta or _DELTA

@@ -70,7 +70,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         )
         self.classes = classes
 
-    def fit(self, X: Any, y: Any, site: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, site: Any = None, person: Any = None) -> Self:
         """Train across sites. There is no `sample_weight`: a row that weighs more would cost more.
 
         Parameters
@@ -78,6 +78,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         X : (rows, features), dense or sparse; rows longer than `data_norm` are clipped to it.
         y : the labels; a label that is not among `classes` turns its row into zeros.
         site : which site holds which row; dealt at random to `sites` sites where it is not given.
+        person : whose row it is. All rows of a person are then weighted to count as one, and the certificate
+            covers the person; without it, one row. A person's rows must be at one site.
         """
         if self.classes is None:
             X, known, index = self._read_off(X, y)
@@ -89,6 +91,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             X,
             np.stack([np.where(index == k, 1.0, -1.0) for k in outputs]),
             site,
+            person=person,
             keep=None if self.classes is None else index >= 0,
             marks=(READ_OFF,) if self.classes is None else (),
         )

@@ -60,8 +60,9 @@ class MaskedFit:
         y = self.targets.argmax(axis=0).astype(np.float64) if softmax else self.targets[0]
         rows = deal(self.Z, y, places.site, sites=places.graph.n)
         if softmax:
-            return SoftmaxProblem(rows, classes=len(self.targets), C=C, regularization=rho)
-        return Problem(rows, loss=self.loss, C=C, regularization=rho)
+            classes = len(self.targets)
+            return SoftmaxProblem(rows, classes=classes, C=C, regularization=rho, persons=places.ids)
+        return Problem(rows, loss=self.loss, C=C, regularization=rho, persons=places.ids)
 
 
 def plan_fit(

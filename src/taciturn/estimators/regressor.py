@@ -86,8 +86,11 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
     def _loss(self) -> Loss:
         return LogCosh(self.scale)
 
-    def fit(self, X: Any, y: Any, site: Any = None) -> Self:
-        """Train across sites; `site` says which site holds which row. A target of NaN makes its row zeros."""
+    def fit(self, X: Any, y: Any, site: Any = None, person: Any = None) -> Self:
+        """Train across sites; `site` says which site holds which row. A target of NaN makes its row zeros.
+
+        `person` says whose row it is: the rows of a person then count as one, and are covered together.
+        """
         keep, y = None, floats_or_same(y)
         if isinstance(y, np.ndarray) and y.dtype.kind == "f":
             keep = ~np.isnan(np.ravel(y))
@@ -96,7 +99,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         unit = checks.positive("target_scale", self.target_scale)
         with np.errstate(over="ignore"):
             targets = np.clip(np.asarray(y, dtype=np.float64) / unit, -FARTHEST, FARTHEST)
-        self._fit_targets(X, targets[None], site, keep=keep)
+        self._fit_targets(X, targets[None], site, person=person, keep=keep)
         for name in ("coef_", "intercept_", "site_coef_", "site_intercept_"):
             setattr(self, name, getattr(self, name) * unit)
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])

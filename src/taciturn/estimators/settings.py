@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ..admm.accounts import planned_certificate, run_facts
@@ -12,6 +12,7 @@ from ..admm.methods import MADMM, Method
 from ..errors import ParameterError
 from ..graph import Graph
 from ..objective.losses import Loss
+from ..objective.persons import persons_of
 from ..planning.plan import plan
 from ..planning.privacy_plan import PrivacyPlan
 from ..privacy.certificate.certificate import Certificate
@@ -67,6 +68,20 @@ class Wishes:
     effort: Any
     real: bool
     colluding: int | None = None
+
+
+def for_persons(wishes: Wishes) -> Wishes:
+    """The same wishes where a promise covers a person: with Gaussian noise that costs no more than a record.
+
+    The planner does not know norm noise for persons; a method of one's own may have it.
+    """
+    if wishes.method is not None or wishes.colluding is not None or math.isinf(wishes.epsilon):
+        return wishes
+    if wishes.noise == "norm" or wishes.delta == 0:
+        raise ParameterError(
+            "`person` needs Gaussian noise: noise='best' or 'gaussian', and `delta` above 0."
+        )
+    return replace(wishes, noise="gaussian")
 
 
 def choose_settings(
@@ -162,6 +177,7 @@ def _forecast(
         sites=places.graph.n,
         outputs=outputs,
         marks=(PLANNED,),
+        persons=None if places.ids is None else persons_of(places.ids),
     )
     degrees, delta = places.graph.degrees, wishes.delta or 1e-5
     return planned_certificate(tables, run, samples=places.samples, degrees=degrees, delta=delta)
