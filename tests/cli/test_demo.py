@@ -42,19 +42,22 @@ def test_without_adult_it_says_so_and_goes_on(shown: tuple[str, Path]) -> None:
     assert shown[0].startswith("Adult was not found, nor could it be fetched")
 
 
-def test_all_private_methods_cost_the_same(shown: tuple[str, Path]) -> None:
-    rows = re.findall(r"(no privacy|DVP|PP)[^│]*│ *([\d.]+|no limit) *│.*?([\d.]+) %", shown[0])
-    assert [row[0] for row in rows] == ["no privacy", "DVP", "DVP", "PP"]
-    assert [row[1] for row in rows] == ["no limit", "4.00", "4.00", "4.00"]
-    assert all(float(row[2]) > 70 for row in rows)
+def test_the_choice_is_shown_at_one_budget(shown: tuple[str, Path]) -> None:
+    rows = re.findall(
+        r"│ (no privacy|trust nobody|at most one curious site) *│ *\d+ │ *([\d.]+|no limit) ", shown[0]
+    )
+    assert [row[0] for row in rows] == ["no privacy", "trust nobody", "at most one curious site"]
+    assert [row[1] for row in rows] == ["no limit", "4.00", "4.00"]
+    accuracies = [float(number) for number in re.findall(r"([\d.]+) % │", shown[0])]
+    assert len(accuracies) == 3 and min(accuracies) > 70
 
 
 def test_the_certificate_verifies_and_its_statement_is_printed(shown: tuple[str, Path]) -> None:
     text, out = shown
     certificate = Certificate.from_json((out / "certificate.json").read_text("utf-8"))
     certificate.verify()
-    assert 3.9 < certificate.epsilon <= 4.0 and not certificate.run.idealised
-    assert "least protected site" in text
+    assert 3.9 < certificate.epsilon <= 4.0 and certificate.run.colluding == 1
+    assert "SIMULATED" in text and "if all collude" in text
 
 
 def test_the_report_is_written_and_its_path_printed(shown: tuple[str, Path]) -> None:

@@ -1,32 +1,35 @@
-"""No privacy, dual and penalty perturbation on the same data at one budget: what `taciturn demo` shows."""
+"""The choice at one budget: no privacy, trust nobody, or trust all but one of the other sites."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...admm.methods import ADMM, DualPerturbation, Method, PenaltyPerturbation
+from ...admm.averaging import network_average
+from ...admm.methods import ADMM
 from ...admm.run import Run
 from ...engines.simulate import simulate
+from ...masked.method import MaskedDescent
+from ...masked.public import rule
+from ...planning.plan import plan
+from ...planning.privacy_plan import PrivacyPlan
 from ...privacy.certificate.certificate import Certificate
-from ...privacy.noise import NormNoise
-from ...schedules import Constant, Geometric, Schedule
-from ..figures.costs import certify_run, rate_within
+from ...types import Array
 from .tasks import SEED, Task
 
-_TOL, _OUTPUT_RATE = 1e-8, 1e4  # an error of at most 1e-8, and noise of norm ~ d / 1e4 that covers it
-_NOISE_GROWTH = 0.5  # penalty perturbation lets the noise rate grow half as fast as the penalty
+NAMES = ("no privacy", "trust nobody", "at most one curious site")
 
 
 @dataclass(frozen=True)
 class MethodResult:
-    """One method's run on a task, the share of held-out rows it gets right, and its certificate."""
+    """One choice on a task: its run, how it does on rows held out, and its certificate."""
 
     name: str
     run: Run
     test_accuracy: float
+    test_loss: float
     certificate: Certificate
 
     @property
@@ -35,40 +38,45 @@ class MethodResult:
         return self.certificate.run.noise != "none"
 
 
-def methods(task: Task) -> dict[str, Callable[[float], Method]]:
-    """Each private method as a function of its first noise rate, by name."""
-    ratio = 1 + _NOISE_GROWTH * (task.growth - 1)
-    output = NormNoise(_OUTPUT_RATE)
-
-    def dual(penalty: float) -> Callable[[float], Method]:
-        return lambda rate: DualPerturbation(penalty, NormNoise(rate), output_noise=output)
-
-    def grown(rate: float) -> Method:
-        penalty: Schedule = Geometric(task.penalty, task.growth)
-        noise = NormNoise(Geometric(rate, ratio))
-        return PenaltyPerturbation(penalty, Constant(task.penalty), noise, output_noise=output)
-
-    return {
-        f"DVP, penalty {task.penalty:g}": dual(task.penalty),
-        f"DVP, penalty {task.tuned:g}": dual(task.tuned),
-        f"PP, penalty {task.penalty:g}, growing": grown,
-    }
-
-
 def compare(task: Task) -> Iterator[MethodResult]:
-    """Run every method of the task, one after another; the private ones at the same (epsilon, delta)."""
-    yield _run_method("no privacy", task, ADMM(task.penalty))
-    for name, make in methods(task).items():
-
-        def cost(rate: float, make: Callable[[float], Method] = make) -> float:
-            return certify_run(
-                task.problem, task.graph, make(rate), rounds=task.rounds, delta=task.delta, tol=_TOL
-            ).epsilon
-
-        yield _run_method(name, task, make(rate_within(cost, task.epsilon)))
+    """Run every choice, one after another; the private ones at the same (epsilon, delta)."""
+    yield _without_privacy(task)
+    yield _trusting_nobody(task)
+    yield _one_curious_site(task)
 
 
-def _run_method(name: str, task: Task, method: Method) -> MethodResult:
-    run = simulate(task.problem, task.graph, method, rounds=task.rounds, seed=SEED, tol=_TOL)
-    right = np.sign(task.X_test @ run.average()[0]) == task.y_test
-    return MethodResult(name, run, float(right.mean()), run.certificate(task.delta))
+def _without_privacy(task: Task) -> MethodResult:
+    run = simulate(task.problem, task.graph, ADMM(task.penalty), rounds=task.rounds, seed=SEED)
+    return _result(NAMES[0], task, run, run.average()[0])
+
+
+def _trusting_nobody(task: Task) -> MethodResult:
+    """Penalty perturbation as the planner sets it: it has seen public numbers only."""
+    problem = task.problem
+    found = plan(
+        epsilon=task.epsilon,
+        delta=task.delta,
+        samples=problem.samples.tolist(),
+        graph=task.graph,
+        dimension=problem.dimension,
+        C=problem.C,
+        regularization=problem.regularization,
+        effort="quick",
+    )
+    if not isinstance(found, PrivacyPlan):
+        raise TypeError("who trusts nobody is given penalty perturbation")
+    run = simulate(problem, task.graph, found.method, rounds=found.rounds, seed=SEED, tol=found.tol)
+    return _result(NAMES[1], task, run, network_average(run.coef, found.weights)[0])
+
+
+def _one_curious_site(task: Task) -> MethodResult:
+    """Masked descent: all honest sites' noise protects each record together."""
+    method = MaskedDescent(epsilon=task.epsilon, delta=task.delta, colluding=1)
+    run = simulate(task.problem, task.graph, method, rounds=rule.ROUNDS, seed=SEED)
+    return _result(NAMES[2], task, run, run.average()[0])
+
+
+def _result(name: str, task: Task, run: Run, f: Array) -> MethodResult:
+    margins = task.y_test * (task.X_test @ f)
+    loss = float(np.logaddexp(0.0, -margins).mean())
+    return MethodResult(name, run, float((margins > 0).mean()), loss, run.certificate(task.delta))

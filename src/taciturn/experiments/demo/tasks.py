@@ -32,11 +32,7 @@ _LARGEST = np.array([
 
 @dataclass(frozen=True)
 class Task:
-    """Rows dealt to five sites, rows held out, and how the methods are set for them.
-
-    penalty, growth : eta(1) of every method, and the ratio by which penalty perturbation raises it.
-    tuned : a fixed penalty that suits dual perturbation better.
-    """
+    """Rows dealt to five sites, rows held out, the budget, and how ADMM without privacy is set."""
 
     name: str
     about: str
@@ -47,8 +43,6 @@ class Task:
     rounds: int
     epsilon: float
     penalty: float = 2.0
-    growth: float = 1.1
-    tuned: float = 8.0
     delta: float = 1e-5
 
 
@@ -95,7 +89,6 @@ def breast_cancer(why: str = "") -> Task:
         rounds=20,
         epsilon=4.0,
         penalty=0.5,
-        tuned=2.0,
     )
 
 
