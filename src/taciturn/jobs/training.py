@@ -13,6 +13,7 @@ from ..data.tables.columns import parse_column
 from ..data.tables.encoder import BoundedEncoder
 from ..data.tables.fields import Category, Number
 from ..data.tables.files import read_table
+from ..errors import DataError
 from ..estimators.base import PrivateLinearModel
 from ..estimators.charging import LedgerFile
 from ..estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
@@ -31,6 +32,7 @@ class TrainingRows:
     X: Array
     y: NDArray[Any]
     site: NDArray[np.str_]
+    person: NDArray[np.str_] | None = None
 
 
 def gather(job: TrainingJob, folder: Path) -> TrainingRows:
@@ -39,11 +41,13 @@ def gather(job: TrainingJob, folder: Path) -> TrainingRows:
     parts = []
     for site in job.sites:
         form = (site.csv or job.csv).form()
-        table = read_table(folder / site.data, [*job.schema_.names, job.label.column], form)
+        whose = [] if job.person is None else [job.person]
+        table = read_table(folder / site.data, [*job.schema_.names, job.label.column, *whose], form)
         y = _targets(job, table[job.label.column])
-        parts.append((encoder.transform(table), y, np.full(len(y), site.name)))
-    X, y, names = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return TrainingRows(X, y, names)
+        ids = _persons(table[job.person], folder / site.data) if job.person else np.full(len(y), "")
+        parts.append((encoder.transform(table), y, np.full(len(y), site.name), ids))
+    X, y, names, persons = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return TrainingRows(X, y, names, persons if job.person else None)
 
 
 def make_encoder(job: TrainingJob) -> BoundedEncoder:
@@ -77,8 +81,18 @@ def fit(
     else:
         kind = PrivateLogisticRegression if job.loss == "logistic" else PrivateLinearSVC
         model = kind(classes=job.label.classes, **options)
-    model.fit(rows.X, rows.y, site=rows.site)
+    model.fit(rows.X, rows.y, site=rows.site, person=rows.person)
     return model, Model.of(model, schema=make_encoder(job), label=job.label.column)
+
+
+def _persons(values: Any, file: Path) -> NDArray[np.str_]:
+    """Whose row it is, as text; no row may be without."""
+    ids = ["" if value is None or value != value else str(value).strip() for value in values]
+    if not all(ids):
+        raise DataError(
+            f"{file}: some rows do not say whose they are; each needs an id in the `person` column."
+        )
+    return np.array(ids)
 
 
 def _targets(job: TrainingJob, values: Any) -> NDArray[Any]:

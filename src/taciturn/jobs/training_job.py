@@ -62,7 +62,8 @@ class TrainingLabel(Facts):
 class TrainingJob(Facts):
     """A training run, as a person writes it down.
 
-    epsilon, delta : the budget of any one record, for the whole run.
+    epsilon, delta : the budget of any one record, or person, for the whole run.
+    person : the column that says whose row it is; then all rows of a person together are covered.
     loss : "logistic", "smooth-hinge" (a support vector classifier) or "log-cosh" (a regression).
     graph : a family, or `links`, pairs of site names.
     csv : how the CSV files are written; a site may have its own.
@@ -80,6 +81,7 @@ class TrainingJob(Facts):
     graph: Literal["complete", "ring", "star", "path"] = "complete"
     links: list[list[str]] | None = None
     colluding: int | None = Field(default=None, ge=0)
+    person: str | None = Field(default=None, min_length=1)
     intercept: bool = True
     missing: Literal["row", "field"] = "row"
     rounds: int | None = Field(default=None, ge=1)
@@ -116,6 +118,8 @@ class TrainingJob(Facts):
             raise ValueError(
                 "`label.column` must not be among the columns of the schema: it is what is learnt"
             )
+        if self.person is not None and self.person in (self.label.column, *self.schema_.names):
+            raise ValueError("`person` must be a column of its own: it says whose row it is")
         self._links()
         return self
 
