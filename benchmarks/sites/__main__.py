@@ -38,7 +38,7 @@ JOB: dict[str, Any] = {
     "dual_step": 0.5,
     "delta": 1e-5,
     "clip": 64.0,
-    "grid": 2.0**-20,
+    "grid": 2.0**-34,
     "tol": 1e-10,
 }
 SITE: dict[str, Any] = {

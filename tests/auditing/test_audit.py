@@ -51,7 +51,7 @@ def test_every_default_case_passes() -> None:
     assert len(report.results) == len(default_cases())
     assert all(result.measured.epsilon > 0.3 * result.certified for result in report.results)
     plain = json.loads(json.dumps(report.to_dict(), allow_nan=False))
-    assert plain["passed"] and plain["sentence"].startswith("In 360,000 runs")
+    assert plain["passed"] and plain["sentence"].startswith("In 400,000 runs")
 
 
 def test_a_seed_repeats_the_audit() -> None:
@@ -216,8 +216,7 @@ def clean_inside(
     inner, solver = replace(node, tables=quiet), SolverState()
     for t in range(1, tables.rounds + 1):
         clean = inner.primal(state, t, solver)
-        noise = node._draw("noise" if primal else "output", t)
-        release = Release(node.charge_of(t), clean if noise is None else clean + noise, state)
+        release = Release(node.charge_of(t), node._noise(t).released(clean[None])[0], state)
         commit(release)
         heard = yield release
         state = node.dual(state, clean, heard, t)

@@ -33,16 +33,17 @@ def test_the_certificate_is_real_and_covers_the_solver(problem, ring):
     seeded = tt.simulate(problem, ring, METHOD, rounds=2, tol=1e-9).certificate(delta=1e-5)
     assert np.isnan(run.loss).all() and np.isnan(run.accuracy).all(), "no noise covers them"
     assert not real.run.simulated and not real.run.idealised and "SIMULATED" not in real.statement()
-    assert seeded.run.simulated and real.epsilon == seeded.epsilon
+    assert seeded.run.simulated and seeded.epsilon < real.epsilon < seeded.epsilon + 1e-4
+    assert real.run.integers and not seeded.run.integers
 
 
 @pytest.mark.parametrize(
     ("method", "cost"),
     [
-        (tt.PenaltyPerturbation(0.5, 0.5, tt.NormNoise(3.0)), 2e-4),
+        (tt.PenaltyPerturbation(0.5, 0.5, tt.NormNoise(3.0)), 2.5e-4),
         (tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(1.0)), 1e-5),
-        (tt.DualPerturbation(0.5, tt.NormNoise(3.0)), 2e-4),
-        (tt.PrimalPerturbation(0.5, tt.NormNoise(3.0)), 0.0),
+        (tt.DualPerturbation(0.5, tt.NormNoise(3.0)), 2.5e-4),
+        (tt.PrimalPerturbation(0.5, tt.GaussianNoise(1.0)), 1e-8),
     ],
 )
 def test_a_bare_method_is_covered_unless_it_is_asked_for(problem, ring, method, cost):
@@ -51,7 +52,7 @@ def test_a_bare_method_is_covered_unless_it_is_asked_for(problem, ring, method, 
     assert not stated.run.idealised and stated.run.grid is not None and stated.run.clip is not None
     assert np.array_equal(np.rint(real.coef / stated.run.grid) * stated.run.grid, real.coef)
     bare = train(problem, ring, method, rounds=2, idealised=True).certificate(delta=1e-5)
-    assert bare.run.idealised == (cost > 0) and bare.run.grid is None
+    assert bare.run.idealised == (cost > 1e-7) and bare.run.grid is None and not bare.run.integers
     assert 0 <= stated.epsilon - bare.epsilon <= 2 * cost * (1 + 1e-6)
 
 

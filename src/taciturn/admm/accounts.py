@@ -61,6 +61,7 @@ def run_facts(
         tol=tol,
         grid=tables.grid,
         clip=tables.clip,
+        integers=tables.covered and not simulated,
         simulated=simulated,
         outputs=outputs,
         start=start,

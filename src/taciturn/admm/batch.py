@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..objective.solver.many import ManySites
-from ..privacy.noise import draw
-from ..rng import Purpose, Streams
+from ..rng import Streams
 from ..types import Array
+from .leaving import RoundNoise
 from .reach import check_history
 from .tables import Tables
-from .updates import curvature, dual_update, linear_term, to_grid
+from .updates import curvature, dual_update, linear_term
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +45,10 @@ class Batch:
         eta = tables.eta[:, t - 1][:, None, None]
         if (t - 1) % self.refresh == 0:
             self.solvers.refresh()
-        noise, output = self._draw("noise", t), self._draw("output", t)
-        inside = noise if tables.mechanism in ("penalty", "dual") else None
-        linear = linear_term(f, heard, self.lam, eta=eta, V=V, noise=inside)
-        solved = self.solvers.minimise(curvature(eta, V).ravel(), linear, f, self.tol)
-        if tables.mechanism == "primal" and noise is not None:
-            solved = solved + noise
-        if output is not None:
-            solved = solved + output
-        return to_grid(solved, grid=tables.grid, clip=tables.clip)
+        noise = self._noise(t)
+        linear = linear_term(f, heard, self.lam, eta=eta, V=V, noise=noise.inside())
+        solved = self.solvers.minimise(curvature(eta, V).ravel(), linear, f, self.tol * noise.share)
+        return noise.released(solved)
 
     def check_history(self, t: int, f: Array, heard: Array) -> None:
         """Raise where a real run cannot be certain of its next solves: a function of public values."""
@@ -69,11 +64,11 @@ class Batch:
         theta = self.tables.theta[:, t - 1][:, None, None]
         self.lam[:] = dual_update(self.lam, f, heard, theta=theta, V=self.degrees[:, None, None])
 
-    def _draw(self, purpose: Purpose, t: int) -> Array | None:
-        """A vector for every site and repeat; None where the method has none."""
-        tables, inside = self.tables, purpose == "noise"
-        noise, scale = (tables.noise, tables.scale) if inside else (tables.output_noise, tables.output_scale)
-        if noise is None or scale is None:
-            return None
-        scales = np.ascontiguousarray(scale[:, t - 1])
-        return draw(noise, self.streams, purpose, t, self.sites, scales, self.lam.shape[1:])
+    def _noise(self, t: int) -> RoundNoise:
+        """The noise of round t, for every site and repeat a vector of its own."""
+        tables = self.tables
+        scale, output = (
+            None if table is None else np.ascontiguousarray(table[:, t - 1])
+            for table in (tables.scale, tables.output_scale)
+        )
+        return RoundNoise(tables, self.streams, t, self.sites, scale, output, self.lam.shape[1:])

@@ -15,14 +15,14 @@ from ..objective.local import LocalObjective
 from ..objective.solver.general import SolverState
 from ..objective.solver.minimise import minimise
 from ..privacy.facts import Charge
-from ..privacy.noise import draw
 from ..privacy.release import Loop, Release
-from ..rng import Purpose, Streams
+from ..rng import Streams
 from ..types import Array
 from . import accounts
+from .leaving import RoundNoise
 from .reach import check_history, given_up, try_solve
 from .tables import SiteTables
-from .updates import curvature, dual_update, linear_term, to_grid
+from .updates import curvature, dual_update, linear_term
 
 
 @dataclass(frozen=True)
@@ -59,22 +59,19 @@ class Node:
 
     def primal(self, state: NodeState, t: int, solver: SolverState) -> Array:
         """f_i(t) as the network will see it: solved, noised, clipped, rounded."""
-        tables, eta, V = self.tables, float(self.tables.eta[t - 1]), self.degree
-        noise, output = self._draw("noise", t), self._draw("output", t)
-        inside = noise if tables.mechanism in ("penalty", "dual") else None
+        eta, V, noise = float(self.tables.eta[t - 1]), self.degree, self._noise(t)
+        inside = noise.inside()
         solved = minimise(
             self.objective,
             curvature=curvature(eta, V),
-            linear=linear_term(state.f, state.heard, state.lam, eta=eta, V=V, noise=inside),
+            linear=linear_term(
+                state.f, state.heard, state.lam, eta=eta, V=V, noise=None if inside is None else inside[0]
+            ),
             start=state.f,
-            tol=self.tol,
+            tol=self.tol * noise.share,
             state=solver,
         ).f
-        if tables.mechanism == "primal" and noise is not None:
-            solved = solved + noise
-        if output is not None:
-            solved = solved + output
-        return to_grid(solved, grid=tables.grid, clip=tables.clip)
+        return np.asarray(noise.released(solved[None])[0])
 
     def check_history(self, state: NodeState, t: int) -> None:
         """Raise where a real run cannot be certain of its next solve; a function of what is public anyway."""
@@ -93,16 +90,18 @@ class Node:
         """What the release of round t costs."""
         return accounts.charge(self.tables, self.site, t)
 
-    def _draw(self, purpose: Purpose, t: int) -> Array | None:
-        """One fresh vector for every repeat, each from its own stream; None where the method has none."""
-        tables = self.tables
-        inside = purpose == "noise"
-        noise, scale = (tables.noise, tables.scale) if inside else (tables.output_noise, tables.output_scale)
-        if noise is None or scale is None:
-            return None
-        sites, scales = np.array([self.site]), np.array([scale[t - 1]])
-        shape = self.repeats, self.objective.dimension
-        return np.asarray(draw(noise, self.streams, purpose, t, sites, scales, shape)[0])
+    def _noise(self, t: int) -> RoundNoise:
+        """The noise of round t, for every repeat a vector of its own."""
+        tables, at = self.tables, slice(t - 1, t)
+        return RoundNoise(
+            tables=tables,
+            streams=self.streams,
+            t=t,
+            sites=np.array([self.site]),
+            scale=None if tables.scale is None else tables.scale[at],
+            output_scale=None if tables.output_scale is None else tables.output_scale[at],
+            shape=(self.repeats, self.objective.dimension),
+        )
 
 
 def loop(

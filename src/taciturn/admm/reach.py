@@ -22,6 +22,7 @@ from ..rng import Streams
 from ..types import Array
 from .tables import SiteTables
 
+_U = 2.0**-53
 _HISTORY = 4.0  # one round's messages reach 1; the rest is for lam, which adds them up
 TAIL = 1e-18
 """The chance that a vector of noise is longer than `longest_noise`."""
@@ -53,8 +54,10 @@ def least_tol(
     dimension: int,
     clip: float,
 ) -> float:
-    """The smallest `tol` that floats certify at one site in every round, half of it left for rounding.
+    """The smallest `tol` that floats certify at one site in every round, half of it for rounding.
 
+    Rounded are the noise when it is drawn, by at most (d + 16) u of its length, and the linear term when it
+    is added there; either moves the minimiser by no more than itself, since df/de = -H^-1 and H >= I.
     strong, smooth : what the regulariser adds to every direction's curvature, at least and at most.
     """
     kappa = 2.0 * tables.eta * degree
@@ -70,7 +73,8 @@ def least_tol(
         d=dimension,
         target=0.0 if loss.kind == "classification" else FARTHEST,
     )
-    return 2.0 * float(np.max(least))
+    rounded = _U * (4 * history_limit(clip, dimension) + (dimension + 16) * longest_noise(tables, dimension))
+    return 2.0 * float(np.max(np.maximum(least, rounded)))
 
 
 def check_reach(tol: float, least: float, *, clip: float, where: str) -> None:

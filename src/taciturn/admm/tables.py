@@ -43,6 +43,12 @@ class Numbers:
     def private(self) -> bool:
         return self.mechanism != "none"
 
+    @property
+    def covered(self) -> bool:
+        """Whether noise on a grid covers all by which floats stray; a real run then sends whole numbers."""
+        noisy = self.output_noise is not None or self.mechanism == "primal"
+        return noisy and self.grid is not None and self.clip is not None
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SiteTables(Numbers):

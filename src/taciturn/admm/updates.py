@@ -10,8 +10,11 @@ from __future__ import annotations
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..types import Array
+
+Steps = NDArray[np.int64]
 
 Number = TypeVar("Number", float, Array)
 
@@ -35,6 +38,13 @@ def linear_term(f: Array, heard: Array, lam: Array, *, eta: Any, V: Any, noise: 
 def dual_update(lam: Array, f: Array, heard: Array, *, theta: Any, V: Any) -> Array:
     """lam(t+1) = lam(t) + (theta / 2) sum_j (f_i(t+1) - f_j(t+1))    [ZKL18, (11)]"""
     return np.asarray(lam + 0.5 * theta * (V * f - heard))
+
+
+def to_steps(f: Array, noise: Steps, *, grid: float, clip: float) -> Array:
+    """(rint(f / grid) + noise) grid, clipped before and after: whole numbers of steps, exact in floats."""
+    most = int(clip / grid)
+    steps = np.rint(np.clip(f, -clip, clip) / grid).astype(np.int64) + noise
+    return np.asarray(np.clip(steps, -most, most) * grid)
 
 
 def to_grid(f: Array, *, grid: float | None, clip: float | None) -> Array:

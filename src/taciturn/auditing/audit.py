@@ -45,6 +45,12 @@ class OneStream:
         return self._generator
 
 
+class WholeStream(OneStream):
+    """The same for a node that does what a real site does: what leaves it are whole numbers."""
+
+    simulated: ClassVar[bool] = False
+
+
 @dataclass(frozen=True)
 class AuditResult:
     """One case: the certificate's epsilon, the largest that its runs prove, and the check of the density."""
@@ -163,7 +169,8 @@ def audit(
     results = []
     with one_blas_thread(), shown(len(chosen), "cases", show=progress) as step:
         for number, case in enumerate(chosen):
-            streams = OneStream(seed, 2 * number), OneStream(seed, 2 * number + 1)
+            kind = WholeStream if isinstance(case, Case) and case.integers else OneStream
+            streams = kind(seed, 2 * number), kind(seed, 2 * number + 1)
             if isinstance(case, Case):
                 results.append(audit_case(case, runs, confidence, streams))
             else:

@@ -61,6 +61,7 @@ class Case:
     tol: float = 1e-8
     scores: Mapping[str, Score] = field(default_factory=dict)
     labels: tuple[float, ...] = (1.0,)
+    integers: bool = False
 
     def __post_init__(self) -> None:
         if len(self.old) != len(self.new):
@@ -104,7 +105,7 @@ class Case:
             C=self.C,
             regularization=self.regularization,
             tol=self.tol,
-            simulated=True,
+            simulated=not self.integers,
             sites=SITES,
             outputs=len(self.labels),
         )
@@ -126,6 +127,7 @@ def admm_cases() -> tuple[Case, ...]:
         dual_case(),
         outputs_case(),
         primal_case(),
+        whole_case(),
     )
 
 
@@ -177,20 +179,33 @@ def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
     )
 
 
-def covered_case(pure: float = 2.0, tol: float = 1e-3) -> Case:
-    """All that a real run adds: output noise, wide enough for a poor `tol`, a clip and a coarse grid."""
+def covered_case(pure: float = 2.0, tol: float = 1e-4) -> Case:
+    """All that a real run adds: output noise, wide enough for a poor `tol`, on a grid."""
     method = PenaltyPerturbation(
         penalty=_ETA,
         dual_step=_ETA / 2,
         noise=NormNoise(rate=pure / _D),
         output_noise=NormNoise(rate=0.05 / tol),
-        grid=2.0**-8,
+        grid=2.0**-15,
         clip=4.0,
     )
     return replace(
         _opposite("penalty, norm, output noise, grid", method, 1),
-        about="opposite records, smooth hinge, released like a real run's",
+        about="opposite records, smooth hinge, the whole numbers of a real run",
         tol=tol,
+        integers=True,
+    )
+
+
+def whole_case(rounds: int = 2, shift: float = 1.0) -> Case:
+    """Primal noise in a real run: discrete Gaussian, on a grid so coarse that its rounding is paid for."""
+    std = _D * math.sqrt(rounds) / shift
+    step = 2.0 ** round(math.log2(std / 50))
+    method = PrimalPerturbation(_ETA, GaussianNoise(std), _ETA / 100, grid=step, clip=2.0**10)
+    return replace(
+        _opposite("primal, Gaussian, whole numbers", method, rounds),
+        about="opposite records, smooth hinge, the whole numbers of a real run",
+        integers=True,
     )
 
 

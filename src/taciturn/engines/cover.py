@@ -20,8 +20,9 @@ from ..objective.problem import Problem
 from ..privacy.noise import GaussianNoise, NormNoise
 
 _WIDE = 1e4  # output noise in units of tol: what it covers then costs q / 5e7, or 2e-4 pure, a round
-_GRID = 2.0**-22
-_LARGEST = 20  # clip = 2^20 at most
+_GRID = 2.0**-34  # so fine that rounding before the noise costs next to nothing
+_LARGEST = 16  # clip = 2^16, unless the noise needs more room
+_STEPS = 2.0**-50  # of the clip: whole numbers of steps are exact in floats
 _TOLS = tuple(10.0**-k for k in range(9, 2, -1))
 
 
@@ -46,7 +47,7 @@ def cover_method(
         gaussian = isinstance(tables.noise, GaussianNoise)
         needed["output_noise"] = GaussianNoise(_WIDE * tol) if gaussian else NormNoise(1 / (_WIDE * tol))
     if method.grid is None:
-        needed["grid"] = _GRID
+        needed["grid"] = max(_GRID, clip * _STEPS)
     return replace(method, **needed), tol
 
 

@@ -115,6 +115,7 @@ def _plan_settings(
         max_rounds=wishes.max_rounds,
         effort=wishes.effort,
         outputs=outputs,
+        real=wishes.real,
     )
     if not isinstance(found, PrivacyPlan):
         raise TypeError("masked descent has settings of its own")

@@ -1,23 +1,21 @@
 """Discrete Gaussian noise on the integers: P(z) ~ exp(-z^2 / (2 s^2)).
 
-Real runs draw it exactly, with opendp, from the operating system's randomness. Simulations round a seeded
+Real runs draw it exactly (`privacy/discrete.py`) under a fresh key each time. Simulations round a seeded
 Gaussian: for s >= 2^16 the two differ by a factor within 1e-10 of 1, and a simulation protects nobody anyway.
 """
 
 from __future__ import annotations
-
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import checks
 from ..errors import ParameterError
-from ..rng import SeededStreams, Streams
+from ..privacy.discrete import discrete_gaussian
+from ..rng import SecureStreams, SeededStreams, Streams
 
 LEAST_STD = 2.0**16
-MOST_STD = 2.0**52
+MOST_STD = 2.0**50
 """Beyond, a float no longer holds every integer that is drawn."""
 
 Integers = NDArray[np.int64]
@@ -40,7 +38,8 @@ def draw(streams: Streams, std: float, shape: tuple[int, int], *, site: int, t: 
 
 def draw_secret(std: float, size: int) -> Integers:
     """Exact discrete Gaussian integers from a secret source that cannot be seeded."""
-    return np.array(_measurement(std)([0] * size), dtype=np.int64)
+    generator = SecureStreams().generator(repeat=0, site=0, purpose="noise", t=0)
+    return discrete_gaussian(generator, std, size)
 
 
 def checked_std(std: float) -> float:
@@ -48,16 +47,6 @@ def checked_std(std: float) -> float:
     std = checks.positive("std", std)
     if not LEAST_STD <= std <= MOST_STD:
         raise ParameterError(
-            f"`std` must lie between 2^16 and 2^52 steps of the grid; got {std:g}. Choose another grid."
+            f"`std` must lie between 2^16 and 2^50 steps of the grid; got {std:g}. Choose another grid."
         )
     return std
-
-
-@lru_cache(maxsize=64)
-def _measurement(std: float) -> Any:
-    """opendp's mechanism: a list of integers in, the same with noise out."""
-    import opendp.prelude as dp  # large: only real runs load it
-
-    dp.enable_features("contrib")
-    integers = dp.vector_domain(dp.atom_domain(T="i64"))
-    return dp.m.make_gaussian(integers, dp.l2_distance(T="f64"), scale=std)

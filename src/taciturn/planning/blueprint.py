@@ -20,6 +20,7 @@ from .calibration import Draft, EpsilonBudget, calibrate, epsilon_by_site
 from .shapes import PlannedNetwork, RunShape
 
 TOL = 1e-7  # of the solver, in a planned run
+GRID, CLIP = 2.0**-30, 2.0**20  # what a real run may use at most; what it does use is finer
 OUTPUT_STD = {"gaussian": 1e-3, "norm": 1e-2}  # per coordinate: unseen in the model, and enough to cover TOL
 
 
@@ -106,7 +107,7 @@ class Blueprint:
 
 
 def draw_blueprint(
-    network: PlannedNetwork, run: RunFacts, shape: RunShape, *, output_noise: bool
+    network: PlannedNetwork, run: RunFacts, shape: RunShape, *, output_noise: bool, real: bool = True
 ) -> Blueprint | None:
     """The shape's smallest noise within the budget; None if there is none."""
     kind = NOISES[shape.noise]
@@ -118,6 +119,9 @@ def draw_blueprint(
         regularization=round_digits(network.regularization(shape)),
         output_noise=shape.noise if output_noise else None,
         tol=TOL,
+        grid=GRID if real and output_noise else None,
+        clip=CLIP if real and output_noise else None,
+        integers=real and output_noise,
     )
     growth, tilt = round(shape.growth, 3), round(shape.tilt, 3)
     penalty = tuple(Geometric(round_digits(start), growth) for start in network.penalties(shape).tolist())

@@ -17,9 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 from .. import checks
 from ..errors import ParameterError
 from ..privacy.accounting import bounds
-from ..privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
+from ..privacy.accounting.gaussian import gaussian_mu
 from ..privacy.accounting.widening import widening
-from ..privacy.costs import Releases, gaussian_totals, loss_shape, pure_costs, renyi_totals
+from ..privacy.costs import (
+    Releases,
+    exact_epsilon,
+    float_delta,
+    gaussian_totals,
+    loss_shape,
+    pure_costs,
+    renyi_totals,
+    usable_delta,
+)
 from ..privacy.facts import RunFacts
 from ..privacy.noise import NOISES
 from ..types import Array
@@ -59,8 +68,10 @@ def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Arr
     pure = np.sum(pure_costs(run, releases), axis=1)
     if delta == 0:
         return np.asarray(pure)
-    exact = gaussian_epsilon(gaussian_totals(run, releases), delta)
-    epsilon, _ = bounds.to_epsilon(orders, renyi_totals(run, releases, orders), delta)
+    if delta <= 2.1 * float_delta(run):
+        return np.full(len(pure), np.inf)
+    exact = exact_epsilon(run, gaussian_totals(run, releases), delta)
+    epsilon, _ = bounds.to_epsilon(orders, renyi_totals(run, releases, orders), usable_delta(run, delta))
     return np.asarray(np.minimum(np.minimum(pure, exact), epsilon))
 
 

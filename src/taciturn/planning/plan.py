@@ -50,6 +50,7 @@ def plan(
     proxy: Schema | tuple[Any, Any] | None = None,
     outputs: int = 1,
     output_noise: bool = True,
+    real: bool = True,
     data_norm: float = 1.0,
     seed: int = 0,
 ) -> PrivacyPlan | MaskedPlan:
@@ -73,6 +74,8 @@ def plan(
         generated from `dimension`. Never the private data.
     outputs : models trained at once, K for one-vs-rest: releases per round.
     output_noise : add the little noise that covers the solver's error; the certificate is idealised without.
+    real : the certificate counts what a real run adds, whole numbers on a grid; without, it is that of
+        `simulate`.
     data_norm : X, the public bound on the norm of every row.
     seed : of the proxy and its runs; the same seed gives the same plan.
 
@@ -110,7 +113,7 @@ def plan(
         rounds=_round_numbers(rounds, max_rounds),
         balanced=((True, False) if full else (True,)) if network.uneven else (False,),
     )
-    drawer = functools.partial(draw_blueprint, network, run, output_noise=output_noise)
+    drawer = functools.partial(draw_blueprint, network, run, output_noise=output_noise, real=real)
     if full and ranked:
         chosen, tried = Rehearsal(network, graph, loss, stand_in, seed).choose(ranked, drawer)
     else:

@@ -5,6 +5,7 @@ The only place that chooses between the bounds of `accounting`. A round that was
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,14 +13,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .. import checks
+from ..errors import ParameterError
 from ..types import Array
 from .accounting import bounds, persons
-from .accounting.gaussian import compose_mu
-from .accounting.rounding import up
+from .accounting.gaussian import compose_mu, gaussian_epsilon, gaussian_mu
+from .accounting.masked import Slack, discrete_slack, masked_epsilon
+from .accounting.rounding import down, up
 from .accounting.widening import penalty_mu
 from .facts import Charge, Columns, LossFacts, RunFacts, SiteFacts
 
 ACCOUNTANTS = ("pure", "gaussian", "renyi")
+_BEYOND = 1e6  # a bend for which no order of the grid is finite
+_CERTAIN = 20.0  # below this epsilon a chance of 1e-40 that noise is too long counts for nothing
+_SPREAD = 2.0**16  # steps of the grid: wide enough to count whole numbers as rounded normals
 _ROUNDED = 1 + 4e-12  # a row passes as unit where its norm, as floats add it up, is at most 1 + 1e-12
 
 
@@ -116,7 +123,7 @@ def pure_costs(run: RunFacts, releases: Releases) -> Array:
         return np.where(releases.charged, np.inf, 0.0)
     cost = _pure_update(run, releases)
     if run.output_noise == "norm":
-        cost = cost + bounds.output_pure(run.tol, releases.output_scale)
+        cost = cost + bounds.primal_pure(_strayed(run), releases.output_scale)
     return np.where(releases.charged, bounds.one_vs_rest(cost, run.outputs), 0.0)
 
 
@@ -128,8 +135,8 @@ def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
     total = _renyi_update(run, releases, orders)
     on = releases.charged
     if run.output_noise is not None:
-        moved = np.where(on, 2 * run.tol, 0.0)
-        total = total + _renyi_shift(run.output_noise, moved, releases.output_scale, run.dimension, orders)
+        moved = np.where(on, _strayed(run), 0.0)
+        total = total + _renyi_shift(run, run.output_noise, moved, releases.output_scale, orders)
     return bounds.one_vs_rest(total, run.outputs)
 
 
@@ -138,8 +145,8 @@ def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
     k, a = _weight(run, releases)
     on, loss = releases.charged, run.loss
     if run.mechanism == "primal":
-        S = bounds.primal_sensitivity(k, a, loss.slope_bound, run.tol, _reach(run))
-        return _renyi_shift(run.noise, np.where(on, S, 0.0), releases.scale, run.dimension, orders)
+        S = np.where(on, _primal_move(run, k, a), 0.0)
+        return _renyi_shift(run, run.noise, S, releases.scale, orders)
     D = np.where(on, bounds.displacement(k, loss.slope_bound, _reach(run)), 0.0)
     x = np.where(on, bounds.bend(k, a, loss.curvature_bound, _reach(run)), 0.0)
     if run.noise == "gaussian":
@@ -170,20 +177,52 @@ def _renyi_gaussian(D: Array, sigma: Array, x: Array, shape: str) -> tuple[Array
 
 
 def gaussian_totals(run: RunFacts, releases: Releases) -> Array:
-    """mu of all rounds and classes, (sites,): infinite unless every noise of the run is Gaussian."""
+    """mu of all rounds and classes, (sites,): infinite unless every noise of the run is Gaussian.
+
+    Whole numbers count as rounded normals where they spread over 2^16 steps; `exact_epsilon` adds the rest.
+    """
     if run.noise != "gaussian" or run.output_noise == "norm":
         return np.where(np.any(releases.charged, axis=1), np.inf, 0.0)
     k, a = _weight(run, releases)
     loss, X, sigma = run.loss, _reach(run), releases.scale
     if run.mechanism == "primal":
-        mu = up(bounds.primal_sensitivity(k, a, loss.slope_bound, run.tol, X) / sigma)
+        mu = last = up(_primal_move(run, k, a) / sigma)
+        spread = sigma
     else:
         D = bounds.displacement(k, loss.slope_bound, X)
         mu = penalty_mu(D, sigma, bounds.bend(k, a, loss.curvature_bound, X), loss_shape(run.loss))
     if run.output_noise == "gaussian":
-        mu = np.concatenate([mu, up(2 * run.tol / releases.output_scale)], axis=1)
+        spread = releases.output_scale
+        last = up(_strayed(run) / spread)
+        mu = np.concatenate([mu, last], axis=1)
+    if run.integers:
+        narrow = spread < _SPREAD * float(run.grid or 0.0)
+        mu[:, -last.shape[1] :] = np.where(narrow, np.inf, last)
     on = np.tile(releases.charged, mu.shape[1] // releases.charged.shape[1])
     return compose_mu(np.sqrt(run.outputs) * np.where(on, mu, 0.0))
+
+
+def exact_epsilon(run: RunFacts, mu: Array, delta: float) -> Array:
+    """epsilon at delta of a run that is mu-GDP, what whole numbers and floats add included."""
+    if not run.integers:
+        return gaussian_epsilon(mu, delta)
+    return masked_epsilon(mu, usable_delta(run, delta), _slack(run))
+
+
+def exact_mu(run: RunFacts, epsilon: float, delta: float) -> float:
+    """A mu that stays within (epsilon, delta), by hardly less than the largest."""
+    if not run.integers:
+        return float(gaussian_mu(epsilon, delta))
+    slack = _slack(run)
+    left = epsilon - 2 * slack.epsilon
+    if not (left > 0 and left < _CERTAIN):
+        return 0.0
+    return float(down(gaussian_mu(left, usable_delta(run, delta) * math.exp(-slack.epsilon) * (1 - 1e-6))))
+
+
+def _slack(run: RunFacts) -> Slack:
+    """By how much all whole numbers of a run differ from rounded normals."""
+    return discrete_slack(_SPREAD, run.dimension, run.rounds * run.outputs)
 
 
 def loss_shape(loss: LossFacts) -> str:
@@ -195,12 +234,56 @@ def loss_shape(loss: LossFacts) -> str:
     return "one-sided" if loss.name == "smooth-hinge" else "any"
 
 
-def _renyi_shift(noise: str, moved: Array, scale: Array, d: int, orders: Array) -> Array:
-    """Renyi cost of noise on a vector that one record moves by at most `moved`."""
-    still = np.zeros_like(moved)
+def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: Array) -> Array:
+    """Renyi cost of noise on a vector that one record moves by at most `moved`.
+
+    Discrete Gaussian noise costs what continuous noise does, for moves by whole steps of the grid [CKS20];
+    of discrete Laplace noise only the pure bound is used, as if the move bent beyond every order.
+    """
+    bend = np.full_like(moved, _BEYOND if run.integers and noise == "norm" else 0.0)
     if noise == "gaussian":
-        return bounds.renyi_gaussian_total(orders, moved, scale, still)
-    return bounds.renyi_norm_total(orders, moved, scale, d, still, bounds.primal_pure(moved, scale))
+        return bounds.renyi_gaussian_total(orders, moved, scale, bend)
+    return bounds.renyi_norm_total(
+        orders, moved, scale, run.dimension, bend, bounds.primal_pure(moved, scale)
+    )
+
+
+def _strayed(run: RunFacts) -> float:
+    """2 gamma, and sqrt(d) steps of the grid where the release was rounded before its last noise."""
+    return float(up(2 * run.tol + _rounding(run))) if run.integers else 2 * run.tol
+
+
+def _primal_move(run: RunFacts, k: Array, a: Array) -> Array:
+    """S, and the rounding before the noise."""
+    S = bounds.primal_sensitivity(k, a, run.loss.slope_bound, run.tol, _reach(run))
+    return up(S + _rounding(run)) if run.integers else S
+
+
+def _rounding(run: RunFacts) -> float:
+    """g sqrt(d): two vectors that are rounded to the grid move apart by no more."""
+    return float(run.grid or 0.0) * math.sqrt(run.dimension)
+
+
+def float_delta(run: RunFacts) -> float:
+    """The chance, over a whole run of whole numbers, of what sampling in floats leaves: part of delta.
+
+    Each number of the noise inside is, but for a chance of 1e-15, the rounding of a real one, and each vector
+    of it is no longer than what `tol` counts on, but for a chance of 1e-18.
+    """
+    if not run.integers:
+        return 0.0
+    return run.outputs * run.rounds * (1e-15 * run.dimension + 1e-18) * (1 + 1e-9)
+
+
+def usable_delta(run: RunFacts, delta: float) -> float:
+    """What is left of `delta` for the bounds once floats have had their share."""
+    left = checks.probability("delta", delta) - float_delta(run)
+    if left < delta / 2:
+        raise ParameterError(
+            f"`delta` must be above {2.1 * float_delta(run):.2g}: drawing noise in floats leaves a chance of "
+            f"{float_delta(run):.2g}; got {delta:g}."
+        )
+    return left
 
 
 def _pure_update(run: RunFacts, releases: Releases) -> Array:
@@ -208,7 +291,7 @@ def _pure_update(run: RunFacts, releases: Releases) -> Array:
     k, a = _weight(run, releases)
     loss, alpha, X = run.loss, releases.scale, _reach(run)
     if run.mechanism == "primal":
-        return bounds.primal_pure(bounds.primal_sensitivity(k, a, loss.slope_bound, run.tol, X), alpha)
+        return bounds.primal_pure(_primal_move(run, k, a), alpha)
 
     def cost(weight: Array) -> Array:
         if loss.name == "logistic" and (loss.slope_bound, loss.curvature_bound) == (1.0, 0.25):

@@ -5,6 +5,7 @@ Costs follow from these facts alone. Whoever holds them can compute every bound 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ UNITS = ("record", "person")
 PLANNED = "computed from settings alone; no run took place"
 ABORTED = "a solve gave up and ended the run: that it did may depend on the data, which no bound here covers"
 _LARGEST_ORDER = 1e5
+_STEPS = 2.0**52  # whole numbers up to this are floats
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
 PERSON = "all records of one person replaced by others, their number too; held by at most {} in all"
 
@@ -66,6 +68,9 @@ class RunFacts:
     output_noise : kind of noise on the minimiser before its release; None is "idealised". Never for primal.
     tol : how far a released minimiser may be from the exact one, ||gradient|| / m, rounding errors included.
     grid, clip : step of the grid that releases are rounded to; bound on entries sent and heard; or None.
+    integers : the last noise was drawn on the grid, as whole numbers and exactly: discrete Gaussian noise of
+        the scale charged, or discrete Laplace noise of scale sqrt(d) / rate where it is norm noise. Then
+        `tol` counts the rounding of all other noise, and `delta` what sampling that in floats leaves.
     simulated : True whenever the noise can be replayed.
     outputs : models trained at once, K for one-vs-rest: releases per round.
     start : how f(0) was made; it must not depend on the data.
@@ -96,6 +101,7 @@ class RunFacts:
     tol: float = 0.0
     grid: float | None = None
     clip: float | None = None
+    integers: bool = False
     simulated: bool = True
     outputs: int = 1
     start: str = "zeros"
@@ -131,13 +137,15 @@ class RunFacts:
                     f"`output_noise` must be None here; got {self.output_noise!r}: primal noise is output "
                     "noise already, so is that of a sum, and a run without noise stays without a guarantee."
                 )
-        for name in ("regularized", "simulated"):
+        for name in ("regularized", "simulated", "integers"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"`{name}` must be True or False; got {getattr(self, name)!r}.")
         if not isinstance(self.versions, Mapping):
             raise ParameterError(f"`versions` must be a mapping; got {type(self.versions).__name__}.")
         self._check_masks()
         self._check_unit()
+        if self.integers:
+            self._check_integers()
         _texts(start=self.start, relation=self.relation, **self.versions)
         _texts(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
         _set(self, "marks", tuple(self.marks))
@@ -159,6 +167,20 @@ class RunFacts:
                         f"`{name}` must be below the number of sites, {self.sites}; got {value}."
                     )
                 _set(self, name, value)
+
+    def _check_integers(self) -> None:
+        """What a release of whole numbers needs: a grid that floats hold exactly, a clip, and noise on it."""
+        if self.noise == "none" or self.idealised or self.masked:
+            raise ParameterError("`integers` needs noise on the output, or primal noise.")
+        if self.grid is None or self.clip is None or math.frexp(self.grid)[0] != 0.5:
+            raise ParameterError(
+                f"`grid` must be a power of 2 in a real run, and `clip` given; got {self.grid}, {self.clip}."
+            )
+        if not self.clip / self.grid <= _STEPS:
+            raise ParameterError(
+                f"`clip` must be at most 2^52 steps of `grid` = {self.grid:g}; got {self.clip:g}. "
+                f"Use a grid of {self.clip / _STEPS:g} or more."
+            )
 
     def _check_unit(self) -> None:
         """What one promise covers, and the words that say so."""

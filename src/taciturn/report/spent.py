@@ -8,10 +8,17 @@ from typing import Any
 import numpy as np
 
 from ..privacy.accounting import bounds
-from ..privacy.accounting.gaussian import gaussian_epsilon
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.collusion import masked_curve
-from ..privacy.costs import Releases, gaussian_totals, paper_costs, pure_costs, renyi_totals
+from ..privacy.costs import (
+    Releases,
+    exact_epsilon,
+    gaussian_totals,
+    paper_costs,
+    pure_costs,
+    renyi_totals,
+    usable_delta,
+)
 from ..privacy.facts import Ceiling
 from ..types import Array
 
@@ -101,11 +108,12 @@ def _epsilon(certificate: Certificate, rows: Sequence[int], limit: Ceiling | Non
     table = _table(certificate, rows)
     each = renyi_totals(certificate.run, table, orders)
     summed = np.cumsum(each.reshape(len(rows), -1, len(orders)), axis=1)
-    epsilon = bounds.to_epsilon(orders, summed, delta)[0]
+    epsilon = bounds.to_epsilon(orders, summed, usable_delta(certificate.run, delta))[0]
     if limit is not None:
         return epsilon
     squares = gaussian_totals(certificate.run, table).reshape(len(rows), -1) ** 2
-    return np.minimum(epsilon, gaussian_epsilon(np.sqrt(np.cumsum(squares, axis=1)), delta))
+    exact = exact_epsilon(certificate.run, np.sqrt(np.cumsum(squares, axis=1)), delta)
+    return np.minimum(epsilon, exact)
 
 
 def _table(certificate: Certificate, rows: Sequence[int]) -> Releases:

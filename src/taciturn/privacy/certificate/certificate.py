@@ -14,17 +14,18 @@ from ...errors import CertificateError, ParameterError
 from ...notebook import Panel, Picture, draw_panels, facts_table
 from ...types import Array
 from ..accounting import bounds
-from ..accounting.gaussian import gaussian_epsilon
 from ..accounting.rounding import up
 from ..collusion import colluders, masked_cost, masked_curve, masked_mu, masked_table
 from ..costs import (
     Releases,
     SiteCost,
+    exact_epsilon,
     gaussian_totals,
     paper_costs,
     paper_holds,
     pure_costs,
     renyi_totals,
+    usable_delta,
 )
 from ..facts import ABORTED, Ceiling, Columns, RunFacts, SiteFacts
 from ..ledger.chain import Head
@@ -226,8 +227,10 @@ def _costs(
     rows = list(first.values())
     table = Releases.of([sites[row] for row in rows], [releases[row] for row in rows])
     paper, pure = (bounds.compose(cost(run, table)) for cost in (paper_costs, pure_costs))
-    renyi, order = bounds.to_epsilon(bounds.ORDERS, renyi_totals(run, table, bounds.ORDERS), delta)
-    gaussian = gaussian_epsilon(gaussian_totals(run, table), delta)
+    renyi, order = bounds.to_epsilon(
+        bounds.ORDERS, renyi_totals(run, table, bounds.ORDERS), usable_delta(run, delta)
+    )
+    gaussian = exact_epsilon(run, gaussian_totals(run, table), delta)
     known: dict[Any, SiteCost] = {}
     for k, (key, row) in enumerate(first.items()):
         limit, columns = ceilings[row], releases[row]
@@ -278,7 +281,8 @@ def _filtered(
     table = Releases.of([site], [columns])
     spent = sum((renyi_totals(run, part, orders)[0] for part in _short(table)), np.zeros(1))
     cost = max(
-        float(bounds.to_epsilon(orders, bounds.compose(spent[:, None]), limit.delta)[0]), limit.epsilon
+        float(bounds.to_epsilon(orders, bounds.compose(spent[:, None]), usable_delta(run, limit.delta))[0]),
+        limit.epsilon,
     )
     epsilon = cost if cost <= limit.epsilon * (1 + _CLOSE) and limit.delta <= delta else math.inf
     sure = math.isfinite(epsilon)
@@ -323,9 +327,10 @@ def epsilon_curve(certificate: Certificate) -> Array:
         return masked_curve(run, rounds, certificate.delta, run.honest(run.colluding))
     table = _worst(certificate)
     each = renyi_totals(run, table, bounds.ORDERS)
-    renyi, _ = bounds.to_epsilon(bounds.ORDERS, np.cumsum(each, axis=0), certificate.delta)
+    delta = usable_delta(run, certificate.delta)
+    renyi, _ = bounds.to_epsilon(bounds.ORDERS, np.cumsum(each, axis=0), delta)
     mu = np.sqrt(np.cumsum(gaussian_totals(run, table) ** 2))
-    gaussian = gaussian_epsilon(up(mu), certificate.delta)
+    gaussian = exact_epsilon(run, up(mu), certificate.delta)
     return np.minimum(np.minimum(renyi, gaussian), pure_curve(certificate))
 
 

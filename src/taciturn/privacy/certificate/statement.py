@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ..costs import float_delta
 from ..facts import PLANNED, RunFacts
 from . import masked_words
 from .numbers import odds, rounded_up
@@ -77,12 +78,18 @@ def _cost(certificate: Certificate) -> str:
     if epsilon > _WEAK:
         said += f" An epsilon above {_WEAK:g} is, by itself, little protection."
     if math.isfinite(certificate.pure_epsilon):
-        said += f" With no exception at all (delta = 0), epsilon = {rounded_up(certificate.pure_epsilon)}."
+        said += f" {_exception(run)}, epsilon = {rounded_up(certificate.pure_epsilon)}."
     if run.masked:
         return said
     worst = next(facts for facts in certificate.sites if facts.site == certificate.worst_site)
     return f"""{said} The figure is that of the least protected site, {worst.name}, with
         {_count(worst.samples, run.unit)} and {_count(worst.degree, "neighbour")}."""
+
+
+def _exception(run: RunFacts) -> str:
+    if not run.integers:
+        return "With no exception at all (delta = 0)"
+    return f"But for a chance of {rounded_up(float_delta(run))}, which drawing noise in floats leaves"
 
 
 def _reality(run: RunFacts) -> str:
@@ -105,11 +112,12 @@ def _reality(run: RunFacts) -> str:
             no further noise was added to cover the difference, so they are no guarantee for what was really
             sent."""
         )
-    return (
-        said
-        + f"""A computer solves each site's problem only up to an error, here at most {run.tol:g}; the
+    said += f"""A computer solves each site's problem only up to an error, here at most {run.tol:g}; the
         figures include what that error costs."""
-    )
+    if run.integers:
+        said += """ What leaves a site are whole numbers, and the last noise is made of whole numbers, drawn
+        exactly: the figures hold for the very bits that were sent."""
+    return said
 
 
 def _limits(run: RunFacts) -> str:

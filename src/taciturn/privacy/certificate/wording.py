@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..costs import paper_speaks
+from ..costs import float_delta, paper_speaks
 from ..facts import RunFacts
 from . import masked_words
+from .numbers import rounded_up
 
 if TYPE_CHECKING:
     from .certificate import Certificate
@@ -17,6 +18,7 @@ _PUBLIC = {
     "person": "number of persons and degree of every site",
 }
 _KIND = {"norm": "norm noise", "gaussian": "Gaussian noise"}
+_DISCRETE = {"norm": "discrete Laplace noise", "gaussian": "discrete Gaussian noise"}
 
 
 def status(certificate: Certificate) -> str:
@@ -30,11 +32,15 @@ def status(certificate: Certificate) -> str:
     elif run.idealised:
         words.append(IDEALISED)
     else:
-        covers = (
-            "primal noise" if run.mechanism == "primal" else f"{_KIND[str(run.output_noise)]} on the output"
-        )
-        words.append(f"solver error covered by {covers}")
+        covers = f"primal {_last(run)}" if run.mechanism == "primal" else f"{_last(run)} on the output"
+        words.append(f"{'floats' if run.integers else 'solver error'} covered by {covers}")
     return "; ".join([*words, *run.marks])
+
+
+def _last(run: RunFacts) -> str:
+    """The noise that is added last."""
+    kind = run.noise if run.mechanism == "primal" else str(run.output_noise)
+    return _DISCRETE[kind] if run.integers else _KIND[kind]
 
 
 def theorems(certificate: Certificate) -> list[str]:
@@ -46,7 +52,8 @@ def theorems(certificate: Certificate) -> list[str]:
         return [*masked_words.theorems(run), *_unit(run)]
     said = [_paper(certificate)]
     if run.mechanism == "primal":
-        said.append("sensitivity of the minimiser, (2 s1 C / B + 2 g) / m, attained")
+        rounded = " and sqrt(d) steps of the grid" * run.integers
+        said.append(f"sensitivity of the minimiser, (2 s1 C / B + 2 g) / m{rounded}, attained")
     elif run.noise == "norm":
         said.append(
             "pure epsilon: change of variables and the determinant lemma, alpha D + ln(1 + x) or tighter"
@@ -56,7 +63,8 @@ def theorems(certificate: Certificate) -> list[str]:
     bend = "" if run.mechanism == "primal" else ", the noise map's bend included"
     said.append(f"(epsilon, delta): {_accounted(certificate, bend)}")
     if run.output_noise is not None:
-        said.append(f"inexact minimiser: {_KIND[run.output_noise]} on the output, shift 2 g / m")
+        rounded = " and sqrt(d) steps of the grid" * run.integers
+        said.append(f"inexact minimiser: {_last(run)} on the output, shift 2 g / m{rounded}")
     if run.outputs > 1:
         said.append(f"one-vs-rest: {run.outputs} problems cost {run.outputs} times one")
     if any(limit is not None and limit.order is not None for limit in certificate.ceilings):
@@ -172,6 +180,12 @@ def _clip(run: RunFacts) -> str:
 def _grid(run: RunFacts) -> str:
     if run.grid is None:
         return "released values were not rounded to a grid: floats are treated as real numbers"
+    if run.integers:
+        return (
+            f"released values are whole multiples of {run.grid:g}: the last noise is {_last(run)}, drawn "
+            f"exactly in these steps. Noise inside is drawn in floats; what that leaves, a chance of at most "
+            f"{rounded_up(float_delta(run))} in all, is part of delta"
+        )
     return f"released values were rounded to multiples of {run.grid:g} after the noise"
 
 

@@ -20,9 +20,8 @@ import numpy as np
 from ...errors import BudgetExceeded
 from ...types import Array
 from ..accounting import bounds
-from ..accounting.gaussian import gaussian_epsilon, gaussian_mu
 from ..collusion import masked_cost
-from ..costs import Releases, gaussian_totals, pure_costs, renyi_totals
+from ..costs import Releases, exact_epsilon, exact_mu, gaussian_totals, pure_costs, renyi_totals, usable_delta
 from ..facts import Ceiling, Charge, RunFacts, SiteFacts
 
 _SLACK = 1e-12  # relative: a running sum rounds otherwise than the sum of a plan
@@ -42,7 +41,7 @@ class _Prices:
     """The cost of one charge, remembered: sites and rounds often share their numbers."""
 
     def __init__(self, run: RunFacts) -> None:
-        self._run = run
+        self.run = run
         self._known: dict[tuple[object, ...], Spent] = {}
 
     def __call__(self, site: SiteFacts, charge: Charge, orders: Array) -> Spent:
@@ -51,9 +50,9 @@ class _Prices:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             releases = Releases.single(site, charge)
-            pure = float(pure_costs(self._run, releases).sum())
-            square = float(gaussian_totals(self._run, releases)[0]) ** 2
-            self._known[key] = Spent(renyi_totals(self._run, releases, orders)[0], pure, square)
+            pure = float(pure_costs(self.run, releases).sum())
+            square = float(gaussian_totals(self.run, releases)[0]) ** 2
+            self._known[key] = Spent(renyi_totals(self.run, releases, orders)[0], pure, square)
         return self._known[key]
 
 
@@ -63,7 +62,8 @@ class RenyiFilter:
     def __init__(self, site: SiteFacts, ceiling: Ceiling, price: _Prices) -> None:
         self._site, self._ceiling, self._price = site, ceiling, price
         self._orders = bounds.ORDERS if ceiling.order is None else np.array([ceiling.order])
-        self._square = float(gaussian_mu(ceiling.epsilon, ceiling.delta)) ** 2
+        self._delta = usable_delta(price.run, ceiling.delta)
+        self._square = exact_mu(price.run, ceiling.epsilon, ceiling.delta) ** 2
         self.spent = Spent(np.zeros(len(self._orders)), 0.0, 0.0)
 
     def after(self, charge: Charge) -> Spent:
@@ -72,9 +72,10 @@ class RenyiFilter:
         fixed = self._ceiling.order is None
         if fixed and spent.square <= self._square * (1 + _SLACK):
             return spent
-        epsilon = float(bounds.to_epsilon(self._orders, spent.renyi, self._ceiling.delta)[0])
+        epsilon = float(bounds.to_epsilon(self._orders, spent.renyi, self._delta)[0])
         if fixed:
-            exact = float(gaussian_epsilon(math.sqrt(spent.square), self._ceiling.delta))
+            mu = np.asarray(math.sqrt(spent.square))
+            exact = float(exact_epsilon(self._price.run, mu, self._ceiling.delta))
             epsilon = min(epsilon, spent.pure, exact)
         _admit(self._site, self._ceiling, charge, epsilon)
         return spent

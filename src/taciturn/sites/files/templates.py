@@ -20,7 +20,7 @@ dual_step = 0.5                 # theta; or { kind = "geometric", start = 0.5, r
 delta = 1e-5                    # the chance of an exception in every site's statement
 
 clip = 64.0                     # every number that is sent lies within +-clip ...
-grid = 9.5367431640625e-07      # ... and is a multiple of grid (2**-20); clip must be a multiple too
+grid = 5.820766091346741e-11    # ... and a multiple of grid: a power of 2 (2**-34), far below output noise
 tol = 1e-10                     # how far a solved vector may be from the exact minimiser, before its noise
 
 # What the rows are. Either `dimension`, for .npz files with X (rows of norm at most 1) and y (-1 or +1) ...

@@ -33,7 +33,7 @@ def make_local(folder: Path, sites: int, rounds: int) -> tuple[list[Path], tuple
         "dual_step": 0.5,
         "delta": 1e-5,
         "clip": 64.0,
-        "grid": 2.0**-20,
+        "grid": 2.0**-34,
         "tol": 1e-10,
     }
     site = {

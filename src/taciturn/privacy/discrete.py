@@ -1,0 +1,147 @@
+"""Noise on the integers, exact to the last bit: discrete Gaussian and discrete Laplace [CKS20, section 5].
+
+    P(z) ~ exp(-z^2 / (2 s^2))        and        P(z) ~ exp(-|z| / s),        z = 0, +-1, +-2, ...
+
+A coin that falls with probability exp(-x) is tossed by comparing exp(-x), in floats, with 64 random bits.
+Where the two are too near for floats to tell, more bits are drawn and exp(-x) is computed to as many digits
+as it takes: the answer is that of exact arithmetic, always. The bits are those of the generator, hence of
+ChaCha20 under a fresh key. A sampler with a state of its own, such as opendp's, would repeat itself in a
+machine image that is resumed twice; that one is the referee in the tests.
+"""
+
+from __future__ import annotations
+
+import decimal
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import checks
+from ..errors import ParameterError
+from ..types import Array
+
+Ints = NDArray[np.int64]
+Exact = Callable[[int], Fraction]
+
+_NEAR = 1e-9  # floats decide where exp(-x) is farther than this from the bits; their error is below 1e-12
+LARGEST = 2.0**50
+"""The largest scale: a draw is then beyond 2^62 with a chance below exp(-4000)."""
+
+
+def discrete_gaussian(generator: np.random.Generator, scale: float, size: int) -> Ints:
+    """Independent draws with P(z) ~ exp(-z^2 / (2 scale^2)), `scale` being exactly what the float is."""
+    s = _scale(scale)
+    t = math.floor(s) + 1
+    found = np.empty(size, dtype=np.int64)
+    open_ = np.arange(size)
+    while open_.size:
+        z = discrete_laplace(generator, float(t), open_.size)
+        far = np.abs(z).astype(np.float64) - s * (s / t)
+
+        def exact(k: int, z: Ints = z) -> Fraction:
+            """(|z| - s^2/t)^2 / (2 s^2)"""
+            square = Fraction(s) ** 2
+            return (abs(int(z[k])) - square / t) ** 2 / (2 * square)
+
+        taken = _falls(generator, np.square(far / s) / 2, exact)
+        found[open_[taken]] = z[taken]
+        open_ = open_[~taken]
+    return found
+
+
+def discrete_laplace(generator: np.random.Generator, scale: float, size: int) -> Ints:
+    """Independent draws with P(z) ~ exp(-|z| / scale), `scale` rounded up to a whole number."""
+    t = math.ceil(_scale(scale))
+    found = np.empty(size, dtype=np.int64)
+    open_ = np.arange(size)
+    while open_.size:
+        sizes = _geometric(generator, t, open_.size)
+        negative = (_words(generator, open_.size) & np.uint64(1)).astype(bool)
+        taken = ~(negative & (sizes == 0))  # or 0 would count twice
+        found[open_[taken]] = np.where(negative, -sizes, sizes)[taken]
+        open_ = open_[~taken]
+    return found
+
+
+def draw_steps(
+    kind: str, generator: np.random.Generator, scale: float, grid: float, d: int, runs: int
+) -> Ints:
+    """The last noise of a real release in steps of the grid, (runs, d).
+
+    Gaussian noise of standard deviation `scale` becomes discrete Gaussian noise of `scale / grid`. Norm noise
+    of rate `scale` becomes discrete Laplace noise of sqrt(d) / (scale grid) in every coordinate: a move by
+    ||x|| <= r costs at most scale r, as norm noise would, since ||x||_1 <= sqrt(d) ||x||.
+    """
+    if kind == "gaussian":
+        return discrete_gaussian(generator, scale / grid, runs * d).reshape(runs, d)
+    return discrete_laplace(generator, math.sqrt(d) / (scale * grid), runs * d).reshape(runs, d)
+
+
+def _geometric(generator: np.random.Generator, t: int, size: int) -> Ints:
+    """Draws with P(n) ~ exp(-n / t), n = 0, 1, ...: n = u + t v, u < t, P(u) ~ exp(-u/t), P(v) ~ exp(-v)."""
+    rest = np.empty(size, dtype=np.int64)
+    open_ = np.arange(size)
+    while open_.size:
+        u = generator.integers(0, t, open_.size, dtype=np.int64)  # unbiased: by rejection
+
+        def exact(k: int, u: Ints = u) -> Fraction:
+            return Fraction(int(u[k]), t)
+
+        taken = _falls(generator, u / t, exact)
+        rest[open_[taken]] = u[taken]
+        open_ = open_[~taken]
+    times = np.zeros(size, dtype=np.int64)
+    open_ = np.arange(size)
+    while open_.size:
+        open_ = open_[_falls(generator, np.ones(open_.size), lambda k: Fraction(1))]
+        times[open_] += 1
+    return rest + t * times
+
+
+def _falls(generator: np.random.Generator, x: Array, exact: Exact) -> NDArray[np.bool_]:
+    """Coins that are True with probability exp(-x), x >= 0; `exact(k)` is x[k] as a fraction."""
+    words = _words(generator, x.size)
+    share, chance = words.astype(np.float64) * 2.0**-64, np.exp(-x)
+    answer = np.asarray(share < chance)
+    for k in np.flatnonzero(np.abs(share - chance) < _NEAR):
+        answer[k] = _below(generator, int(words[k]), exact(int(k)))
+    return answer
+
+
+def _below(generator: np.random.Generator, word: int, x: Fraction) -> bool:
+    """Whether a uniform number whose first 64 bits are `word` is below exp(-x)."""
+    bits, digits = 64, 40
+    while True:
+        low, high = _bracket(x, digits)
+        if Fraction(word + 1, 2**bits) <= low:
+            return True
+        if Fraction(word, 2**bits) >= high:
+            return False
+        word, bits, digits = (word << 64) + int(_words(generator, 1)[0]), bits + 64, digits + 40
+
+
+def _bracket(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """low <= exp(-x) <= high, about `digits` digits apart."""
+    with decimal.localcontext(decimal.Context(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)):
+        slip = Fraction(1, 10 ** (digits - 8))
+        ratio = decimal.Decimal(x.numerator) / decimal.Decimal(x.denominator)
+        middle = Fraction((-ratio).exp())  # each step is off by a unit in the last of `digits` places
+    wide = slip * (1 + x) * middle
+    return middle - wide, min(Fraction(1), middle + wide)
+
+
+def _words(generator: np.random.Generator, size: int) -> NDArray[np.uint64]:
+    """64 random bits each."""
+    return generator.integers(0, 2**64, size, dtype=np.uint64)
+
+
+def _scale(scale: float) -> float:
+    number = checks.positive("scale", scale)
+    if number > LARGEST:
+        raise ParameterError(
+            f"`scale` must be at most 2^50 steps of the grid; got {number:g}. Coarsen the grid."
+        )
+    return number
