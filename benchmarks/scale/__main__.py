@@ -15,8 +15,10 @@ from .small import line
 def main() -> None:
     """Parse, measure, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer sites and tries; prints only")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[2] / "docs", help="where to write")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer sites on the cluster; prints only, unless there is --out"
+    )
+    parser.add_argument("--out", type=Path, help="where to write; docs/ unless --quick")
     parser.add_argument("--line", nargs=2, type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.line:
@@ -24,8 +26,9 @@ def main() -> None:
         return
     facts = measure(quick=options.quick)
     print(json.dumps(asdict(facts)))
-    if not options.quick:
-        print(write_page(facts, options.out))
+    if options.out or not options.quick:
+        command = "python -m benchmarks.scale" + " --quick" * options.quick
+        print(write_page(facts, command, options.out or Path(__file__).parents[2] / "docs"))
 
 
 main()

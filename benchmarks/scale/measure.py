@@ -30,7 +30,9 @@ from .small import Line, Race, by_sites, race
 
 ROWS, FEATURES, DEGREE = 20, 10, 4
 """A small site: 20 rows of 10 features, four neighbours."""
-LINE = (5, 20, 100, 1000, 10_000, 100_000)
+LARGE = 6000
+"""Rows of a site that is not small, and hardly larger."""
+LINE = (5, 100, 1000, 10_000, 100_000)
 """Numbers of sites that share the same rows."""
 
 
@@ -200,12 +202,12 @@ def measure(*, quick: bool) -> Facts:
         for sites in sizes:
             runs += [run_here(setup_of(sites, rounds)), run_there(setup_of(sites, rounds), 2)]
             _tell(runs[-2:])
-        for shards in (1, 4):
+        for shards in (1,) if quick else (1, 4):
             runs.append(run_there(setup_of(sizes[-1], rounds), shards))
             _tell(runs[-1:])
         empty = run_there(setup_of(4, 200), 2)
         wide = run_here(setup_of(4, 10, rows=20_000, features=50, repeats=5))
-        general = run_here(setup_of(100, 10, rows=1200))
+        general = run_here(setup_of(100, 10, rows=LARGE))
         block = block_cost()
         big = [run_there(setup_of(largest, 50), 2)]
         _tell(big)
@@ -219,7 +221,7 @@ def measure(*, quick: bool) -> Facts:
     cores, elapsed = cpus_here(), time.perf_counter() - wall
     busy = max(0.0, 1 - (_idle() - idle) / cores / elapsed - worked / cores / elapsed)
     return Facts(
-        site=general.cpu / general.rounds / general.sites - 1200 * FEATURES * entry,
+        site=general.cpu / general.rounds / general.sites - LARGE * FEATURES * entry,
         small=each - ROWS * FEATURES * entry,
         entry=entry,
         round=empty.seconds / empty.rounds,
@@ -231,8 +233,8 @@ def measure(*, quick: bool) -> Facts:
         driver=driver_costs(20_000 if quick else 100_000),
         runs=runs,
         big=big,
-        races=[race(largest // 10, ROWS, FEATURES, tries=3), race(largest // 100, 40, 105, tries=3)],
-        lines=by_sites((5, 1000, 10_000) if quick else LINE, 11),
+        races=[race(10_000, ROWS, FEATURES, tries=2), race(1000, 40, 105, tries=2)],
+        lines=by_sites(LINE, 11),
         busy=busy,
         cores=cores,
     )

@@ -24,13 +24,14 @@ LINK = 1.25e9  # bytes per second of a 10 Gbit/s link
 QUIET = 0.1  # the share of the cores that others may use before the wall clock means nothing
 
 
-def write_page(facts: Facts, folder: Path) -> Path:
+def write_page(facts: Facts, command: str, folder: Path) -> Path:
     """Write the page and the plot beside it."""
     (folder / "img").mkdir(parents=True, exist_ok=True)
     draw(facts, folder / "img" / "scale.png")
     template = Path(__file__).with_name("template.md").read_text(encoding="utf-8")
     page = folder / "scale.md"
-    page.write_text(template.format(**_measured(facts), **_worked_out(facts)), encoding="utf-8")
+    filled = template.format(command=command, **_measured(facts), **_worked_out(facts))
+    page.write_text(filled, encoding="utf-8")
     return page
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +12,10 @@ from scipy import sparse
 import taciturn as tt
 from support.oracle import oracle
 from support.problems import make_sites
-from support.sharded import setup_of
-from taciturn.engines.local import run_local
+from support.sharded import make_shards, run_shards, setup_of
+from taciturn.admm.run import Recorder
+from taciturn.engines.local import Network, run_local
+from taciturn.engines.setup import Setup
 from taciturn.objective.solver.small.sites import small_form
 from taciturn.privacy.ledger.memory import MemoryLedger
 
@@ -75,8 +78,6 @@ def test_nothing_is_seen_of_a_round_that_may_not_be_charged(monkeypatch: pytest.
     """The charge comes before the vectors are where a neighbour, or the record, finds them."""
     problem = tt.Problem(make_sites(n=6), loss=tt.Logistic(), C=10.0, regularization=0.5)
     setup = setup_of(problem, GRAPH, METHODS["penalty"], rounds=4)
-    from taciturn.engines.local import Network
-
     seen = []
 
     class Refusing(MemoryLedger):
@@ -90,3 +91,33 @@ def test_nothing_is_seen_of_a_round_that_may_not_be_charged(monkeypatch: pytest.
     with pytest.raises(RuntimeError, match="no budget"):
         network._advance(0, 1)
     assert np.isnan(seen[0][1]).all() and np.isnan(network.f[1]).all()
+
+
+@pytest.mark.parametrize("shards", [0, 1, 2])
+def test_beside_the_rows_there_are_at_most_five_vectors_per_site_and_repeat(shards: int) -> None:
+    """Counted at their peak, from the start vectors to the last record; 0 shards is the local engine."""
+    n, repeats, d = 1500, 10, 40
+    problem = tt.Problem([(np.eye(d)[:2], [1.0, -1.0])] * n, C=1.0, regularization=0.5)
+    method = tt.PenaltyPerturbation(0.5, 0.5, tt.NormNoise(3.0))
+    setup = setup_of(problem, tt.Graph.ring(n), method, rounds=3, repeats=repeats)
+    advance(setup, shards)  # compiles, and puts the rows together
+    tracemalloc.start()
+    try:
+        advance(setup, shards)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    objects = 3000 * n  # Python's, the graph's, the ledger's, the losses'
+    assert peak <= 5 * 8 * n * repeats * d + objects
+
+
+def advance(setup: Setup, shards: int) -> None:
+    if shards:
+        run_shards(make_shards(setup, shards), 3)
+        return
+    network = Network(setup, MemoryLedger(setup.run_facts(), setup.site_facts()), parts=8)
+    recorder = Recorder(3, setup.repeats, history=False)
+    for t in range(1, 4):
+        for k in range(len(network.parts)):
+            network._advance(k, t)
+        recorder.record(t, network.f[t % 2], *network.metrics[t % 2])

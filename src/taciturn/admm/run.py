@@ -103,6 +103,9 @@ class Run:
         return f"Run(rounds={rounds}, repeats={repeats}, sites={sites}, loss={loss:.4f})"
 
 
+_TOGETHER = 256  # sites whose distances are worked out at a time
+
+
 class Recorder:
     """Collects a run round by round; nothing leaves it before `finish`."""
 
@@ -114,7 +117,7 @@ class Recorder:
         """Round t: f (sites, repeats, d); losses and accuracies (sites, repeats)."""
         self.loss[:, t - 1] = losses.mean(axis=0)
         self.accuracy[:, t - 1] = accuracies.mean(axis=0)
-        self.consensus_gap[:, t - 1] = np.linalg.norm(f - f.mean(axis=0), axis=2).max(axis=0)
+        self.consensus_gap[:, t - 1] = largest_distance(f, f.mean(axis=0))
         if self.history is not None:
             self.history.append(f.transpose(1, 0, 2).copy())
 
@@ -129,3 +132,9 @@ class Recorder:
             ledger=ledger,
             settings=settings,
         )
+
+
+def largest_distance(f: Array, mean: Array) -> Array:
+    """(repeats,): how far the farthest site's vector is from `mean`; f (sites, repeats, d)."""
+    lots = (f[first : first + _TOGETHER] for first in range(0, len(f), _TOGETHER))
+    return np.asarray(np.max([np.linalg.norm(lot - mean, axis=2).max(axis=0) for lot in lots], axis=0))

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..admm.batch import Batch
+from ..admm.run import largest_distance
 from ..admm.tables import Tables
 from ..errors import ParameterError
 from ..objective.local import LocalObjective
@@ -23,7 +24,7 @@ from ..types import Array
 from .partition import Part
 from .setup import Setup, Start, start_vectors
 
-_TOGETHER = 2048  # sites: what a round needs beside the vectors is needed for so many only
+_MOST = 2048  # sites, and an eighth of a shard's: what a round needs beside the vectors it needs for so many
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +62,9 @@ class ShardTask:
         """Its sites before the first round, and where each lot of them stands among its own."""
         solvers, streams, lots = ManySites(objectives), SeededStreams(self.seed), []
         solvers.warm_up()
-        for first in range(0, len(objectives), _TOGETHER):
-            own = slice(first, min(first + _TOGETHER, len(objectives)))
+        some = min(_MOST, -(-len(objectives) // 8))
+        for first in range(0, len(objectives), some):
+            own = slice(first, min(first + some, len(objectives)))
             batch = Batch(
                 sites=np.array(self.part.own[own]),
                 solvers=solvers.part(own.start, own.stop),
@@ -151,7 +153,7 @@ class Shard:
 
     def gap(self, mean: Array) -> Array:
         """(repeats,): the largest distance of a site's last vector from `mean`."""
-        return np.asarray(np.linalg.norm(self.f - mean, axis=2).max(axis=0))
+        return largest_distance(self.f, mean)
 
     def outgoing(self) -> list[Array]:
         """The last vectors that other shards need, one block per receiver."""
