@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -17,11 +17,13 @@ from .toml import read_file
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
     from ...data.tables.schema import Schema
+    from ...masked.method import MaskedTables
 
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 ENDPOINT = r"^tls/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$"
 Name = Annotated[str, Field(pattern=NAME)]
 Endpoint = Annotated[str, Field(pattern=ENDPOINT)]
+_MASKED = ("method", "epsilon", "colluding")
 
 
 class NetworkSite(Facts):
@@ -46,12 +48,25 @@ class Relay(Facts):
     endpoint: Endpoint
 
 
+class PenaltySettings(NamedTuple):
+    """What only the method "penalty" has."""
+
+    dual_step: Any
+    clip: float
+    grid: float
+    tol: float
+
+
 class NetworkJob(Facts):
     """A run that several parties agreed on.
 
-    rounds, C, regularization, dual_step : T, C, rho, theta.
-    clip, grid : every released number is a multiple of `grid` within +-`clip`.
-    tol : how far a solved vector may be from the exact minimiser, before its noise.
+    method : "penalty", where each site protects its rows by itself, or "masked", where the sites add up sums
+        of which nobody sees a part.
+    rounds, C, regularization : T, C, rho.
+    dual_step, clip, grid, tol : for "penalty": theta; every released number is a multiple of `grid` within
+        +-`clip`; how far a solved vector may be from the exact minimiser, before its noise.
+    epsilon, colluding : for "masked": what the run costs, with `delta`, while at most so many of the other
+        sites work together.
     dimension : d; or `schema`, from which it follows, with `label`, for sites that hold tables. `intercept`
         adds a column of ones to tables, inside the bound on the rows.
     seed : only for rehearsals: noise that can be replayed, so that everything made from it says `simulated`.
@@ -59,15 +74,18 @@ class NetworkJob(Facts):
 
     format: Literal["taciturn-job/1"]
     name: Name
+    method: Literal["penalty", "masked"] = "penalty"
     rounds: int = Field(ge=1, le=10**6)
     loss: LossField
     C: float = Field(gt=0)
     regularization: float = Field(gt=0)
-    dual_step: ScheduleField
     delta: float = Field(gt=0, lt=1)
-    clip: float = Field(gt=0)
-    grid: float = Field(gt=0)
-    tol: float = Field(gt=0)
+    dual_step: ScheduleField | None = None
+    clip: float | None = Field(default=None, gt=0)
+    grid: float | None = Field(default=None, gt=0)
+    tol: float | None = Field(default=None, gt=0)
+    epsilon: float | None = Field(default=None, gt=0)
+    colluding: int | None = Field(default=None, ge=0)
     width: int | None = Field(default=None, ge=1, le=10**6, alias="dimension")
     table: dict[str, Any] | None = Field(default=None, alias="schema")
     label: NetworkLabel | None = None
@@ -110,16 +128,46 @@ class NetworkJob(Facts):
             raise ValueError("`label.positive` must be given for classification, and only there")
         if self.intercept and self.table is None:
             raise ValueError("`intercept` needs a `schema`; with `dimension`, put the column into the data")
-        if not (self.clip / self.grid).is_integer():
-            raise ValueError(
-                f"`clip` must be a whole multiple of `grid`; got {self.clip:g} and {self.grid:g}"
-            )
+        self._check_method()
         for site in self.sites:
             if self.C > site.samples:
                 raise ValueError(
                     f"`C` must not exceed the samples of {site.name}, {site.samples}; got {self.C:g}"
                 )
         return self
+
+    def _check_method(self) -> None:
+        """What the method needs is there, and nothing that belongs to the other."""
+        theirs = {"penalty": PenaltySettings._fields, "masked": _MASKED[1:]}
+        for method, names in theirs.items():
+            for name in names:
+                if (getattr(self, name) is not None) != (method == self.method):
+                    must = "must be given for" if method == self.method else "belongs to"
+                    raise ValueError(f"`{name}` {must} method {method!r}; the job's is {self.method!r}")
+        if self.masked:
+            _ = self.sums  # raises where a number cannot be
+        elif not (self.penalty.clip / self.penalty.grid).is_integer():
+            clip, grid = self.penalty.clip, self.penalty.grid
+            raise ValueError(f"`clip` must be a whole multiple of `grid`; got {clip:g} and {grid:g}")
+
+    @property
+    def masked(self) -> bool:
+        """Whether the sites send shares of sums, hidden by masks that cancel."""
+        return self.method == "masked"
+
+    @property
+    def penalty(self) -> PenaltySettings:
+        """What only the method "penalty" has."""
+        if self.masked or self.clip is None or self.grid is None or self.tol is None:
+            raise SiteError(f"the job {self.name} has no settings of method 'penalty'.")
+        return PenaltySettings(self.dual_step, self.clip, self.grid, self.tol)
+
+    @cached_property
+    def sums(self) -> MaskedTables:
+        """Every number of a masked run, from public facts alone: the same at every site."""
+        from .masked import tables_of
+
+        return tables_of(self)
 
     @property
     def simulated(self) -> bool:
@@ -170,6 +218,8 @@ class NetworkJob(Facts):
     def hash(self) -> bytes:
         """SHA-256 of the job as canonical JSON: the layout of the file does not count, all else does."""
         facts = self.model_dump(mode="json", by_alias=True)
+        if not self.masked:  # a job of the only method there once was keeps the hash that it had
+            facts = {name: value for name, value in facts.items() if name not in _MASKED}
         return bytes.fromhex(digest(facts))
 
 

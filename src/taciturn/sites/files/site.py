@@ -43,7 +43,8 @@ class BudgetEntry(Facts):
 class SiteFile(Facts):
     """The keys of site.toml.
 
-    penalty, noise, output_noise : eta(t) and the noises; output noise makes an inexact minimiser private.
+    penalty, noise, output_noise : eta(t) and the noises, where the job's method is "penalty"; output noise
+        makes an inexact minimiser private.
     patience : how many seconds to wait for a silent neighbour before stopping cleanly.
     listen : where to listen, if that is not the endpoint that the job states (behind NAT, for one).
     endpoints : where to reach a neighbour, if that is not the endpoint that the job states.
@@ -53,8 +54,8 @@ class SiteFile(Facts):
     job: FilePath
     data: FilePath
     state: FilePath
-    penalty: ScheduleField
-    noise: NoiseField
+    penalty: ScheduleField | None = None
+    noise: NoiseField | None = None
     output_noise: NoiseField | None = None
     budget: BudgetEntry
     keys: Keys
@@ -151,9 +152,20 @@ def load_site(path: Path) -> Site:
         raise SiteError(
             f"{path}: `endpoints.{unknown[0]}`: not a neighbour of {file.site}: {', '.join(sorted(known))}."
         )
-    if file.output_noise is None and not job.simulated:
+    _check_method(path, file, job)
+    return Site(file, job, folder)
+
+
+def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
+    """This site's own settings are those of the job's method."""
+    for name in ("penalty", "noise", "output_noise"):
+        given = getattr(file, name) is not None
+        if job.masked and given:
+            raise SiteError(f"{path}: `{name}`: a masked job fixes all of it; leave it out.")
+        if not job.masked and not given and name != "output_noise":
+            raise SiteError(f"{path}: `{name}`: missing; a job of method 'penalty' needs it.")
+    if file.output_noise is None and not job.simulated and not job.masked:
         raise SiteError(
             f"{path}: `output_noise`: a real run needs it: no solver is exact, and no guarantee survives "
             "that without it. `taciturn site init` writes a line that costs next to nothing."
         )
-    return Site(file, job, folder)

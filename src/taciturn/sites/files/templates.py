@@ -19,6 +19,11 @@ regularization = 0.01           # rho
 dual_step = 0.5                 # theta; or { kind = "geometric", start = 0.5, ratio = 1.02, cap = 1.0 }
 delta = 1e-5                    # the chance of an exception in every site's statement
 
+# For sums under masks, of which nobody sees a part: leave out dual_step, clip, grid and tol, and write
+# method = "masked"
+# epsilon = 1.0                 # the cost of the whole run ...
+# colluding = 1                 # ... while at most so many of the other sites work together
+
 clip = 64.0                     # every number that is sent lies within +-clip ...
 grid = 5.820766091346741e-11    # ... and a multiple of grid: a power of 2 (2**-34), far below output noise
 tol = 1e-10                     # how far a solved vector may be from the exact minimiser, before its noise
@@ -60,6 +65,8 @@ job = "job.toml"
 data = "rows.npz"               # .npz, .csv or .parquet
 state = "state"                 # ledger, state and outbox; never copy it back from a backup
 patience = 3600.0               # seconds to wait for a silent neighbour before stopping cleanly
+
+# A job of method "masked" fixes all of penalty, noise and output_noise: leave them out then.
 
 # eta(t): larger means more privacy and slower convergence; at least the dual step, and never decreasing.
 penalty = {{ kind = "geometric", start = 0.5, ratio = 1.04 }}

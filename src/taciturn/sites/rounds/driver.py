@@ -14,10 +14,11 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from ...admm.node import NodeState, loop
+from ...admm.node import Node, NodeState, loop
 from ...errors import SiteError
 from ...objective.solver.threads import one_blas_thread
 from ...privacy.release import Release, drive
@@ -27,10 +28,13 @@ from ..wire.frame import to_message, to_vector
 from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
 from ..wire.refusals import Refusals
 from ..wire.session import Session
-from .ending import SiteResult, end, resumes_at
+from .ending import SiteResult, average, end, last_vectors, resumes_at
 from .evidence import stop_for
 from .exchange import Exchange
-from .opening import meet, recall
+from .masked.part import MaskedPart
+from .masked.rounds import MaskedRounds
+from .masked.store import MaskedMemory, MaskedStore
+from .opening import meet, recall, seal_release
 from .prepare import Ready
 from .store import SavedRound, SiteStore
 
@@ -64,7 +68,7 @@ def run_site(
             exchange.resume(resumed.state.t)
             session.keep(HELLO, greeting(ready), attempt=CHECK)
             try:
-                return _run(Rounds(ready, store, exchange, step), resumed)
+                return _run(rounds_of(exchange, step), resumed)
             except (Caught, Forgotten) as trouble:
                 return stop_for(trouble, exchange)
 
@@ -74,31 +78,41 @@ def greeting(ready: Ready) -> bytes:
     return ready.seal(HELLO, bytes(ready.form.size(HELLO)), attempt=CHECK)
 
 
-def _run(rounds: Rounds, resumed: SavedRound) -> SiteResult:
+def rounds_of(exchange: Exchange, step: Callable[[int], None]) -> Rounds | MaskedRounds:
+    """The rounds of the job's method."""
+    ready, store = exchange.ready, exchange.store
+    if isinstance(ready.node, MaskedPart) and isinstance(store, MaskedStore):
+        return MaskedRounds(ready, ready.node, store, exchange, step)
+    return Rounds(ready, store, exchange, step)
+
+
+def _run(rounds: Rounds | MaskedRounds, resumed: SavedRound[Any]) -> SiteResult:
     exchange, ready = rounds.exchange, rounds.ready
     if resumed.state.t < ready.run.rounds:
         latest = recall(exchange)
         if exchange.mailbox.t == HELLO:
-            rounds.heard = {number: letter.data for number, letter in meet(exchange, latest).items()}
+            letters = meet(exchange, latest, rounds.greeting())
+            rounds.heard = {number: letter.data for number, letter in letters.items()}
         if resumed.state.t:
             log.info("resumed after round %d of %d", resumed.state.t, ready.run.rounds)
             rounds.step(resumed.state.t)
         rounds.run(resumed)
-    return end(exchange)
+    return end(exchange, rounds.model)
 
 
-def open_store(ready: Ready) -> SiteStore:
+def open_store(ready: Ready) -> SiteStore[Any]:
     """The site's file, new or resumed."""
-    return SiteStore(
-        ready.site.database,
-        job=ready.site.job.hash,
-        name=ready.site.name,
-        schedules=ready.site.schedules,
-        start=ready.start(),
-        run=ready.run,
-        facts=ready.facts,
-        ceiling=ready.ceiling,
-    )
+    facts: dict[str, Any] = {
+        "job": ready.site.job.hash,
+        "name": ready.site.name,
+        "schedules": ready.site.schedules,
+        "run": ready.run,
+        "facts": ready.facts,
+        "ceiling": ready.ceiling,
+    }
+    if isinstance(ready.memory, MaskedMemory):
+        return MaskedStore(ready.site.database, memory=ready.memory, **facts)
+    return SiteStore(ready.site.database, memory=ready.memory, **facts)
 
 
 def sum_heard(letters: dict[int, Letter], dimension: int, clip: float) -> Array:
@@ -114,19 +128,29 @@ class Rounds:
     """The rounds of one site: `frame` was committed and is not answered yet, `heard` are the last answers."""
 
     ready: Ready
-    store: SiteStore
+    store: SiteStore[NodeState]
     exchange: Exchange
     step: Callable[[int], None]
     frame: bytes | None = None
     heard: dict[int, bytes] = field(default_factory=dict)
 
-    def run(self, resumed: SavedRound) -> None:
+    def greeting(self) -> bytes:
+        """What 'hello' shows besides its nonce: nothing."""
+        return b""
+
+    def model(self) -> Array:
+        """The average of all last vectors."""
+        return average(last_vectors(self.ready, self.store))
+
+    def run(self, resumed: SavedRound[NodeState]) -> None:
         """From the round after `resumed.state` to the last."""
-        ready, state, released = self.ready, resumed.state, None
+        ready, node, state, released = self.ready, self.ready.node, resumed.state, None
+        if not isinstance(node, Node):
+            raise SiteError(f"the job {ready.site.job.name} is not of method 'penalty'.")
         if resumed.frame is not None:
             self.frame = resumed.frame
             released = to_vector(ready.open_frame(resumed.frame).message)[None, :]
-        last = drive(loop(ready.node, state, commit=self.commit, released=released), self.hear)
+        last = drive(loop(node, state, commit=self.commit, released=released), self.hear)
         self.store.finish(last, self.heard)
 
     def commit(self, release: Release[Array, NodeState]) -> None:
@@ -134,10 +158,7 @@ class Rounds:
         if release.charge.aborted:  # no bytes: nothing is ever sent of this round, and it is drawn no more
             self.store.abort(release.state, release.charge, self.heard)
             return
-        self.exchange.missing()
-        if self.exchange.links != self.exchange.session.links:  # a copy of this site may have been there
-            recall(self.exchange)
-        frame = self.exchange.seal(release.t, to_message(release.message))
+        frame = seal_release(self.exchange, release.t, to_message(release.message))
         self.store.release(release.state, release.charge, frame, self.heard)
         self.frame = frame
 
@@ -150,4 +171,6 @@ class Rounds:
         self.frame, self.heard = None, {number: letter.data for number, letter in letters.items()}
         self.step(1)
         near = {job.names.index(name) for name in self.ready.site.neighbours}
-        return sum_heard({n: letter for n, letter in letters.items() if n in near}, job.dimension, job.clip)
+        return sum_heard(
+            {n: letter for n, letter in letters.items() if n in near}, job.dimension, job.penalty.clip
+        )

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,9 +40,9 @@ class SiteResult:
     folder: Path
 
 
-def resumes_at(ready: Ready, store: SiteStore, resumed: SavedRound) -> int:
+def resumes_at(ready: Ready, store: SiteStore[Any], resumed: SavedRound[Any]) -> int:
     """The round that a site waits for when it is started: hello, the next one, or what is left of the end."""
-    form, name, t = ready.form, ready.site.name, resumed.state.t
+    form, name, t = ready.form, ready.site.name, int(resumed.state.t)
     if t == 0 and resumed.frame is None:
         return HELLO
     at = t + 1
@@ -50,13 +51,13 @@ def resumes_at(ready: Ready, store: SiteStore, resumed: SavedRound) -> int:
     return at
 
 
-def end(exchange: Exchange) -> SiteResult:
+def end(exchange: Exchange, model_of: Callable[[], Array]) -> SiteResult:
     """From the last round to the results of this site, and on until the neighbours have theirs."""
     ready, store, mailbox, form = exchange.ready, exchange.store, exchange.mailbox, exchange.ready.form
     if mailbox.t == form.done:
         letters = exchange.say(form.done)
         store.hear(form.done, {number: letter.data for number, letter in letters.items()})
-    model = average(last_vectors(ready, store))
+    model = model_of()
     certificate = write_results(ready, store, model)
     log.info(
         "done: epsilon %.4g at delta %g; results in %s",
@@ -69,7 +70,7 @@ def end(exchange: Exchange) -> SiteResult:
     return SiteResult(model, certificate.epsilon, certificate.delta, ready.site.state)
 
 
-def last_vectors(ready: Ready, store: SiteStore) -> dict[int, Array]:
+def last_vectors(ready: Ready, store: SiteStore[Any]) -> dict[int, Array]:
     """The vectors of the last round of all sites, by number."""
     T = ready.site.job.rounds
     frames = store.frames_heard(T)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...errors import SiteError
 from ..wire.form import HELLO
@@ -33,7 +34,7 @@ class Exchange:
     """
 
     ready: Ready
-    store: SiteStore
+    store: SiteStore[Any]
     mailbox: Mailbox
     session: Session
     before: bytes = NOTHING

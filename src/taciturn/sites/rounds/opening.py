@@ -63,3 +63,11 @@ def _known(exchange: Exchange, letter: Letter) -> bool:
     """Whether a frame of this site is in its outbox."""
     said = exchange.store.frame(letter.frame.t)
     return said is not None and exchange.ready.open_frame(said).digest == letter.frame.digest
+
+
+def seal_release(exchange: Exchange, t: int, message: bytes) -> bytes:
+    """The frame of round t, about to be committed: nobody may know of another one."""
+    exchange.missing()
+    if exchange.links != exchange.session.links:  # a copy of this site may have been there
+        recall(exchange)
+    return exchange.seal(t, message)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-
-import numpy as np
+from typing import Any
 
 from ...admm.accounts import run_facts
 from ...admm.methods import PenaltyPerturbation
@@ -23,6 +22,9 @@ from ..files.site import Site
 from ..wire.form import Form, form_of
 from ..wire.frame import NOTHING, Frame, decode, encode
 from ..wire.trust import Identity, Trust, load_identity, load_trust
+from .masked.part import MaskedPart, masked_facts, masked_part
+from .masked.store import MaskedMemory, MaskedState
+from .store import NodeMemory
 
 
 @dataclass(frozen=True)
@@ -30,17 +32,23 @@ class Ready:
     """A site that may start: its node, its keys, and the facts that its ledger will be begun with."""
 
     site: Site
-    node: Node
+    node: Node | MaskedPart
     identity: Identity
     trust: Trust
     run: RunFacts
     facts: SiteFacts
     ceiling: Ceiling
 
-    def start(self) -> NodeState:
-        """t = 0: zeros everywhere, at every site."""
-        zeros = np.zeros((1, self.site.job.dimension))
-        return NodeState.start(zeros, zeros)
+    @cached_property
+    def memory(self) -> NodeMemory | MaskedMemory:
+        """How the state of the job's method is kept."""
+        if isinstance(self.node, MaskedPart):
+            return MaskedMemory(self.site.number, self.node.tables)
+        return NodeMemory(self.site.job.dimension)
+
+    def start(self) -> NodeState | MaskedState:
+        """t = 0: the same at every site."""
+        return self.memory.start()
 
     @cached_property
     def form(self) -> Form:
@@ -98,6 +106,8 @@ class Ready:
 
     def gaps(self) -> list[str]:
         """Conditions of the paper's theorems that this site's own schedules do not meet."""
+        if self.site.job.masked:
+            return []
         nondecreasing, above, *_ = convergence(_method(self.site), 1, self.run.rounds).hypotheses
         return [f"{gap.name}: {gap.detail}" for gap in (nondecreasing, above) if not gap.holds]
 
@@ -117,9 +127,18 @@ def make_ready(site: Site) -> Ready:
         sites=len(job.sites),
         name=site.name,
     )
+    ceiling = Ceiling(site.file.budget.epsilon, job.delta)
+    if job.masked:
+        return Ready(site, masked_part(site, objective), identity, trust, *masked_facts(site), ceiling)
     node = _node(site, objective)
     if not job.simulated:
         _check_reach(site, node)
+    return Ready(site, node, identity, trust, *_penalty_facts(site, node), ceiling)
+
+
+def _penalty_facts(site: Site, node: Node) -> tuple[RunFacts, SiteFacts]:
+    """What the accountant must know of the run, and of this site."""
+    job = site.job
     facts = SiteFacts(
         site=site.number,
         samples=site.samples,
@@ -127,18 +146,17 @@ def make_ready(site: Site) -> Ready:
         dual_step=tuple(node.tables.theta.tolist()),
         name=site.name,
     )
-    ceiling = Ceiling(site.file.budget.epsilon, job.delta)
     run = run_facts(
         node.tables,
         job.loss,
         dimension=job.dimension,
         C=job.C,
         regularization=job.regularization,
-        tol=job.tol,
+        tol=job.penalty.tol,
         simulated=job.simulated,
         sites=len(job.sites),
     )
-    return Ready(site, node, identity, trust, run, facts, ceiling)
+    return run, facts
 
 
 def _check_reach(site: Site, node: Node) -> None:
@@ -154,20 +172,23 @@ def _check_reach(site: Site, node: Node) -> None:
         samples=site.samples,
         degree=node.degree,
         dimension=job.dimension,
-        clip=job.clip,
+        clip=job.penalty.clip,
     )
-    check_reach(job.tol, least, clip=job.clip, where=site.name)
+    check_reach(job.penalty.tol, least, clip=job.penalty.clip, where=site.name)
 
 
 def _method(site: Site) -> PenaltyPerturbation:
     file, job = site.file, site.job
+    own: dict[str, Any] = {
+        "penalty": file.penalty,
+        "noise": file.noise,
+    }  # load_site saw to it: both are there
     return PenaltyPerturbation(
-        penalty=file.penalty,
-        dual_step=job.dual_step,
-        noise=file.noise,
+        **own,
+        dual_step=job.penalty.dual_step,
         output_noise=file.output_noise,
-        grid=job.grid,
-        clip=job.clip,
+        grid=job.penalty.grid,
+        clip=job.penalty.clip,
     )
 
 
@@ -178,7 +199,7 @@ def _node(site: Site, objective: LocalObjective) -> Node:
         objective=objective,
         degree=len(site.neighbours),
         tables=_method(site).tables(1, job.rounds).site(0),
-        tol=job.tol,
+        tol=job.penalty.tol,
         streams=SecureStreams() if job.seed is None else SeededStreams(job.seed),
         refresh=1,
     )

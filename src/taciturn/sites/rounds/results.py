@@ -29,7 +29,7 @@ MODEL, CERTIFICATE, STATEMENT = "model.json", "certificate.json", "statement.jso
 _SETTINGS = {"h": "smoothing", "scale": "scale"}  # what an estimator calls the parameters of its loss
 
 
-def write_results(ready: Ready, store: SiteStore, model: Array) -> Certificate:
+def write_results(ready: Ready, store: SiteStore[Any], model: Array) -> Certificate:
     """model.json, certificate.json and statement.json in the state folder; each whole or not at all."""
     folder, job = ready.site.state, ready.site.job
     certificate = Certificate.from_ledger(store.ledger, delta=job.delta)
@@ -73,7 +73,7 @@ def model_facts(job: NetworkJob, coef: Array) -> dict[str, Any]:
 
 
 def statement(
-    ready: Ready, store: SiteStore, certificate: Certificate, texts: dict[str, str]
+    ready: Ready, store: SiteStore[Any], certificate: Certificate, texts: dict[str, str]
 ) -> dict[str, Any]:
     """What a site puts its name to: what the whole run cost its records, and which files say so."""
     job = ready.site.job
@@ -85,11 +85,21 @@ def statement(
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "pure_epsilon": certificate.pure_epsilon if np.isfinite(certificate.pure_epsilon) else None,
+        **_collusion(certificate),
         "simulated": job.simulated,
         "ledger": {"rows": store.ledger.head.rows, "sha256": store.ledger.head.digest},
         "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()},
         "signed_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
     }
+
+
+def _collusion(certificate: Certificate) -> dict[str, Any]:
+    """Of a masked run: against how many of the other sites epsilon holds, and what it is against 0, 1, ..."""
+    run = certificate.run
+    if not run.masked:
+        return {}
+    against = [certificate.epsilon_against(number) for number in range(run.sites)]
+    return {"colluding": run.colluding, "epsilon_against": against}
 
 
 def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -24,7 +25,6 @@ from ...errors import SiteError
 from ...privacy.facts import Ceiling, Charge, RunFacts, SiteFacts
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
-from ...types import Array
 
 KEPT = 256  # rounds whose frames a site can still show
 FORMAT = 2  # of this file
@@ -32,8 +32,6 @@ _TABLES = (
     f"PRAGMA user_version = {FORMAT}",
     "CREATE TABLE site (one INTEGER PRIMARY KEY CHECK (one = 1), job BLOB NOT NULL, name TEXT NOT NULL, "
     "schedules BLOB NOT NULL)",
-    "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), t INTEGER NOT NULL, "
-    "f BLOB NOT NULL, lam BLOB NOT NULL, heard BLOB NOT NULL)",
     "CREATE TABLE outbox (attempt INTEGER NOT NULL, t INTEGER NOT NULL, frame BLOB NOT NULL, "
     "at REAL NOT NULL, PRIMARY KEY (attempt, t))",
     "CREATE TRIGGER outbox_keeps BEFORE UPDATE ON outbox BEGIN SELECT RAISE(ABORT, 'append-only'); END",
@@ -44,15 +42,71 @@ _TABLES = (
 )
 
 
+class HasRound(Protocol):
+    """The state of some method after `t` rounds."""
+
+    @property
+    def t(self) -> int: ...
+
+
+State = TypeVar("State", bound=HasRound)
+
+
+class Memory(Protocol[State]):
+    """How a method's state is kept: in a table `state` with a column `t`, and whatever else it needs."""
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """What makes its tables."""
+        ...
+
+    def start(self) -> State:
+        """Before the first round."""
+        ...
+
+    def write(self, db: sqlite3.Connection, state: State) -> None:
+        """Put `state` in the place of the one before."""
+        ...
+
+    def read(self, db: sqlite3.Connection) -> State:
+        """What was written last."""
+        ...
+
+
 @dataclass(frozen=True)
-class SavedRound:
+class NodeMemory:
+    """The state of the method "penalty": three vectors of d numbers."""
+
+    dimension: int
+    statements: tuple[str, ...] = (
+        "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), t INTEGER NOT NULL, "
+        "f BLOB NOT NULL, lam BLOB NOT NULL, heard BLOB NOT NULL)",
+    )
+
+    def start(self) -> NodeState:
+        """t = 0: zeros everywhere, at every site."""
+        zeros = np.zeros((1, self.dimension))
+        return NodeState.start(zeros, zeros)
+
+    def write(self, db: sqlite3.Connection, state: NodeState) -> None:
+        vectors = [np.ascontiguousarray(v, dtype="<f8").tobytes() for v in (state.f, state.lam, state.heard)]
+        db.execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?)", (state.t, *vectors))
+
+    def read(self, db: sqlite3.Connection) -> NodeState:
+        t, *blobs = db.execute("SELECT t, f, lam, heard FROM state").fetchone()
+        f, lam, heard = (np.frombuffer(blob, dtype="<f8").astype(np.float64)[None, :] for blob in blobs)
+        return NodeState(t, f, lam, heard)
+
+
+@dataclass(frozen=True)
+class SavedRound(Generic[State]):
     """Where a site goes on: the state after the last full round, and the frame of the next one if charged."""
 
-    state: NodeState
+    state: State
     frame: bytes | None
 
 
-class SiteStore:
+class SiteStore(Generic[State]):
     """The file of one site, held by one process. Use it in a `with` block."""
 
     def __init__(
@@ -62,31 +116,31 @@ class SiteStore:
         job: bytes,
         name: str,
         schedules: bytes,
-        start: NodeState,
+        memory: Memory[State],
         run: RunFacts,
         facts: SiteFacts,
         ceiling: Ceiling | None,
     ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # the ledger holds this site's schedules
-        self._shape = start.f.shape
+        self._memory = memory
         self._lock = LockFile(path)
         self._db: sqlite3.Connection | None = None
         try:
             self._db = _connect(path)
             self.ledger = SqliteLedger(self._db, run, [facts], ceiling)
-            self._begin(path, (job, name, schedules), start)
+            self._begin(path, (job, name, schedules))
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, path: Path, whose: tuple[bytes, str, bytes], start: NodeState) -> None:
+    def _begin(self, path: Path, whose: tuple[bytes, str, bytes]) -> None:
         """Tables for a new file; an old one must belong to this job and site, with the same schedules."""
         with self._transaction() as db:
             if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'site'").fetchone() is None:
-                for statement in _TABLES:
+                for statement in (*_TABLES, *self._memory.statements):
                     db.execute(statement)
                 db.execute("INSERT INTO site VALUES (1, ?, ?, ?)", whose)
-                self._write_state(db, start)
+                self._write_state(db, self._memory.start())
             (form,) = db.execute("PRAGMA user_version").fetchone()
             if form != FORMAT:
                 raise SiteError(
@@ -105,21 +159,21 @@ class SiteStore:
 
     # -- rounds -----------------------------------------------------------------------------------------
 
-    def resume(self) -> SavedRound:
+    def resume(self) -> SavedRound[State]:
         """The state after the last full round, and what was charged but perhaps not sent since."""
         db = self._open()
         with ledger_errors():
-            t, *vectors = db.execute("SELECT t, f, lam, heard FROM state").fetchone()
-        f, lam, heard = (self._vector(blob) for blob in vectors)
+            state = self._memory.read(db)
+        t = state.t
         frame = self.frame(t + 1)
         if frame is None and t + 1 in self.ledger.columns(self.ledger.sites[0].site).t:
             raise SiteError(
                 f"round {t + 1} gave up when it was solved. It is charged and is never drawn again, so this "
                 "run is over; agree on a new job, with a larger `tol`, and a new `state` folder."
             )
-        return SavedRound(NodeState(t, f, lam, heard), frame)
+        return SavedRound(state, frame)
 
-    def release(self, state: NodeState, charge: Charge, frame: bytes, heard: Mapping[int, bytes]) -> None:
+    def release(self, state: State, charge: Charge, frame: bytes, heard: Mapping[int, bytes]) -> None:
         """Round charge.t: its charge, its bytes, the state before it and the frames that led there.
 
         On return all of it is on disk and the frame may be sent. On an error none of it is, and none may.
@@ -130,14 +184,14 @@ class SiteStore:
             self._write_state(db, state)
             _write_heard(db, state.t, heard)
 
-    def abort(self, state: NodeState, charge: Charge, heard: Mapping[int, bytes]) -> None:
+    def abort(self, state: State, charge: Charge, heard: Mapping[int, bytes]) -> None:
         """Round charge.t gave up: its charge, without bytes, so that it is never drawn again."""
         with self._transaction() as db:
             self.ledger.charge(charge)
             self._write_state(db, state)
             _write_heard(db, state.t, heard)
 
-    def finish(self, state: NodeState, heard: Mapping[int, bytes]) -> None:
+    def finish(self, state: State, heard: Mapping[int, bytes]) -> None:
         """After the last round: its state, and the last frames of all."""
         with self._transaction() as db:
             self._write_state(db, state)
@@ -183,12 +237,8 @@ class SiteStore:
         with self.ledger.transaction() as db, ledger_errors():
             yield db
 
-    def _write_state(self, db: sqlite3.Connection, state: NodeState) -> None:
-        vectors = [np.ascontiguousarray(v, dtype="<f8").tobytes() for v in (state.f, state.lam, state.heard)]
-        db.execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?)", (state.t, *vectors))
-
-    def _vector(self, blob: bytes) -> Array:
-        return np.frombuffer(blob, dtype="<f8").astype(np.float64).reshape(self._shape)
+    def _write_state(self, db: sqlite3.Connection, state: State) -> None:
+        self._memory.write(db, state)
 
     def _open(self) -> sqlite3.Connection:
         if self._db is None:
@@ -202,7 +252,7 @@ class SiteStore:
             self._db = None
         self._lock.release()
 
-    def __enter__(self) -> SiteStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -224,4 +274,5 @@ def _connect(path: Path) -> sqlite3.Connection:
         db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
     return db

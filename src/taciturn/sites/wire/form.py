@@ -22,6 +22,7 @@ HELLO = 0
 CHECK = 2**32 - 1  # the attempt of a greeting that belongs to no run: `site check`
 STAMP = struct.Struct("<Q")
 NONCE = 32
+RUN_KEY = 32  # the X25519 key that a masked site makes for the run
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,24 @@ class Form:
 
 def form_of(job: NetworkJob) -> Form:
     """The form of a job's rounds."""
-    size = 8 * job.dimension
+    if job.masked:
+        return _masked_form(job)
+    size, clip = 8 * job.dimension, job.penalty.clip
 
     def check(t: int, message: bytes) -> None:
-        check_values(to_vector(message), clip=job.clip)
+        check_values(to_vector(message), clip=clip)
 
     return Form(job, lambda t: size, size, check)
+
+
+def _masked_form(job: NetworkJob) -> Form:
+    """Whole numbers mod 2^64, any of which an honest site may send; a key for the run comes with 'hello'."""
+    sizes = [8 * entry.length for entry in job.sums.sums]
+    return Form(
+        job,
+        lambda t: sizes[t - 1],
+        max(sizes),
+        lambda t, message: None,
+        all_rounds=True,
+        greeting=RUN_KEY,
+    )

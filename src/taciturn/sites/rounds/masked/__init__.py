@@ -1,0 +1,1 @@
+"""The rounds of a masked job: keys for the run, what is kept of them, messages, sums."""
