@@ -12,6 +12,7 @@ from .versions import VERSION
 
 if TYPE_CHECKING:
     from . import data, report
+    from .admm.averaging import gossip, network_average
     from .admm.methods import ADMM, MADMM, DualPerturbation, PenaltyPerturbation, PrimalPerturbation
     from .admm.run import Run
     from .auditing.attack import run_attack
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
         save_model,
     )
     from .graph import Graph
-    from .jobs.train import train_job
+    from .jobs.train import TrainedJob, train_job
     from .masked.method import MaskedDescent
     from .objective import L2, LogCosh, Logistic, Problem, SmoothHinge, SourcedProblem
     from .objective.softmax import SoftmaxProblem
     from .planning.plan import plan
     from .privacy.certificate.certificate import Certificate
+    from .privacy.facts import SiteBudget
     from .privacy.ledger.disk import SqliteLedger
+    from .privacy.ledger.memory import MemoryLedger
     from .privacy.noise import GaussianNoise, NormNoise
     from .schedules import Constant, Geometric, Table
 
@@ -52,6 +55,7 @@ __all__ = [
     "LogCosh",
     "Logistic",
     "MaskedDescent",
+    "MemoryLedger",
     "NormNoise",
     "PenaltyPerturbation",
     "PrimalPerturbation",
@@ -61,14 +65,18 @@ __all__ = [
     "Problem",
     "RayEngine",
     "Run",
+    "SiteBudget",
     "SmoothHinge",
     "SoftmaxProblem",
     "SourcedProblem",
     "SqliteLedger",
     "Table",
+    "TrainedJob",
     "audit",
     "data",
+    "gossip",
     "load_model",
+    "network_average",
     "plan",
     "report",
     "run_attack",
@@ -79,6 +87,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "admm.averaging": ("gossip", "network_average"),
     "admm.methods": (
         "ADMM",
         "DualPerturbation",
@@ -100,7 +109,7 @@ _HOMES = {
         "save_model",
     ),
     "graph": ("Graph",),
-    "jobs.train": ("train_job",),
+    "jobs.train": ("TrainedJob", "train_job"),
     "masked.method": ("MaskedDescent",),
     "objective": (
         "L2",
@@ -113,7 +122,9 @@ _HOMES = {
     "objective.softmax": ("SoftmaxProblem",),
     "planning.plan": ("plan",),
     "privacy.certificate.certificate": ("Certificate",),
+    "privacy.facts": ("SiteBudget",),
     "privacy.ledger.disk": ("SqliteLedger",),
+    "privacy.ledger.memory": ("MemoryLedger",),
     "privacy.noise": (
         "GaussianNoise",
         "NormNoise",

@@ -14,7 +14,7 @@ import pytest
 from support.example_run import charges, run_facts, site_facts
 from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.privacy.facts import Ceiling, Charge, RoundCharges, RunFacts
+from taciturn.privacy.facts import Charge, RoundCharges, RunFacts, SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import Ledger, MemoryLedger
 from taciturn.privacy.ledger.shared import SharedLedger
@@ -33,10 +33,10 @@ def begin(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
     """Begins a ledger of three sites and four rounds; more than one, if need be."""
     with ExitStack() as stack:
 
-        def opened(run: RunFacts | None = None, ceiling: Ceiling | None = None) -> Ledger:
+        def opened(run: RunFacts | None = None, budget: SiteBudget | None = None) -> Ledger:
             path = tmp_path / f"{len(list(tmp_path.iterdir()))}.sqlite"
             facts = run or run_facts()
-            ledger: Ledger = KINDS[request.param](path, facts, site_facts(), ceiling)
+            ledger: Ledger = KINDS[request.param](path, facts, site_facts(), budget)
             close = getattr(getattr(ledger, "ledger", ledger), "close", None)
             if close is not None:
                 stack.callback(close)
@@ -55,10 +55,10 @@ def counts(ledger: Ledger) -> list[int]:
 
 
 def test_it_is_a_ledger_and_holds_its_facts(begin: Open) -> None:
-    ledger = begin(ceiling=Ceiling(9.0, 1e-5))
+    ledger = begin(budget=SiteBudget(9.0, 1e-5))
     assert isinstance(ledger, Ledger)
     assert ledger.run == run_facts() and list(ledger.sites) == site_facts()
-    assert ledger.ceilings == (Ceiling(9.0, 1e-5),) * 3 and counts(ledger) == [0, 0, 0]
+    assert ledger.budgets == (SiteBudget(9.0, 1e-5),) * 3 and counts(ledger) == [0, 0, 0]
     assert not ledger.aborted
 
 
@@ -127,12 +127,12 @@ def test_what_cannot_be_charged_is_refused_and_leaves_no_trace(begin: Open, wron
     assert counts(ledger) == [1, 0, 0]
 
 
-def test_a_ceiling_stops_a_site_before_it_passes_it_and_no_other(begin: Open) -> None:
+def test_a_budget_stops_a_site_before_it_passes_it_and_no_other(begin: Open) -> None:
     full = begin()
     for charge in charges(1, 3):
         full.charge(charge)
-    limit = Ceiling(1.0001 * Certificate.from_ledger(full, 1e-5).epsilon, 1e-5)
-    ledger = begin(ceiling=limit)
+    limit = SiteBudget(1.0001 * Certificate.from_ledger(full, 1e-5).epsilon, 1e-5)
+    ledger = begin(budget=limit)
     for t in (1, 2, 3):
         ledger.charge(Charge(0, t, 0.5, 3.0))
     with pytest.raises(BudgetExceeded):
@@ -172,7 +172,7 @@ def test_threads_charge_each_round_once(begin: Open) -> None:
 
 def test_nothing_takes_a_charge_back(begin: Open) -> None:
     names = {name for name in dir(begin()) if not name.startswith("_")}
-    fixed = {"aborted", "ceilings", "columns", "run", "sites", "head", "ledger"}
+    fixed = {"aborted", "budgets", "columns", "run", "sites", "head", "ledger"}
     assert names - fixed <= {"charge", "charge_all", "charge_round", "close", "transaction"}
 
 

@@ -9,7 +9,7 @@ import pytest
 import taciturn as tt
 from support.problems import make_sites
 from taciturn.errors import BudgetExceeded, DataError, ParameterError
-from taciturn.privacy.facts import Ceiling
+from taciturn.privacy.facts import SiteBudget
 
 METHOD = tt.MaskedDescent(epsilon=1.0, delta=1e-5)
 
@@ -176,5 +176,5 @@ def test_certificate_against_colluders():
     assert 0.9999 < certificate.epsilon <= 1.0
     assert certificate.epsilon_against(0) < certificate.epsilon_against(1) < certificate.epsilon_against(3)
     with pytest.raises(BudgetExceeded):
-        tt.train(make_problem(), "ring", METHOD, rounds=5, ceiling=Ceiling(0.9, 1e-5))
+        tt.train(make_problem(), "ring", METHOD, rounds=5, budget=SiteBudget(0.9, 1e-5))
     assert math.isfinite(certificate.epsilon_against(3))

@@ -12,7 +12,7 @@ from support.sharded import setup_of
 from taciturn.engines.outputs import run_outputs
 from taciturn.engines.train import prepare_real, train
 from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
-from taciturn.privacy.facts import Ceiling
+from taciturn.privacy.facts import SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
 
@@ -54,7 +54,7 @@ def test_outputs_of_other_facts_are_refused_before_they_are_charged(problem, rin
 def test_a_charge_that_is_refused_stops_all_outputs(problem, ring, tmp_path):
     path = tmp_path / "a.sqlite"
     with pytest.raises(BudgetExceeded):
-        run_outputs(setups(problem, ring, 2), ledger=path, ceiling=Ceiling(1e-6, 1e-5))
+        run_outputs(setups(problem, ring, 2), ledger=path, budget=SiteBudget(1e-6, 1e-5))
     with SqliteLedger(path, readonly=True) as ledger:
         assert [ledger.columns(i).t.size for i in range(5)] == [0] * 5
 

@@ -13,7 +13,7 @@ from taciturn.engines.cover import cover_method
 from taciturn.engines.train import train
 from taciturn.errors import BudgetExceeded, LedgerError, NotConverged, ParameterError
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.privacy.facts import ABORTED, Ceiling
+from taciturn.privacy.facts import ABORTED, SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
 
 METHOD = tt.PenaltyPerturbation(
@@ -74,12 +74,12 @@ def test_every_charge_is_on_disk(problem, ring, tmp_path):
 
 
 @pytest.mark.parametrize("on_disk", [True, False])
-def test_a_ceiling_stops_the_run(problem, ring, tmp_path, on_disk):
+def test_a_budget_stops_the_run(problem, ring, tmp_path, on_disk):
     ledger = tmp_path / "ledger.sqlite" if on_disk else None
     enough = train(problem, ring, METHOD, rounds=3).certificate(delta=1e-5).epsilon
-    train(problem, ring, METHOD, rounds=3, ceiling=Ceiling(1.01 * enough, 1e-5), ledger=ledger)
+    train(problem, ring, METHOD, rounds=3, budget=SiteBudget(1.01 * enough, 1e-5), ledger=ledger)
     with pytest.raises(BudgetExceeded):
-        train(problem, ring, METHOD, rounds=4, ceiling=Ceiling(1.01 * enough, 1e-5))
+        train(problem, ring, METHOD, rounds=4, budget=SiteBudget(1.01 * enough, 1e-5))
 
 
 def test_a_sampler_of_ones_own_is_refused(problem, ring):

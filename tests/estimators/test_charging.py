@@ -23,7 +23,7 @@ def test_the_certificate_is_that_of_the_file(rows, quick, tmp_path, classes):
     with SqliteLedger(tmp_path / "a.sqlite", readonly=True) as ledger:
         assert Certificate.from_ledger(ledger, 1e-5).to_json() == fitted.certificate_.to_json()
         assert ledger.run.outputs == len(fitted.trace_.released[0, 0]) and not ledger.run.simulated
-        assert ledger.head == fitted.certificate_.head and ledger.ceilings[0].epsilon == 1.0
+        assert ledger.head == fitted.certificate_.head and ledger.budgets[0].epsilon == 1.0
     plain = PrivateLogisticRegression(classes=range(classes), **quick).fit(X, y)
     assert plain.certificate_.epsilon == fitted.certificate_.epsilon <= 1.0
 

@@ -37,7 +37,7 @@ def test_back_into_the_estimator_and_into_scikit_learn(kind, classes, rows, quic
         assert bare.predict_proba(X) == pytest.approx(fitted.predict_proba(X))
 
 
-def test_five_lines_without_tacit_are_enough(rows, quick, tmp_path):
+def test_five_lines_without_it_are_enough(rows, quick, tmp_path):
     X, y = rows
     fitted = PrivateLogisticRegression(**quick).fit(X, y)
     save_model(fitted, tmp_path / "model.json")

@@ -11,7 +11,6 @@ import pytest
 import taciturn as tt
 from taciturn import Graph, LogCosh, Logistic, Problem, SmoothHinge, simulate
 from taciturn.admm.averaging import network_average
-from taciturn.admm.toml_fields import read_noise
 from taciturn.data.tables.fields import Category, Number
 from taciturn.data.tables.schema import Schema
 from taciturn.errors import DataError, ParameterError
@@ -23,6 +22,7 @@ from taciturn.planning.plan import plan
 from taciturn.planning.privacy_plan import PrivacyPlan
 from taciturn.planning.proxy import generate_proxy
 from taciturn.schedules import from_dict
+from taciturn.sites.files.toml_fields import read_noise
 
 RING = {"samples": 9044, "graph": Graph.ring(5), "dimension": 105}
 

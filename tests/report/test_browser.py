@@ -38,7 +38,7 @@ def simulated(runs) -> ReportData:
 def partial(certificates) -> ReportData:
     """What one real site knows: its own certificate in a network of three, beside one of all."""
     one = certificates["norm"]
-    part = type(one).from_facts(one.run, one.sites[1:2], one.ceilings[1:2], one.releases[1:2], 1e-5)
+    part = type(one).from_facts(one.run, one.sites[1:2], one.budgets[1:2], one.releases[1:2], 1e-5)
     return from_certificates({"mine": part, "all": one}, title="One site", graph=Graph.path(3))
 
 

@@ -61,7 +61,7 @@ def test_records_are_shown_where_all_runs_agree(certificates) -> None:
 
 def test_one_delta_for_all(certificates) -> None:
     one = certificates["norm"]
-    other = type(one).from_facts(one.run, one.sites, one.ceilings, one.releases, 1e-6)
+    other = type(one).from_facts(one.run, one.sites, one.budgets, one.releases, 1e-6)
     with pytest.raises(ParameterError, match="the same `delta`"):
         from_certificates({"a": one, "b": other}, title="t")
     with pytest.raises(ParameterError, match="at least one"):
@@ -73,7 +73,7 @@ def test_where_the_papers_condition_fails_the_page_says_so(certificates) -> None
     failing = type(one).from_facts(
         one.run,
         tuple(type(site)(site.site, site.samples, site.degree, (9.0,)) for site in one.sites),
-        one.ceilings,
+        one.budgets,
         one.releases,
         1e-5,
     )
@@ -86,7 +86,7 @@ def test_where_the_papers_condition_fails_the_page_says_so(certificates) -> None
 
 def test_a_certificate_of_some_sites_leaves_the_others_open(certificates) -> None:
     one = certificates["norm"]
-    part = type(one).from_facts(one.run, one.sites[1:2], one.ceilings[1:2], one.releases[1:2], 1e-5)
+    part = type(one).from_facts(one.run, one.sites[1:2], one.budgets[1:2], one.releases[1:2], 1e-5)
     data = from_certificates({"a": part, "b": one}, title="t", graph=Graph.path(3))
     (some, every) = data.accountings[0].sites
     assert math.isnan(some.totals[0]) and math.isnan(some.totals[2])

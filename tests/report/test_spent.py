@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from taciturn.privacy.certificate.certificate import Certificate, epsilon_curve, paper_curve, pure_curve
-from taciturn.privacy.facts import Ceiling, Charge, LossFacts, RunFacts, SiteFacts
+from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteBudget, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.report.spent import cost_curves
 
@@ -31,10 +31,10 @@ def test_curves_grow_and_end_at_what_is_certified(name: str, certificates) -> No
         assert (found[kind][:, 1:] >= found[kind][:, :-1]).all()
 
 
-def ledger(samples: list[int], rounds: dict[int, range], ceiling: Ceiling | None = None) -> MemoryLedger:
+def ledger(samples: list[int], rounds: dict[int, range], budget: SiteBudget | None = None) -> MemoryLedger:
     run = RunFacts("penalty", "norm", LossFacts("logistic", 1.0, 0.25), len(samples), 6, 4, 1.0, 0.1)
     sites = [SiteFacts(i, B, 2, (0.5,)) for i, B in enumerate(samples)]
-    book = MemoryLedger(run, sites, ceiling)
+    book = MemoryLedger(run, sites, budget)
     for i, charged in rounds.items():
         for t in charged:
             book.charge(Charge(i, t, 0.5, 3.0))
@@ -50,8 +50,8 @@ def test_a_site_that_stopped_early_stays_level() -> None:
     assert found["renyi"][2, 5] < found["renyi"][1, 5]
 
 
-def test_a_filtered_site_is_counted_at_its_own_order_and_ends_at_its_ceiling() -> None:
-    limit = Ceiling(epsilon=3.0, delta=1e-5, order=8.0)
+def test_a_filtered_site_is_counted_at_its_own_order_and_ends_at_its_budget() -> None:
+    limit = SiteBudget(epsilon=3.0, delta=1e-5, order=8.0)
     book = ledger([50, 80], {0: range(1, 5), 1: range(1, 5)}, limit)
     certificate = Certificate.from_ledger(book, delta=1e-5)
     found = cost_curves(certificate)

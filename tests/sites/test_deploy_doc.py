@@ -54,7 +54,7 @@ def test_the_other_pieces_are_toml(text):
         "its certificate is not from this network's authority",
         "it is not a neighbour and may say nothing",
         "silent since",
-        "past its ceiling",
+        "past its budget",
         "signed two frames that contradict each other",
         "reached, with its own certificate and the same job",
         "was not begun: what was sent and heard has added up to more than",

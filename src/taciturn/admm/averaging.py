@@ -18,7 +18,13 @@ from ..types import Array
 
 
 def network_average(released: Array, weights: ArrayLike | None = None) -> Array:
-    """sum_i w_i f_i / sum_i w_i: (..., sites, d) -> (..., d); every site counts alike by default."""
+    """sum_i w_i f_i / sum_i w_i: (..., sites, d) -> (..., d); every site counts alike by default.
+
+    Without weights the vectors are added in the order of the sites, without a matrix product, so that every
+    machine gets the same bits.
+    """
+    if weights is None:
+        return np.asarray(released.mean(axis=-2))
     return np.asarray(np.tensordot(released, _shares(weights, released.shape[-2]), axes=([-2], [0])))
 
 

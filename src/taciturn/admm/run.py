@@ -13,6 +13,7 @@ from ..notebook import Panel, Picture, draw_panels, facts_table
 from ..privacy.certificate.certificate import Certificate, paper_curve
 from ..privacy.ledger.memory import Ledger
 from ..types import Array
+from .averaging import network_average
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,12 @@ class Run:
         Post-processing of released vectors: it costs no privacy. `last` above 1 needs `history=True`.
         """
         if last == 1:
-            return np.asarray(self.coef.mean(axis=1))
+            return network_average(self.coef)
         if self.history is None or not 1 <= last <= len(self.history):
             raise ParameterError(
                 f"`last` must be 1, or up to the number of rounds of a run with `history=True`; got {last}."
             )
-        return np.asarray(self.history[-last:].mean(axis=(0, 2)))
+        return np.asarray(network_average(self.history[-last:]).mean(axis=0))
 
     def to_frame(self) -> Any:
         """A tidy pandas frame: one row per repeat and round. `privacy_loss` is that of the whole network."""

@@ -32,7 +32,7 @@ class NoiseKind(enum.StrEnum):
     none = "none"
 
 
-class Mechanism(enum.StrEnum):
+class NoisePlace(enum.StrEnum):
     """Where the noise goes."""
 
     penalty = "penalty"
@@ -60,7 +60,7 @@ def certify(
     dimension: Annotated[int | None, typer.Option(help="Length of the model's vector.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Number of rounds.")] = None,
     delta: Annotated[float, typer.Option(help="The chance of an exception.")] = 1e-5,
-    mechanism: Annotated[Mechanism, typer.Option(help="Where the noise goes.")] = Mechanism.penalty,
+    method: Annotated[NoisePlace, typer.Option(help="Where the noise goes.")] = NoisePlace.penalty,
     dual_step: Annotated[float | None, typer.Option(help="Dual step; the penalty if left out.")] = None,
     loss: Annotated[LossName, typer.Option(help="The loss.")] = LossName.logistic,
     regularization: Annotated[float, typer.Option(help="rho.")] = 0.0,
@@ -108,7 +108,7 @@ def _from_settings(given: dict[str, Any]) -> Certificate:
         raise typer.BadParameter("--output-rate and --output-std exclude each other.")
     if scale is None and (given["output_rate"] is not None or given["output_std"] is not None):
         raise typer.BadParameter("--output-rate and --output-std need --noise norm or gaussian.")
-    if given["mechanism"] == "dual" and (
+    if given["method"] == "dual" and (
         given["penalty_ratio"] != 1 or given["dual_step"] not in (None, given["penalty"])
     ):
         raise typer.BadParameter("dual perturbation has one constant penalty, which is its dual step too.")
@@ -152,7 +152,7 @@ def _method(given: dict[str, Any]) -> Method:
     noise, output = _noise(given, "rate", "std"), _noise(given, "output_rate", "output_std")
     if noise is None:
         return MADMM(eta, theta)
-    match given["mechanism"]:
+    match given["method"]:
         case "dual":
             return DualPerturbation(given["penalty"], noise, output_noise=output)
         case "primal":

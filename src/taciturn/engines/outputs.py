@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ..admm.run import Run
 from ..errors import ParameterError
-from ..privacy.facts import Ceiling
+from ..privacy.facts import SiteBudget
 from ..privacy.ledger.opening import LedgerLike, open_ledger
 from ..privacy.ledger.shared import SharedLedger
 from .local import run_local
@@ -18,7 +18,7 @@ def run_outputs(
     setups: Iterable[Setup],
     *,
     ledger: LedgerLike | None = None,
-    ceiling: Ceiling | None = None,
+    budget: SiteBudget | None = None,
     threads: int | None = None,
     show: bool | None = None,
 ) -> list[Run]:
@@ -32,7 +32,7 @@ def run_outputs(
     setup: Setup | None = first
     del first
     runs: list[Run] = []
-    with open_ledger(ledger, facts, sites, ceiling) as one:
+    with open_ledger(ledger, facts, sites, budget) as one:
         shared = SharedLedger(one) if facts.outputs > 1 else one
         while setup is not None:
             if (setup.run_facts(), setup.site_facts()) != (facts, sites):

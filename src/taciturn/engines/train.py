@@ -10,7 +10,7 @@ from ..graph import Graph, GraphLike
 from ..masked.method import MaskedDescent
 from ..objective.problem import Problem
 from ..objective.softmax import SoftmaxProblem
-from ..privacy.facts import Ceiling
+from ..privacy.facts import SiteBudget
 from ..privacy.ledger.opening import LedgerLike, open_ledger
 from ..privacy.noise import GaussianNoise, NormNoise
 from .cover import cover_method
@@ -32,7 +32,7 @@ def train(
     measure: bool = False,
     idealised: bool = False,
     ledger: LedgerLike | None = None,
-    ceiling: Ceiling | None = None,
+    budget: SiteBudget | None = None,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Run:
@@ -43,21 +43,21 @@ def train(
     `idealised` leaves the method as it is, and the certificate then says so. `measure` records loss and
     accuracy, functions of the data that no noise covers: without it they are nan, and the run holds nothing
     but released vectors. `ledger` is a new file for a durable record, where each charge is on disk before its
-    release, or an open ledger that was begun with the facts of this run. `ceiling` stops the run before a
+    release, or an open ledger that was begun with the facts of this run. `budget` stops the run before a
     site passes it. Masked descent solves nothing: `tol` and `idealised` are not for it.
     """
     if isinstance(method, MaskedDescent):
         masked = prepare_masked(
             problem, graph, method, rounds=rounds, repeats=1, seed=None, history=history, measure=measure
         )
-        with open_ledger(ledger, masked.run_facts(), masked.site_facts(), ceiling) as opened:
+        with open_ledger(ledger, masked.run_facts(), masked.site_facts(), budget) as opened:
             return run_masked(masked, ledger=opened, threads=threads, show=progress)
     if isinstance(problem, SoftmaxProblem):
         raise ParameterError("`method` must be MaskedDescent for a SoftmaxProblem.")
     setup = prepare_real(
         problem, graph, method, rounds=rounds, tol=tol, history=history, measure=measure, idealised=idealised
     )
-    return run_outputs([setup], ledger=ledger, ceiling=ceiling, threads=threads, show=progress)[0]
+    return run_outputs([setup], ledger=ledger, budget=budget, threads=threads, show=progress)[0]
 
 
 def prepare_real(

@@ -27,7 +27,7 @@ from ..graph import Graph, GraphLike
 from ..objective.losses import Loss
 from ..objective.problem import Problem
 from ..planning.masked_plan import MaskedPlan
-from ..privacy.facts import Ceiling
+from ..privacy.facts import SiteBudget
 from ..types import Array
 from .assignment import SiteAssignment, assign_sites
 from .charging import LedgerFile, ledger_file
@@ -148,8 +148,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
         setups = (_setup(problem(y), places.graph, settings, seed, k, told) for k, y in enumerate(targets))
         delta = wishes.delta or _DELTA
-        limit = None if file is None or math.isinf(wishes.epsilon) else Ceiling(wishes.epsilon, delta)
-        runs = run_outputs(setups, ledger=None if file is None else file.path, ceiling=limit, show=False)
+        limit = None if file is None or math.isinf(wishes.epsilon) else SiteBudget(wishes.epsilon, delta)
+        runs = run_outputs(setups, ledger=None if file is None else file.path, budget=limit, show=False)
         self.certificate_ = runs[0].certificate(delta)
         self._keep_results(ball, settings, places, runs)
 

@@ -16,7 +16,7 @@ from ..objective.losses import Logistic, Loss
 from ..objective.problem import Problem
 from ..objective.softmax import SoftmaxProblem
 from ..planning.masked_plan import MaskedPlan, plan_masked
-from ..privacy.facts import Ceiling
+from ..privacy.facts import SiteBudget
 from ..privacy.ledger.opening import open_ledger
 from ..types import Array
 from .assignment import SiteAssignment
@@ -50,7 +50,7 @@ class MaskedFit:
             marks=self.marks,
         )
         method = self.plan.method
-        limit = None if ledger is None else Ceiling(method.epsilon, method.delta)
+        limit = None if ledger is None else SiteBudget(method.epsilon, method.delta)
         with open_ledger(ledger, setup.run_facts(), setup.site_facts(), limit) as opened:
             return run_masked(setup, ledger=opened, show=False)
 

@@ -324,11 +324,11 @@ class Columns(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ceiling:
+class SiteBudget:
     """A site stops before its (epsilon, delta) passes these.
 
     With `order` = None the schedules must be fixed before the run. With an order, chosen before the run, the
-    charges may react to the history (a Renyi filter at that order), and the ceiling itself is certified.
+    charges may react to the history (a Renyi filter at that order), and the budget itself is certified.
     """
 
     epsilon: float

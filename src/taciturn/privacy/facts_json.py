@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from ..errors import ParameterError
-from .facts import Ceiling, LossFacts, RunFacts, SiteFacts, SumFacts
+from .facts import LossFacts, RunFacts, SiteBudget, SiteFacts, SumFacts
 
-T = TypeVar("T", RunFacts, SiteFacts, LossFacts, SumFacts, Ceiling)
+T = TypeVar("T", RunFacts, SiteFacts, LossFacts, SumFacts, SiteBudget)
 
 
-def to_plain(facts: RunFacts | SiteFacts | Ceiling) -> dict[str, Any]:
+def to_plain(facts: RunFacts | SiteFacts | SiteBudget) -> dict[str, Any]:
     """Facts as JSON values; tuples become lists."""
     plain = dataclasses.asdict(facts)
     return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
@@ -33,9 +33,9 @@ def site_from(plain: Any) -> SiteFacts:
     return _made(SiteFacts, _fields(SiteFacts, plain))
 
 
-def ceiling_from(plain: Any) -> Ceiling | None:
-    """The ceiling that `to_plain` wrote."""
-    return None if plain is None else _made(Ceiling, _fields(Ceiling, plain))
+def budget_from(plain: Any) -> SiteBudget | None:
+    """The budget that `to_plain` wrote."""
+    return None if plain is None else _made(SiteBudget, _fields(SiteBudget, plain))
 
 
 def _fields(cls: type[Any], plain: Any) -> dict[str, Any]:

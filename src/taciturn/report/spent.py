@@ -19,7 +19,7 @@ from ..privacy.costs import (
     renyi_totals,
     usable_delta,
 )
-from ..privacy.facts import Ceiling
+from ..privacy.facts import SiteBudget
 from ..types import Array
 
 Spent = Mapping[str, Array]
@@ -46,7 +46,7 @@ def _key(certificate: Certificate, row: int) -> tuple[Any, ...]:
     columns = certificate.releases[row]
     return (
         certificate.sites[row].samples,
-        certificate.ceilings[row],
+        certificate.budgets[row],
         *(column.tobytes() for column in columns),
     )
 
@@ -95,13 +95,13 @@ def _masked(certificate: Certificate, rows: Sequence[int], rounds: int) -> dict[
     return {"renyi": counted, "pure": none, "paper": none}
 
 
-def _filter(certificate: Certificate, row: int) -> Ceiling | None:
-    """The ceiling of a site whose charges may have reacted to the run, at the one order fixed before it."""
-    limit = certificate.ceilings[row]
+def _filter(certificate: Certificate, row: int) -> SiteBudget | None:
+    """The budget of a site whose charges may have reacted to the run, at the one order fixed before it."""
+    limit = certificate.budgets[row]
     return None if limit is None or limit.order is None else limit
 
 
-def _epsilon(certificate: Certificate, rows: Sequence[int], limit: Ceiling | None) -> Array:
+def _epsilon(certificate: Certificate, rows: Sequence[int], limit: SiteBudget | None) -> Array:
     """(rows, rounds): the best accountant and order for each round, or the filter's own order."""
     orders = bounds.ORDERS if limit is None else np.array([limit.order])
     delta = certificate.delta if limit is None else limit.delta

@@ -29,7 +29,7 @@ from taciturn.privacy.accounting import bounds
 from taciturn.privacy.accounting.gaussian import gaussian_epsilon
 from taciturn.privacy.certificate.certificate import Certificate, epsilon_curve, paper_curve, pure_curve
 from taciturn.privacy.costs import Releases, renyi_totals
-from taciturn.privacy.facts import Ceiling, Charge, LossFacts, SiteFacts
+from taciturn.privacy.facts import Charge, LossFacts, SiteBudget, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
 
 # -- the numbers ------------------------------------------------------------------------------------
@@ -236,8 +236,8 @@ def test_a_run_that_stopped_pays_for_what_it_charged() -> None:
     assert "In one round every site" in certificate(rounds=1).statement()
 
 
-def test_the_ceiling_stops_the_run_and_nothing_is_recorded() -> None:
-    limit = Ceiling(1.5, DELTA)
+def test_the_budget_stops_the_run_and_nothing_is_recorded() -> None:
+    limit = SiteBudget(1.5, DELTA)
     book = MemoryLedger(run_facts(2, 100), site_facts(2), [limit, None])
     stopped = 0
     for t in range(1, 101):
@@ -247,7 +247,7 @@ def test_the_ceiling_stops_the_run_and_nothing_is_recorded() -> None:
                 book.charge(Charge(0, t, 0.5, 3.0))
             except BudgetExceeded as error:
                 stopped = t
-                assert "past its ceiling of 1.5" in str(error)
+                assert "past its budget of 1.5" in str(error)
     assert book.columns(0).t.tolist() == list(range(1, stopped))
     assert book.columns(1).t.size == 100
     stated = Certificate.from_ledger(book, DELTA)
@@ -257,8 +257,8 @@ def test_the_ceiling_stops_the_run_and_nothing_is_recorded() -> None:
     book.charge(Charge(0, stopped, 0.5, 0.001))  # a cheaper round still fits
 
 
-def test_a_filter_certifies_its_ceiling() -> None:
-    limit = Ceiling(2.0, DELTA, order=10.0)
+def test_a_filter_certifies_its_budget() -> None:
+    limit = SiteBudget(2.0, DELTA, order=10.0)
     book = MemoryLedger(run_facts(3, 100, noise="gaussian"), site_facts(3)[:1], limit)
     with pytest.raises(BudgetExceeded):
         for t in range(1, 101):
@@ -270,7 +270,7 @@ def test_a_filter_certifies_its_ceiling() -> None:
     Certificate.from_json(stated.to_json()).verify()
 
 
-def test_a_ceiling_passed_by_a_hair_certifies_nothing() -> None:
+def test_a_budget_passed_by_a_hair_certifies_nothing() -> None:
     book = ledger(rounds=20, noise="gaussian", scale=SIGMA)
     columns = tuple(book.columns(site.site) for site in book.sites)
     orders = np.array([8.0])
@@ -278,7 +278,7 @@ def test_a_ceiling_passed_by_a_hair_certifies_nothing() -> None:
     cost = float(bounds.to_epsilon(orders, spent, DELTA)[0][0])
 
     def stated(epsilon: float) -> float:
-        limits = (Ceiling(epsilon, DELTA, 8.0),) * len(book.sites)
+        limits = (SiteBudget(epsilon, DELTA, 8.0),) * len(book.sites)
         return Certificate.from_facts(book.run, book.sites, limits, columns, DELTA).epsilon
 
     assert cost <= stated(cost * (1 - 1e-12)) < cost * (1 + 1e-9)
@@ -286,7 +286,7 @@ def test_a_ceiling_passed_by_a_hair_certifies_nothing() -> None:
 
 
 def test_a_filter_of_many_different_rounds_certifies_what_it_let_through() -> None:
-    limit = Ceiling(2.0, DELTA, 8.0)
+    limit = SiteBudget(2.0, DELTA, 8.0)
     book = MemoryLedger(run_facts(2, 1500, noise="gaussian"), site_facts(2), limit)
     with pytest.raises(BudgetExceeded):
         for t in range(1, 1501):

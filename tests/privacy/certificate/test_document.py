@@ -12,7 +12,7 @@ import pytest
 from support.example_run import DELTA, certificate, charges, run_facts, site_facts
 from taciturn.errors import CertificateError
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.privacy.facts import Ceiling, SiteFacts
+from taciturn.privacy.facts import SiteBudget, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
 
 # -- JSON -------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ def varied(noise: str = "norm") -> Certificate:
         outputs=2,
     )
     sites = [SiteFacts(i, 500 + i, 1 + i % 2, (0.5, 0.4, 0.3)) for i in range(3)]
-    book = MemoryLedger(run, sites, [None, Ceiling(1e4, 1e-6), None])
+    book = MemoryLedger(run, sites, [None, SiteBudget(1e4, 1e-6), None])
     for charge in charges(3, 4):
         book.charge(charge._replace(eta=0.5 + charge.site * charge.t / 7, output_scale=1e6 / charge.t))
     return Certificate.from_ledger(book, DELTA)
@@ -45,7 +45,7 @@ def test_json_goes_both_ways() -> None:
     stated.verify()
     assert again.to_json() == stated.to_json()
     assert again.costs == stated.costs and again.run == stated.run and again.sites == stated.sites
-    assert again.ceilings == stated.ceilings and again.statement() == stated.statement()
+    assert again.budgets == stated.budgets and again.statement() == stated.statement()
     for old, new in zip(stated.releases, again.releases, strict=True):
         for a, b in zip(old, new, strict=True):
             np.testing.assert_array_equal(a, b)

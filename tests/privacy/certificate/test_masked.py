@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from taciturn.errors import BudgetExceeded, CertificateError, LedgerError, ParameterError
 from taciturn.privacy.certificate.certificate import Certificate, epsilon_curve
-from taciturn.privacy.facts import Ceiling, Charge, LossFacts, RunFacts, SiteFacts, SumFacts
+from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteBudget, SiteFacts, SumFacts
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
 
@@ -44,8 +44,8 @@ def all_sites(run):
     return [SiteFacts(i, samples=10, degree=run.sites - 1) for i in range(run.sites)]
 
 
-def charged(run, rounds=None, ceiling=None, ledger=None):
-    book = MemoryLedger(run, all_sites(run), ceiling) if ledger is None else ledger
+def charged(run, rounds=None, budget=None, ledger=None):
+    book = MemoryLedger(run, all_sites(run), budget) if ledger is None else ledger
     for entry in run.sums[:rounds]:
         for facts in book.sites:
             book.charge(Charge(facts.site, entry.t, scale=entry.std))
@@ -145,12 +145,12 @@ def test_other_methods_hold_against_everybody():
         certificate.epsilon_against(5)
 
 
-def test_a_ceiling_stops_the_round_that_would_pass_it_in_memory_and_on_disk(tmp_path):
+def test_a_budget_stops_the_round_that_would_pass_it_in_memory_and_on_disk(tmp_path):
     run = masked_run()
     two, three = certified(run, rounds=2).epsilon, certified(run, rounds=3).epsilon
-    limit = Ceiling((two + three) / 2, DELTA)
+    limit = SiteBudget((two + three) / 2, DELTA)
     with pytest.raises(BudgetExceeded, match="round 3"):
-        charged(run, ceiling=limit)
+        charged(run, budget=limit)
     path = tmp_path / "ledger.sqlite"
     site = SiteFacts(1, samples=10, degree=4)
     with SqliteLedger(path, run, [site], limit) as book:
@@ -167,7 +167,7 @@ def test_a_ceiling_stops_the_round_that_would_pass_it_in_memory_and_on_disk(tmp_
 
 def test_a_renyi_order_has_no_place_beside_masked_sums():
     with pytest.raises(ParameterError, match="order"):
-        charged(masked_run(), ceiling=Ceiling(1.0, DELTA, order=8.0))
+        charged(masked_run(), budget=SiteBudget(1.0, DELTA, order=8.0))
 
 
 def test_a_person_at_several_sites_pays_for_the_rounding_of_each():

@@ -17,7 +17,7 @@ import taciturn as tt
 from support.example_run import charges, run_facts, site_facts
 from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.privacy.facts import Ceiling, Charge
+from taciturn.privacy.facts import Charge, SiteBudget
 from taciturn.privacy.ledger.chain import Head
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import Ledger, MemoryLedger
@@ -67,7 +67,7 @@ def test_nothing_refunds(filled: Path) -> None:
         names = {name for name in dir(ledger) if not name.startswith("_")}
         assert names == {
             "aborted",
-            "ceilings",
+            "budgets",
             "charge",
             "charge_round",
             "close",
@@ -145,8 +145,8 @@ def test_other_facts_are_another_run(filled: Path) -> None:
         SqliteLedger(filled, run_facts(3, 20, C=1.0), SITES[:1])
     with pytest.raises(LedgerError, match="begun with other sites"):
         SqliteLedger(filled, RUN, SITES[:2])
-    with pytest.raises(LedgerError, match="begun with other ceilings"):
-        SqliteLedger(filled, RUN, SITES[:1], Ceiling(1.0, 1e-5))
+    with pytest.raises(LedgerError, match="begun with other budgets"):
+        SqliteLedger(filled, RUN, SITES[:1], SiteBudget(1.0, 1e-5))
     with SqliteLedger(filled, run_facts(3, 20, versions={"taciturn": "later"}), SITES[:1]) as ledger:
         assert ledger.run == RUN
 
@@ -226,7 +226,7 @@ def test_threads_share_one_ledger(path: Path) -> None:
 
 
 def test_charge_and_outbox_together_or_not_at_all(path: Path) -> None:
-    with SqliteLedger(path, RUN, SITES[:1], Ceiling(5.0, 1e-5)) as ledger:
+    with SqliteLedger(path, RUN, SITES[:1], SiteBudget(5.0, 1e-5)) as ledger:
         with ledger.transaction() as db:
             db.execute("CREATE TABLE outbox (t INTEGER PRIMARY KEY, frame BLOB)")
         with ledger.transaction() as db:
@@ -266,11 +266,11 @@ def test_a_site_brings_its_own_connection(path: Path) -> None:
     db.close()
 
 
-# -- the ceiling ------------------------------------------------------------------------------------
+# -- the budget ------------------------------------------------------------------------------------
 
 
-def test_the_ceiling_outlives_the_process(path: Path) -> None:
-    limit = Ceiling(0.8, 1e-5)
+def test_the_budget_outlives_the_process(path: Path) -> None:
+    limit = SiteBudget(0.8, 1e-5)
     memory = MemoryLedger(RUN, SITES[:1], limit)
     stopped = 0
     for t in range(1, 21):
@@ -289,7 +289,7 @@ def test_the_ceiling_outlives_the_process(path: Path) -> None:
 
 
 def test_an_undone_charge_gives_its_budget_back_to_no_one_else(path: Path) -> None:
-    with SqliteLedger(path, RUN, SITES[:1], Ceiling(0.8, 1e-5)) as ledger:
+    with SqliteLedger(path, RUN, SITES[:1], SiteBudget(0.8, 1e-5)) as ledger:
         for _ in range(30):  # undone before any release: each starts from what is on disk
             with pytest.raises(ZeroDivisionError), ledger.transaction():
                 ledger.charge(Charge(0, 1, 0.5, 3.0))

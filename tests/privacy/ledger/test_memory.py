@@ -9,7 +9,7 @@ import pytest
 
 from support.example_run import charges, run_facts, site_facts
 from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
-from taciturn.privacy.facts import Ceiling, Charge, RoundCharges
+from taciturn.privacy.facts import Charge, RoundCharges, SiteBudget
 from taciturn.privacy.ledger.memory import Ledger, MemoryLedger
 
 
@@ -84,8 +84,8 @@ def test_a_round_by_columns_is_refused_as_a_whole(
     assert [ledger.columns(i).t.size for i in range(3)] == [0, 0, 1]
 
 
-def test_a_round_by_columns_stops_at_a_ceiling() -> None:
-    ledger = MemoryLedger(run_facts(), site_facts(), Ceiling(1e-6, 1e-5))
+def test_a_round_by_columns_stops_at_a_budget() -> None:
+    ledger = MemoryLedger(run_facts(), site_facts(), SiteBudget(1e-6, 1e-5))
     with pytest.raises(BudgetExceeded):
         ledger.charge_round(by_columns(1, [0, 1, 2]))
     assert [ledger.columns(i).t.size for i in range(3)] == [0, 0, 0]
@@ -93,7 +93,7 @@ def test_a_round_by_columns_stops_at_a_ceiling() -> None:
 
 def test_nothing_refunds(ledger: MemoryLedger) -> None:
     names = {name for name in dir(ledger) if not name.startswith("_")}
-    assert names == {"aborted", "ceilings", "charge", "charge_all", "charge_round", "columns", "run", "sites"}
+    assert names == {"aborted", "budgets", "charge", "charge_all", "charge_round", "columns", "run", "sites"}
     ledger.charge(Charge(site=0, t=1, eta=0.5, scale=3.0))
     ledger.columns(0).eta[:] = 1e9
     ledger.columns(0).t[:] = 3
@@ -123,7 +123,7 @@ def test_a_senseless_charge_is_refused(ledger: MemoryLedger, charge: Charge, mes
 
 
 def test_a_degree_that_moves_needs_a_filter(ledger: MemoryLedger) -> None:
-    with pytest.raises(LedgerError, match="needs a `Ceiling` with an `order`"):
+    with pytest.raises(LedgerError, match="needs a `SiteBudget` with an `order`"):
         ledger.charge(Charge(0, 1, 0.5, 3.0, None, 1))
 
 
@@ -156,17 +156,17 @@ def test_many_threads_charge_each_round_once() -> None:
 
 def test_a_filter_at_a_fixed_order_does_not_look_at_the_pure_cost() -> None:
     """One round is cheap as a pure cost and dear at order 1.2: which one counts was fixed before."""
-    limit = Ceiling(0.6, 1e-5, order=1.2)
+    limit = SiteBudget(0.6, 1e-5, order=1.2)
     book = MemoryLedger(run_facts(2, 3), site_facts(2), limit)
     with pytest.raises(BudgetExceeded):
         book.charge(Charge(0, 1, 0.5, 3.0))
-    MemoryLedger(run_facts(2, 3), site_facts(2), Ceiling(0.6, 1e-5)).charge(Charge(0, 1, 0.5, 3.0))
+    MemoryLedger(run_facts(2, 3), site_facts(2), SiteBudget(0.6, 1e-5)).charge(Charge(0, 1, 0.5, 3.0))
 
 
 def test_a_filter_counts_the_output_noise_of_every_charge() -> None:
     """The same penalty and noise, less output noise: the second charge costs more than the first."""
     run = run_facts(2, 2, noise="gaussian", output_noise="gaussian", tol=1e-3)
-    book = MemoryLedger(run, site_facts(2), Ceiling(5.0, 1e-5))
+    book = MemoryLedger(run, site_facts(2), SiteBudget(5.0, 1e-5))
     book.charge(Charge(0, 1, 0.5, 3.0, 1.0))
     with pytest.raises(BudgetExceeded):
         book.charge(Charge(0, 2, 0.5, 3.0, 1e-5))

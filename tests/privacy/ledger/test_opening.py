@@ -9,7 +9,7 @@ import pytest
 
 from support.example_run import run_facts, site_facts
 from taciturn.errors import LedgerError, ParameterError
-from taciturn.privacy.facts import Ceiling, Charge
+from taciturn.privacy.facts import Charge, SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.privacy.ledger.opening import open_ledger
@@ -18,8 +18,8 @@ RUN, SITES = run_facts(), site_facts()
 
 
 def test_a_path_is_a_durable_ledger_that_can_still_be_read_afterwards(tmp_path: Path) -> None:
-    with open_ledger(str(tmp_path / "a.sqlite"), RUN, SITES, Ceiling(9.0, 1e-5)) as ledger:
-        assert isinstance(ledger, SqliteLedger) and ledger.ceilings == (Ceiling(9.0, 1e-5),) * 3
+    with open_ledger(str(tmp_path / "a.sqlite"), RUN, SITES, SiteBudget(9.0, 1e-5)) as ledger:
+        assert isinstance(ledger, SqliteLedger) and ledger.budgets == (SiteBudget(9.0, 1e-5),) * 3
         ledger.charge(Charge(0, 1, 0.5, 3.0))
     assert ledger.columns(0).t.tolist() == [1]
     with pytest.raises(LedgerError, match="closed"):
@@ -29,8 +29,8 @@ def test_a_path_is_a_durable_ledger_that_can_still_be_read_afterwards(tmp_path: 
 
 
 def test_without_a_path_it_is_in_memory() -> None:
-    with open_ledger(None, RUN, SITES, Ceiling(9.0, 1e-5)) as ledger:
-        assert isinstance(ledger, MemoryLedger) and ledger.ceilings[0] == Ceiling(9.0, 1e-5)
+    with open_ledger(None, RUN, SITES, SiteBudget(9.0, 1e-5)) as ledger:
+        assert isinstance(ledger, MemoryLedger) and ledger.budgets[0] == SiteBudget(9.0, 1e-5)
 
 
 def test_an_open_ledger_is_taken_as_it_is_and_left_open(tmp_path: Path) -> None:
@@ -62,6 +62,6 @@ def test_what_cannot_be_a_ledger(tmp_path: Path) -> None:
         open_ledger(3, RUN, SITES),
     ):
         raise AssertionError("opened")
-    ceiling, mine = Ceiling(9.0, 1e-5), MemoryLedger(RUN, SITES)
-    with pytest.raises(ParameterError, match="`ceiling`"), open_ledger(mine, RUN, SITES, ceiling):
+    budget, mine = SiteBudget(9.0, 1e-5), MemoryLedger(RUN, SITES)
+    with pytest.raises(ParameterError, match="`budget`"), open_ledger(mine, RUN, SITES, budget):
         raise AssertionError("opened")

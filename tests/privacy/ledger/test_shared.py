@@ -7,7 +7,7 @@ import pytest
 
 from support.example_run import run_facts, site_facts
 from taciturn.errors import BudgetExceeded, LedgerError
-from taciturn.privacy.facts import Ceiling, Charge, RoundCharges
+from taciturn.privacy.facts import Charge, RoundCharges, SiteBudget
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.privacy.ledger.shared import SharedLedger
 
@@ -58,7 +58,7 @@ def test_outputs_may_come_in_any_order_and_in_other_lots() -> None:
 
 
 def test_a_refused_charge_covers_no_output() -> None:
-    ledger = shared(2, ceiling=Ceiling(1e-3, 1e-5))
+    ledger = shared(2, budget=SiteBudget(1e-3, 1e-5))
     for _ in range(2):
         with pytest.raises(BudgetExceeded):
             ledger.charge_round(round_of(1, [0, 1]))

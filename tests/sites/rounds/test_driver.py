@@ -85,7 +85,7 @@ def test_a_real_site_that_resumes_sends_the_same_bytes_and_is_charged_once(tmp_p
     np.testing.assert_allclose(state.lam[0], 0.25 * np.sum(released, axis=0), rtol=1e-12)
 
 
-def test_nothing_is_sent_past_the_ceiling(tmp_path):
+def test_nothing_is_sent_past_the_budget(tmp_path):
     ready = make_ready(sites(tmp_path, PATH_OF_3, site={"budget": {"epsilon": 4.0}})[0])
     assert 0 < ready.affordable() < 5
     assert len(driven(ready)) == ready.affordable()

@@ -73,7 +73,7 @@ def test_a_failure_anywhere_in_a_round_undoes_all_of_it(ready, monkeypatch):
         assert store.ledger.columns(0).t.tolist() == [1]
 
 
-def test_the_ceiling_stops_the_round_that_would_pass_it(tmp_path):
+def test_the_budget_stops_the_round_that_would_pass_it(tmp_path):
     ready = make_ready(sites(tmp_path, site={"budget": {"epsilon": 3.0}})[0])
     afford = ready.affordable()
     assert 0 < afford < 5

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
-from ...admm.toml_fields import NoiseField, ScheduleField, SchedulesField
 from ...schedules import Constant
+from ...sites.files.toml_fields import NoiseField, ScheduleField, SchedulesField
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]

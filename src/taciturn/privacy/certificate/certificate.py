@@ -27,7 +27,7 @@ from ..costs import (
     renyi_totals,
     usable_delta,
 )
-from ..facts import ABORTED, Ceiling, Columns, RunFacts, SiteFacts
+from ..facts import ABORTED, Columns, RunFacts, SiteBudget, SiteFacts
 from ..ledger.chain import Head
 from ..ledger.memory import Ledger, checked_sites
 from . import document, wording
@@ -58,7 +58,7 @@ class Certificate:
 
     run: RunFacts
     sites: tuple[SiteFacts, ...]
-    ceilings: tuple[Ceiling | None, ...]
+    budgets: tuple[SiteBudget | None, ...]
     releases: tuple[Columns, ...]
     delta: float
     costs: tuple[SiteCost, ...]
@@ -78,14 +78,14 @@ class Certificate:
         run = ledger.run
         if ledger.aborted:
             run = replace(run, marks=(*run.marks, ABORTED))
-        return cls.from_facts(run, ledger.sites, ledger.ceilings, releases, delta, head)
+        return cls.from_facts(run, ledger.sites, ledger.budgets, releases, delta, head)
 
     @classmethod
     def from_facts(
         cls,
         run: RunFacts,
         sites: tuple[SiteFacts, ...],
-        ceilings: tuple[Ceiling | None, ...],
+        budgets: tuple[SiteBudget | None, ...],
         releases: tuple[Columns, ...],
         delta: float,
         head: Head | None = None,
@@ -94,12 +94,12 @@ class Certificate:
         delta = checks.probability("delta", delta)
         for facts, columns in zip(checked_sites(run, sites), releases, strict=True):
             _check_releases(run, facts, columns)
-        costs = _costs(run, sites, ceilings, releases, delta)
+        costs = _costs(run, sites, budgets, releases, delta)
         worst = max(range(len(costs)), key=lambda row: (costs[row].epsilon, costs[row].pure_epsilon, -row))
         return cls(
             run=run,
             sites=sites,
-            ceilings=ceilings,
+            budgets=budgets,
             releases=releases,
             delta=delta,
             costs=costs,
@@ -171,7 +171,7 @@ class Certificate:
 
     def verify(self) -> None:
         """Compute every number again from the facts; `CertificateError` names the first that differs."""
-        facts = self.run, self.sites, self.ceilings, self.releases, self.delta, self.head
+        facts = self.run, self.sites, self.budgets, self.releases, self.delta, self.head
         try:
             fresh = Certificate.from_facts(*facts)
         except (ValueError, ArithmeticError) as error:
@@ -210,7 +210,7 @@ def _planned(run: RunFacts, scale: Array) -> bool:
 def _costs(
     run: RunFacts,
     sites: Sequence[SiteFacts],
-    ceilings: Sequence[Ceiling | None],
+    budgets: Sequence[SiteBudget | None],
     releases: Sequence[Columns],
     delta: float,
 ) -> tuple[SiteCost, ...]:
@@ -219,7 +219,7 @@ def _costs(
         return tuple(_masked(run, columns, delta) for columns in releases)
     keys = [
         (facts.samples, facts.dual_step, limit, *(column.tobytes() for column in columns))
-        for facts, limit, columns in zip(sites, ceilings, releases, strict=True)
+        for facts, limit, columns in zip(sites, budgets, releases, strict=True)
     ]
     first: dict[Any, int] = {}
     for row, key in enumerate(keys):
@@ -233,7 +233,7 @@ def _costs(
     gaussian = exact_epsilon(run, gaussian_totals(run, table), delta)
     known: dict[Any, SiteCost] = {}
     for k, (key, row) in enumerate(first.items()):
-        limit, columns = ceilings[row], releases[row]
+        limit, columns = budgets[row], releases[row]
         holds = paper_holds(run, sites[row], columns)
         if limit is not None and limit.order is not None:
             known[key] = _filtered(run, sites[row], columns, limit, delta, holds)
@@ -274,9 +274,9 @@ def _against(run: RunFacts, releases: Sequence[Columns], delta: float) -> tuple[
 
 
 def _filtered(
-    run: RunFacts, site: SiteFacts, columns: Columns, limit: Ceiling, delta: float, holds: bool
+    run: RunFacts, site: SiteFacts, columns: Columns, limit: SiteBudget, delta: float, holds: bool
 ) -> SiteCost:
-    """Charges that reacted to the run: the ceiling is what holds, and only if they stayed below it."""
+    """Charges that reacted to the run: the budget is what holds, and only if they stayed below it."""
     orders = np.array([limit.order])
     table = Releases.of([site], [columns])
     spent = sum((renyi_totals(run, part, orders)[0] for part in _short(table)), np.zeros(1))

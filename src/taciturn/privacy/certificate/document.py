@@ -22,7 +22,7 @@ from ...types import Array
 from ...versions import versions
 from ..costs import ACCOUNTANTS, SiteCost
 from ..facts import Columns, SiteFacts
-from ..facts_json import ceiling_from, run_from, site_from, to_plain
+from ..facts_json import budget_from, run_from, site_from, to_plain
 from ..ledger.chain import Head
 from . import wording
 from .statement import statement
@@ -43,10 +43,10 @@ _CLOSE = 1e-9  # relative; another build of the special functions may differ in 
 def document(certificate: Certificate) -> dict[str, Any]:
     """The certificate as plain JSON values."""
     tables = _Tables()
-    rows = zip(certificate.sites, certificate.ceilings, certificate.releases, certificate.costs, strict=True)
+    rows = zip(certificate.sites, certificate.budgets, certificate.releases, certificate.costs, strict=True)
     sites = [
         tables.site(facts, columns)
-        | {"ceiling": None if limit is None else to_plain(limit)}
+        | {"budget": None if limit is None else to_plain(limit)}
         | {name: _number(value) for name, value in cost._asdict().items()}
         for facts, limit, columns, cost in rows
     ]
@@ -151,7 +151,7 @@ def fields(body: Mapping[str, Any]) -> dict[str, Any]:
         return {
             "run": run_from(body["run"]),
             "sites": tuple(_site(entry, tables) for entry in body["sites"]),
-            "ceilings": tuple(ceiling_from(entry["ceiling"]) for entry in body["sites"]),
+            "budgets": tuple(budget_from(entry["budget"]) for entry in body["sites"]),
             "releases": tuple(_columns(entry, tables) for entry in body["sites"]),
             "costs": tuple(_cost(entry) for entry in body["sites"]),
             "head": _head(body["ledger_head"]),

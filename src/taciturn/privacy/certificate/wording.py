@@ -67,7 +67,7 @@ def theorems(certificate: Certificate) -> list[str]:
         said.append(f"inexact minimiser: {_last(run)} on the output, shift 2 g / m{rounded}")
     if run.outputs > 1:
         said.append(f"one-vs-rest: {run.outputs} problems cost {run.outputs} times one")
-    if any(limit is not None and limit.order is not None for limit in certificate.ceilings):
+    if any(limit is not None and limit.order is not None for limit in certificate.budgets):
         said.append("charges that react to the run: Renyi filter at an order fixed before it")
     return [*said, *_unit(run)]
 

@@ -18,16 +18,16 @@ from typing import Any, NamedTuple
 
 from ...diskfile import LockFile
 from ...errors import LedgerError, ParameterError
-from ..facts import Ceiling, Charge, Columns, RoundCharges, RunFacts, SiteFacts
-from ..facts_json import ceiling_from, run_from, site_from, to_plain
+from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFacts
+from ..facts_json import budget_from, run_from, site_from, to_plain
 from . import chain
 from .chain import Head, ledger_errors
 from .filter import Filter, Spent, filters
 from .memory import (
-    Ceilings,
+    SiteBudgets,
     already_charged,
     check_charge,
-    checked_ceilings,
+    checked_budgets,
     checked_sites,
 )
 
@@ -49,7 +49,7 @@ class SqliteLedger:
     ----------
     target : a path, or an open connection (`isolation_level=None`) to the file where a site keeps its state.
         With a connection, keeping other processes out and closing it are the caller's tasks.
-    run, sites, ceiling : the facts of a new ledger. For an existing one they may be left out; where given
+    run, sites, budget : the facts of a new ledger. For an existing one they may be left out; where given
         they must agree with those it was begun with (versions of software apart).
     at_least : a head noted earlier, which the ledger must still contain.
     readonly : look, do not charge; works beside a process that charges.
@@ -57,7 +57,7 @@ class SqliteLedger:
 
     run: RunFacts
     sites: tuple[SiteFacts, ...]
-    ceilings: tuple[Ceiling | None, ...]
+    budgets: tuple[SiteBudget | None, ...]
     _head: Head
     _charges: list[Charge]
     _filters: list[Filter | None]
@@ -67,12 +67,12 @@ class SqliteLedger:
         target: str | Path | sqlite3.Connection,
         run: RunFacts | None = None,
         sites: Sequence[SiteFacts] = (),
-        ceiling: Ceilings = None,
+        budget: SiteBudgets = None,
         *,
         at_least: Head | None = None,
         readonly: bool = False,
     ) -> None:
-        given = None if run is None else _facts(run, sites, ceiling)
+        given = None if run is None else _facts(run, sites, budget)
         self._guard = threading.RLock()
         self._readonly, self._within = readonly, False
         self._owned = not isinstance(target, sqlite3.Connection)
@@ -141,7 +141,7 @@ class SqliteLedger:
 
     def _charge(self, db: sqlite3.Connection, charge: Charge) -> None:
         row = self._row_of(charge.site)
-        check_charge(self.run, self.sites[row], self.ceilings[row], charge)
+        check_charge(self.run, self.sites[row], self.budgets[row], charge)
         at = charge.site, charge.t
         with ledger_errors():
             if db.execute("SELECT 1 FROM ledger WHERE site = ? AND t = ?", at).fetchone():
@@ -209,11 +209,11 @@ class SqliteLedger:
         try:
             self.run = run_from(begun["run"])
             self.sites = tuple(site_from(entry) for entry in begun["sites"])
-            self.ceilings = tuple(ceiling_from(entry) for entry in begun["ceilings"])
+            self.budgets = tuple(budget_from(entry) for entry in begun["budgets"])
             self._charges = [Charge(**body) for body in bodies[1:]]
         except (ParameterError, KeyError, TypeError) as error:
             raise LedgerError("the ledger was written in a form this version does not know.") from error
-        self._filters = filters(self.run, self.sites, self.ceilings)
+        self._filters = filters(self.run, self.sites, self.budgets)
         for facts, limit in zip(self.sites, self._filters, strict=True):
             if limit is not None:
                 limit.resume([charge for charge in self._charges if charge.site == facts.site])
@@ -265,15 +265,15 @@ def _check_durable(db: sqlite3.Connection, owned: bool, readonly: bool) -> None:
         )
 
 
-def _facts(run: RunFacts, sites: Sequence[SiteFacts], ceiling: Ceilings) -> dict[str, Any]:
+def _facts(run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudgets) -> dict[str, Any]:
     """The content of row 0."""
     chosen = checked_sites(run, sites)
-    limits = checked_ceilings(run, ceiling, len(chosen))
+    limits = checked_budgets(run, budget, len(chosen))
     return {
         "format": 1,
         "run": to_plain(run),
         "sites": [to_plain(facts) for facts in chosen],
-        "ceilings": [None if limit is None else to_plain(limit) for limit in limits],
+        "budgets": [None if limit is None else to_plain(limit) for limit in limits],
     }
 
 
@@ -292,8 +292,8 @@ def _begin(db: sqlite3.Connection, facts: dict[str, Any] | None, readonly: bool)
 
 def _agree(given: dict[str, Any], begun: dict[str, Any]) -> None:
     """The facts of today are those the ledger was begun with."""
-    if given["sites"] != begun["sites"] or given["ceilings"] != begun["ceilings"]:
-        part = "sites" if given["sites"] != begun["sites"] else "ceilings"
+    if given["sites"] != begun["sites"] or given["budgets"] != begun["budgets"]:
+        part = "sites" if given["sites"] != begun["sites"] else "budgets"
         raise LedgerError(f"the ledger was begun with other {part}; a new run needs a new ledger.")
     differ = [key for key in given["run"] if key != "versions" and given["run"][key] != begun["run"].get(key)]
     if differ:

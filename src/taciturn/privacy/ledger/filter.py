@@ -1,8 +1,8 @@
-"""Filters: refuse the charge that would take a site past its ceiling.
+"""Filters: refuse the charge that would take a site past its budget.
 
 What was spent is a sum of Renyi costs, one for each order, of pure costs, and of squares of mu; a charge is
-admitted while one of them converts to at most the ceiling. Which one may not depend on what was released, so
-this needs schedules fixed before the run. A ceiling with an order watches that order alone and holds for any
+admitted while one of them converts to at most the budget. Which one may not depend on what was released, so
+this needs schedules fixed before the run. A budget with an order watches that order alone and holds for any
 charges.
 
 Masked sums are watched by the sum of mu^2 against the colluders that the run's facts name: what it converts
@@ -22,7 +22,7 @@ from ...types import Array
 from ..accounting import bounds
 from ..collusion import masked_cost
 from ..costs import Releases, exact_epsilon, exact_mu, gaussian_totals, pure_costs, renyi_totals, usable_delta
-from ..facts import Ceiling, Charge, RunFacts, SiteFacts
+from ..facts import Charge, RunFacts, SiteBudget, SiteFacts
 
 _SLACK = 1e-12  # relative: a running sum rounds otherwise than the sum of a plan
 _REMEMBERED = 4096
@@ -59,25 +59,25 @@ class _Prices:
 class RenyiFilter:
     """What one site has spent, and what it may not pass."""
 
-    def __init__(self, site: SiteFacts, ceiling: Ceiling, price: _Prices) -> None:
-        self._site, self._ceiling, self._price = site, ceiling, price
-        self._orders = bounds.ORDERS if ceiling.order is None else np.array([ceiling.order])
-        self._delta = usable_delta(price.run, ceiling.delta)
-        self._square = exact_mu(price.run, ceiling.epsilon, ceiling.delta) ** 2
+    def __init__(self, site: SiteFacts, budget: SiteBudget, price: _Prices) -> None:
+        self._site, self._budget, self._price = site, budget, price
+        self._orders = bounds.ORDERS if budget.order is None else np.array([budget.order])
+        self._delta = usable_delta(price.run, budget.delta)
+        self._square = exact_mu(price.run, budget.epsilon, budget.delta) ** 2
         self.spent = Spent(np.zeros(len(self._orders)), 0.0, 0.0)
 
     def after(self, charge: Charge) -> Spent:
-        """What will have been spent; `BudgetExceeded` where that is past the ceiling."""
+        """What will have been spent; `BudgetExceeded` where that is past the budget."""
         spent = self._plus(charge)
-        fixed = self._ceiling.order is None
+        fixed = self._budget.order is None
         if fixed and spent.square <= self._square * (1 + _SLACK):
             return spent
         epsilon = float(bounds.to_epsilon(self._orders, spent.renyi, self._delta)[0])
         if fixed:
             mu = np.asarray(math.sqrt(spent.square))
-            exact = float(exact_epsilon(self._price.run, mu, self._ceiling.delta))
+            exact = float(exact_epsilon(self._price.run, mu, self._budget.delta))
             epsilon = min(epsilon, spent.pure, exact)
-        _admit(self._site, self._ceiling, charge, epsilon)
+        _admit(self._site, self._budget, charge, epsilon)
         return spent
 
     def resume(self, charges: Sequence[Charge]) -> None:
@@ -94,16 +94,16 @@ class RenyiFilter:
 class MaskedFilter:
     """What one site has spent on masked sums against the facts' colluders, and what it may not pass."""
 
-    def __init__(self, run: RunFacts, site: SiteFacts, ceiling: Ceiling) -> None:
-        self._run, self._site, self._ceiling = run, site, ceiling
+    def __init__(self, run: RunFacts, site: SiteFacts, budget: SiteBudget) -> None:
+        self._run, self._site, self._budget = run, site, budget
         self._honest = run.honest(run.colluding)
         self.spent = Spent(np.zeros(0), math.inf, math.inf)
 
     def after(self, charge: Charge) -> Spent:
-        """What will have been spent; `BudgetExceeded` where that is past the ceiling."""
+        """What will have been spent; `BudgetExceeded` where that is past the budget."""
         rounds = (*self.spent.rounds, charge.t)
-        epsilon = masked_cost(self._run, sorted(rounds), self._ceiling.delta, self._honest)
-        _admit(self._site, self._ceiling, charge, epsilon)
+        epsilon = masked_cost(self._run, sorted(rounds), self._budget.delta, self._honest)
+        _admit(self._site, self._budget, charge, epsilon)
         return self.spent._replace(rounds=rounds)
 
     def resume(self, charges: Sequence[Charge]) -> None:
@@ -115,12 +115,12 @@ Filter = RenyiFilter | MaskedFilter
 
 
 def filters(
-    run: RunFacts, sites: Sequence[SiteFacts], ceilings: Sequence[Ceiling | None]
+    run: RunFacts, sites: Sequence[SiteFacts], budgets: Sequence[SiteBudget | None]
 ) -> list[Filter | None]:
-    """One filter for each site that has a ceiling."""
+    """One filter for each site that has a budget."""
     price = _Prices(run)
     made: list[Filter | None] = []
-    for facts, limit in zip(sites, ceilings, strict=True):
+    for facts, limit in zip(sites, budgets, strict=True):
         if limit is None:
             made.append(None)
         elif run.masked:
@@ -130,9 +130,9 @@ def filters(
     return made
 
 
-def _admit(site: SiteFacts, ceiling: Ceiling, charge: Charge, epsilon: float) -> None:
-    if epsilon > ceiling.epsilon * (1 + _SLACK):
+def _admit(site: SiteFacts, budget: SiteBudget, charge: Charge, epsilon: float) -> None:
+    if epsilon > budget.epsilon * (1 + _SLACK):
         raise BudgetExceeded(
-            f"round {charge.t} would take {site.name} to epsilon = {epsilon:.4g}, past its ceiling "
-            f"of {ceiling.epsilon:.4g} at delta = {ceiling.delta:g}; nothing was released."
+            f"round {charge.t} would take {site.name} to epsilon = {epsilon:.4g}, past its budget "
+            f"of {budget.epsilon:.4g} at delta = {budget.delta:g}; nothing was released."
         )

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from ...errors import LedgerError, ParameterError
 from ...types import Array
-from ..facts import Ceiling, Charge, Columns, RoundCharges, RunFacts, SiteFacts
+from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFacts
 from .filter import Spent, filters
 
-Ceilings = Ceiling | Sequence[Ceiling | None] | None
-"""One ceiling for all sites, a list with one for each, or none."""
+SiteBudgets = SiteBudget | Sequence[SiteBudget | None] | None
+"""One budget for all sites, a list with one for each, or none."""
 
 
 @runtime_checkable
@@ -31,14 +31,14 @@ class Ledger(Protocol):
     @property
     def sites(self) -> tuple[SiteFacts, ...]: ...
     @property
-    def ceilings(self) -> tuple[Ceiling | None, ...]: ...
+    def budgets(self) -> tuple[SiteBudget | None, ...]: ...
     @property
     def aborted(self) -> bool: ...
 
     def charge(self, charge: Charge) -> None:
         """Record one release before it happens.
 
-        Raises `BudgetExceeded` where it would pass the site's ceiling, and `LedgerError` where this site has
+        Raises `BudgetExceeded` where it would pass the site's budget, and `LedgerError` where this site has
         been charged for this round before. Either way nothing is recorded, and nothing may be released.
         """
         ...
@@ -58,15 +58,15 @@ class MemoryLedger:
     Parameters
     ----------
     run, sites : the facts; `sites` may be a part of the network.
-    ceiling : what a site must not pass: one for all, a list with one for each, or None for no limit.
+    budget : what a site must not pass: one for all, a list with one for each, or None for no limit.
     """
 
-    def __init__(self, run: RunFacts, sites: Sequence[SiteFacts], ceiling: Ceilings = None) -> None:
+    def __init__(self, run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudgets = None) -> None:
         self.run = run
         self.sites = checked_sites(run, sites)
-        self.ceilings = checked_ceilings(run, ceiling, len(self.sites))
+        self.budgets = checked_budgets(run, budget, len(self.sites))
         self._row = {facts.site: row for row, facts in enumerate(self.sites)}
-        self._filters = filters(run, self.sites, self.ceilings)
+        self._filters = filters(run, self.sites, self.budgets)
         shape = (len(self.sites), run.rounds)
         self._charged = np.zeros(shape, dtype=bool)
         self._eta, self._scale, self._output = np.zeros(shape), np.zeros(shape), np.zeros(shape)
@@ -141,7 +141,7 @@ class MemoryLedger:
     def _admit(self, charge: Charge) -> tuple[int, Spent | None]:
         """The row of a charge that may be recorded, and what its site will then have spent."""
         row = self._row_of(charge.site)
-        check_charge(self.run, self.sites[row], self.ceilings[row], charge)
+        check_charge(self.run, self.sites[row], self.budgets[row], charge)
         if self._charged[row, charge.t - 1]:
             raise already_charged(self.sites[row], charge.t)
         limit = self._filters[row]
@@ -175,20 +175,20 @@ def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts,
     return facts
 
 
-def checked_ceilings(run: RunFacts, ceiling: Ceilings, sites: int) -> tuple[Ceiling | None, ...]:
-    """One ceiling, or None, for each site."""
-    if ceiling is None or isinstance(ceiling, Ceiling):
-        limits: tuple[Ceiling | None, ...] = (ceiling,) * sites
+def checked_budgets(run: RunFacts, budget: SiteBudgets, sites: int) -> tuple[SiteBudget | None, ...]:
+    """One budget, or None, for each site."""
+    if budget is None or isinstance(budget, SiteBudget):
+        limits: tuple[SiteBudget | None, ...] = (budget,) * sites
     else:
-        limits = tuple(ceiling)
+        limits = tuple(budget)
     if len(limits) != sites:
-        raise ParameterError(f"`ceiling` must have one entry per site, {sites}; got {len(limits)}.")
+        raise ParameterError(f"`budget` must have one entry per site, {sites}; got {len(limits)}.")
     if run.masked and any(limit is not None and limit.order is not None for limit in limits):
         raise ParameterError("`order` must be None for masked sums: their filter needs no Renyi order.")
     return limits
 
 
-def check_charge(run: RunFacts, site: SiteFacts, ceiling: Ceiling | None, charge: Charge) -> None:
+def check_charge(run: RunFacts, site: SiteFacts, budget: SiteBudget | None, charge: Charge) -> None:
     """Whether the numbers of a charge make sense under the run's facts."""
     if not 1 <= charge.t <= run.rounds:
         raise ParameterError(f"`t` must be within the planned rounds 1..{run.rounds}; got {charge.t}.")
@@ -203,10 +203,10 @@ def check_charge(run: RunFacts, site: SiteFacts, ceiling: Ceiling | None, charge
         return
     if not 1 <= charge.degree < run.sites:
         raise ParameterError(f"`degree` must be within 1..{run.sites - 1}; got {charge.degree}.")
-    if ceiling is None or ceiling.order is None:
+    if budget is None or budget.order is None:
         raise LedgerError(
             f"{site.name} has degree {site.degree} but round {charge.t} used {charge.degree}: a degree that "
-            "reacts to the run needs a `Ceiling` with an `order` fixed before it."
+            "reacts to the run needs a `SiteBudget` with an `order` fixed before it."
         )
 
 

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 
 from ...errors import LedgerError, ParameterError
-from ..facts import Ceiling, RunFacts, SiteFacts
+from ..facts import RunFacts, SiteBudget, SiteFacts
 from ..facts_json import to_plain
 from .disk import SqliteLedger
 from .memory import Ledger, MemoryLedger
@@ -19,22 +19,22 @@ LedgerLike = str | PathLike[str] | Ledger
 
 @contextmanager
 def open_ledger(
-    target: LedgerLike | None, run: RunFacts, sites: Sequence[SiteFacts], ceiling: Ceiling | None = None
+    target: LedgerLike | None, run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudget | None = None
 ) -> Iterator[Ledger]:
     """The ledger of a run with these facts; closed at the end where it was opened here.
 
     A ledger of the caller's must have been begun with them; names of sites, marks and versions may differ.
     """
     if isinstance(target, Ledger):
-        if ceiling is not None:
-            raise ParameterError("`ceiling` must be left out with an open `ledger`, which has its own.")
+        if budget is not None:
+            raise ParameterError("`budget` must be left out with an open `ledger`, which has its own.")
         _check_same(target, run, sites)
         yield target
     elif isinstance(target, str | PathLike):
-        with SqliteLedger(Path(target), run, sites, ceiling) as durable:
+        with SqliteLedger(Path(target), run, sites, budget) as durable:
             yield durable
     elif target is None:
-        yield MemoryLedger(run, sites, ceiling)
+        yield MemoryLedger(run, sites, budget)
     else:
         raise ParameterError(f"`ledger` must be a path or a ledger; got {type(target).__name__}.")
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import LedgerError
-from ..facts import Ceiling, Charge, Columns, RoundCharges, RunFacts, SiteFacts
+from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFacts
 from .memory import Ledger
 
 
@@ -34,8 +34,8 @@ class SharedLedger:
         return self.ledger.sites
 
     @property
-    def ceilings(self) -> tuple[Ceiling | None, ...]:
-        return self.ledger.ceilings
+    def budgets(self) -> tuple[SiteBudget | None, ...]:
+        return self.ledger.budgets
 
     @property
     def aborted(self) -> bool:

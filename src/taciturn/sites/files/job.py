@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from ...admm.toml_fields import LISTED, LossField, ScheduleField
 from ...canonical import digest
 from ...errors import ParameterError, SiteError
 from ...graph import Graph
 from ...toml import Facts
 from .toml import read_file
+from .toml_fields import LISTED, LossField, ScheduleField
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
     from ...data.tables.schema import Schema

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from ...admm.toml_fields import LISTED, NoiseField, ScheduleField
 from ...canonical import digest
 from ...errors import SiteError
 from ...toml import Facts
 from .job import Endpoint, Name, NetworkJob, load_job
 from .toml import read_file
+from .toml_fields import LISTED, NoiseField, ScheduleField
 
 HEX = r"^[0-9a-fA-F]+$"
 
@@ -35,7 +35,7 @@ class Keys(Facts):
 
 
 class BudgetEntry(Facts):
-    """The ceiling: the round whose charge would pass it is not released, and the site stops."""
+    """The budget: the round whose charge would pass it is not released, and the site stops."""
 
     epsilon: float = Field(gt=0)
 

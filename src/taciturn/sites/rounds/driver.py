@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ...admm.averaging import network_average
 from ...admm.node import Node, NodeState, loop
 from ...errors import SiteError
 from ...objective.solver.threads import one_blas_thread
@@ -28,7 +29,7 @@ from ..wire.frame import to_message, to_vector
 from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
 from ..wire.refusals import Refusals
 from ..wire.session import Session
-from .ending import SiteResult, average, end, last_vectors, resumes_at
+from .ending import SiteResult, end, last_vectors, resumes_at
 from .evidence import stop_for
 from .exchange import Exchange
 from .masked.part import MaskedPart
@@ -108,7 +109,7 @@ def open_store(ready: Ready) -> SiteStore[Any]:
         "schedules": ready.site.schedules,
         "run": ready.run,
         "facts": ready.facts,
-        "ceiling": ready.ceiling,
+        "budget": ready.budget,
     }
     if isinstance(ready.memory, MaskedMemory):
         return MaskedStore(ready.site.database, memory=ready.memory, **facts)
@@ -140,7 +141,8 @@ class Rounds:
 
     def model(self) -> Array:
         """The average of all last vectors."""
-        return average(last_vectors(self.ready, self.store))
+        vectors = last_vectors(self.ready, self.store)
+        return network_average(np.stack([vectors[number] for number in sorted(vectors)]))
 
     def run(self, resumed: SavedRound[NodeState]) -> None:
         """From the round after `resumed.state` to the last."""

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ...types import Array
 from ..wire.form import HELLO
@@ -78,11 +76,6 @@ def last_vectors(ready: Ready, store: SiteStore[Any]) -> dict[int, Array]:
     if last is not None:
         frames[ready.site.number] = last
     return {number: to_vector(ready.open_frame(data).message) for number, data in frames.items()}
-
-
-def average(vectors: Mapping[int, Array]) -> Array:
-    """The mean of all last vectors, added in the order of the sites: the same bits everywhere."""
-    return np.asarray(np.stack([vectors[number] for number in sorted(vectors)]).mean(axis=0))
 
 
 def linger(exchange: Exchange) -> None:

@@ -14,7 +14,7 @@ from ...admm.theory import convergence
 from ...errors import BudgetExceeded
 from ...objective.local import LocalObjective
 from ...privacy.certificate.certificate import Certificate
-from ...privacy.facts import Ceiling, RunFacts, SiteFacts
+from ...privacy.facts import RunFacts, SiteBudget, SiteFacts
 from ...privacy.ledger.memory import MemoryLedger
 from ...rng import SecureStreams, SeededStreams
 from ..files.rows import load_rows
@@ -37,7 +37,7 @@ class Ready:
     trust: Trust
     run: RunFacts
     facts: SiteFacts
-    ceiling: Ceiling
+    budget: SiteBudget
 
     @cached_property
     def memory(self) -> NodeMemory | MaskedMemory:
@@ -96,7 +96,7 @@ class Ready:
 
     def affordable(self) -> int:
         """How many rounds the budget pays for; the site stops before the next one."""
-        ledger = MemoryLedger(self.run, [self.facts], self.ceiling)
+        ledger = MemoryLedger(self.run, [self.facts], self.budget)
         for t in range(1, self.run.rounds + 1):
             try:
                 ledger.charge(self.node.charge_of(t))
@@ -127,13 +127,13 @@ def make_ready(site: Site) -> Ready:
         sites=len(job.sites),
         name=site.name,
     )
-    ceiling = Ceiling(site.file.budget.epsilon, job.delta)
+    budget = SiteBudget(site.file.budget.epsilon, job.delta)
     if job.masked:
-        return Ready(site, masked_part(site, objective), identity, trust, *masked_facts(site), ceiling)
+        return Ready(site, masked_part(site, objective), identity, trust, *masked_facts(site), budget)
     node = _node(site, objective)
     if not job.simulated:
         _check_reach(site, node)
-    return Ready(site, node, identity, trust, *_penalty_facts(site, node), ceiling)
+    return Ready(site, node, identity, trust, *_penalty_facts(site, node), budget)
 
 
 def _penalty_facts(site: Site, node: Node) -> tuple[RunFacts, SiteFacts]:

@@ -22,7 +22,7 @@ import numpy as np
 from ...admm.node import NodeState
 from ...diskfile import LockFile
 from ...errors import SiteError
-from ...privacy.facts import Ceiling, Charge, RunFacts, SiteFacts
+from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
 
@@ -119,7 +119,7 @@ class SiteStore(Generic[State]):
         memory: Memory[State],
         run: RunFacts,
         facts: SiteFacts,
-        ceiling: Ceiling | None,
+        budget: SiteBudget | None,
     ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # the ledger holds this site's schedules
         self._memory = memory
@@ -127,7 +127,7 @@ class SiteStore(Generic[State]):
         self._db: sqlite3.Connection | None = None
         try:
             self._db = _connect(path)
-            self.ledger = SqliteLedger(self._db, run, [facts], ceiling)
+            self.ledger = SqliteLedger(self._db, run, [facts], budget)
             self._begin(path, (job, name, schedules))
         except BaseException:
             self.close()

@@ -29,7 +29,7 @@ class Finding:
 def costs(ready: Ready) -> list[Finding]:
     """What the whole run will cost, against the budget."""
     job, rounds = ready.site.job, ready.run.rounds
-    forecast, budget = ready.forecast(), ready.ceiling.epsilon
+    forecast, budget = ready.forecast(), ready.budget.epsilon
     cost = f"epsilon {forecast.epsilon:.4g} at delta {job.delta:g}"
     text = f"all {rounds} rounds cost {cost}; the budget is {budget:g}"
     findings = [Finding(forecast.epsilon <= budget, text)]

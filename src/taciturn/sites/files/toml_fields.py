@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from .. import checks, schedules
-from ..errors import ParameterError
-from ..objective.losses import SHIPPED, Loss
-from ..privacy.noise import NOISES, GaussianNoise, NormNoise
+from ... import checks, schedules
+from ...errors import ParameterError
+from ...objective.losses import SHIPPED, Loss
+from ...privacy.noise import NOISES, GaussianNoise, NormNoise
 
 LISTED = BeforeValidator(lambda entry: tuple(entry) if isinstance(entry, list) else entry)
 """A list, as TOML has it, for the tuple of a frozen fact."""
