@@ -30,8 +30,8 @@ from .small import Line, Race, by_sites, race
 
 ROWS, FEATURES, DEGREE = 20, 10, 4
 """A small site: 20 rows of 10 features, four neighbours."""
-LARGE = 6000
-"""Rows of a site that is not small, and hardly larger."""
+LARGE = (100, 105)
+"""Rows and features of a site that is not small, and not much larger."""
 LINE = (5, 100, 1000, 10_000, 100_000)
 """Numbers of sites that share the same rows."""
 
@@ -207,7 +207,7 @@ def measure(*, quick: bool) -> Facts:
             _tell(runs[-1:])
         empty = run_there(setup_of(4, 200), 2)
         wide = run_here(setup_of(4, 10, rows=20_000, features=50, repeats=5))
-        general = run_here(setup_of(100, 10, rows=LARGE))
+        general = run_here(setup_of(100, 10, rows=LARGE[0], features=LARGE[1]))
         block = block_cost()
         big = [run_there(setup_of(largest, 50), 2)]
         _tell(big)
@@ -221,7 +221,7 @@ def measure(*, quick: bool) -> Facts:
     cores, elapsed = cpus_here(), time.perf_counter() - wall
     busy = max(0.0, 1 - (_idle() - idle) / cores / elapsed - worked / cores / elapsed)
     return Facts(
-        site=general.cpu / general.rounds / general.sites - LARGE * FEATURES * entry,
+        site=general.cpu / general.rounds / general.sites - LARGE[0] * LARGE[1] * entry,
         small=each - ROWS * FEATURES * entry,
         entry=entry,
         round=empty.seconds / empty.rounds,
