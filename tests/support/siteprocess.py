@@ -33,7 +33,6 @@ from taciturn.engines.local import run_local
 from taciturn.engines.setup import prepare
 from taciturn.errors import TaciturnError
 from taciturn.objective.problem import Problem
-from taciturn.objective.solver.passes import Passes
 from taciturn.sites.files.rows import load_rows
 from taciturn.sites.files.site import Site, load_site
 from taciturn.sites.rounds.driver import run_site
@@ -234,19 +233,10 @@ def _after(owner: Any, name: str, act: Any) -> None:
 
 
 def _die_in_solve(t: int) -> None:
-    """Round t begins; its second look at the gradient is the last."""
-    looks = {"round": 0, "count": 0}
-
-    def begin(node: Any, state: Any, now: int, *rest: Any) -> None:
-        looks.update(round=now, count=0)
-
-    def look(*rest: Any) -> None:
-        looks["count"] += 1
-        if looks["round"] == t and looks["count"] == 2:
-            _die()
-
-    _before(node_module.Node, "primal", begin)
-    _before(Passes, "gradient", look)
+    """Round t is drawn and solved; whoever asked for the minimiser never gets it."""
+    begun = [0]
+    _before(node_module.Node, "primal", lambda node, state, now, *rest: begun.__setitem__(0, now))
+    _after(node_module, "minimise", lambda *rest: _die() if begun[0] == t else None)
 
 
 def _lose_patience(names: list[str]) -> None:
