@@ -44,7 +44,7 @@ def test_norm_noise_pays_for_rows_that_bend_in_many_directions(rows, R):
 def test_low_orders_pay_for_several_eigenvalues():
     orders = np.array([1.05, 1.2, 3.0])
     record = run_facts(dimension=3)
-    person = dataclasses.replace(record, unit="person", persons=20, rows_per_person=3, relation="")
+    person = dataclasses.replace(record, unit="person", persons=20, rows_per_person=1, relation="")
     sharp = Charge(0, 1, eta=0.00625, scale=0.2)  # k = 8, x = 8
     table = Releases.single(SITE, sharp)
     less, more = (renyi_totals(run, table, orders)[0] for run in (record, person))
