@@ -73,7 +73,7 @@ def test_charges_with_other_noise_than_the_sums_state_certify_nothing():
     good = ledger.columns(0)
     odd = good._replace(scale=good.scale / 2)
     for columns, refused in ((good, False), (odd, True)):
-        facts = run, ledger.sites, ledger.ceilings, (columns,), 1e-5
+        facts = run, ledger.sites, ledger.budgets, (columns,), 1e-5
         if refused:
             with pytest.raises(CertificateError, match="scale"):
                 Certificate.from_facts(*facts)
