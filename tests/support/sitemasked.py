@@ -12,13 +12,19 @@ import numpy as np
 
 from support.sitework import network, shards
 from taciturn.engines.masked import MaskedSetup, prepare_masked, run_masked
-from taciturn.masked.masks import Message
+from taciturn.masked.discrete import draw
+from taciturn.masked.masks import Message, PairKeys
 from taciturn.masked.method import MaskedDescent
+from taciturn.masked.shares import share_of
+from taciturn.masked.sums import add_up
+from taciturn.masked.sums import to_integers as on_grid
 from taciturn.objective.problem import Problem
+from taciturn.rng import SeededStreams
 from taciturn.sites.files.rows import load_rows
 from taciturn.sites.files.site import Site
+from taciturn.sites.rounds.masked.keys import agree, key_shown
 from taciturn.sites.rounds.masked.rounds import to_integers
-from taciturn.sites.wire.frame import Frame, decode
+from taciturn.sites.wire.frame import Frame, common_hash, decode
 
 RING_OF_5 = tuple((i, (i + 1) % 5) for i in range(5))
 JOB: dict[str, Any] = {
@@ -79,6 +85,43 @@ def messages_sent(site: Site) -> list[Message]:
     """A site's messages of all rounds, each (1, length)."""
     sent = frames_sent(site)
     return [to_integers(sent[t].message) for t in range(1, site.job.rounds + 1)]
+
+
+def leaked_keys(sites: list[Site], colluder: int, others: Sequence[int]) -> PairKeys:
+    """The keys of round 1 that a colluder shares with others, from what it kept and everybody has heard."""
+    hellos = [frames_sent(site)[0] for site in sites]
+    return agree(
+        colluder,
+        (sites[colluder].folder / "leaked").read_bytes(),
+        {other: key_shown(hellos[other].message) for other in others},
+        run=common_hash(hello.digest for hello in hellos),
+        names=sites[0].job.names,
+        partners=others,
+    )
+
+
+def opened(sites: list[Site], number: int, colluders: Sequence[int]) -> list[Message]:
+    """A site's messages without the masks that it shares with the colluders."""
+    messages = messages_sent(sites[number])
+    for colluder in colluders:
+        keys = leaked_keys(sites, colluder, [number])
+        for t, facts in enumerate(sites[0].job.sums.sums, start=1):
+            messages[t - 1] = messages[t - 1] + keys.mask(t, facts.part, (1, facts.length))
+            keys.advance()
+    return messages
+
+
+def bare_values(sites: list[Site], number: int) -> list[Message]:
+    """What a site of a seeded run adds to each sum: its share on the grid and its noise, without masks."""
+    setup, job = setup_of(sites), sites[0].job
+    share = share_of(setup.problem.site(number), setup.tables.descent, setup.facts.total)
+    streams, state, values = SeededStreams(job.seed or 0), setup.tables.descent.start(1), []
+    for t, facts in enumerate(setup.tables.sums, start=1):
+        h = share.moments() if t == 1 else share.gradient(state.y)
+        noise = draw(streams, facts.std, (1, facts.length), site=number, t=t)
+        values.append((on_grid(h, facts.grid).reshape(1, -1) + noise).view(np.uint64))
+        state = setup.tables.after(state, add_up(messages_sent(site)[t - 1] for site in sites))
+    return values
 
 
 def _frames(site: Site, query: str) -> dict[int, Frame]:

@@ -26,6 +26,7 @@ import numpy as np
 
 import taciturn as tt
 import taciturn.admm.node as node_module
+import taciturn.masked.node as masked_node_module
 import taciturn.sites.rounds.ending as ending_module
 import taciturn.sites.wire.trust as trust_module
 import taciturn.sites.wire.waiting as waiting_module
@@ -36,6 +37,7 @@ from taciturn.objective.problem import Problem
 from taciturn.sites.files.rows import load_rows
 from taciturn.sites.files.site import Site, load_site
 from taciturn.sites.rounds.driver import run_site
+from taciturn.sites.rounds.masked.store import MaskedStore
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.store import SiteStore
 from taciturn.sites.wire.frame import decode, to_vector
@@ -174,8 +176,11 @@ def _arrange(
     fill: bool = False,
     hold: int | None = None,
     silent: str | None = None,
+    leak: bool = False,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
+
+    Or write the private key of a masked run where a colluder finds it.
 
     Or lose patience as soon as nobody but `silent` is missing, however long that takes.
     """
@@ -209,6 +214,9 @@ def _arrange(
         _lose_patience([silent])
     if slow:
         _before(node_module.Node, "primal", lambda *rest: time.sleep(slow))
+        _before(masked_node_module.MaskedNode, "message", lambda *rest: time.sleep(slow))
+    if leak:
+        _leak()
 
 
 def _before(owner: Any, name: str, act: Any) -> None:
@@ -256,6 +264,18 @@ def _lose_patience(names: list[str]) -> None:
     waiting_module.time = types.SimpleNamespace(  # type: ignore[attr-defined]
         monotonic=lambda: clock() + shift[0], time=time.time, strftime=time.strftime, localtime=time.localtime
     )
+
+
+def _leak() -> None:
+    """A site that keeps, in `leaked`, the private key that it made for the run."""
+    real = MaskedStore.secret
+
+    def secret(self: MaskedStore) -> bytes:
+        found = real(self)
+        Path("leaked").write_bytes(found)
+        return found
+
+    MaskedStore.secret = secret  # type: ignore[method-assign]
 
 
 def _fill() -> None:

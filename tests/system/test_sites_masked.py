@@ -4,8 +4,17 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from support.sitemasked import frames_heard, frames_sent, masked_network, messages_sent, model_in_process
+from support.sitemasked import (
+    bare_values,
+    frames_heard,
+    frames_sent,
+    masked_network,
+    messages_sent,
+    model_in_process,
+    opened,
+)
 from support.siteprocess import charged, run_all
 from taciturn.data import deal_evenly
 from taciturn.masked.sums import add_up
@@ -21,7 +30,7 @@ def trained(adult, tmp_path_factory):
     rows = np.random.default_rng(0).permutation(len(adult))[:2000]
     data = deal_evenly(adult.X[rows], adult.y[rows], 5, seed=0)
     paths = masked_network(tmp_path_factory.mktemp("masked"), data=data, job={"C": 100.0, "rounds": 8})
-    run_all(paths)
+    run_all(paths, {i: {"leak": True} for i in range(1, 5)})  # who may collude keeps the key of the run
     return [load_site(path) for path in paths]
 
 
@@ -41,6 +50,29 @@ def test_every_site_has_every_message_and_is_charged_once_for_its_own(trained):
             if other is not site:
                 sent, heard = frames_sent(other), frames_heard(site, other.number)
                 assert [heard[t].digest for t in range(10)] == [sent[t].digest for t in range(10)]
+
+
+def test_two_honest_sites_show_their_sum_and_nothing_else_to_all_the_others_keys(trained):
+    """Everything that was sent, opened with all keys but those of sites 0 and 1."""
+    left = [opened(trained, site, colluders=(2, 3, 4)) for site in (0, 1)]
+    assert uniform(left[0]) and uniform(left[1])
+    both = [first + second for first, second in zip(*left, strict=True)]
+    assert not uniform(both)
+    bare = zip(bare_values(trained, 0), bare_values(trained, 1), strict=True)
+    assert [one.tobytes() for one in both] == [(first + second).tobytes() for first, second in bare]
+
+
+def test_with_the_last_key_too_a_site_stands_bare(trained):
+    """So the test above looks at the right thing: four colluders see what the noise of one site leaves."""
+    left = opened(trained, 0, colluders=(1, 2, 3, 4))
+    assert not uniform(left)
+    assert [one.tobytes() for one in left] == [one.tobytes() for one in bare_values(trained, 0)]
+
+
+def uniform(messages):
+    """Whether the bytes of some messages look as if every value were as likely, at p = 1e-6."""
+    data = np.frombuffer(b"".join(one.tobytes() for one in messages), dtype=np.uint8)
+    return stats.chisquare(np.bincount(data, minlength=256)).pvalue > 1e-6
 
 
 def test_a_site_s_message_is_not_what_it_sends_without_masks(trained):

@@ -1,0 +1,57 @@
+"""A masked job: what it must say, what it must not, and that its hash covers all of it."""
+
+import pytest
+
+from support.sitemasked import masked_network
+from support.sitework import network
+from taciturn.errors import SiteError
+from taciturn.sites.files.site import load_site
+from taciturn.sites.wire.form import form_of
+
+
+def loaded(folder, **job):
+    return load_site(masked_network(folder, job=job)[0])
+
+
+def test_every_number_follows_from_the_job(tmp_path):
+    site = loaded(tmp_path)
+    form, tables = form_of(site.job), site.job.sums
+    assert [form.size(t) for t in range(1, 7)] == [8 * entry.length for entry in tables.sums]
+    assert form.size(0) == 8 + 32 + 32 and all(form.everybody(t) for t in range(8))
+    assert tables.colluding == 1 and tables.pairs.honest(1) == 4
+
+
+@pytest.mark.parametrize(
+    "job, words",
+    [
+        ({"epsilon": None}, "`epsilon` must be given for method 'masked'"),
+        ({"colluding": None}, "`colluding` must be given for method 'masked'"),
+        ({"colluding": 5}, "`colluding` must be at most 4"),
+        ({"clip": 64.0}, "`clip` belongs to method 'penalty'"),
+        ({"rounds": 2}, "`rounds` must be at least 3"),
+        ({"method": "other"}, "method"),
+    ],
+)
+def test_what_a_masked_job_must_say(tmp_path, job, words):
+    with pytest.raises(SiteError, match=words):
+        loaded(tmp_path, **job)
+
+
+def test_a_penalty_job_has_nothing_of_it(tmp_path):
+    with pytest.raises(SiteError, match="`colluding` belongs to method 'masked'"):
+        load_site(network(tmp_path, job={"colluding": 1})[0])
+    with pytest.raises(SiteError, match="`tol` must be given for method 'penalty'"):
+        load_site(network(tmp_path / "again", job={"tol": None})[0])
+
+
+def test_a_site_of_a_masked_job_has_no_noise_of_its_own(tmp_path):
+    path = masked_network(tmp_path)[0]
+    path.write_text(path.read_text() + 'noise = { kind = "gaussian", std = 1.0 }\n')
+    with pytest.raises(SiteError, match="`noise`: a masked job fixes all of it"):
+        load_site(path)
+
+
+def test_the_hash_covers_epsilon_and_colluders(tmp_path):
+    changes = [{}, {"epsilon": 2.0}, {"colluding": 2}, {"delta": 1e-6}, {"rounds": 7}]
+    text = [masked_network(tmp_path / str(k), job=job)[0] for k, job in enumerate(changes)]
+    assert len({load_site(path).job.hash for path in text}) == len(changes)

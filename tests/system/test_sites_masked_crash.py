@@ -1,0 +1,87 @@
+"""Masked sites that are killed, rolled back or copied: one message per site and round, ever."""
+
+import json
+import os
+import random
+import shutil
+import time
+
+import numpy as np
+
+from support.linkcut import until
+from support.sitemasked import frames_heard, frames_sent, masked_network, model_in_process
+from support.siteprocess import POINTS, Network, SiteProcess, charged, rounds_of, run_all
+from support.sitework import PATH_OF_3
+from taciturn.errors import StateLost
+from taciturn.sites.files.site import load_site
+
+
+def check_all(paths):
+    """One model everywhere, that of an undisturbed run; what was heard is what the senders stored."""
+    sites = [load_site(path) for path in paths]
+    rounds = sites[0].job.rounds
+    for site in sites:
+        assert charged(site) == list(range(1, rounds + 1))
+        for other in sites:
+            if other is not site:
+                sent, heard = frames_sent(other), frames_heard(site, other.number)
+                assert all(heard[t].digest == sent[t].digest for t in range(rounds + 2))
+    models = {(site.state / "model.json").read_bytes() for site in sites}
+    assert len(models) == 1
+    if sites[0].job.simulated:
+        coef = json.loads(models.pop())["coef"][0]
+        assert np.array(coef).tobytes() == model_in_process(sites).tobytes()
+
+
+def test_every_site_killed_at_a_point(tmp_path):
+    """Before and after the charge, and after the send, in the first round, in a middle one, in the last."""
+    for point in POINTS[:3]:
+        paths = masked_network(tmp_path / point.replace(" ", "-"), PATH_OF_3)
+        done = run_all(paths, {i: {"point": point, "t": t} for i, t in enumerate((1, 3, 6))})
+        assert done.restarts == 3
+        check_all(paths)
+
+
+def test_twenty_random_kills_on_a_ring_of_five(tmp_path):
+    paths = masked_network(tmp_path, job={"rounds": 30})
+    rng = random.Random(os.urandom(16))
+    running = Network(paths, {i: {"slow": 0.1} for i in range(5)})
+    kills = 0
+    while kills < 20 and (alive := running.alive()):
+        time.sleep(rng.uniform(0.0, 0.3))
+        victim = running.running[rng.choice(alive)]
+        if victim.process.exitcode is None:
+            victim.kill()
+            kills += 1
+    running.finish()
+    assert kills == running.restarts == 20
+    check_all(paths)
+
+
+def test_without_a_seed_a_stored_message_is_the_only_one(tmp_path):
+    """Real noise and real masks cannot be drawn again; two frames of one round would have ended the run."""
+    paths = masked_network(tmp_path, PATH_OF_3, job={"seed": None})
+    faults = {0: {"point": "after the charge", "t": 6}, 1: {"point": "after the send", "t": 6}}
+    assert run_all(paths, faults).restarts == 2
+    check_all(paths)
+
+
+def test_a_folder_that_was_put_back_sends_no_second_message(tmp_path):
+    """The old folder still has the key of round 3, whose message has left: it makes no other."""
+    paths = masked_network(tmp_path, PATH_OF_3, job={"seed": None})
+    sites = [load_site(path) for path in paths]
+    running = [SiteProcess(path) for path in paths[1:]]
+    try:
+        assert SiteProcess(paths[0], {"point": "before the charge", "t": 3}).wait() < 0
+        shutil.copytree(sites[0].state, tmp_path / "backup")
+        running.append(SiteProcess(paths[0], {"hold": 4}))
+        until(lambda: all(rounds_of(site) >= 4 for site in sites[1:]))
+        running.pop().kill()
+        shutil.rmtree(sites[0].state)
+        shutil.copytree(tmp_path / "backup", sites[0].state)
+        rolled_back = SiteProcess(paths[0])
+        assert rolled_back.wait() == StateLost.exit_code, rolled_back.text()
+        assert rounds_of(sites[0]) == 2 and charged(sites[0]) == [1, 2]
+    finally:
+        for entry in running:
+            entry.kill()
