@@ -141,7 +141,7 @@ def draw_blueprint(
 def round_digits(value: float, *, up: bool | None = None) -> float:
     """Six digits; up or down where it matters on which side.
 
-    >>> rounded(0.00012345678), rounded(2.00000001, up=True), rounded(2.9999999, up=False)
+    >>> round_digits(0.00012345678), round_digits(2.00000001, up=True), round_digits(2.9999999, up=False)
     (0.000123457, 2.00001, 2.99999)
     """
     step = 10.0 ** (math.floor(math.log10(value)) - 5)

@@ -44,7 +44,7 @@ _PASSES, _NEARLY = 12, 1.01  # towards the bend's share of the noise, and how ne
 class EpsilonBudget:
     """What each site may spend: (epsilon, delta); delta = 0 asks for a pure guarantee.
 
-    >>> Budget.of([1.0, 0.5], 1e-5, sites=2).epsilon
+    >>> EpsilonBudget.of([1.0, 0.5], 1e-5, sites=2).epsilon
     (1.0, 0.5)
     """
 

@@ -349,7 +349,7 @@ class SiteBudget:
 def trim_repeats(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
     """A table of positive numbers without the repeats at its end: (0.5, 0.6, 0.6, 0.6) -> (0.5, 0.6).
 
-    >>> shortened("penalty", [0.5, 0.6, 0.6])
+    >>> trim_repeats("penalty", [0.5, 0.6, 0.6])
     (0.5, 0.6)
     """
     table = np.atleast_1d(np.asarray(values, dtype=np.float64))

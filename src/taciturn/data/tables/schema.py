@@ -18,6 +18,7 @@ from .fields import Field, Number, field_from_dict
 class Schema:
     """The columns of a table, in order, with their public ranges and categories.
 
+    >>> from taciturn.data import Category, Number
     >>> schema = Schema((Number("age", 0, 100), Category("sex", ("female", "male"))))
     >>> schema.feature_names
     ('age', 'sex=female', 'sex=male')

@@ -84,7 +84,7 @@ def judge(checks: list[bool]) -> Verdict:
 def as_list(values: list[float], form: str = ".3g") -> str:
     """0.1, 0.2 and 0.3
 
-    >>> listed([0.123456, 2, 3])
+    >>> as_list([0.123456, 2, 3])
     '0.123, 2 and 3'
     """
     shown = [format(value, form) for value in values]

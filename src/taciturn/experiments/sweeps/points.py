@@ -36,7 +36,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
 def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """`table` with each setting in its place; the tables on the way must be there.
 
-    >>> placed({"method": {"penalty": {"start": 0.5}}}, {"method.penalty.ratio": 1.04})
+    >>> place_settings({"method": {"penalty": {"start": 0.5}}}, {"method.penalty.ratio": 1.04})
     {'method': {'penalty': {'start': 0.5, 'ratio': 1.04}}}
     """
     result = dict(table)
