@@ -6,6 +6,8 @@ from support.sitemasked import masked_network
 from support.sitework import network
 from taciturn.errors import SiteError
 from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.watch.checkup import costs
 from taciturn.sites.wire.form import form_of
 
 
@@ -55,3 +57,14 @@ def test_the_hash_covers_epsilon_and_colluders(tmp_path):
     changes = [{}, {"epsilon": 2.0}, {"colluding": 2}, {"delta": 1e-6}, {"rounds": 7}]
     text = [masked_network(tmp_path / str(k), job=job)[0] for k, job in enumerate(changes)]
     assert len({load_site(path).job.hash for path in text}) == len(changes)
+
+
+def test_a_check_says_whom_the_cost_holds_against(tmp_path):
+    ready = make_ready(loaded(tmp_path))
+    worst = ready.forecast().epsilon_against(4)
+    cost, seeded = costs(ready)
+    assert cost.good and seeded.good
+    said = "while at most 1 of the other sites work together, "
+    assert said in cost.text and "if all of them do; the budget is 1" in cost.text
+    figure = float(cost.text.split(said)[1].split()[0])
+    assert worst <= figure < worst + 0.01

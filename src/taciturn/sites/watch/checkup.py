@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ...privacy.certificate.certificate import Certificate
+from ...privacy.certificate.numbers import rounded_up
 from ..rounds.driver import greeting
 from ..rounds.prepare import Ready
 from ..wire.form import CHECK, HELLO
@@ -30,7 +32,7 @@ def costs(ready: Ready) -> list[Finding]:
     """What the whole run will cost, against the budget."""
     job, rounds = ready.site.job, ready.run.rounds
     forecast, budget = ready.forecast(), ready.budget.epsilon
-    cost = f"epsilon {forecast.epsilon:.4g} at delta {job.delta:g}"
+    cost = f"epsilon {forecast.epsilon:.4g} at delta {job.delta:g}{_against(forecast)}"
     text = f"all {rounds} rounds cost {cost}; the budget is {budget:g}"
     findings = [Finding(forecast.epsilon <= budget, text)]
     if not findings[0].good:
@@ -44,6 +46,15 @@ def costs(ready: Ready) -> list[Finding]:
         )
     findings += [Finding(True, f"outside the paper's theorems: {gap}") for gap in ready.gaps()]
     return findings
+
+
+def _against(forecast: Certificate) -> str:
+    """Of a masked job: whom its figure holds against, and what is left if more work together."""
+    run = forecast.run
+    if not run.masked or run.colluding is None:
+        return ""
+    worst = rounded_up(forecast.epsilon_against(None))
+    return f" while at most {run.colluding} of the other sites work together, {worst} if all of them do"
 
 
 def neighbours(ready: Ready, seconds: float, found: Callable[[Finding], None]) -> bool:
