@@ -18,11 +18,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from ..objective.problem import Problem
 from ..objective.solver.small.sites import is_small
 from ..objective.sources import SourcedProblem
 from .setup import Setup
+
+if TYPE_CHECKING:
+    from ..masked.method import MaskedDescent
 
 SITE = 0.55e-3
 """Seconds of Python per round and site that is not small."""
@@ -135,3 +139,8 @@ def _cluster() -> tuple[int, float]:
     if ray is not None and ray.is_initialized():
         return max(1, int(ray.cluster_resources().get("CPU", 1))), JOIN
     return cpus_here(), JOIN if "RAY_ADDRESS" in os.environ else START
+
+
+def is_masked(method: Any) -> TypeGuard[MaskedDescent]:
+    """Whether a method is masked descent; asked without loading numba, which it is compiled with."""
+    return getattr(type(method), "masked", False) is True

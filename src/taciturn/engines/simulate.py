@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from .. import checks
 from ..admm.methods import Method
 from ..admm.run import Run
 from ..errors import ParameterError
 from ..graph import GraphLike
-from ..masked.method import MaskedDescent
 from ..objective.problem import Problem
 from ..objective.softmax import SoftmaxProblem
 from ..objective.sources import SourcedProblem
-from .choice import choose, cpus_here
+from .choice import choose, cpus_here, is_masked
 from .local import run_local
-from .masked import prepare_masked, run_masked
 from .setup import Setup, Start, prepare
+
+if TYPE_CHECKING:
+    from ..masked.method import MaskedDescent
 
 
 @runtime_checkable
@@ -96,7 +97,9 @@ def simulate(
     if not isinstance(engine, Engine):
         checks.choice("engine", engine, ("local", "ray", "auto"))
     seed = checks.whole("seed", seed)
-    if isinstance(method, MaskedDescent):
+    if is_masked(method):
+        from .masked import prepare_masked, run_masked
+
         _check_masked(engine, start)
         masked = prepare_masked(
             problem, graph, method, rounds=rounds, repeats=repeats, seed=seed, history=history, measure=True

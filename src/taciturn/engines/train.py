@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..admm.methods import Method
 from ..admm.run import Run
 from ..admm.tables import Tables
 from ..errors import ParameterError
 from ..graph import Graph, GraphLike
-from ..masked.method import MaskedDescent
 from ..objective.problem import Problem
 from ..objective.softmax import SoftmaxProblem
 from ..privacy.facts import SiteBudget
 from ..privacy.ledger.opening import LedgerLike, open_ledger
 from ..privacy.noise import GaussianNoise, NormNoise
+from .choice import is_masked
 from .cover import cover_method
-from .masked import prepare_masked, run_masked
 from .outputs import run_outputs
 from .setup import Setup, prepare
+
+if TYPE_CHECKING:
+    from ..masked.method import MaskedDescent
 
 _TOL = 1e-9
 
@@ -46,7 +50,9 @@ def train(
     release, or an open ledger that was begun with the facts of this run. `budget` stops the run before a
     site passes it. Masked descent solves nothing: `tol` and `idealised` are not for it.
     """
-    if isinstance(method, MaskedDescent):
+    if is_masked(method):
+        from .masked import prepare_masked, run_masked
+
         masked = prepare_masked(
             problem, graph, method, rounds=rounds, repeats=1, seed=None, history=history, measure=measure
         )

@@ -92,6 +92,8 @@ class MaskedDescent:
     [('second moments', 55), ('gradient', 10), ('gradient', 10)]
     """
 
+    masked: ClassVar[Literal[True]] = True  # how the engines know it without loading what it is compiled from
+
     epsilon: float = 1.0
     delta: float = 1e-5
     colluding: int | None = 1
