@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from ..objective.problem import Problem
 from ..objective.solver.small.sites import is_small
@@ -26,6 +26,8 @@ from ..objective.sources import SourcedProblem
 from .setup import Setup
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from ..masked.method import MaskedDescent
 
 SITE = 0.55e-3
@@ -141,6 +143,6 @@ def _cluster() -> tuple[int, float]:
     return cpus_here(), JOIN if "RAY_ADDRESS" in os.environ else START
 
 
-def is_masked(method: Any) -> TypeGuard[MaskedDescent]:
+def is_masked(method: Any) -> TypeIs[MaskedDescent]:
     """Whether a method is masked descent; asked without loading numba, which it is compiled with."""
     return getattr(type(method), "masked", False) is True
