@@ -8,6 +8,8 @@ from typing import Any
 
 from .errors import ParameterError
 
+LEAST, MOST = 1e-100, 1e100
+
 
 def real(name: str, value: Any) -> float:
     """A finite real number."""
@@ -24,6 +26,14 @@ def positive(name: str, value: Any) -> float:
     number = real(name, value)
     if number <= 0:
         raise ParameterError(f"`{name}` must be above 0; got {number:g}.")
+    return number
+
+
+def magnitude(name: str, value: Any) -> float:
+    """A number above 0 whose square, and that of its inverse, is far from where floats end."""
+    number = positive(name, value)
+    if not LEAST <= number <= MOST:
+        raise ParameterError(f"`{name}` must lie between {LEAST:g} and {MOST:g}; got {number:g}.")
     return number
 
 

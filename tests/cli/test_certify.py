@@ -224,3 +224,11 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], s
     assert run(arguments) == 2
     captured = capsys.readouterr()
     assert said in " ".join(captured.err.split()) and captured.out == ""
+
+
+def test_more_neighbours_than_sites_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = ["--noise", "norm", "--C", "1750", "--samples", "9044", "--degree", "50", "--penalty", "0.5"]
+    assert (
+        run(["certify", *settings, "--rate", "3", "--dimension", "5", "--rounds", "1", "--sites", "2"]) == 2
+    )
+    assert "`degree` must be below the number of sites" in capsys.readouterr().err

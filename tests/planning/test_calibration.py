@@ -17,8 +17,8 @@ from taciturn.privacy.facts import LossFacts, RunFacts
 Array = NDArray[np.float64]
 LOSSES = [
     LossFacts("logistic", 1.0, 0.25),
-    LossFacts("smooth-hinge", 1.0, 1.0),
-    LossFacts("log-cosh", 1.0, 1.0),
+    LossFacts("smooth-hinge", 1.0, 1.0, parameters={"h": 0.5}),
+    LossFacts("log-cosh", 1.0, 1.0, parameters={"scale": 1.0}),
 ]
 
 

@@ -32,7 +32,7 @@ def test_curves_grow_and_end_at_what_is_certified(name: str, certificates) -> No
 
 
 def ledger(samples: list[int], rounds: dict[int, range], budget: SiteBudget | None = None) -> MemoryLedger:
-    run = RunFacts("penalty", "norm", LossFacts("logistic", 1.0, 0.25), len(samples), 6, 4, 1.0, 0.1)
+    run = RunFacts("penalty", "norm", LossFacts("logistic", 1.0, 0.25), max(3, len(samples)), 6, 4, 1.0, 0.1)
     sites = [SiteFacts(i, B, 2, (0.5,)) for i, B in enumerate(samples)]
     book = MemoryLedger(run, sites, budget)
     for i, charged in rounds.items():

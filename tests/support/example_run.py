@@ -38,7 +38,8 @@ def charges(sites: int, rounds: int, eta: float = 0.5, scale: float = 3.0, **cha
 def ledger(
     sites: int = 2, rounds: int = 3, scale: float = 3.0, planned: int | None = None, **run: Any
 ) -> MemoryLedger:
-    book = MemoryLedger(run_facts(sites, planned or rounds, **run), site_facts(sites))
+    network = max(sites, 3)  # every site has two neighbours
+    book = MemoryLedger(run_facts(network, planned or rounds, **run), site_facts(sites))
     output = {"output_scale": 1e6} if run.get("output_noise") else {}
     for charge in charges(sites, rounds, scale=scale, **output):
         book.charge(charge)

@@ -17,38 +17,21 @@ from .. import checks
 from ..errors import ParameterError
 from ..types import Array
 from ..versions import versions
+from .loss_facts import LossFacts as LossFacts
 from .sums import SumFacts as SumFacts
 from .sums import check_sums
 
 MECHANISMS = ("penalty", "dual", "primal", "masked", "none")
 NOISES = ("norm", "gaussian", "discrete", "none")
 UNITS = ("record", "person")
+STARTS = ("zeros", "random")
 PLANNED = "computed from settings alone; no run took place"
 ABORTED = "a solve gave up and ended the run: that it did may depend on the data, which no bound here covers"
 _LARGEST_ORDER = 1e5
+_LONGEST = 300
 _STEPS = 2.0**52  # whole numbers up to this are floats
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
 PERSON = "all records of one person replaced by others, their number too; held by at most {} in all"
-
-
-@dataclass(frozen=True)
-class LossFacts:
-    """sup |L'| = slope_bound and sup L'' = curvature_bound.
-
-    `name` decides which tight bound applies: "logistic" and "log-cosh" have their own, others a general one.
-    """
-
-    name: str
-    slope_bound: float
-    curvature_bound: float
-    kind: str = "classification"
-    parameters: Mapping[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        _texts(name=self.name, kind=self.kind)
-        _set(self, "slope_bound", checks.positive("slope_bound", self.slope_bound))
-        _set(self, "curvature_bound", checks.nonnegative("curvature_bound", self.curvature_bound))
-        _set(self, "parameters", {str(k): checks.real(k, v) for k, v in sorted(self.parameters.items())})
 
 
 @dataclass(frozen=True)
@@ -124,12 +107,13 @@ class RunFacts:
         for name in ("sites", "rounds", "dimension", "outputs"):
             _set(self, name, checks.whole(name, getattr(self, name), least=1))
         for name in ("C", "data_norm"):
-            _set(self, name, checks.positive(name, getattr(self, name)))
+            _set(self, name, checks.magnitude(name, getattr(self, name)))
         for name in ("regularization", "tol"):
-            _set(self, name, checks.nonnegative(name, getattr(self, name)))
+            number = checks.nonnegative(name, getattr(self, name))
+            _set(self, name, number and checks.magnitude(name, number))
         for name in ("grid", "clip"):
             if getattr(self, name) is not None:
-                _set(self, name, checks.positive(name, getattr(self, name)))
+                _set(self, name, checks.magnitude(name, getattr(self, name)))
         if self.output_noise is not None:
             checks.choice("output_noise", self.output_noise, ("norm", "gaussian"))
             if self.mechanism in ("primal", "masked") or self.noise == "none":
@@ -146,8 +130,11 @@ class RunFacts:
         self._check_unit()
         if self.integers:
             self._check_integers()
-        _texts(start=self.start, relation=self.relation, **self.versions)
-        _texts(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
+        checks.choice("start", self.start, STARTS)
+        if not set(self.versions) <= set(versions()):
+            raise ParameterError(f"`versions` must name {', '.join(versions())}, and nothing else.")
+        _lines(relation=self.relation, **self.versions)
+        _lines(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
         _set(self, "marks", tuple(self.marks))
         _set(self, "versions", dict(self.versions))
 
@@ -259,7 +246,7 @@ class SiteFacts:
             _set(self, "dual_step", trim_repeats("dual_step", self.dual_step))
         else:
             _set(self, "dual_step", ())
-        _texts(name=self.name)
+        _lines(name=self.name)
         _set(self, "name", self.name or f"site {self.site}")
 
 
@@ -357,18 +344,22 @@ def trim_repeats(name: str, values: float | Sequence[float]) -> tuple[float, ...
         raise ParameterError(
             f"`{name}` must be a number or a list with one per round; got shape {table.shape}."
         )
-    bad = ~(np.isfinite(table) & (table > 0))
+    bad = ~((table >= checks.LEAST) & (table <= checks.MOST))
     if bad.any():
         t = int(np.argmax(bad))
-        raise ParameterError(f"`{name}` must stay finite and above 0; got {table[t]:g} at t={t + 1}.")
+        raise ParameterError(
+            f"`{name}` must stay within {checks.LEAST:g} and {checks.MOST:g}; got {table[t]:g} at t={t + 1}."
+        )
     changes = np.flatnonzero(table[1:] != table[:-1])
     return tuple(table[: changes[-1] + 2 if changes.size else 1].tolist())
 
 
-def _texts(**values: Any) -> None:
+def _lines(**values: Any) -> None:
     for name, value in values.items():
         if not isinstance(value, str):
             raise ParameterError(f"`{name}` must be a text; got {type(value).__name__}.")
+        if len(value) > _LONGEST or not value.isprintable():
+            raise ParameterError(f"`{name}` must be one line of at most {_LONGEST} printable characters.")
 
 
 def _set(facts: Any, name: str, value: Any) -> None:

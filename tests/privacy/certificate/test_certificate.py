@@ -68,7 +68,7 @@ def test_the_worst_site_sets_the_figure() -> None:
 
 
 def test_a_heterogeneous_site_is_the_sum_of_its_rounds() -> None:
-    book = MemoryLedger(run_facts(2, 6, noise="gaussian", regularization=0.3), site_facts(2))
+    book = MemoryLedger(run_facts(3, 6, noise="gaussian", regularization=0.3), site_facts(2))
     etas, sigmas = 0.5 * 1.1 ** np.arange(6), SIGMA * 0.9 ** np.arange(6)
     for t in range(6):
         book.charge(Charge(1, t + 1, etas[t], sigmas[t]))
@@ -91,7 +91,7 @@ def test_sites_alike_cost_alike_and_order_of_charging_does_not_matter() -> None:
 
 @pytest.mark.parametrize("noise", ["norm", "gaussian"])
 def test_a_site_pays_for_its_own_rounds_only(noise: str) -> None:
-    book = MemoryLedger(run_facts(2, 9, noise=noise), site_facts(2))
+    book = MemoryLedger(run_facts(3, 9, noise=noise), site_facts(2))
     for charge in charges(2, 9):
         if charge.site == 0 or charge.t <= 4:
             book.charge(charge)
@@ -114,7 +114,7 @@ def test_dual_perturbation_is_penalty_perturbation_with_one_step() -> None:
 
 
 def test_primal_perturbation_pays_for_the_sensitivity() -> None:
-    stated = certificate(mechanism="primal", tol=1e-3, regularization=0.4, rounds=1)
+    stated = certificate(mechanism="primal", tol=1e-3, regularization=0.6, rounds=1)
     k, a = 1750 / (2 * 0.5 * 2 * 9044), 1 + 0.2 / (2 * 0.5 * 2)
     assert stated.pure_epsilon == pytest.approx(3.0 * (2 * k / a + 2e-3))
     assert stated.paper_epsilon == math.inf and not stated.costs[0].paper_condition
@@ -129,13 +129,23 @@ def test_an_unregularised_coordinate_costs_its_share() -> None:
     assert full.pure_epsilon < part.pure_epsilon == none.pure_epsilon
 
 
+LOG_COSH = LossFacts("log-cosh", 1.0, 0.5, parameters={"scale": 2.0})
+HINGE = LossFacts("smooth-hinge", 1.0, 1.0, parameters={"h": 0.5})
+
+
 @pytest.mark.parametrize(
     ("loss", "bound"),
     [
         (LossFacts("logistic", 1.0, 0.25), lambda k: bounds.pure_logistic(k, 1.0, 0.2)),
-        (LossFacts("logistic", 1.0, 0.3), lambda k: bounds.pure_norm(k, 1.0, 0.2, 1.0, 0.3)),
-        (LossFacts("log-cosh", 1.0, 0.5), lambda k: bounds.pure_log_cosh(k, 1.0, 0.2, 0.5)),
-        (LossFacts("smooth-hinge", 1.0, 1.0), lambda k: bounds.pure_norm(k, 1.0, 0.2, 1.0, 1.0)),
+        (LossFacts("custom", 1.0, 0.3), lambda k: bounds.pure_norm(k, 1.0, 0.2, 1.0, 0.3)),
+        (
+            LossFacts("log-cosh", 1.0, 0.5, parameters={"scale": 2.0}),
+            lambda k: bounds.pure_log_cosh(k, 1.0, 0.2, 0.5),
+        ),
+        (
+            LossFacts("smooth-hinge", 1.0, 1.0, parameters={"h": 0.5}),
+            lambda k: bounds.pure_norm(k, 1.0, 0.2, 1.0, 1.0),
+        ),
     ],
 )
 def test_each_loss_has_its_bound(loss: LossFacts, bound: Any) -> None:
@@ -167,7 +177,7 @@ def test_gaussian_output_noise_is_moved_by_twice_the_tolerance() -> None:
 def test_norm_output_noise_is_moved_by_twice_the_tolerance() -> None:
     """In one dimension it is Laplace noise, whose Renyi divergence has a closed form."""
     tol, alpha, q = 0.4e-6, 1e6, np.array([1.5, 2.0, 10.0, 100.0])
-    run = run_facts(2, 1, output_noise="norm", tol=tol, dimension=1)
+    run = run_facts(3, 1, output_noise="norm", tol=tol, dimension=1)
     release = Releases.single(site_facts(1)[0], Charge(0, 1, 0.5, 3.0, alpha))
     extra = renyi_totals(run, release, q) - renyi_totals(replace(run, output_noise=None), release, q)
     u, r = 2 * tol * alpha, q - 1
@@ -177,7 +187,7 @@ def test_norm_output_noise_is_moved_by_twice_the_tolerance() -> None:
 
 
 def test_no_noise_is_infinite_and_says_so() -> None:
-    book = MemoryLedger(run_facts(2, 2, mechanism="none", noise="none"), site_facts(2))
+    book = MemoryLedger(run_facts(3, 2, mechanism="none", noise="none"), site_facts(2))
     book.charge_all([Charge(0, 1, 0.5), Charge(1, 1, 0.5)])
     stated = Certificate.from_ledger(book, DELTA)
     assert stated.epsilon == stated.pure_epsilon == stated.paper_epsilon == math.inf
@@ -207,7 +217,7 @@ def test_a_row_that_rounding_made_longer_is_paid_for(mechanism: str, noise: str)
 )
 def test_the_papers_condition_is_checked(samples: int, theta: float, holds: bool) -> None:
     sites = [SiteFacts(0, samples, 2, (0.5, theta))]
-    book = MemoryLedger(run_facts(2, 3), sites)
+    book = MemoryLedger(run_facts(3, 3), sites)
     for charge in charges(1, 3):
         book.charge(charge)
     stated = Certificate.from_ledger(book, DELTA)
@@ -219,7 +229,7 @@ def test_the_papers_condition_is_checked(samples: int, theta: float, holds: bool
 
 
 def test_a_skipped_charge_is_noticed() -> None:
-    book = MemoryLedger(run_facts(2, 4), site_facts(2))
+    book = MemoryLedger(run_facts(3, 4), site_facts(2))
     for charge in charges(2, 4):
         if (charge.site, charge.t) != (1, 3):
             book.charge(charge)
@@ -238,7 +248,7 @@ def test_a_run_that_stopped_pays_for_what_it_charged() -> None:
 
 def test_the_budget_stops_the_run_and_nothing_is_recorded() -> None:
     limit = SiteBudget(1.5, DELTA)
-    book = MemoryLedger(run_facts(2, 100), site_facts(2), [limit, None])
+    book = MemoryLedger(run_facts(3, 100), site_facts(2), [limit, None])
     stopped = 0
     for t in range(1, 101):
         book.charge(Charge(1, t, 0.5, 3.0))
@@ -287,7 +297,7 @@ def test_a_budget_passed_by_a_hair_certifies_nothing() -> None:
 
 def test_a_filter_of_many_different_rounds_certifies_what_it_let_through() -> None:
     limit = SiteBudget(2.0, DELTA, 8.0)
-    book = MemoryLedger(run_facts(2, 1500, noise="gaussian"), site_facts(2), limit)
+    book = MemoryLedger(run_facts(3, 1500, noise="gaussian"), site_facts(2), limit)
     with pytest.raises(BudgetExceeded):
         for t in range(1, 1501):
             book.charge(Charge(0, t, 1.0002**t, 1.5 * SIGMA))
@@ -310,7 +320,7 @@ def test_curves_end_at_the_certificate(noise: str) -> None:
 
 
 def test_the_papers_curve_takes_the_worst_site_of_each_round() -> None:
-    book = MemoryLedger(run_facts(2, 2), site_facts(2))
+    book = MemoryLedger(run_facts(3, 2), site_facts(2))
     for site, t, eta in ((0, 1, 0.5), (0, 2, 50.0), (1, 1, 1.0), (1, 2, 0.5)):
         book.charge(Charge(site, t, eta, 3.0))
     unit = 1750 * (1.4 * 0.25 + 3.0) / (2 * 9044)
@@ -336,7 +346,7 @@ def test_longer_rows_cost_more() -> None:
 
 
 def test_the_pure_figure_is_that_of_the_worst_site() -> None:
-    book = MemoryLedger(run_facts(2, 1), [SiteFacts(0, 9044, 1, (0.5,)), SiteFacts(1, 2000, 1, (0.5,))])
+    book = MemoryLedger(run_facts(3, 1), [SiteFacts(0, 9044, 1, (0.5,)), SiteFacts(1, 2000, 1, (0.5,))])
     book.charge_all(charges(2, 1))
     stated = Certificate.from_ledger(book, DELTA)
     assert stated.pure_epsilon == stated.costs[1].pure_epsilon > 4 * stated.costs[0].pure_epsilon

@@ -14,7 +14,7 @@ from taciturn.privacy.costs import Releases, renyi_totals
 from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, SumFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
 
-HINGE = LossFacts("smooth-hinge", slope_bound=1.0, curvature_bound=1.0)
+HINGE = LossFacts("smooth-hinge", slope_bound=1.0, curvature_bound=1.0, parameters={"h": 0.5})
 SITE = SiteFacts(0, samples=10, degree=1, dual_step=(0.1,))
 CHARGE = Charge(0, 1, eta=0.025, scale=0.2)
 

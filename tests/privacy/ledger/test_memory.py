@@ -68,9 +68,9 @@ def test_a_round_by_columns_is_the_same_as_its_charges(ledger: MemoryLedger) -> 
         (by_columns(1, [0, 2]), LedgerError, "site 2 has been charged for round 1 already"),
         (by_columns(2, [0, 0]), ParameterError, "at most one charge per site"),
         (by_columns(2, [0, 77]), ParameterError, "one of the ledger's 3 sites; got 77"),
-        (by_columns(2, [0], eta=0.0), ParameterError, "`eta` must be finite and above 0"),
-        (by_columns(2, [0], scale=np.inf), ParameterError, "`scale` must be finite and above 0"),
-        (by_columns(2, [0], scale=None), ParameterError, "`scale` must be finite and above 0"),
+        (by_columns(2, [0], eta=0.0), ParameterError, "`eta` must be"),
+        (by_columns(2, [0], scale=np.inf), ParameterError, "`scale` must be"),
+        (by_columns(2, [0], scale=None), ParameterError, "`scale` must be"),
         (by_columns(10**6, [0]), ParameterError, "`t` must be within the planned rounds"),
         (by_columns(2, [0])._replace(output_scale=np.ones(1)), ParameterError, "`output_scale` must be left"),
     ],
@@ -107,11 +107,11 @@ def test_nothing_refunds(ledger: MemoryLedger) -> None:
         (Charge(0, 0, 0.5, 3.0), "`t` must be within"),
         (Charge(0, 5, 0.5, 3.0), "`t` must be within"),
         (Charge(9, 1, 0.5, 3.0), "`site` must be one of"),
-        (Charge(0, 1, 0.0, 3.0), "`eta` must be finite"),
-        (Charge(0, 1, float("nan"), 3.0), "`eta` must be finite"),
-        (Charge(0, 1, 0.5, float("inf")), "`scale` must be finite"),
-        (Charge(0, 1, 0.5), "`scale` must be finite"),
-        (Charge(0, 1, 0.5, -1.0), "`scale` must be finite"),
+        (Charge(0, 1, 0.0, 3.0), "`eta` must be"),
+        (Charge(0, 1, float("nan"), 3.0), "`eta` must be"),
+        (Charge(0, 1, 0.5, float("inf")), "`scale` must be"),
+        (Charge(0, 1, 0.5), "`scale` must be"),
+        (Charge(0, 1, 0.5, -1.0), "`scale` must be"),
         (Charge(0, 1, 0.5, 3.0, 1e9), "`output_scale` must be left out"),
         (Charge(0, 1, 0.5, 3.0, None, 3), "`degree` must be within"),
     ],
@@ -157,15 +157,15 @@ def test_many_threads_charge_each_round_once() -> None:
 def test_a_filter_at_a_fixed_order_does_not_look_at_the_pure_cost() -> None:
     """One round is cheap as a pure cost and dear at order 1.2: which one counts was fixed before."""
     limit = SiteBudget(0.6, 1e-5, order=1.2)
-    book = MemoryLedger(run_facts(2, 3), site_facts(2), limit)
+    book = MemoryLedger(run_facts(3, 3), site_facts(2), limit)
     with pytest.raises(BudgetExceeded):
         book.charge(Charge(0, 1, 0.5, 3.0))
-    MemoryLedger(run_facts(2, 3), site_facts(2), SiteBudget(0.6, 1e-5)).charge(Charge(0, 1, 0.5, 3.0))
+    MemoryLedger(run_facts(3, 3), site_facts(2), SiteBudget(0.6, 1e-5)).charge(Charge(0, 1, 0.5, 3.0))
 
 
 def test_a_filter_counts_the_output_noise_of_every_charge() -> None:
     """The same penalty and noise, less output noise: the second charge costs more than the first."""
-    run = run_facts(2, 2, noise="gaussian", output_noise="gaussian", tol=1e-3)
+    run = run_facts(3, 2, noise="gaussian", output_noise="gaussian", tol=1e-3)
     book = MemoryLedger(run, site_facts(2), SiteBudget(5.0, 1e-5))
     book.charge(Charge(0, 1, 0.5, 3.0, 1.0))
     with pytest.raises(BudgetExceeded):

@@ -32,6 +32,7 @@ from ..ledger.chain import Head
 from ..ledger.memory import Ledger, checked_sites
 from . import document, wording
 from .numbers import rounded_up
+from .possible import check_head, check_releases
 from .statement import statement
 
 _EXACT = 400  # rounds whose sum takes no chords
@@ -92,9 +93,11 @@ class Certificate:
     ) -> Certificate:
         """The certificate that follows from these facts."""
         delta = checks.probability("delta", delta)
-        for facts, columns in zip(checked_sites(run, sites), releases, strict=True):
-            _check_releases(run, facts, columns)
+        for facts, limit, columns in zip(checked_sites(run, sites), budgets, releases, strict=True):
+            check_releases(run, facts, limit, columns)
+        check_head(head, releases)
         costs = _costs(run, sites, budgets, releases, delta)
+        _check_budgets(run, sites, budgets, releases)
         worst = max(range(len(costs)), key=lambda row: (costs[row].epsilon, costs[row].pure_epsilon, -row))
         return cls(
             run=run,
@@ -181,29 +184,26 @@ class Certificate:
         document.compare(stated, document.document(fresh))
 
 
-def _check_releases(run: RunFacts, site: SiteFacts, columns: Columns) -> None:
-    """Every round up to the last was charged, with numbers that a charge may have."""
-    rounds = columns.t.size
-    if not np.array_equal(columns.t, np.arange(1, rounds + 1)) or rounds > run.rounds:
-        gaps = np.setdiff1d(np.arange(1, run.rounds + 1), columns.t)
-        raise CertificateError(
-            f"{site.name} was charged for later rounds but not for round {gaps[0]}: what was released there "
-            "was never charged, and nothing can be certified."
-            if gaps.size
-            else f"{site.name} was charged for {rounds} rounds of {run.rounds} planned."
+def _check_budgets(
+    run: RunFacts,
+    sites: Sequence[SiteFacts],
+    budgets: Sequence[SiteBudget | None],
+    releases: Sequence[Columns],
+) -> None:
+    """No site is past its budget: no ledger would have let it."""
+    fixed = {row: limit for row, limit in enumerate(budgets) if limit is not None and limit.order is None}
+    for delta in {limit.delta for limit in fixed.values()}:
+        rows = [row for row, limit in fixed.items() if limit.delta == delta]
+        chosen = (
+            [sites[row] for row in rows],
+            [budgets[row] for row in rows],
+            [releases[row] for row in rows],
         )
-    needed = {"eta": not run.masked, "degree": True, "scale": run.noise != "none"}
-    needed["output_scale"] = run.output_noise is not None
-    for name, positive in needed.items():
-        column = getattr(columns, name)
-        if run.masked and name == "scale" and not _planned(run, column):
-            raise CertificateError(f"{site.name} has charges whose `scale` is not that of the run's sums.")
-        if not np.all(np.isfinite(column) & ((column > 0) == positive) & (column >= 0)):
-            raise CertificateError(f"{site.name} has charges whose `{name}` does not fit the run's facts.")
-
-
-def _planned(run: RunFacts, scale: Array) -> bool:
-    return list(scale) == [entry.std for entry in run.sums[: scale.size]]
+        for row, cost in zip(rows, _costs(run, *chosen, delta), strict=True):
+            if cost.epsilon > fixed[row].epsilon * (1 + _CLOSE):
+                raise CertificateError(
+                    f"{sites[row].name} was charged past its budget, which no ledger lets happen."
+                )
 
 
 @np.errstate(over="ignore", invalid="ignore")  # beyond the floats there is no finite bound

@@ -241,8 +241,14 @@ def _without(body: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
 
 def _compare(path: str, stated: Any, fresh: Any) -> None:
     if isinstance(stated, Mapping) and isinstance(fresh, Mapping):
-        for key in [*fresh, *(key for key in stated if key not in fresh)]:
-            _compare(f"{path}.{key}" if path else key, stated.get(key, "missing"), fresh.get(key, "missing"))
+        odd = sorted(set(stated) ^ set(fresh))
+        if odd:
+            where = f"{path}.{odd[0]}" if path else odd[0]
+            raise CertificateError(
+                f"`{where[:60]}` is {'missing' if odd[0] in fresh else 'not an entry of a certificate'}."
+            )
+        for key in fresh:
+            _compare(f"{path}.{key}" if path else key, stated[key], fresh[key])
     elif isinstance(stated, list) and isinstance(fresh, list) and len(stated) == len(fresh):
         for index, (old, new) in enumerate(zip(stated, fresh, strict=True)):
             _compare(f"{path}[{index}]", old, new)

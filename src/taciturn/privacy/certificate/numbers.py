@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import math
 
+_SELDOM = 1e-15
+_SMALLEST = 1e-290
+
 
 def odds(delta: float) -> str:
-    """1 in 100,000, say; never below delta."""
+    """1 in 100,000, say; never below delta.
+
+    >>> odds(1e-5), odds(3e-320)
+    ('1 in 100,000', '1 in 10 to the power of 319')
+    """
+    if delta < _SELDOM:
+        return f"1 in 10 to the power of {math.floor(-math.log10(delta) * (1 - 1e-12))}"
     return f"1 in {math.floor(1 / delta + 1e-9):,}"
 
 
@@ -18,6 +27,8 @@ def rounded_up(epsilon: float) -> str:
     """
     if epsilon == 0:
         return "0"
+    if epsilon < _SMALLEST:
+        return f"{_SMALLEST:g}"
     if math.isinf(epsilon):
         return "infinite"
     digits = 2 - math.floor(math.log10(epsilon))

@@ -5,7 +5,6 @@ A crash between the charge and the release over-counts; it can never under-count
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -13,6 +12,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import checks
 from ...errors import LedgerError, ParameterError
 from ...types import Array
 from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFacts
@@ -168,6 +168,9 @@ def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts,
         raise ParameterError(f"`sites` must hold each site once and at least one; got {len(facts)}.")
     if max(numbers) >= run.sites:
         raise ParameterError(f"`site` must be below the number of sites, {run.sites}; got {max(numbers)}.")
+    most = max(entry.degree for entry in facts)
+    if most >= run.sites:
+        raise ParameterError(f"`degree` must be below the number of sites, {run.sites}; got {most}.")
     odd = [entry.name for entry in facts if bool(entry.dual_step) == run.masked]
     if odd:
         needs = "must be left out with masked sums" if run.masked else "must be given"
@@ -195,8 +198,7 @@ def check_charge(run: RunFacts, site: SiteFacts, budget: SiteBudget | None, char
     if run.masked:
         _check_masked(run, site, charge)
         return
-    if not 0 < charge.eta < math.inf:
-        raise ParameterError(f"`eta` must be finite and above 0; got {charge.eta:g} at t={charge.t}.")
+    checks.magnitude("eta", charge.eta)
     _check_scale("scale", charge.scale or None, run.noise != "none", charge.t)
     _check_scale("output_scale", charge.output_scale, run.output_noise is not None, charge.t)
     if charge.degree is None or charge.degree == site.degree:
@@ -234,14 +236,14 @@ def _sound(numbers: Array | None, wanted: bool) -> bool:
     """Whether they are there where they must be, finite and above 0."""
     if numbers is None or not wanted:
         return numbers is None and not wanted
-    return bool(np.all((numbers > 0.0) & (numbers < np.inf)))
+    return bool(np.all((numbers >= checks.LEAST) & (numbers <= checks.MOST)))
 
 
 def _check_scale(name: str, scale: float | None, noisy: bool, t: int) -> None:
     if not noisy and scale is not None:
         raise ParameterError(f"`{name}` must be left out, the run has no such noise; got {scale:g} at t={t}.")
-    if noisy and (scale is None or not 0 < scale < math.inf):
-        raise ParameterError(f"`{name}` must be finite and above 0; got {scale} at t={t}.")
+    if noisy:
+        checks.magnitude(name, 0.0 if scale is None else scale)
 
 
 def already_charged(site: SiteFacts, t: int) -> LedgerError:

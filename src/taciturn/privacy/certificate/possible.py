@@ -1,0 +1,57 @@
+"""Which charges a ledger can hold; a certificate of any others is neither made nor believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ... import checks
+from ...errors import CertificateError
+from ...types import Array
+from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
+from ..ledger.chain import Head
+
+
+def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, columns: Columns) -> None:
+    """Every round up to the last was charged, with numbers that a charge may have."""
+    rounds = columns.t.size
+    if not np.array_equal(columns.t, np.arange(1, rounds + 1)) or rounds > run.rounds:
+        gaps = np.setdiff1d(np.arange(1, run.rounds + 1), columns.t)
+        raise CertificateError(
+            f"{site.name} was charged for later rounds but not for round {gaps[0]}: what was released there "
+            "was never charged, and nothing can be certified."
+            if gaps.size
+            else f"{site.name} was charged for {rounds} rounds of {run.rounds} planned."
+        )
+    needed = {"eta": not run.masked, "degree": True, "scale": run.noise != "none"}
+    needed["output_scale"] = run.output_noise is not None
+    for name, positive in needed.items():
+        column = getattr(columns, name)
+        if run.masked and name == "scale" and not _planned(run, column):
+            raise CertificateError(f"{site.name} has charges whose `scale` is not that of the run's sums.")
+        inside = (column >= checks.LEAST) & (column <= checks.MOST) if positive else column == 0
+        if not np.all(inside):
+            raise CertificateError(f"{site.name} has charges whose `{name}` does not fit the run's facts.")
+    _check_degree(run, site, limit, columns)
+
+
+def check_head(head: Head | None, releases: Sequence[Columns]) -> None:
+    """A ledger holds one row of facts, and one for each charge."""
+    rows = 1 + sum(columns.t.size for columns in releases)
+    if head is not None and head.rows != rows:
+        raise CertificateError(f"`ledger_head` states {head.rows} rows; the facts and charges make {rows}.")
+
+
+def _check_degree(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, columns: Columns) -> None:
+    """The degree charged is the one stated; another only where a filter at a fixed order allowed for it."""
+    other = columns.degree != site.degree
+    reacting = limit is not None and limit.order is not None
+    if np.any(other & ((columns.degree >= run.sites) | (not reacting))):
+        raise CertificateError(
+            f"{site.name} has {site.degree} neighbours, and was charged for another number in some round."
+        )
+
+
+def _planned(run: RunFacts, scale: Array) -> bool:
+    return list(scale) == [entry.std for entry in run.sums[: scale.size]]

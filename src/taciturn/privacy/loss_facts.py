@@ -1,0 +1,84 @@
+"""LossFacts: what an accountant must know of a loss; those of a shipped loss follow from its name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from .. import checks
+from ..errors import ParameterError
+
+CUSTOM = "custom"
+KINDS = ("classification", "regression", "classes")
+
+
+@dataclass(frozen=True)
+class LossFacts:
+    """sup |L'| = slope_bound and sup L'' = curvature_bound.
+
+    `name` decides which tight bound applies: "logistic" and "log-cosh" have their own, others a general one.
+    A shipped loss has the bounds that its name and parameters give it; every other is called "custom ...".
+    """
+
+    name: str
+    slope_bound: float
+    curvature_bound: float
+    kind: str = ""
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for key, value in (("name", self.name), ("kind", self.kind)):
+            if not isinstance(value, str):
+                raise ParameterError(f"`{key}` must be a text; got {type(value).__name__}.")
+        if not isinstance(self.parameters, Mapping):
+            raise ParameterError(f"`parameters` must be a mapping; got {type(self.parameters).__name__}.")
+        named = {str(k): checks.real(str(k), v) for k, v in sorted(self.parameters.items())}
+        slope = checks.magnitude("slope_bound", self.slope_bound)
+        bend = checks.nonnegative("curvature_bound", self.curvature_bound)
+        object.__setattr__(self, "slope_bound", slope)
+        object.__setattr__(self, "curvature_bound", bend and checks.magnitude("curvature_bound", bend))
+        object.__setattr__(self, "parameters", named)
+        if self.name in _SHIPPED:
+            self._check_shipped(*_SHIPPED[self.name])
+        elif not self.name.startswith(CUSTOM):
+            known = ", ".join(_SHIPPED)
+            raise ParameterError(f"`loss` must be one of {known}, or a name that begins with {CUSTOM!r}.")
+        object.__setattr__(self, "kind", checks.choice("kind", self.kind or KINDS[0], KINDS))
+
+    def _check_shipped(self, kind: str, names: tuple[str, ...], bounds: Bounds) -> None:
+        """The bounds of a shipped loss, computed again."""
+        if set(self.parameters) != set(names):
+            held = " and ".join(names) or "nothing"
+            raise ParameterError(f"`parameters` of the loss {self.name} must hold {held}.")
+        numbers = [checks.nonnegative(name, self.parameters[name]) for name in names]
+        expected = bounds(*(number and checks.magnitude(self.name, number) for number in numbers))
+        stated = self.slope_bound, self.curvature_bound
+        if any(not math.isclose(a, b, rel_tol=1e-12) for a, b in zip(stated, expected, strict=True)):
+            raise ParameterError(
+                f"`slope_bound` and `curvature_bound` of the loss {self.name} must be {expected[0]:g} and "
+                f"{expected[1]:g}; got {stated[0]:g} and {stated[1]:g}."
+            )
+        if self.kind not in ("", kind):
+            raise ParameterError(f"`kind` of the loss {self.name} must be {kind}; got {self.kind!r}.")
+        object.__setattr__(self, "kind", kind)
+
+
+def _softmax(bounded: float, classes: float) -> tuple[float, float]:
+    return (math.sqrt(1.0 - 1.0 / max(2.0, classes)) if bounded else math.sqrt(2.0)), 0.5
+
+
+def _inverse(numerator: float, width: float) -> tuple[float, float]:
+    return 1.0, numerator / checks.magnitude("width", width)
+
+
+Bounds = Callable[..., tuple[float, float]]
+
+_SHIPPED: dict[str, tuple[str, tuple[str, ...], Bounds]] = {
+    "logistic": ("classification", (), lambda: (1.0, 0.25)),
+    "smooth-hinge": ("classification", ("h",), partial(_inverse, 0.5)),
+    "log-cosh": ("regression", ("scale",), partial(_inverse, 1.0)),
+    "bounded-logistic": ("classification", (), lambda: (0.5, 0.5)),
+    "softmax": ("classes", ("bounded", "classes"), _softmax),
+}

@@ -1,0 +1,128 @@
+"""Certificates that no ledger can produce are refused, however well their hash and figures fit."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import taciturn as tt
+from support.example_run import DELTA, certificate, run_facts, site_facts
+from support.forger import accepted, attack, recomputed, signed
+from taciturn.errors import ParameterError
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.facts import Charge, LossFacts, SiteBudget
+from taciturn.privacy.ledger.disk import SqliteLedger
+from taciturn.privacy.ledger.memory import MemoryLedger
+
+
+def body(**settings):
+    return json.loads(certificate(**settings).to_json())
+
+
+def forged(change, **settings):
+    """The text of an edited certificate with its hash made to fit."""
+    edited = body(**settings)
+    change(edited)
+    return json.dumps(signed(edited))
+
+
+def set_degree(edited):
+    edited["tables"].append([1000.0])
+    for site in edited["sites"]:
+        site["charged_degree"] = len(edited["tables"]) - 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        set_degree,
+        lambda b: b["run"]["loss"].update(slope_bound=0.01),
+        lambda b: b["run"]["loss"].update(curvature_bound=0.0),
+        lambda b: b["run"]["loss"].update(kind="regression"),
+        lambda b: b["run"]["loss"].update(parameters={"h": 1.0}),
+        lambda b: b["run"].update(relation="nobody was ever replaced"),
+        lambda b: b["run"].update(start="from the data"),
+        lambda b: b["run"].update(sites=2),
+        lambda b: b.update(audited="missing"),
+        lambda b: b["sites"][0].update(note="missing"),
+        lambda b: b["run"].update(versions={"taciturn": "0.1.0", "blessed": "yes"}),
+        lambda b: b["run"].update(marks=["line\nfeed"]),
+        lambda b: b["sites"][0].update(budget={"epsilon": 1e-3, "delta": 1e-5, "order": None}),
+        lambda b: b.update(ledger_head={"rows": 2, "digest": "0" * 64}),
+        lambda b: b["run"].update(C=1e-200),
+    ],
+)
+@pytest.mark.parametrize("figures", ["kept", "made to fit"])
+def test_facts_that_no_ledger_can_produce(change, figures):
+    text = forged(change)
+    if figures == "made to fit":
+        fitting = recomputed(json.loads(text)) or text
+        text = text if fitting == certificate().to_json() else fitting  # an added key falls away by itself
+    assert accepted(text) is None
+
+
+def test_the_honest_ones_are_believed():
+    for settings in ({}, {"noise": "gaussian", "scale": 3.4}, {"output_noise": "norm", "tol": 1e-9}):
+        assert accepted(certificate(**settings).to_json()) is not None
+
+
+def real_certificate(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3, 60, 4))
+    X /= np.linalg.norm(X, axis=2, keepdims=True) * (1 + 1e-12)
+    problem = tt.Problem(list(zip(X, np.sign(X[..., 0]), strict=True)), C=20.0, regularization=0.1)
+    method = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.1), 0.5, tt.GaussianNoise(2.0))
+    tt.train(
+        problem,
+        tt.Graph.ring(3),
+        method,
+        rounds=3,
+        ledger=tmp_path / "l.sqlite",
+        budget=SiteBudget(50.0, 1e-5),
+    )
+    with SqliteLedger(tmp_path / "l.sqlite", readonly=True) as ledger:
+        return Certificate.from_ledger(ledger, DELTA)
+
+
+def test_a_fuzzer_that_makes_the_hash_fit_states_nothing_too_small(tmp_path):
+    """`python -m tools.forge` makes ten thousand of them; here are some hundreds."""
+    for number, honest in enumerate(
+        (certificate(), certificate(noise="gaussian", scale=3.4), real_certificate(tmp_path))
+    ):
+        refused, believed = attack(honest, 120, seed=number)
+        assert refused > 60, (refused, believed)
+
+
+def test_the_loss_of_a_name_has_its_own_bounds():
+    LossFacts("smooth-hinge", 1.0, 1.0, parameters={"h": 0.5})
+    LossFacts("log-cosh", 1.0, 0.5, "regression", {"scale": 2.0})
+    LossFacts("custom pinball", 3.0, 0.0)
+    for name, slope, bend, parameters in (
+        ("logistic", 1.0, 0.2, {}),
+        ("logistic", 0.5, 0.25, {}),
+        ("smooth-hinge", 1.0, 0.5, {"h": 0.5}),
+        ("log-cosh", 1.0, 0.5, {"scale": 1.0}),
+        ("smooth-hinge", 1.0, 1.0, {}),
+        ("squared", 1.0, 1.0, {}),
+    ):
+        with pytest.raises(ParameterError):
+            LossFacts(name, slope, bend, parameters=parameters)
+
+
+@pytest.mark.parametrize("eta", [1e305, 1e101, 1e-101, 1e-320])
+def test_magnitudes_that_floats_would_lose_are_refused(eta):
+    with pytest.raises(ParameterError, match="`eta` must lie between"):
+        MemoryLedger(run_facts(), site_facts()).charge(Charge(0, 1, eta, 3.0))
+    with pytest.raises(ParameterError, match="`scale` must lie between"):
+        MemoryLedger(run_facts(), site_facts()).charge(Charge(0, 1, 0.5, eta))
+    with pytest.raises(ParameterError, match="`C` must lie between"):
+        run_facts(C=eta)
+    with pytest.raises(ParameterError, match="`dual_step` must stay within"):
+        site_facts(dual_step=(eta,))
+
+
+def test_more_neighbours_than_others_are_refused():
+    with pytest.raises(ParameterError, match="`degree` must be below the number of sites, 2; got 2"):
+        MemoryLedger(run_facts(2), site_facts(2))
