@@ -48,3 +48,13 @@ def test_without_privacy_it_agrees_with_least_squares(line):
     assert model.coef_ == pytest.approx(squares[:3], abs=30) and model.intercept_ == pytest.approx(
         squares[3], abs=30
     )
+
+
+def test_a_target_that_is_a_text_is_refused_and_not_quoted():
+    """NumPy's own complaint would quote the first of them."""
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 2))
+    for y in (np.array(["canary-7351"] * 20), np.array(["canary-7351"] * 20, dtype=object)):
+        with pytest.raises(ValueError, match="must hold numbers") as caught:
+            PrivateHuberRegressor(sites=2, random_state=0).fit(X, y)
+        trail = [caught.value, caught.value.__cause__]
+        assert not any("canary" in repr(error) for error in trail)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..admm.methods import Method
     from ..privacy.certificate.certificate import Certificate
+    from ..privacy.facts import SiteBudget
     from ..privacy.noise import GaussianNoise, NormNoise
     from ..schedules import Schedule
 
@@ -190,13 +192,21 @@ def _read_certificate(file: Path, context: typer.Context) -> Certificate:
         from ..privacy.ledger.disk import SqliteLedger
 
         with SqliteLedger(file, readonly=True) as ledger:
-            return Certificate.from_ledger(ledger, delta=context.params["delta"])
+            return Certificate.from_ledger(ledger, delta=_delta(ledger.budgets, context))
     try:
         certificate = Certificate.from_json(file.read_text(encoding="utf-8"))
         certificate.verify()
     except (UnicodeDecodeError, ParameterError) as error:
         raise CertificateError(f"{file.name} is not a certificate: {error}") from error
     return certificate
+
+
+def _delta(budgets: Sequence[SiteBudget | None], context: typer.Context) -> float:
+    """As the command line says; else as the run itself, if its sites have a budget."""
+    own = [budget.delta for budget in budgets if budget is not None]
+    given = context.get_parameter_source("delta")
+    asked = given is not None and given.name != "DEFAULT"
+    return float(context.params["delta"]) if asked or not own else max(own)
 
 
 def _is_ledger(file: Path) -> bool:
@@ -208,14 +218,15 @@ def _is_ledger(file: Path) -> bool:
 
 
 def rounded(value: float) -> float | None:
-    """Two decimals, or three digits where that is finer; None for infinity.
+    """Two decimals, or three digits where that is finer, never below the truth; None for infinity.
 
-    >>> rounded(64.8219), rounded(0.0012345), rounded(float("inf"))
-    (64.82, 0.00123, None)
+    >>> rounded(64.8219), rounded(0.0012345), rounded(58.05), rounded(float("inf"))
+    (64.83, 0.00124, 58.05, None)
     """
-    if not math.isfinite(value):
-        return None
-    return round(value, 2 if value == 0 else max(2, 2 - math.floor(math.log10(value))))
+    if not math.isfinite(value) or value == 0:
+        return None if value else 0.0
+    digits = min(max(2, 2 - math.floor(math.log10(value))), 300)
+    return float(f"{math.ceil(value * 10.0**digits * (1 - 1e-15)) / 10.0**digits:.{digits}f}")
 
 
 def _figures(certificate: Certificate) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 
 from .. import checks
 from ..admm.methods import Method
+from ..errors import DataError
 from ..graph import GraphLike
 from ..objective.losses import LogCosh, Loss
 from ..objective.rows import FARTHEST
@@ -96,6 +97,8 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
             keep = ~np.isnan(np.ravel(y))
             y = np.where(np.isnan(y), 0.0, y)
         X, y = self._validated(X, y, y_numeric=True)
+        if np.asarray(y).dtype.kind not in "biuf":  # NumPy's own complaint would quote the text
+            raise DataError("`y` of a regression must hold numbers; some entries are texts.")
         unit = checks.positive("target_scale", self.target_scale)
         with np.errstate(over="ignore"):
             targets = np.clip(np.asarray(y, dtype=np.float64) / unit, -FARTHEST, FARTHEST)

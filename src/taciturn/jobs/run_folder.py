@@ -76,8 +76,10 @@ def set_aside(folder: Path) -> None:
         if path.stat().st_size:  # a disk that was full from the start leaves nothing in it
             with SqliteLedger(path) as ledger:
                 charged = ledger.head.rows > 1
-        number = 1 + len(list(folder.glob("ledger-*.sqlite")))
-        path.replace(folder / f"ledger-{number}.sqlite") if charged else path.unlink()
+        number = 1
+        while (kept := folder / f"ledger-{number}.sqlite").exists():  # one may have been taken away
+            number += 1
+        path.rename(kept) if charged else path.unlink()
     (folder / (LEDGER + ".lock")).unlink(missing_ok=True)
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from support.sitework import network, shards
 from taciturn.cli.app import run
+from taciturn.privacy.certificate.numbers import rounded_up
 from taciturn.sites.files.keys import Authority
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.driver import open_store
@@ -58,7 +59,9 @@ def test_check_says_what_the_run_will_cost_and_spends_nothing(tmp_path: Path, ca
     assert run(["site", "check", str(paths[0]), "--wait", "0"]) == 0
     out = capsys.readouterr().out
     forecast = make_ready(load_site(paths[0])).forecast()
-    assert f"all 5 rounds cost epsilon {forecast.epsilon:.4g} at delta 1e-05; the budget is 1000" in out
+    assert (
+        f"all 5 rounds cost epsilon {rounded_up(forecast.epsilon)} at delta 1e-05; the budget is 1000" in out
+    )
     assert "24 rows, 4 features" in out and "nothing here is private" in out
     assert not load_site(paths[0]).state.exists()
 

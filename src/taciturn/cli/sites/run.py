@@ -84,7 +84,10 @@ def run(file: SiteFile) -> None:
     except KeyboardInterrupt:
         typer.echo("stopped; everything is kept: run the same command to go on", err=True)
         raise typer.Exit(1) from None
-    typer.echo(f"epsilon {outcome.epsilon:.4g} at delta {outcome.delta:g}; results in {outcome.folder}")
+    from ...privacy.certificate.numbers import rounded_up
+
+    cost = f"epsilon {rounded_up(outcome.epsilon)} at delta {outcome.delta:g}"
+    typer.echo(f"{cost}; results in {outcome.folder}")
 
 
 @site.command("status")

@@ -42,7 +42,9 @@ def up(
         statuses = watch(paths, processes, shown)
     models = [json.loads((path.parent / "state" / "model.json").read_text()) for path in paths]
     for status in statuses:
-        spent = f"epsilon {status.epsilon:.4g} at delta {status.delta:g}"
+        from ...privacy.certificate.numbers import rounded_up
+
+        spent = f"epsilon {rounded_up(status.epsilon)} at delta {status.delta:g}"
         typer.echo(f"  {status.site}: {status.completed} rounds, {spent}")
     same = all(model["coef"] == models[0]["coef"] for model in models)
     typer.echo(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...privacy.certificate.numbers import rounded_up
 from ...types import Array
 from ..wire.form import HELLO
 from ..wire.frame import to_vector
@@ -58,8 +59,8 @@ def end(exchange: Exchange, model_of: Callable[[], Array]) -> SiteResult:
     model = model_of()
     certificate = write_results(ready, store, model)
     log.info(
-        "done: epsilon %.4g at delta %g; results in %s",
-        certificate.epsilon,
+        "done: epsilon %s at delta %g; results in %s",
+        rounded_up(certificate.epsilon),
         certificate.delta,
         ready.site.state,
     )

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from ...errors import TaciturnError
+from ...privacy.certificate.numbers import rounded_up
 from .status import Status
 
 LOOPBACK = "127.0.0.1"
@@ -24,7 +25,7 @@ progress {{ width: 100%; }}
 </style></head><body>
 <h1>{title}</h1>
 <p>{stage}</p><progress max="{rounds}" value="{completed}"></progress>
-<p>epsilon {epsilon:.4g} spent, {left:.4g} left of {budget:g}, at delta {delta:g}</p>
+<p>epsilon {shown} spent, {left:.3g} left of {budget:g}, at delta {delta:g}</p>
 <progress max="{budget}" value="{epsilon}"></progress>
 <table><tr><th>neighbour</th><th>heard in round</th><th></th></tr>{rows}</table>
 </body></html>
@@ -45,6 +46,7 @@ def page(status: Status) -> str:
         rounds=status.rounds,
         completed=status.completed,
         epsilon=status.epsilon,
+        shown=rounded_up(status.epsilon),
         left=status.left,
         budget=status.budget,
         delta=status.delta,

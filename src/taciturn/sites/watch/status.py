@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 from ...errors import SiteError
 from ...privacy.certificate.certificate import Certificate
+from ...privacy.certificate.numbers import rounded_up
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
 from ..files.site import Site
@@ -54,7 +55,7 @@ class Status:
         """For people."""
         stage = "finished" if self.finished else f"round {self.completed} of {self.rounds} complete"
         simulated = ", simulated" if self.simulated else ""
-        spent = f"epsilon {self.epsilon:.4g} spent, {self.left:.4g} left of {self.budget:g}"
+        spent = f"epsilon {rounded_up(self.epsilon)} spent, {self.left:.3g} left of {self.budget:g}"
         return [
             f"{self.site} in job {self.job}{simulated}: {stage}, {self.released} released",
             f"{spent}, at delta {self.delta:g}",
