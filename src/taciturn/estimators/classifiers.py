@@ -185,9 +185,10 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
         For more than two classes each against the rest, scaled to add up to 1; with `colluding`, softmax.
         """
+        scores = self._decide(X)
         if self.softmax_:
-            return np.asarray(softmax(self._decide(X), axis=1))
-        chance = expit(self._decide(X))
+            return np.asarray(softmax(scores, axis=1))
+        chance = expit(scores)
         if chance.shape[1] == 1:
             return np.hstack([1 - chance, chance])
         return np.asarray(chance / np.maximum(chance.sum(axis=1, keepdims=True), 1e-300))
