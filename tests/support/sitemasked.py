@@ -24,6 +24,7 @@ from taciturn.sites.files.rows import load_rows
 from taciturn.sites.files.site import Site
 from taciturn.sites.rounds.masked.keys import agree, key_shown
 from taciturn.sites.rounds.masked.rounds import to_integers
+from taciturn.sites.wire.form import HELLO
 from taciturn.sites.wire.frame import Frame, common_hash, decode
 
 RING_OF_5 = tuple((i, (i + 1) % 5) for i in range(5))
@@ -89,7 +90,7 @@ def messages_sent(site: Site) -> list[Message]:
 
 def leaked_keys(sites: list[Site], colluder: int, others: Sequence[int]) -> PairKeys:
     """The keys of round 1 that a colluder shares with others, from what it kept and everybody has heard."""
-    hellos = [frames_sent(site)[0] for site in sites]
+    hellos = [frames_sent(site)[HELLO] for site in sites]
     return agree(
         colluder,
         (sites[colluder].folder / "leaked").read_bytes(),

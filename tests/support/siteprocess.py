@@ -40,6 +40,7 @@ from taciturn.sites.rounds.driver import run_site
 from taciturn.sites.rounds.masked.store import MaskedStore
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.store import SiteStore
+from taciturn.sites.wire.config import key_of
 from taciturn.sites.wire.frame import decode, to_vector
 from taciturn.sites.wire.session import Session
 from taciturn.sites.wire.waiting import Waiting
@@ -177,6 +178,7 @@ def _arrange(
     hold: int | None = None,
     silent: str | None = None,
     leak: bool = False,
+    lie: str | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
 
@@ -212,6 +214,12 @@ def _arrange(
         )
     if silent is not None:
         _lose_patience([silent])
+    if lie == "twice":
+        _after(
+            Session, "publish", lambda session, sent, *rest: _send_twice(session, t) if sent == t else None
+        )
+    elif lie is not None:
+        _tell_two_stories(t)
     if slow:
         _before(node_module.Node, "primal", lambda *rest: time.sleep(slow))
         _before(masked_node_module.MaskedNode, "message", lambda *rest: time.sleep(slow))
@@ -276,6 +284,42 @@ def _leak() -> None:
         return found
 
     MaskedStore.secret = secret  # type: ignore[method-assign]
+
+
+def _another(session: Session, frame: bytes) -> bytes:
+    """The same frame with another message, signed by the same site."""
+    ready = make_ready(session._site)
+    content = bytearray(decode(frame, largest=10**6).content)
+    content[-8:] = np.float64(0.125).tobytes()
+    return ready.identity.seal(bytes(content))
+
+
+def _send_twice(session: Session, t: int) -> None:
+    """A second frame of round t, with other noise, to everybody."""
+    key = key_of(session._site.name, t)
+    session._zenoh.put(key, _another(session, session._outbox[key][1]), express=True)
+
+
+def _tell_two_stories(t: int) -> None:
+    """Round t is not sent but answered only: to whoever asks first one frame, to the next another."""
+    answered: list[bytes] = []
+
+    def publish(session: Session, sent: int, frame: bytes, *, owner: str | None = None) -> None:
+        if sent != t or owner is not None:
+            real(session, sent, frame, owner=owner)
+            return
+        session.keep(sent, frame)
+
+    def answer(session: Session, query: Any) -> None:
+        key = key_of(session._site.name, t)
+        if str(query.key_expr) == key and key in session._outbox:
+            if len(answered) == 1:
+                session.keep(t, _another(session, session._outbox[key][1]))
+            answered.append(session._outbox[key][1])
+        really(session, query)
+
+    real, really = Session.publish, Session._answer
+    Session.publish, Session._answer = publish, answer  # type: ignore[method-assign]
 
 
 def _fill() -> None:

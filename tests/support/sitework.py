@@ -10,7 +10,7 @@ import numpy as np
 
 from taciturn.sites.files.site import Site, load_site
 from taciturn.sites.trial.rehearsal import make_network
-from taciturn.sites.wire.form import STAMP
+from taciturn.sites.wire.form import HELLO, STAMP
 from taciturn.sites.wire.frame import encode, to_message
 from taciturn.sites.wire.trust import Identity, load_identity, load_trust
 
@@ -80,7 +80,7 @@ def frame(site: Site, t: int, vector: Any = None, **changes: Any) -> bytes:
     who = changes.pop("signer", identity(site))
     d = site.job.dimension
     values = np.zeros(d if 1 <= t <= site.job.rounds else 0) if vector is None else np.asarray(vector, float)
-    message = to_message(values) if t else STAMP.pack(1) + bytes(32)
+    message = STAMP.pack(1) + bytes(32) if t == HELLO else to_message(values)
     fields = {"job": site.job.hash, "t": t, "sender": site.number, "message": message} | changes
     return who.seal(encode(**fields))
 

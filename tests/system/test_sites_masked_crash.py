@@ -14,6 +14,7 @@ from support.siteprocess import POINTS, Network, SiteProcess, charged, rounds_of
 from support.sitework import PATH_OF_3
 from taciturn.errors import StateLost
 from taciturn.sites.files.site import load_site
+from taciturn.sites.wire.form import HELLO
 
 
 def check_all(paths):
@@ -25,7 +26,7 @@ def check_all(paths):
         for other in sites:
             if other is not site:
                 sent, heard = frames_sent(other), frames_heard(site, other.number)
-                assert all(heard[t].digest == sent[t].digest for t in range(rounds + 2))
+                assert all(heard[t].digest == sent[t].digest for t in (HELLO, *range(1, rounds + 2)))
     models = {(site.state / "model.json").read_bytes() for site in sites}
     assert len(models) == 1
     if sites[0].job.simulated:

@@ -11,6 +11,7 @@ from support.linkcut import until
 from support.siteprocess import Network, SiteProcess, charged, check_end
 from support.sitework import network
 from taciturn.sites.files.site import load_site
+from taciturn.sites.wire.form import HELLO
 
 PATH_OF_4 = [(0, 1), (1, 2), (2, 3)]
 
@@ -61,7 +62,7 @@ def test_nobody_spends_anything_before_the_last_site_is_there(tmp_path, started)
     paths = network(tmp_path, PATH_OF_4)
     sites = [load_site(path) for path in paths]
     three = [started(path) for path in paths[:3]]
-    until(lambda: said(sites[0], 0) and heard(sites[0]) and said(sites[1], 0), seconds=60.0)
+    until(lambda: said(sites[0], HELLO) and heard(sites[0]) and said(sites[1], HELLO), seconds=60.0)
     assert [charged(site) for site in sites[:3]] == [[], [], []]
     last = started(paths[3])
     assert [entry.wait() for entry in (*three, last)] == [0, 0, 0, 0]

@@ -1,18 +1,20 @@
 """Model, certificate and statement: whole, true, and signed by the site they name."""
 
 import json
+import time
 
 import numpy as np
 import pytest
 
 from support.sitework import sites
 from taciturn.admm.node import NodeState
+from taciturn.canonical import canonical
 from taciturn.errors import SiteError
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.sites.files.keys import Authority
+from taciturn.sites.files.keys import DAY, Authority, new_key, pem, signing_request
 from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.prepare import make_ready
-from taciturn.sites.rounds.results import verify_statement, write_results
+from taciturn.sites.rounds.results import SIGNED_AT, verify_statement, write_results
 from taciturn.sites.wire.trust import Trust, load_trust
 
 
@@ -73,3 +75,46 @@ def test_a_statement_of_another_network_is_not_believed(written):
     path.write_text("{}")
     with pytest.raises(SiteError, match="not a signed statement"):
         verify_statement(path, written[1])
+
+
+def resign(site, change, **options):
+    """The site's statement with a change, signed by a certificate of the network's authority."""
+    path = site.state / "statement.json"
+    facts = json.loads(path.read_text())["statement"] | change
+    key = new_key(site.folder / "again.key")
+    request = signing_request(key, site.name, ["127.0.0.1"])
+    certificate = Authority.load(site.folder.parent).sign(request, **options)
+    entries = {
+        "statement": facts,
+        "signature": key.sign(canonical(facts).encode()).hex(),
+        "signed_by": pem(certificate).decode(),
+    }
+    path.write_text(json.dumps(entries))
+    return path
+
+
+@pytest.mark.parametrize("change", [{"epsilon": 0.001}, {"delta": 1e-9}, {"rounds": 4}])
+def test_a_statement_says_what_its_certificate_says(written, change):
+    site, trust = written
+    with pytest.raises(SiteError, match=f"another `{next(iter(change))}` than certificate.json"):
+        verify_statement(resign(site, change), trust)
+
+
+def test_a_statement_is_of_the_job_of_its_model(written):
+    site, trust = written
+    with pytest.raises(SiteError, match="the model of another job"):
+        verify_statement(resign(site, {"job": {"name": "trial", "sha256": "00"}}), trust)
+
+
+def test_a_statement_counts_as_of_the_time_it_was_signed(written):
+    """A certificate that has ended since signed it well; one that began later did not."""
+    site, trust = written
+    path = resign(site, {"signed_at": two_days_ago()}, days=-1, starts=-3 * DAY)
+    assert verify_statement(path, trust)["site"] == "site-0"
+    (site.folder / "again.key").unlink()
+    with pytest.raises(SiteError, match="not valid yet"):
+        verify_statement(resign(site, {"signed_at": two_days_ago()}), trust)
+
+
+def two_days_ago():
+    return time.strftime(SIGNED_AT, time.gmtime(time.time() - 2 * 86400))

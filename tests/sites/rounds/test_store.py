@@ -125,16 +125,16 @@ def test_every_commit_reaches_the_disk(ready):
 
 def test_what_was_said_and_heard_is_there_after_a_restart(ready):
     with open_store(ready) as store:
-        store.say(0, b"hello")
-        store.hear(0, {1: b"h1"})
+        store.say(-1, b"hello")
+        store.hear(-1, {1: b"h1"})
         for t in range(1, 6):
             store.release(state(t - 1, 0.0), ready.node.charge_of(t), b"f%d" % t, {})
         store.finish(state(5, 0.5), {1: b"x", 2: b"y"})
         with pytest.raises(LedgerError):
-            store.say(0, b"another hello")
+            store.say(-1, b"another hello")
     with open_store(ready) as store:
         assert store.resume().state.t == 5 and store.resume().frame is None
-        assert store.frame(0) == b"hello" and store.frames_heard(0) == {1: b"h1"}
+        assert store.frame(-1) == b"hello" and store.frames_heard(-1) == {1: b"h1"}
         assert store.frames_heard(5) == {1: b"x", 2: b"y"}
 
 

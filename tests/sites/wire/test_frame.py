@@ -63,7 +63,7 @@ def test_the_schema_has_no_room_for_anything_else():
         "signature",
     }
     data = made()
-    layout = struct.unpack("<12s32sIIHI32s32s32s40s64s", data)
+    layout = struct.unpack("<12s32sIiHI32s32s32s40s64s", data)
     assert layout[0] == MAGIC
     assert layout[1:8] == (bytes(range(32)), 3, 7, 2, 32, b"b" * 32, b"a" * 32)
     assert layout[8] == np.arange(4.0).tobytes()

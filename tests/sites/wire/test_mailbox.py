@@ -11,7 +11,7 @@ import pytest
 from support.sitework import frame, sites
 from taciturn.sites.files.keys import Authority
 from taciturn.sites.trial.rehearsal import issue
-from taciturn.sites.wire.form import form_of
+from taciturn.sites.wire.form import HELLO, READY, form_of
 from taciturn.sites.wire.frame import decode
 from taciturn.sites.wire.mailbox import Caught, Forgotten, Mailbox
 from taciturn.sites.wire.refusals import Refusals
@@ -104,28 +104,62 @@ def test_a_frame_that_does_not_follow_from_the_one_before_ends_the_run(ring):
     ]
 
 
-def test_who_holds_other_frames_of_a_round_that_everybody_has_is_doubted(ring):
-    mailbox, _ = box(ring, t=0)
-    hellos = [frame(site, 0) for site in ring]
+def opened(ring, stamps=(1, 1, 1)):
+    """A mailbox that holds everybody's hello, and the hellos."""
+    mailbox, refusals = box(ring, t=HELLO)
+    hellos = [frame(site, HELLO, message=hello(stamp)) for site, stamp in zip(ring, stamps, strict=True)]
     mailbox.know(hellos[0])
     for j in (1, 2):
-        mailbox.offer(f"site-{j}", 0, hellos[j])
+        mailbox.offer(f"site-{j}", HELLO, hellos[j])
     mailbox.take()
-    for j, common in ((1, mailbox.common(1)), (2, bytes(32))):
-        chained = {"before": decode(hellos[j], largest=100).digest, "common": common}
-        mailbox.offer(f"site-{j}", 1, frame(ring[j], 1, **chained))
-    assert mailbox.find_doubts() == ["site-2"]
+    return mailbox, hellos, refusals
+
+
+def hello(stamp):
+    return stamp.to_bytes(8, "little") + bytes(32)
+
+
+def digest(data):
+    return decode(data, largest=100).digest
+
+
+def test_who_holds_other_hellos_is_not_ready(ring):
+    mailbox, hellos, _ = opened(ring)
+    common = mailbox.common(READY)
+    mailbox.offer("site-1", READY, frame(ring[1], READY, before=digest(hellos[1]), common=common))
+    mailbox.offer("site-2", READY, frame(ring[2], READY, before=digest(hellos[2]), common=bytes(32)))
+    assert mailbox.missing() == ["site-2"]
+    mailbox.offer("site-2", READY, frame(ring[2], READY, before=digest(hellos[2]), common=common))
+    assert mailbox.missing() == []
 
 
 def test_a_later_hello_counts_until_the_run_begins(ring):
-    mailbox, _ = box(ring, t=0)
-    for stamp in (5, 7, 6):
-        mailbox.offer("site-1", 0, frame(ring[1], 0, message=stamp.to_bytes(8, "little") + bytes(32)))
-    mailbox.offer("site-2", 0, frame(ring[2], 0))
-    assert mailbox.take()[1].frame.message[0] == 7
-    mailbox.offer("site-1", 0, frame(ring[1], 0, message=(8).to_bytes(8, "little") + bytes(32)))
-    with pytest.raises(Caught):
-        mailbox.missing()
+    mailbox, _, refusals = opened(ring, (1, 5, 1))
+    for stamp in (7, 6):
+        mailbox.offer("site-1", HELLO, frame(ring[1], HELLO, message=hello(stamp)))
+    assert mailbox.letters(HELLO)[1].frame.message[0] == 7
+    common = mailbox.common(READY)
+    for j in (0, 1, 2):
+        before = mailbox.letters(HELLO)[j].frame.digest
+        ready = frame(ring[j], READY, before=before, common=common)
+        mailbox.know(ready) if j == 0 else mailbox.offer(f"site-{j}", READY, ready)
+    mailbox.take()
+    mailbox.offer("site-1", HELLO, frame(ring[1], HELLO, message=hello(8)))
+    mailbox.missing()
+    assert refusals.counts() == {("site-1", "hello"): 1}
+
+
+def test_who_holds_other_frames_of_a_round_that_everybody_has_is_doubted(tmp_path):
+    ring = sites(tmp_path, job={"rounds": 1})
+    mailbox, _ = box(ring, t=1)
+    last = [frame(site, 1) for site in ring]
+    mailbox.know(last[0])
+    for j in (1, 2):
+        mailbox.offer(f"site-{j}", 1, last[j])
+    mailbox.take()
+    for j, common in ((1, mailbox.common(2)), (2, bytes(32))):
+        mailbox.offer(f"site-{j}", 2, frame(ring[j], 2, before=digest(last[j]), common=common))
+    assert mailbox.find_doubts() == ["site-2"]
 
 
 def test_a_frame_of_its_own_that_a_site_does_not_know_of_ends_the_run_for_it(ring):
@@ -176,11 +210,11 @@ def test_last_frames_are_passed_on_and_believed_by_their_owners_signature(tmp_pa
 def test_a_frame_is_passed_on_once_where_a_neighbour_does_not_hear_it_itself(tmp_path):
     path = sites(tmp_path, [(0, 1), (1, 2)])
     trust = load_trust(path[0].path(path[0].file.keys.authority))
-    middle = Mailbox(form_of(path[0].job), "site-1", trust, Refusals(), 0)
-    hello = frame(path[0], 0)
+    middle = Mailbox(form_of(path[0].job), "site-1", trust, Refusals(), HELLO)
+    hello = frame(path[0], HELLO)
     for _ in range(2):
-        middle.offer("site-0", 0, hello)
-    assert middle.to_pass_on() == [(0, "site-0", hello)] and middle.to_pass_on() == []
+        middle.offer("site-0", HELLO, hello)
+    assert middle.to_pass_on() == [(HELLO, "site-0", hello)] and middle.to_pass_on() == []
 
 
 def test_a_hundred_thousand_bad_frames_change_nothing_and_are_logged_once_each(ring, caplog):

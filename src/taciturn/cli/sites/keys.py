@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ...errors import ParameterError
 from .run import SiteFile, site
 
 if TYPE_CHECKING:
@@ -71,16 +72,35 @@ def sign(
 
 @site.command("verify")
 def verify(
-    statement: Annotated[Path, typer.Argument(help="The statement.json of a site.")],
     authority: Annotated[Path, typer.Option(help="The certificate of the network's authority.")],
+    statement: Annotated[
+        Path | None, typer.Argument(help="The statement.json, or stopped.json, of a site.")
+    ] = None,
+    proof: Annotated[
+        Path | None, typer.Option(help="A proof-*.json: two frames that contradict each other.")
+    ] = None,
 ) -> None:
-    """Check who signed a site's statement, and that the files beside it are the ones it was made for."""
+    """Check who signed a site's statement, and that the files beside it agree; or check a proof."""
+    from ...sites.rounds.evidence import read_proof
     from ...sites.rounds.results import verify_statement
     from ...sites.wire.trust import load_trust
 
-    facts = verify_statement(statement, load_trust(authority))
+    if (statement is None) == (proof is None):
+        raise ParameterError("give either a statement or `--proof`.")
+    trust = load_trust(authority)
+    if proof is not None:
+        caught = read_proof(proof, trust)
+        first, second = caught.first.frame, caught.second.frame
+        rounds = f"round {first.t}" if first.t == second.t else f"rounds {first.t} and {second.t}"
+        typer.echo(f"{caught.owner} signed both: two frames of {rounds} that contradict each other")
+        typer.echo(
+            f"  in the job {first.job.hex()[:16]}: {first.digest.hex()[:16]}, {second.digest.hex()[:16]}"
+        )
+        return
+    facts = verify_statement(Path(str(statement)), trust)
     kind = "a rehearsal, not private" if facts["simulated"] else "a real run"
-    typer.echo(f"signed by {facts['site']}: {facts['rounds']} rounds of {facts['job']['name']}, {kind}")
+    counted = f"{len(facts['released'])} releases" if "released" in facts else f"{facts['rounds']} rounds"
+    typer.echo(f"signed by {facts['site']}: {counted} of {facts['job']['name']}, {kind}")
     typer.echo(f"epsilon {facts['epsilon']:.6g} at delta {facts['delta']:g}")
 
 

@@ -30,7 +30,7 @@ from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
 from ..wire.refusals import Refusals
 from ..wire.session import Session
 from .ending import SiteResult, end, last_vectors, resumes_at
-from .evidence import stop_for
+from .evidence import find_proof, stop_for
 from .exchange import Exchange
 from .masked.part import MaskedPart
 from .masked.rounds import MaskedRounds
@@ -69,6 +69,8 @@ def run_site(
             exchange.resume(resumed.state.t)
             session.keep(HELLO, greeting(ready), attempt=CHECK)
             try:
+                if (proof := find_proof(ready)) is not None:
+                    raise proof
                 return _run(rounds_of(exchange, step), resumed)
             except (Caught, Forgotten) as trouble:
                 return stop_for(trouble, exchange)

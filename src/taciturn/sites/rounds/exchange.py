@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import SiteError
-from ..wire.form import HELLO
+from ..wire.form import HELLO, READY
 from ..wire.frame import NOTHING
 from ..wire.mailbox import Letter, Mailbox
 from ..wire.probe import probe
@@ -44,7 +44,7 @@ class Exchange:
     def resume(self, t: int) -> None:
         """Know again what this site said and heard up to round t, and what it has said since."""
         names, own = self.ready.site.job.names, self.ready.site.number
-        for at in sorted({HELLO, t, t + 1, t + 2}):
+        for at in (HELLO, t, t + 1, t + 2):
             said = self.store.frame(at)
             if said is not None:
                 said = self.ready.reseal(said)
@@ -52,9 +52,10 @@ class Exchange:
                 self.session.keep(at, said)
                 if at <= t:
                     self.before = letter.frame.digest
-            for sender, data in self.store.frames_heard(at).items():
+            for sender, data in self.store.frames_heard(at).items():  # this site's own 'ready' among them
+                data = self.ready.reseal(data) if sender == own else data
                 self.mailbox.know(data)
-                if sender != own and self.ready.form.everybody(at):
+                if self.ready.form.everybody(at):
                     self.session.keep(at, data, owner=names[sender])
 
     def seal(self, t: int, message: bytes = b"") -> bytes:
@@ -98,18 +99,20 @@ class Exchange:
         """Whose frames have not come; what has come is passed on."""
         for t, owner, data in self.mailbox.to_pass_on():
             self.session.publish(t, data, owner=owner)
+        self.mailbox.look_back(self.store.frames_heard)
         return self.mailbox.missing()
 
     def ask(self, t: int, owners: Sequence[str]) -> None:
         """Ask for frames that have not come: their owners, or whoever may have heard them."""
-        self._write(t)
+        self._write()
         neighbours = self.ready.site.neighbours
         for owner in owners:
             for neighbour in (owner,) if owner in neighbours else neighbours:
                 self.session.ask(neighbour, t, owner)
 
-    def _write(self, t: int) -> None:
-        """What has come of round t so far, on disk."""
+    def _write(self) -> None:
+        """What has come of this round so far, on disk."""
+        t = self.mailbox.t
         news = {n: letter.data for n, letter in self.mailbox.so_far().items() if (t, n) not in self._kept}
         if news:
             self.store.hear(t, news)
@@ -137,7 +140,12 @@ class Exchange:
 
     def _what(self, t: int) -> str:
         form = self.ready.form
-        words = {HELLO: "the opening", form.done: "the end", form.left: "until it is done too"}
+        words = {
+            HELLO: "the opening",
+            READY: "the opening",
+            form.done: "the end",
+            form.left: "until it is done too",
+        }
         return words.get(t, f"round {t}")
 
     def waiting(self, most: float | None = None) -> Waiting:

@@ -2,11 +2,12 @@
 
 Before it may release anything, after every start, a site asks each neighbour for the newest frame of its own
 that it holds. One that is not in the outbox shows that the state was lost, put back from a backup, or copied:
-fresh noise for a round that has left already would be a second release. So the site stops.
+fresh noise for a round that has left already would be a second release. So the site stops. It stops as well
+where a neighbour sees two processes with its name and key: a copy, started somewhere else.
 
-Then every site says hello with a fresh nonce, kept on disk, and hears everybody's. `common` of round 1 is the
-hash of all of them: the id of this run. As long as a neighbour has not begun, nothing of it can have been
-released, so a site that lost its state may say hello again; the later stamp counts.
+Then every site says hello with a fresh nonce, kept on disk, hears everybody's, and signs which it holds:
+'ready', with the hash of all of them, the id of this run. Round 1 begins where everybody has signed the same.
+Until then a site that lost its state may say hello again, and the later stamp counts: nothing was released.
 """
 
 from __future__ import annotations
@@ -16,9 +17,13 @@ import os
 import time
 from collections.abc import Sequence
 
-from ..wire.form import HELLO, NONCE, STAMP
+from ...errors import StateLost
+from ..wire.config import LEASE
+from ..wire.form import HELLO, NONCE, READY, STAMP
 from ..wire.mailbox import Forgotten, Letter, stamp_of
 from .exchange import Exchange
+
+ALONE = 1.2 * LEASE / 1000  # seconds in which the link of a process that was killed is gone for sure
 
 log = logging.getLogger("taciturn.site")
 
@@ -26,7 +31,7 @@ log = logging.getLogger("taciturn.site")
 def recall(exchange: Exchange) -> int:
     """Hear from every neighbour that it knows no frame of this site that this site does not; or `Forgotten`.
 
-    Returns the stamp of the latest hello of a run that never began, or 0.
+    Returns the stamp of the latest hello that led to nothing, or 0.
     """
     site, session, mailbox = exchange.ready.site, exchange.session, exchange.mailbox
     session.recalled.clear()
@@ -36,33 +41,61 @@ def recall(exchange: Exchange) -> int:
         exchange.missing()
         return [name for name in site.neighbours if name not in session.recalled]
 
+    def crowded() -> list[str]:
+        exchange.missing()
+        return [name for name, recalled in dict(session.recalled).items() if recalled.processes > 1]
+
     def ask(names: Sequence[str]) -> None:
         for name in names:
             session.ask_recall(name)
 
     ask(site.neighbours)
     exchange.waiting().need(missing, ask, "what it knows of this site")
+    if not exchange.waiting(ALONE).until(crowded, ask, "until it sees this site once", longest=0.5):
+        raise StateLost(
+            f"{', '.join(crowded())} sees two processes with the name and key of this site: a copy of it is "
+            "running. Nothing is released by this one; stop it for good, or the other."
+        )
     latest = 0
     for name, recalled in dict(session.recalled).items():
         letter = mailbox.offer_recalled(name, recalled.frame) if recalled.frame else None
         if letter is None or _known(exchange, letter):
             continue
-        if letter.frame.t > HELLO or recalled.t > HELLO:
+        if letter.frame.t > HELLO or recalled.t > READY:
             raise Forgotten(name, letter)
         latest = max(latest, stamp_of(letter.frame)[0])
     return latest
 
 
 def meet(exchange: Exchange, latest: int, greeting: bytes = b"") -> dict[int, Letter]:
-    """Say hello and hear everybody's; the frames of all others, by number."""
+    """Say hello, hear everybody's, and be ready with everybody; all 'ready' frames, this site's too."""
     stamp = max(time.time_ns(), latest + 1)
-    return exchange.say(HELLO, STAMP.pack(stamp) + os.urandom(NONCE) + greeting)
+    exchange.say(HELLO, STAMP.pack(stamp) + os.urandom(NONCE) + greeting)
+    hello, mailbox, said = exchange.before, exchange.mailbox, b""
+
+    def missing() -> list[str]:
+        nonlocal said
+        if said != mailbox.common(READY):  # a hello was said again
+            said, exchange.before = mailbox.common(READY), hello
+            exchange.publish(READY, exchange.seal(READY))
+        return exchange.missing()
+
+    def ask(owners: Sequence[str]) -> None:
+        exchange.ask(HELLO, owners)
+        exchange.ask(READY, owners)
+
+    exchange.waiting().need(missing, ask, "the opening")
+    exchange.store.hear(HELLO, {n: letter.data for n, letter in mailbox.letters(HELLO).items()})
+    mailbox.take()
+    return mailbox.letters(READY)
 
 
 def _known(exchange: Exchange, letter: Letter) -> bool:
-    """Whether a frame of this site is in its outbox."""
-    said = exchange.store.frame(letter.frame.t)
-    return said is not None and exchange.ready.open_frame(said).digest == letter.frame.digest
+    """Whether a frame of this site is in its outbox; 'ready' if it is about the hello that is."""
+    ready = letter.frame.t == READY
+    said = exchange.store.frame(HELLO if ready else letter.frame.t)
+    wanted = letter.frame.before if ready else letter.frame.digest
+    return said is not None and exchange.ready.open_frame(said).digest == wanted
 
 
 def seal_release(exchange: Exchange, t: int, message: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
 import time
@@ -25,6 +26,7 @@ from ..wire.trust import Trust
 from .prepare import Ready
 from .store import SiteStore
 
+SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
 MODEL, CERTIFICATE, STATEMENT = "model.json", "certificate.json", "statement.json"
 _SETTINGS = {"h": "smoothing", "scale": "scale"}  # what an estimator calls the parameters of its loss
 
@@ -37,7 +39,9 @@ def write_results(ready: Ready, store: SiteStore[Any], model: Array) -> Certific
         MODEL: json.dumps(model_facts(job, model), indent=1, allow_nan=False) + "\n",
         CERTIFICATE: certificate.to_json(),
     }
-    texts[STATEMENT] = json.dumps(_sign(ready, statement(ready, store, certificate, texts)), indent=1) + "\n"
+    texts[STATEMENT] = (
+        json.dumps(sign_facts(ready, statement(ready, store, certificate, texts)), indent=1) + "\n"
+    )
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
     return certificate
@@ -89,7 +93,7 @@ def statement(
         "simulated": job.simulated,
         "ledger": {"rows": store.ledger.head.rows, "sha256": store.ledger.head.digest},
         "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()},
-        "signed_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "signed_at": time.strftime(SIGNED_AT, time.gmtime()),
     }
 
 
@@ -109,7 +113,8 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
         facts, signature = entries["statement"], bytes.fromhex(entries["signature"])
         certificate = load_pem_x509_certificate(entries["signed_by"].encode())
         der = certificate.public_bytes(serialization.Encoding.DER)
-        trust.key_of(der, facts["site"]).verify(signature, canonical(facts).encode())
+        at = datetime.datetime.strptime(facts["signed_at"], SIGNED_AT).replace(tzinfo=datetime.UTC)
+        trust.key_of(der, facts["site"], at).verify(signature, canonical(facts).encode())
         files = dict(facts["files"])
     except FrameRefused as error:
         raise SiteError(f"{path}: {error}.") from error
@@ -121,10 +126,28 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
         beside = path.parent / Path(name).name
         if beside.exists() and hashlib.sha256(beside.read_bytes()).hexdigest() != digest:
             raise SiteError(f"{beside}: is not the file that {path.name} was signed for.")
+    _check_agreement(path, facts)
     return dict(facts)
 
 
-def _sign(ready: Ready, facts: dict[str, Any]) -> dict[str, Any]:
+def _check_agreement(path: Path, facts: dict[str, Any]) -> None:
+    """A statement says what its certificate says, of the job that its model is of."""
+    beside, model = path.parent / CERTIFICATE, path.parent / MODEL
+    if CERTIFICATE in facts["files"] and beside.exists():
+        certificate = Certificate.from_json(beside.read_text(encoding="utf-8"))
+        certificate.verify()
+        for key in ("epsilon", "delta", "rounds"):
+            if facts.get(key) != getattr(certificate, key):
+                raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
+        if [entry.name for entry in certificate.sites] != [facts["site"]]:
+            raise SiteError(f"{path}: {beside.name} beside it is about another site.")
+    if MODEL in facts["files"] and model.exists():
+        run = json.loads(model.read_text(encoding="utf-8")).get("run", {})
+        if run.get("sha256") != facts["job"]["sha256"]:
+            raise SiteError(f"{path}: {model.name} beside it is the model of another job.")
+
+
+def sign_facts(ready: Ready, facts: dict[str, Any]) -> dict[str, Any]:
     identity = ready.identity
     return {
         "statement": facts,

@@ -166,7 +166,7 @@ class SiteStore(Generic[State]):
             state = self._memory.read(db)
         t = state.t
         frame = self.frame(t + 1)
-        if frame is None and t + 1 in self.ledger.columns(self.ledger.sites[0].site).t:
+        if frame is None and t + 1 in self.charged():
             raise SiteError(
                 f"round {t + 1} gave up when it was solved. It is charged and is never drawn again, so this "
                 "run is over; agree on a new job, with a larger `tol`, and a new `state` folder."
@@ -207,6 +207,10 @@ class SiteStore(Generic[State]):
         with ledger_errors():
             row = self._open().execute("SELECT frame FROM outbox WHERE t = ?", (t,)).fetchone()
         return None if row is None else bytes(row[0])
+
+    def charged(self) -> list[int]:
+        """The rounds in the ledger."""
+        return [int(t) for t in self.ledger.columns(self.ledger.sites[0].site).t]
 
     # -- what was heard ---------------------------------------------------------------------------------
 

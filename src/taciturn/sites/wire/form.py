@@ -1,12 +1,15 @@
 """The form of a job's rounds: how long the messages of a round are, and whose frames a site waits for.
 
-    0           hello: a stamp, a fresh nonce of this run, and what the job adds; from everybody
+    -1          hello: a stamp, a fresh nonce of this run, and what the job adds; from everybody
+    0           ready: 'these are the hellos that I hold', by `common`; from everybody
     1 .. T      the rounds: from the neighbours, or from everybody where the job sums over all sites
     T           from everybody in every job: the model is made of the last frames of all
     T + 1       done: 'these are the last frames that I hold', by `common`; from everybody
     T + 2       left: 'I have my results'; from the neighbours
 
 A frame that everybody needs is passed on from neighbour to neighbour, so that any connected graph will do.
+Round 1 begins where everybody has signed the same hellos: before, a site that lost its state may say hello
+again, and whoever was ready signs again; after, it cannot, for nobody would be ready with it.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 from ..files.job import NetworkJob
 from .frame import FrameRefused, check_values, to_vector
 
-HELLO = 0
+HELLO, READY = -1, 0
 CHECK = 2**32 - 1  # the attempt of a greeting that belongs to no run: `site check`
 STAMP = struct.Struct("<Q")
 NONCE = 32
@@ -61,7 +64,7 @@ class Form:
         """Bytes of the message in round t."""
         if t == HELLO:
             return STAMP.size + NONCE + self.greeting
-        return self.size_of(t) if t <= self.rounds else 0
+        return self.size_of(t) if READY < t <= self.rounds else 0
 
     @property
     def cap(self) -> int:
@@ -70,7 +73,7 @@ class Form:
 
     def everybody(self, t: int) -> bool:
         """Whether every site needs the frames of round t of all others."""
-        return t in (HELLO, self.rounds, self.done) or (self.all_rounds and t < self.left)
+        return t in (HELLO, READY, self.rounds, self.done) or (self.all_rounds and t < self.left)
 
     def wanted(self, name: str, t: int) -> tuple[str, ...]:
         """Whose frames of round t the site called `name` waits for, in the job's order."""

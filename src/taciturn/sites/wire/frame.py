@@ -4,7 +4,7 @@
     0       12     b"taciturn/2" and two zeros: the version of this form
     12      32     SHA-256 of the job
     44      4      attempt, 0 at first
-    48      4      round t; 0 is 'hello', what comes after the last round is in form.py
+    48      4      round t, signed; what those before 1 and after the last are is in form.py
     52      2      sender, its place in the job's list of sites
     54      4      n, the length of the message
     58      32     before: the digest of the sender's frame before this one; zeros in its first
@@ -34,7 +34,7 @@ from ...types import Array
 
 VERSION = 2
 MAGIC = b"taciturn/2\0\0"
-HEADER = struct.Struct("<12s32sIIHI32s32s")
+HEADER = struct.Struct("<12s32sIiHI32s32s")
 SIGNATURE = 64
 LARGEST_CERTIFICATE = 2048
 PROOF = b"taciturn-proof/1\0"

@@ -10,13 +10,16 @@ So does a frame of this very site that it does not know of: `Forgotten`.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ...types import Array
-from .form import HELLO, STAMP, Form
+from .form import HELLO, READY, STAMP, Form
 from .frame import Frame, FrameRefused, common_hash, decode, to_vector
 from .refusals import Refusals
 from .trust import Trust
+
+MOST_OLD = 64  # frames of long ago that wait to be compared with those on disk
 
 
 class Letter(NamedTuple):
@@ -48,7 +51,7 @@ class Forgotten(Exception):  # noqa: N818
 
 
 class Mailbox:
-    """What one site was sent. `t` is the round it waits for; form.py says what 0 and those after T are."""
+    """What one site was sent. `t` is the round it waits for; form.py has those before 1 and after T."""
 
     def __init__(
         self, form: Form, name: str, trust: Trust, refusals: Refusals, t: int, *, attempt: int = 0
@@ -62,6 +65,7 @@ class Mailbox:
         self._letters: dict[tuple[int, int], Letter] = {}  # by round and owner, this site's own too
         self._newest: dict[int, Letter] = {}
         self._to_pass: dict[tuple[int, int], Letter] = {}
+        self._old: list[tuple[str, int, bytes]] = []
         self._trouble: Caught | Forgotten | None = None
         self._news = threading.Condition()
 
@@ -85,7 +89,7 @@ class Mailbox:
             if known is not None and known.data == data:
                 return
             direct = owner == sender and not asked
-            self._admit_round(t, attempt, owner, known=known is not None, direct=direct)
+            self._admit_round(t, attempt, owner, data, known=known is not None, direct=direct)
             self._keep(sender, owner, Letter(data, self._believed(data, t, owner)))
         except _Stale:
             return
@@ -137,7 +141,12 @@ class Mailbox:
             if self._trouble is not None:
                 raise self._trouble
             wanted = self.form.wanted(self.name, self.t)
-            return [name for name in wanted if (self.t, self._numbers[name]) not in self._letters]
+            return [name for name in wanted if not self._heard(self.t, self._numbers[name])]
+
+    def letters(self, t: int) -> dict[int, Letter]:
+        """All frames of round t that are known, this site's too, by number."""
+        with self._news:
+            return {n: self._letters[at, n] for at, n in sorted(self._letters) if at == t}
 
     def so_far(self) -> dict[int, Letter]:
         """The frames of round t that others have sent so far, by number."""
@@ -161,9 +170,27 @@ class Mailbox:
             passing, self._to_pass = self._to_pass, {}
         return [(t, self._names[owner], letter.data) for (t, owner), letter in passing.items()]
 
+    def look_back(self, heard: Callable[[int], dict[int, bytes]]) -> None:
+        """Frames of rounds long past came again: are they those that this site has on disk?"""
+        with self._news:
+            old, self._old = self._old, []
+        for owner, t, data in old:
+            kept = heard(t).get(self._numbers[owner])
+            if kept is None or kept == data:
+                continue
+            try:
+                again = Letter(data, self._believed(data, t, owner))
+            except FrameRefused:
+                continue
+            if (first := self._open(kept)).frame.digest != again.frame.digest:
+                raise Caught(owner, first, again)
+
+    def _open(self, data: bytes) -> Letter:
+        return Letter(data, decode(data, largest=self.form.cap))
+
     def know(self, data: bytes) -> Letter:
         """A frame that this site has on disk: its own, or one that it has heard."""
-        letter = Letter(data, decode(data, largest=self.form.cap))
+        letter = self._open(data)
         with self._news:
             self._letters[letter.frame.t, letter.frame.sender] = letter
             self._note(letter)
@@ -180,9 +207,10 @@ class Mailbox:
         for name in self.form.wanted(self.name, self.t):
             number = self._numbers[name]
             letter, before = letters[self.t, number], letters.get((self.t - 1, number))
-            if before is not None and not follows(before.frame, letter.frame):
+            broken = before is not None and not follows(before.frame, letter.frame)
+            if before is not None and broken and before.frame.t > READY:
                 raise Caught(name, before, letter)
-            if letter.frame.common != common:
+            if broken or letter.frame.common != common:
                 doubted.append(name)
         return doubted
 
@@ -201,7 +229,7 @@ class Mailbox:
             wanted = (self._numbers[name] for name in self.form.wanted(self.name, self.t))
             taken = {number: self._letters[self.t, number] for number in wanted}
             self.t += 1
-            for key in [key for key in self._letters if HELLO < key[0] < self.t - 1]:
+            for key in [key for key in self._letters if READY < key[0] < self.t - 1]:
                 del self._letters[key]
         return taken
 
@@ -215,16 +243,20 @@ class Mailbox:
         if owner != sender and not self.form.everybody(t):
             raise FrameRefused("owner", f"a frame of round {t} that is not its own")
 
-    def _admit_round(self, t: int, attempt: int, owner: str, *, known: bool, direct: bool) -> None:
+    def _admit_round(
+        self, t: int, attempt: int, owner: str, data: bytes, *, known: bool, direct: bool
+    ) -> None:
         if attempt != self.attempt:
             raise _Stale
         if owner == self.name:
-            if t < self.t - 1 or t == HELLO == self.t:  # long past; or `opening.py` sees to it
+            if t < self.t - 1 or t <= READY:  # long past; or `opening.py` sees to it
                 raise _Stale
             return
         if t < self.t and not known:
             if not direct:  # passed on, or asked for, and no longer needed
                 raise _Stale
+            if len(self._old) < MOST_OLD:
+                self._old.append((owner, t, data))
             raise FrameRefused("replay", f"round {t} again, while round {self.t} is being waited for")
         early = t == self.form.rounds and not direct  # a last frame, from far away
         if t > self.form.left or (t > self.t + 1 and not early):
@@ -270,8 +302,10 @@ class Mailbox:
                 self._note(letter)
                 if owner in self._passes and self.form.everybody(key[0]):
                     self._to_pass[key] = letter
-            elif known.frame.digest != letter.frame.digest and not self._greeting(letter):
+            elif known.frame.digest != letter.frame.digest and key[0] > READY:
                 self._trouble = self._trouble or Caught(owner, known, letter)
+            elif known.frame.digest != letter.frame.digest and self.t > READY:
+                raise FrameRefused("hello", f"{owner} says hello anew while the run goes on; it has to stop")
             self._news.notify_all()
 
     def _note(self, letter: Letter) -> None:
@@ -279,20 +313,40 @@ class Mailbox:
         if newest is None or (newest.frame.attempt, newest.frame.t) <= (letter.frame.attempt, letter.frame.t):
             self._newest[letter.frame.sender] = letter
 
-    def _greeting(self, letter: Letter) -> bool:
-        """Whether it is a 'hello' while nobody can have gone on without this site: it may still change."""
-        return letter.frame.t == HELLO == self.t
+    def _heard(self, t: int, number: int) -> bool:
+        """Whether the frame is there; of 'ready', one that is about the hellos that this site holds."""
+        letter = self._letters.get((t, number))
+        if letter is None or t != READY:
+            return letter is not None
+        return self._fits(letter)
+
+    def _fits(self, letter: Letter) -> bool:
+        hellos = [self._letters.get((HELLO, number)) for number in range(len(self._names))]
+        digests = [hello.frame.digest for hello in hellos if hello is not None]
+        own = self._letters.get((HELLO, letter.frame.sender))
+        follow = own is not None and letter.frame.before == own.frame.digest
+        return follow and len(digests) == len(hellos) and letter.frame.common == common_hash(digests)
 
     def _replaces(self, known: Letter, letter: Letter) -> bool:
-        """A later hello before the run begins; or the same frame, sealed again with a newer certificate."""
+        """The same frame, sealed again with a newer certificate. Before the run begins also a later hello, or
+        a 'ready' that is about the right hellos."""
         if known.frame.digest == letter.frame.digest:
             return self._trust.ends(letter.frame.certificate) > self._trust.ends(known.frame.certificate)
-        return self._greeting(letter) and stamp_of(letter.frame) > stamp_of(known.frame)
+        if self.t > READY or letter.frame.t > READY:
+            return False
+        if letter.frame.t == READY:
+            return self._fits(letter) and not self._fits(known)
+        return stamp_of(letter.frame) > stamp_of(known.frame)
 
 
 def contradict(first: Frame, second: Frame) -> bool:
-    """Whether one site cannot honestly have signed both: one round twice, or one that does not follow."""
+    """Whether one site cannot honestly have signed both: one round twice, or one that does not follow.
+
+    What is said before round 1 may be said again, so it contradicts nothing.
+    """
     if first.job != second.job or first.sender != second.sender or first.digest == second.digest:
+        return False
+    if min(first.t, second.t) <= READY:
         return False
     twice = (first.attempt, first.t) == (second.attempt, second.t)
     return twice or not (follows(first, second) and follows(second, first))

@@ -33,17 +33,19 @@ except ImportError as error:
     raise MissingExtra("eclipse-zenoh", "zenoh") from error
 
 _BLOCK = zenoh.CongestionControl.BLOCK
-_FRAME = re.compile(r"taciturn/([a-z0-9-]+)/(\d{1,10})\.(\d{1,8})/([a-z0-9-]+)")
+_FRAME = re.compile(r"taciturn/([a-z0-9-]+)/(\d{1,10})\.(-?\d{1,8})/([a-z0-9-]+)")
 _OTHER = re.compile(r"taciturn/([a-z0-9-]+)/(?:(proof)|(job)|(recall)/([a-z0-9-]+))")
-_POSITION = struct.Struct("<II")
+_POSITION = struct.Struct("<IiB")  # attempt, round, processes of the asker on the line
 _ASK_TIMEOUT = 5.0
 
 
 @dataclass(frozen=True)
 class Recalled:
-    """What a neighbour answers: the round that it is in, and the newest frame of this site that it holds."""
+    """What a neighbour answers: the round that it is in, how many processes of this site it sees (0 behind a
+    relay), and the newest frame of this site that it holds."""
 
     t: int
+    processes: int
     frame: bytes
 
 
@@ -156,8 +158,8 @@ class Session:
 
     def _sort_recalled(self, sender: str, data: bytes) -> None:
         if sender in self._site.neighbours and len(data) >= _POSITION.size:
-            _, t = _POSITION.unpack_from(data)
-            self.recalled[sender] = Recalled(t, data[_POSITION.size :])
+            _, t, processes = _POSITION.unpack_from(data)
+            self.recalled[sender] = Recalled(t, processes, data[_POSITION.size :])
             self._mailbox.wake()
 
     def _answer(self, query: Any) -> None:
@@ -167,7 +169,8 @@ class Session:
             if self._proof is not None:
                 query.reply(key, self._proof, express=True)
             elif other and other[4]:
-                position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t)
+                processes = min(255, self._processes(other[5]))
+                position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t, processes)
                 query.reply(key, position + (self._mailbox.newest(other[5]) or b""), express=True)
             else:
                 with self._lock:
@@ -186,6 +189,10 @@ class Session:
             return
         self.links += 1
         self._mailbox.wake()
+
+    def _processes(self, name: str) -> int:
+        """How many processes with the certificate of `name` are on the line."""
+        return len({str(link.zid) for link in self._zenoh.info.links() if link.auth_identifier == name})
 
     def _ends(self) -> dict[str, str]:
         """The name in the certificate at the far end of each open link."""

@@ -1,7 +1,8 @@
 """Keys for one run: each site makes an X25519 key, shows it in its signed 'hello', and shares one with each.
 
-The id of the run is a hash of everybody's 'hello', and so of every site's fresh nonce and of the job. Keys of
-one run are worthless in any other, and whoever shows two sites two keys has no masks in common with either.
+The id of the run is a hash of everybody's 'hello', and so of every site's fresh nonce and of the job; all
+have signed that they hold the same. Keys of one run are worthless in any other, and whoever shows two sites
+two keys begins with neither.
 """
 
 from __future__ import annotations

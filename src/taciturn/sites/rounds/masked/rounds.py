@@ -19,6 +19,7 @@ from ....masked.public.descent import DescentState
 from ....masked.sums import add_up
 from ....privacy.release import Release, drive
 from ....types import Array
+from ...wire.form import HELLO, READY
 from ..exchange import Exchange
 from ..opening import seal_release
 from ..prepare import Ready
@@ -83,14 +84,13 @@ class MaskedRounds:
 
     def _agree(self) -> PairKeys:
         """The keys of round 1, from everybody's 'hello'."""
-        shown = {
-            number: key_shown(self.ready.open_frame(data).message) for number, data in self.heard.items()
-        }
+        mailbox = self.exchange.mailbox
+        shown = {n: key_shown(letter.frame.message) for n, letter in mailbox.letters(HELLO).items()}
         return agree(
             self.part.site,
             self.store.secret(),
             shown,
-            run=self.exchange.mailbox.common(1),
+            run=mailbox.common(READY),
             names=self.ready.site.job.names,
             partners=self.part.tables.pairs.partners(self.part.site),
         )
