@@ -114,7 +114,7 @@ def test_a_vector_drawn_with_others_is_the_one_that_is_drawn_alone(kind: str) ->
 def test_more_of_it_costs_less(kind: str) -> None:
     costs = []
     for size in (0.5, 1.0, 2.0):
-        ledger = MemoryLedger(run_facts(2, 1, noise=kind), site_facts(2))
+        ledger = MemoryLedger(run_facts(3, 1, noise=kind), site_facts(3))
         ledger.charge(Charge(0, 1, 0.5, NOISES[kind].scale_for(3.0 * size, 105)))
         costs.append(Certificate.from_ledger(ledger, 1e-5).epsilon)
     assert np.inf > costs[0] > costs[1] > costs[2] > 0
