@@ -28,6 +28,7 @@ from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.prepare import Ready, make_ready
 from taciturn.sites.trial.local import run_processes, watch
 from taciturn.sites.trial.rehearsal import make_network
+from taciturn.sites.wire.frame import to_message
 
 ROWS, D = 100, 105
 JOB: dict[str, Any] = {
@@ -59,7 +60,12 @@ def rows(rng: np.random.Generator) -> tuple[Any, Any]:
 def intervals(site: Site) -> list[float]:
     """Milliseconds between two releases of a site, from the times in its outbox."""
     with closing(sqlite3.connect(site.database)) as db:
-        at = [entry for (entry,) in db.execute("SELECT at FROM outbox ORDER BY t")]
+        at = [
+            entry
+            for (entry,) in db.execute(
+                "SELECT at FROM outbox WHERE t BETWEEN 1 AND ? ORDER BY t", (site.job.rounds,)
+            )
+        ]
     return [1e3 * (b - a) for a, b in itertools.pairwise(at)]
 
 
@@ -79,7 +85,7 @@ def committing(ready: Ready, rounds: int) -> float:
     taken = []
     with open_store(ready) as store:
         for t in range(1, rounds + 1):
-            frame = ready.seal(t, np.zeros(D))
+            frame = ready.seal(t, to_message(np.zeros(D)))
             begun = time.perf_counter()
             store.release(ready.start(), ready.node.charge_of(t), frame, {})
             taken.append(1e3 * (time.perf_counter() - begun))
