@@ -6,11 +6,12 @@ import json
 import signal
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ...errors import ParameterError
+from ...graph import Graph
 from .run import site
 
 
@@ -18,6 +19,9 @@ from .run import site
 def up(
     local: Annotated[int, typer.Option(help="How many sites to start on this machine.")] = 5,
     rounds: Annotated[int, typer.Option(help="How many rounds.")] = 20,
+    epsilon: Annotated[
+        float, typer.Option(help="What the run may cost, at delta 1e-5, however many rounds it has.")
+    ] = 3.0,
     out: Annotated[
         Path | None, typer.Option(help="A new folder for all files; a temporary one by default.")
     ] = None,
@@ -28,8 +32,9 @@ def up(
 
     if local < 2:
         raise ParameterError(f"`--local` must be at least 2; got {local}.")
+    job, own = local_settings(local, rounds, epsilon)
     folder = out or Path(tempfile.mkdtemp(prefix="taciturn-up-"))
-    paths, held_out = make_local(folder, local, rounds)
+    paths, held_out = make_local(folder, local, job=job, site=own)
     typer.echo(f"{local} sites in {folder}, a ring, each with its own process, rows and keys")
     with run_processes(paths) as processes, progress(rounds, "rounds", show=None) as step:
         done = 0
@@ -56,6 +61,29 @@ def up(
     )
     if not same:
         raise typer.Exit(1)
+
+
+def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What job.toml and site.toml say: planned for the number of rounds, so that more do not spoil the model.
+
+    With one noise for all rounds and a penalty that grows, late rounds copy their noise into the model.
+    """
+    from ...planning.plan import plan
+    from ...sites.trial.local import FEATURES, ROWS
+
+    graph = Graph.ring(sites) if sites > 2 else Graph.path(2)
+    found = plan(
+        epsilon=epsilon,
+        samples=ROWS,
+        graph=graph,
+        dimension=FEATURES,
+        rounds=rounds,
+        noise="gaussian",
+        effort="quick",
+    ).to_dict()
+    job = {name: found[name] for name in ("rounds", "C", "regularization", "dual_step", "delta")}
+    own = {name: found[name] for name in ("penalty", "noise", "output_noise")}
+    return job, own | {"budget": {"epsilon": epsilon}}
 
 
 @site.command("relay")

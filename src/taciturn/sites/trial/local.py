@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,35 +22,23 @@ from .rehearsal import make_network
 ROWS, FEATURES, HELD_OUT = 500, 10, 2000
 
 
-def make_local(folder: Path, sites: int, rounds: int) -> tuple[list[Path], tuple[Array, Array]]:
-    """Files for a ring of `sites` sites, and rows set aside to try the model on."""
+def make_local(
+    folder: Path, sites: int, *, job: Mapping[str, Any], site: Mapping[str, Any]
+) -> tuple[list[Path], tuple[Array, Array]]:
+    """Files for a ring of `sites` sites, and rows set aside to try the model on.
+
+    `job` and `site` hold what a plan chose: rounds, weights, penalty, noise and budget.
+    """
     rows = [generated_rows(ROWS) for _ in range(sites)]
-    job = {
-        "name": "local",
-        "rounds": rounds,
-        "loss": "logistic",
-        "C": 100.0,
-        "regularization": 0.01,
-        "dual_step": 0.5,
-        "delta": 1e-5,
-        "clip": 64.0,
-        "grid": 2.0**-34,
-        "tol": 1e-10,
-    }
-    site = {
-        "penalty": {"kind": "geometric", "start": 0.5, "ratio": 1.04},
-        "noise": {"kind": "gaussian", "std": 1.0},
-        "output_noise": {"kind": "gaussian", "std": 1e-5},
-        "budget": {"epsilon": 20.0},
-        "patience": 120.0,
-    }
+    common = {"name": "local", "loss": "logistic", "clip": 64.0, "grid": 2.0**-34, "tol": 1e-10}
     links = [(i, (i + 1) % sites) for i in range(sites)] if sites > 2 else [(0, 1)]
-    return make_network(folder, rows, links, job=job, site=site), generated_rows(HELD_OUT)
+    paths = make_network(folder, rows, links, job=common | dict(job), site={"patience": 120.0} | dict(site))
+    return paths, generated_rows(HELD_OUT)
 
 
-def generated_rows(rows: int) -> tuple[Array, Array]:
+def generated_rows(rows: int, seed: int | None = None) -> tuple[Array, Array]:
     """Rows of norm at most 1 about nobody, with labels that a hyperplane explains but for one in ten."""
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, FEATURES))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
     y = np.where(X @ np.linspace(1.0, -1.0, FEATURES) > 0, 1.0, -1.0)
