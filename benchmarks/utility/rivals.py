@@ -67,12 +67,10 @@ class Rival:
 
 
 @functools.lru_cache(maxsize=4096)
-def noise_std(
-    case: Case, mechanism: str, kappa: float, rounds: int, B: int, V: int, sites: int
-) -> float | None:
+def noise_std(case: Case, method: str, kappa: float, rounds: int, B: int, V: int, sites: int) -> float | None:
     """The least std of Gaussian noise, the same in every round, with 2 eta V = kappa."""
     run = RunFacts(
-        mechanism=mechanism,
+        method=method,
         noise="gaussian",
         loss=_LOGISTIC,
         sites=sites,
@@ -120,19 +118,19 @@ def alone(case: Case, hands: Hands, setting: Setting, seed: int) -> Array | None
     return None if any(f is None for f in models) else np.stack([f for f in models if f is not None])
 
 
-def perturbed_admm(mechanism: str) -> Fit:
+def perturbed_admm(method: str) -> Fit:
     """DVP and PVP of zhang2017: one fixed penalty, which is also the dual step; the released average."""
 
     def fit(case: Case, hands: Hands, setting: Setting, seed: int) -> Array | None:
         rounds, kappa = int(setting[0]), setting[1]
         V = case.sites - 1
-        std = noise_std(case, mechanism, kappa, rounds, case.least, V, case.sites)
+        std = noise_std(case, method, kappa, rounds, case.least, V, case.sites)
         if std is None:
             return None
-        kind = tt.DualPerturbation if mechanism == "dual" else tt.PrimalPerturbation
+        kind = tt.DualPerturbation if method == "dual" else tt.PrimalPerturbation
         problem = tt.Problem(hands, C=1.0, regularization=_RHO)
-        method = kind(kappa / (2 * V), tt.GaussianNoise(std))
-        run = tt.simulate(problem, case.graph, method, rounds=rounds, seed=seed, tol=1e-6, progress=False)
+        perturbed = kind(kappa / (2 * V), tt.GaussianNoise(std))
+        run = tt.simulate(problem, case.graph, perturbed, rounds=rounds, seed=seed, tol=1e-6, progress=False)
         return run.average()[0]
 
     return fit

@@ -48,7 +48,7 @@ def facts(method=FULL, **changes):
 
 def test_every_fact_of_the_method_reaches_the_run():
     run = facts(outputs=3, start="random", marks=(PLANNED,))
-    assert (run.mechanism, run.noise, run.output_noise, run.grid, run.clip) == (
+    assert (run.method, run.noise, run.output_noise, run.grid, run.clip) == (
         "penalty",
         "norm",
         "gaussian",
@@ -71,17 +71,17 @@ def test_the_network_may_have_more_sites_than_the_tables():
 
 
 @pytest.mark.parametrize(
-    ("method", "mechanism"),
+    ("given", "method"),
     [
         (MADMM(0.5, 0.5), "none"),
         (DualPerturbation(0.5, NOISE), "dual"),
         (PrimalPerturbation(0.5, NOISE), "primal"),
     ],
 )
-def test_the_mechanism_is_the_methods(method, mechanism):
-    run = facts(method)
-    assert (run.mechanism, run.output_noise) == (mechanism, None)
-    assert (run.noise == "none") == (mechanism == "none")
+def test_the_facts_name_the_method(given, method):
+    run = facts(given)
+    assert (run.method, run.output_noise) == (method, None)
+    assert (run.noise == "none") == (method == "none")
 
 
 def test_a_charge_is_the_tables_entry_for_that_site_and_round():

@@ -207,10 +207,8 @@ def clean_inside(
     node: Node, state: NodeState, *, commit: Callable[..., None]
 ) -> Loop[Array, NodeState, Array]:
     """The loop of a node that sends the noisy value and goes on from the clean one."""
-    tables, primal = node.tables, node.tables.mechanism == "primal"
-    quiet = replace(
-        tables, output_noise=None, output_scale=None, mechanism="none" if primal else tables.mechanism
-    )
+    tables, primal = node.tables, node.tables.method == "primal"
+    quiet = replace(tables, output_noise=None, output_scale=None, method="none" if primal else tables.method)
     if primal:
         quiet = replace(quiet, noise=None, scale=None)
     inner, solver = replace(node, tables=quiet), SolverState()

@@ -26,13 +26,13 @@ def case():
     return rivals.Case(Task("made up", X, y, X, y), sites=4, epsilon=1.0, delta=1e-5)
 
 
-@pytest.mark.parametrize("mechanism", ["dual", "primal"])
-def test_perturbed_admm_is_certified_at_the_budget(case, mechanism):
-    std = rivals.noise_std(case, mechanism, 0.05, 3, case.least, 3, 4)
-    kind = {"dual": tt.DualPerturbation, "primal": tt.PrimalPerturbation}[mechanism]
+@pytest.mark.parametrize("method", ["dual", "primal"])
+def test_perturbed_admm_is_certified_at_the_budget(case, method):
+    std = rivals.noise_std(case, method, 0.05, 3, case.least, 3, 4)
+    kind = {"dual": tt.DualPerturbation, "primal": tt.PrimalPerturbation}[method]
     problem = tt.Problem(case.task.hands(4, 0), C=1.0, regularization=1e-7)
-    method = kind(0.05 / 6, tt.GaussianNoise(std))
-    run = tt.simulate(problem, case.graph, method, rounds=3, tol=1e-12, progress=False)
+    perturbed = kind(0.05 / 6, tt.GaussianNoise(std))
+    run = tt.simulate(problem, case.graph, perturbed, rounds=3, tol=1e-12, progress=False)
     assert 0.99 < run.certificate(1e-5).epsilon <= 1.0001
 
 

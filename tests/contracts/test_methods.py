@@ -18,7 +18,7 @@ from taciturn.admm.methods import Method, Release
 from taciturn.admm.node import Node, NodeState, loop
 from taciturn.errors import ParameterError
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.privacy.facts import MECHANISMS
+from taciturn.privacy.facts import METHODS
 from taciturn.privacy.release import drive
 from taciturn.rng import SeededStreams
 
@@ -55,7 +55,7 @@ def test_every_number_of_every_site_and_round_is_there_and_positive(method: Any)
     given = [tables.eta, tables.theta, tables.scale, tables.output_scale]
     for table in filter(lambda table: table is not None, given):
         assert table.shape == (SITES, ROUNDS) and np.isfinite(table).all() and (table > 0).all()
-    assert tables.mechanism in MECHANISMS and tables.private == (tables.mechanism != "none")
+    assert tables.method in METHODS and tables.private == (tables.method != "none")
     assert (tables.noise is None) == (tables.scale is None) == (not tables.private)
     assert (tables.output_noise is None) == (tables.output_scale is None)
 
@@ -102,7 +102,7 @@ def test_a_part_and_a_site_have_their_own_rows(method: Any) -> None:
         for i in range(SITES):
             assert np.array_equal(getattr(tables.site(i), name), whole[i])
     one = tables.site(1)
-    same = ("mechanism", "noise", "output_noise", "grid", "clip", "rounds", "private")
+    same = ("method", "noise", "output_noise", "grid", "clip", "rounds", "private")
     assert all(getattr(one, name) == getattr(part, name) == getattr(tables, name) for name in same)
 
 
@@ -116,7 +116,7 @@ def test_its_cost_is_known_beforehand_and_finite_only_with_noise(method: Any) ->
         planned_ledger(tables, run, site_facts(tables, [40] * 3, [2] * 3)), 1e-5
     )
     assert (certificate.epsilon < np.inf) == tables.private
-    assert run.mechanism == tables.mechanism and run.rounds == ROUNDS
+    assert run.method == tables.method and run.rounds == ROUNDS
 
 
 def releases_of(method: Any, seed: int) -> list[Any]:

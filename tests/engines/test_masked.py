@@ -121,7 +121,7 @@ def test_a_real_run_is_secret_and_measures_nothing_unless_asked():
 def test_the_ledger_holds_every_release_of_every_site(tmp_path):
     run = tt.train(make_problem(), "ring", METHOD, rounds=5, ledger=tmp_path / "ledger.db")
     facts = run.ledger.run
-    assert (facts.mechanism, facts.noise, facts.colluding, facts.connectivity) == (
+    assert (facts.method, facts.noise, facts.colluding, facts.connectivity) == (
         "masked",
         "discrete",
         1,

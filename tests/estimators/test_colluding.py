@@ -103,5 +103,5 @@ def test_plan_and_train_take_it_too(tmp_path, capsys):
     job = tmp_path / "study" / "job.toml"
     job.write_text(job.read_text().replace("epsilon = 1.0", "colluding = 0\nepsilon = 1.0", 1))
     done = tt.train_job(job)
-    assert done.estimator.certificate_.run.mechanism == "masked"
+    assert done.estimator.certificate_.run.method == "masked"
     assert 0.99 < done.estimator.certificate_.epsilon <= 1.0

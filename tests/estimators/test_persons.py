@@ -37,7 +37,7 @@ def test_masked_fits_cover_the_person(labels):
     """The noise is that for so many persons: three rows of a person count as one."""
     fitted = PrivateLogisticRegression(**SETTINGS, colluding=1).fit(X, labels, person=IDS)
     run = fitted.certificate_.run
-    assert (run.unit, run.persons, run.mechanism) == ("person", PERSONS, "masked")
+    assert (run.unit, run.persons, run.method) == ("person", PERSONS, "masked")
     assert fitted.certificate_.epsilon <= 4.0
     by_row = PrivateLogisticRegression(**SETTINGS, colluding=1).fit(X, labels).certificate_.run
     assert run.sums[1].sensitivity == pytest.approx(3 * by_row.sums[1].sensitivity)

@@ -26,7 +26,7 @@ def drafted(noise: str, rounds: int = 3, *, seed: int = 0, sites: int = 3, **cha
     """A random draft: uneven sites, growing penalties, falling noise."""
     rng = np.random.default_rng(seed)
     facts: dict[str, Any] = {
-        "mechanism": "penalty",
+        "method": "penalty",
         "noise": noise,
         "loss": LOSSES[seed % 3],
         "sites": sites,

@@ -17,7 +17,7 @@ def masked_run(sites=5, rounds=3, colluding=1, **changes):
         SumFacts(t=t, part="gradient", length=4, sensitivity=1e-3, stray=1e-12, grid=1e-8, std=2.0**16)
         for t in range(1, rounds + 1)
     )
-    settings = {"mechanism": "masked", "noise": "discrete", "loss": LOGISTIC, "dimension": 4, "C": 1.0}
+    settings = {"method": "masked", "noise": "discrete", "loss": LOGISTIC, "dimension": 4, "C": 1.0}
     settings |= {
         "regularization": 0.0,
         "sums": sums,
@@ -56,8 +56,8 @@ def test_a_sum_without_sense_is_refused(changes, word):
         ({"sums": masked_run(rounds=2).sums}, "sums"),
         ({"sums": ()}, "sums"),
         ({"noise": "gaussian"}, "noise"),
-        ({"mechanism": "penalty"}, "noise"),
-        ({"mechanism": "penalty", "noise": "gaussian"}, "sums"),
+        ({"method": "penalty"}, "noise"),
+        ({"method": "penalty", "noise": "gaussian"}, "sums"),
         ({"colluding": 5}, "colluding"),
         ({"connectivity": 0}, "connectivity"),
         ({"output_noise": "gaussian"}, "output_noise"),

@@ -19,7 +19,7 @@ from taciturn.privacy.ledger.memory import MemoryLedger
 
 
 def test_the_tolerance_is_part_of_the_primal_renyi_sensitivity():
-    run = run_facts(mechanism="primal", noise="gaussian", tol=0.5)
+    run = run_facts(method="primal", noise="gaussian", tol=0.5)
     releases = Releases.single(site_facts()[0], Charge(0, 1, 0.5, 3.0))
     k = 1750 / (2 * 0.5 * 2 * 9044)
     found = renyi_totals(run, releases, bounds.ORDERS)[0]

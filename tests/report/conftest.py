@@ -77,7 +77,7 @@ def statement(name: str) -> Statement:
         "It assumes that each record is held by one site only.",
         ("one record is replaced", "noise is fresh"),
         ("Theorem 3",),
-        {"epsilon": 2.9688, "delta": 1e-5, "worst_site": 4, "run": {"mechanism": "penalty"}},
+        {"epsilon": 2.9688, "delta": 1e-5, "worst_site": 4, "run": {"method": "penalty"}},
     )
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from taciturn.privacy.certificate.certificate import Certificate, epsilon_curve
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.certificate.claims import epsilon_curve
 from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, SumFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.report.certificates import from_certificates

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from taciturn.privacy.certificate.certificate import Certificate, epsilon_curve, paper_curve, pure_curve
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.certificate.claims import epsilon_curve, paper_curve, pure_curve
 from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteBudget, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.report.spent import cost_curves

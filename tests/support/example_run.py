@@ -16,7 +16,7 @@ LOGISTIC = LossFacts("logistic", 1.0, 0.25)
 
 def run_facts(sites: int = 3, rounds: int = 4, **changes: Any) -> RunFacts:
     fields: dict[str, Any] = {
-        "mechanism": "penalty",
+        "method": "penalty",
         "noise": "norm",
         "loss": LOGISTIC,
         "dimension": 105,

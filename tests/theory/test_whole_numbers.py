@@ -88,7 +88,7 @@ def test_discrete_laplace_keeps_a_pure_guarantee():
 
 @pytest.mark.parametrize("noise", ["gaussian", "norm"])
 def test_primal_noise_counts_the_rounding_before_it(noise):
-    primal = replace(RUN, mechanism="primal", noise=noise, output_noise=None)
+    primal = replace(RUN, method="primal", noise=noise, output_noise=None)
     charge = CHARGE._replace(output_scale=None)
     whole, real = (cost(run, charge) for run in (primal, replace(primal, integers=False, simulated=True)))
     assert np.all(whole[0] > real[0])

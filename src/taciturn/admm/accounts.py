@@ -49,7 +49,7 @@ def run_facts(
 ) -> RunFacts:
     """What the accountant must know of the run; `sites` is N, whosever the tables are."""
     return RunFacts(
-        mechanism=tables.mechanism,
+        method=tables.method,
         noise="none" if tables.noise is None else tables.noise.kind,
         loss=loss_facts(loss),
         sites=sites,

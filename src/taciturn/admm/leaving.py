@@ -48,14 +48,14 @@ class RoundNoise:
     def inside(self) -> Array | None:
         """e, (sites, repeats, d), of penalty and dual perturbation; None for the others."""
         tables = self.tables
-        if tables.mechanism not in ("penalty", "dual"):
+        if tables.method not in ("penalty", "dual"):
             return None
         return self._draw("noise", tables.noise, self.scale)
 
     def released(self, solved: Array) -> Array:
         """What the network sees of the solved vectors, (sites, repeats, d)."""
         tables = self.tables
-        first = (tables.noise, self.scale) if tables.mechanism == "primal" else (None, None)
+        first = (tables.noise, self.scale) if tables.method == "primal" else (None, None)
         if self.whole:
             return self._steps(solved, *(first if first[0] else (tables.output_noise, self.output_scale)))
         for purpose, last in (("noise", first), ("output", (tables.output_noise, self.output_scale))):

@@ -19,7 +19,7 @@ from .. import checks
 from ..errors import ParameterError
 from ..privacy.noise import GaussianNoise, NormNoise
 from ..schedules import PerSite, per_site, tabulate
-from .tables import Mechanism, Noise, Tables
+from .tables import MethodName, Noise, Tables
 
 
 class Method(Protocol):
@@ -99,7 +99,7 @@ class PenaltyPerturbation(Release):
 
     >>> from taciturn import Geometric, NormNoise
     >>> method = PenaltyPerturbation(Geometric(0.5, 1.04), 0.5, NormNoise(rate=Geometric(3.0, 1.03)))
-    >>> method.tables(sites=5, rounds=60).mechanism
+    >>> method.tables(sites=5, rounds=60).method
     'penalty'
     """
 
@@ -139,7 +139,7 @@ class PrimalPerturbation(Release):
     from, or the cost would be nearly double.
 
     >>> from taciturn import GaussianNoise
-    >>> PrimalPerturbation(penalty=0.5, noise=GaussianNoise(std=0.1)).tables(sites=5, rounds=60).mechanism
+    >>> PrimalPerturbation(penalty=0.5, noise=GaussianNoise(std=0.1)).tables(sites=5, rounds=60).method
     'primal'
     """
 
@@ -153,7 +153,7 @@ class PrimalPerturbation(Release):
 
 
 def _tables(
-    mechanism: Mechanism,
+    method: MethodName,
     sites: int,
     rounds: int,
     penalty: PerSite,
@@ -167,7 +167,7 @@ def _tables(
     penalties = per_site("penalty", penalty, sites)
     output = None if release is None else release.output_noise
     return Tables(
-        mechanism=mechanism,
+        method=method,
         penalties=penalties,
         eta=tabulate("penalty", penalties, rounds),
         theta=tabulate("dual_step", per_site("dual_step", dual_step, sites), rounds),

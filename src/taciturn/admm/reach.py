@@ -62,7 +62,7 @@ def least_tol(
     """
     kappa = 2.0 * tables.eta * degree
     m = strong + kappa
-    inside = longest_noise(tables, dimension) * (tables.mechanism != "primal")
+    inside = longest_noise(tables, dimension) * (tables.method != "primal")
     least = rounding.least_tol(
         loss,
         C=C,

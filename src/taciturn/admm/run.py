@@ -10,7 +10,8 @@ import numpy as np
 
 from ..errors import MissingExtra, ParameterError
 from ..notebook import Panel, Picture, draw_panels, facts_table
-from ..privacy.certificate.certificate import Certificate, paper_curve
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.certificate.claims import paper_curve
 from ..privacy.ledger.memory import Ledger
 from ..types import Array
 from .averaging import network_average

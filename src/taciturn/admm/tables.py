@@ -12,7 +12,7 @@ from ..privacy.noise import GaussianNoise, NormNoise
 from ..schedules import Schedule
 
 Noise = NormNoise | GaussianNoise
-Mechanism = Literal["none", "penalty", "dual", "primal"]
+MethodName = Literal["none", "penalty", "dual", "primal"]
 Table = NDArray[np.float64]
 
 
@@ -25,7 +25,7 @@ class Numbers:
     grid, clip : released values are clipped to [-clip, clip] and rounded to multiples of grid.
     """
 
-    mechanism: Mechanism
+    method: MethodName
     eta: Table
     theta: Table
     noise: Noise | None = None
@@ -41,12 +41,12 @@ class Numbers:
 
     @property
     def private(self) -> bool:
-        return self.mechanism != "none"
+        return self.method != "none"
 
     @property
     def covered(self) -> bool:
         """Whether noise on a grid covers all by which floats stray; a real run then sends whole numbers."""
-        noisy = self.output_noise is not None or self.mechanism == "primal"
+        noisy = self.output_noise is not None or self.method == "primal"
         return noisy and self.grid is not None and self.clip is not None
 
 
@@ -68,7 +68,7 @@ class Tables(Numbers):
     def site(self, i: int) -> SiteTables:
         """The rows of the i-th of these sites; views, not copies."""
         return SiteTables(
-            mechanism=self.mechanism,
+            method=self.method,
             eta=self.eta[i],
             theta=self.theta[i],
             noise=self.noise,
@@ -83,7 +83,7 @@ class Tables(Numbers):
         """The rows of some neighbouring sites, copied: sent elsewhere, it does not drag the others along."""
         rows = slice(own.start, own.stop)
         return Tables(
-            mechanism=self.mechanism,
+            method=self.method,
             penalties=self.penalties[rows],
             eta=self.eta[rows].copy(),
             theta=self.theta[rows].copy(),

@@ -136,7 +136,7 @@ def run_attack(
 
 
 def _check_exact(tables: Numbers) -> None:
-    if tables.mechanism == "primal" or tables.output_noise is not None:
+    if tables.method == "primal" or tables.output_noise is not None:
         raise ParameterError("`method` must release its minimisers as they are: no primal or output noise.")
 
 

@@ -146,7 +146,7 @@ def audit(
 
     Parameters
     ----------
-    cases : which releases to audit; by default every mechanism and noise, where its bound is nearly reached.
+    cases : which releases to audit; by default every method and noise, where its bound is nearly reached.
     runs : runs on each of the two data sets of a case; half of them choose the event, half count it.
     confidence : that a measured bound is below the true epsilon; it holds for each case.
     seed : None draws from the secure source, as a real site does; a number makes the audit repeat.

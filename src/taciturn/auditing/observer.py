@@ -42,7 +42,7 @@ def transcript(
 def clean_path(case: Case, objective: LocalObjective, streams: Streams) -> Array:
     """The same without any noise, (rounds, d)."""
     tables = replace(
-        case.tables(), mechanism="none", noise=None, scale=None, output_noise=None, output_scale=None
+        case.tables(), method="none", noise=None, scale=None, output_noise=None, output_scale=None
     )
     return _drive(_node(case, tables, objective, 1, streams), case, None)[:, 0]
 
@@ -61,7 +61,7 @@ def log_density(case: Case, objective: LocalObjective, released: Array) -> Array
         if tables.noise is None or tables.scale is None:
             continue
         scale = tables.scale[t - 1]
-        if tables.mechanism == "primal":
+        if tables.method == "primal":
             solved = minimise(objective, curvature=curve, linear=b, start=state.f, tol=case.tol, state=solver)
             total += tables.noise.log_density(f - solved.f, scale)
         else:

@@ -239,9 +239,9 @@ def _figures(certificate: Certificate) -> dict[str, Any]:
     if figures["paper"] is not None and not all(cost.paper_condition for cost in certificate.costs):
         figures["paper_condition"] = False
     if certificate.run.masked:
-        from ..privacy.certificate.masked_words import shown
+        from ..privacy.certificate.numbers import rounded_up
 
-        against = [float(shown(epsilon).replace("infinite", "inf")) for epsilon in certificate.against]
+        against = [float(rounded_up(epsilon).replace("infinite", "inf")) for epsilon in certificate.against]
         figures |= {"colluding": certificate.run.colluding, "mu": certificate.mu}
         figures["epsilon_against"] = [epsilon if math.isfinite(epsilon) else None for epsilon in against]
     return figures
@@ -270,13 +270,18 @@ def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
     """(bound, epsilon, delta), one for each line of the table."""
     delta = f"{certificate.delta:g}"
     if certificate.run.masked:
-        from ..privacy.certificate.masked_words import lines, shown
+        from ..privacy.certificate.masked_words import lines
+        from ..privacy.certificate.numbers import rounded_up
 
         others = certificate.run.sites - 1
         chosen = lines(certificate)
         names = {0: "nobody colludes", others: "all the others collude: no mask needed"}
         return [
-            (names.get(c, f"{c} of {others} others collude"), shown(certificate.epsilon_against(c)), delta)
+            (
+                names.get(c, f"{c} of {others} others collude"),
+                rounded_up(certificate.epsilon_against(c)),
+                delta,
+            )
             for c in chosen
         ]
     rows = [

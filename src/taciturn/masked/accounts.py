@@ -32,7 +32,7 @@ def run_facts(
     """What the accountant must know of the run; C and regularization as the problem states them."""
     complete = tables.pairs.connectivity == tables.pairs.sites - 1
     return RunFacts(
-        mechanism="masked",
+        method="masked",
         noise="discrete",
         loss=loss_facts(tables.descent.loss),
         sites=facts.sites,

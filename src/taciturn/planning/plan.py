@@ -210,7 +210,7 @@ def _run_facts(
 ) -> RunFacts:
     """What holds for every shape; the rest is filled in when one is drawn."""
     return RunFacts(
-        mechanism="penalty",
+        method="penalty",
         noise="gaussian",
         loss=loss_facts(loss),
         sites=network.n,

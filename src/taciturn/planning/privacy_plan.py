@@ -126,7 +126,7 @@ class PrivacyPlan:
             "rounds": self.rounds,
             "C": self.C,
             "regularization": self.regularization,
-            "method": run.mechanism,
+            "method": run.method,
             "penalty": _one([to_dict(schedule) for schedule in plan.penalty]),
             "dual_step": plan.dual_step,
             "noise": {

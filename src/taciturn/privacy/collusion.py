@@ -61,7 +61,7 @@ def _honest(run: RunFacts) -> list[int]:
 
 def _sums(run: RunFacts, rounds: Iterable[int]) -> list[SumFacts]:
     if not run.masked:
-        raise ParameterError(f"`mechanism` must be 'masked' for masked sums; got {run.mechanism!r}.")
+        raise ParameterError(f"`method` must be 'masked' for masked sums; got {run.method!r}.")
     return [run.sums[t - 1] for t in rounds]
 
 

@@ -93,7 +93,7 @@ class SiteCost(NamedTuple):
 def paper_speaks(run: RunFacts) -> bool:
     """Whether Theorem 3 is about such a run: norm noise in the penalty, |L'| <= 1, ||x|| <= 1, one record."""
     inside = run.loss.slope_bound <= 1 and run.data_norm <= 1 and run.unit == "record"
-    return run.noise == "norm" and run.mechanism in ("penalty", "dual") and inside
+    return run.noise == "norm" and run.method in ("penalty", "dual") and inside
 
 
 def paper_costs(run: RunFacts, releases: Releases) -> Array:
@@ -144,7 +144,7 @@ def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
     """Renyi cost of the perturbed update, one class, without the output noise."""
     k, a = _weight(run, releases)
     on, loss = releases.charged, run.loss
-    if run.mechanism == "primal":
+    if run.method == "primal":
         S = np.where(on, _primal_move(run, k, a), 0.0)
         return _renyi_shift(run, run.noise, S, releases.scale, orders)
     D = np.where(on, bounds.displacement(k, loss.slope_bound, _reach(run)), 0.0)
@@ -185,7 +185,7 @@ def gaussian_totals(run: RunFacts, releases: Releases) -> Array:
         return np.where(np.any(releases.charged, axis=1), np.inf, 0.0)
     k, a = _weight(run, releases)
     loss, X, sigma = run.loss, _reach(run), releases.scale
-    if run.mechanism == "primal":
+    if run.method == "primal":
         mu = last = up(_primal_move(run, k, a) / sigma)
         spread = sigma
     else:
@@ -290,7 +290,7 @@ def _pure_update(run: RunFacts, releases: Releases) -> Array:
     """Pure epsilon of the perturbed update with norm noise, one class, without the output noise."""
     k, a = _weight(run, releases)
     loss, alpha, X = run.loss, releases.scale, _reach(run)
-    if run.mechanism == "primal":
+    if run.method == "primal":
         return bounds.primal_pure(_primal_move(run, k, a), alpha)
 
     def cost(weight: Array) -> Array:

@@ -21,7 +21,7 @@ from .loss_facts import LossFacts as LossFacts
 from .sums import SumFacts as SumFacts
 from .sums import check_sums
 
-MECHANISMS = ("penalty", "dual", "primal", "masked", "none")
+METHODS = ("penalty", "dual", "primal", "masked", "none")
 NOISES = ("norm", "gaussian", "discrete", "none")
 UNITS = ("record", "person")
 STARTS = ("zeros", "random")
@@ -40,7 +40,7 @@ class RunFacts:
 
     Parameters
     ----------
-    mechanism : "penalty", "dual" (penalty perturbation with eta = theta), "primal", "masked" or "none".
+    method : "penalty", "dual" (penalty perturbation with eta = theta), "primal", "masked" or "none".
     noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", "discrete" (for masked sums, and only there), or
         "none", with which epsilon is infinite.
     loss : its bounds on slope and curvature.
@@ -70,7 +70,7 @@ class RunFacts:
     sites_per_person : at most so many sites hold rows of one person; above 1 for masked sums only.
     """
 
-    mechanism: str
+    method: str
     noise: str
     loss: LossFacts
     sites: int
@@ -100,10 +100,10 @@ class RunFacts:
     versions: Mapping[str, str] = field(default_factory=versions)
 
     def __post_init__(self) -> None:
-        checks.choice("mechanism", self.mechanism, MECHANISMS)
+        checks.choice("method", self.method, METHODS)
         checks.choice("noise", self.noise, NOISES)
-        if (self.mechanism == "none") != (self.noise == "none") or self.masked != (self.noise == "discrete"):
-            raise ParameterError(f"`noise` must fit mechanism {self.mechanism!r}; got {self.noise!r}.")
+        if (self.method == "none") != (self.noise == "none") or self.masked != (self.noise == "discrete"):
+            raise ParameterError(f"`noise` must fit method {self.method!r}; got {self.noise!r}.")
         for name in ("sites", "rounds", "dimension", "outputs"):
             _set(self, name, checks.whole(name, getattr(self, name), least=1))
         for name in ("C", "data_norm"):
@@ -116,7 +116,7 @@ class RunFacts:
                 _set(self, name, checks.magnitude(name, getattr(self, name)))
         if self.output_noise is not None:
             checks.choice("output_noise", self.output_noise, ("norm", "gaussian"))
-            if self.mechanism in ("primal", "masked") or self.noise == "none":
+            if self.method in ("primal", "masked") or self.noise == "none":
                 raise ParameterError(
                     f"`output_noise` must be None here; got {self.output_noise!r}: primal noise is output "
                     "noise already, so is that of a sum, and a run without noise stays without a guarantee."
@@ -143,9 +143,7 @@ class RunFacts:
         if self.masked:
             _set(self, "sums", check_sums(self.sums, self.rounds))
         elif self.sums or self.connectivity is not None:
-            raise ParameterError(
-                f"`sums` and `connectivity` belong to masked sums, not to {self.mechanism!r}."
-            )
+            raise ParameterError(f"`sums` and `connectivity` belong to masked sums, not to {self.method!r}.")
         for name in ("colluding", "connectivity"):
             if getattr(self, name) is not None:
                 value = checks.whole(name, getattr(self, name), least=0 if name == "colluding" else 1)
@@ -194,7 +192,7 @@ class RunFacts:
     @property
     def masked(self) -> bool:
         """Whether the sites send shares of sums, hidden by masks that cancel."""
-        return self.mechanism == "masked"
+        return self.method == "masked"
 
     def honest(self, colluding: int | None) -> int:
         """How many noises protect a site for certain when this many others work together; None: all of them.
@@ -222,7 +220,7 @@ class RunFacts:
     @property
     def idealised(self) -> bool:
         """Whether the guarantee needs the exact minimiser: nothing covers the solver's error."""
-        return self.mechanism not in ("primal", "masked") and self.output_noise is None
+        return self.method not in ("primal", "masked") and self.output_noise is None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ParameterError
 from ..graph import Graph
-from ..privacy.certificate import wording
+from ..privacy.certificate import grounds
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.certificate.numbers import odds
 from ..types import Array
@@ -170,7 +170,7 @@ def _statement(name: str, certificate: Certificate) -> Statement:
     for key in ("epsilon", "pure_epsilon", "paper_epsilon"):
         numbers[key] = getattr(certificate, key)
     return Statement(
-        name, certificate.statement(), wording.conditions(certificate), wording.theorems(certificate), numbers
+        name, certificate.statement(), grounds.conditions(certificate), grounds.theorems(certificate), numbers
     )
 
 

@@ -18,9 +18,9 @@ COUNT = st.integers(1, 10**9)
 TINY = Fraction(1, 10**290)  # what underflows to nothing is less than this
 
 
-def facts(noise, C, rho, mechanism="penalty"):
+def facts(noise, C, rho, method="penalty"):
     return RunFacts(
-        mechanism,
+        method,
         noise,
         LossFacts("custom", 1.0, 0.25),
         sites=10**9 + 1,

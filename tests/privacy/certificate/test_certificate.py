@@ -27,7 +27,8 @@ from taciturn.errors import (
 )
 from taciturn.privacy.accounting import bounds
 from taciturn.privacy.accounting.gaussian import gaussian_epsilon
-from taciturn.privacy.certificate.certificate import Certificate, epsilon_curve, paper_curve, pure_curve
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.certificate.claims import epsilon_curve, paper_curve, pure_curve
 from taciturn.privacy.costs import Releases, renyi_totals
 from taciturn.privacy.facts import Charge, LossFacts, SiteBudget, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
@@ -110,11 +111,11 @@ def test_classes_multiply(noise: str) -> None:
 
 
 def test_dual_perturbation_is_penalty_perturbation_with_one_step() -> None:
-    assert certificate(mechanism="dual").costs == certificate().costs
+    assert certificate(method="dual").costs == certificate().costs
 
 
 def test_primal_perturbation_pays_for_the_sensitivity() -> None:
-    stated = certificate(mechanism="primal", tol=1e-3, regularization=0.6, rounds=1)
+    stated = certificate(method="primal", tol=1e-3, regularization=0.6, rounds=1)
     k, a = 1750 / (2 * 0.5 * 2 * 9044), 1 + 0.2 / (2 * 0.5 * 2)
     assert stated.pure_epsilon == pytest.approx(3.0 * (2 * k / a + 2e-3))
     assert stated.paper_epsilon == math.inf and not stated.costs[0].paper_condition
@@ -187,7 +188,7 @@ def test_norm_output_noise_is_moved_by_twice_the_tolerance() -> None:
 
 
 def test_no_noise_is_infinite_and_says_so() -> None:
-    book = MemoryLedger(run_facts(3, 2, mechanism="none", noise="none"), site_facts(2))
+    book = MemoryLedger(run_facts(3, 2, method="none", noise="none"), site_facts(2))
     book.charge_all([Charge(0, 1, 0.5), Charge(1, 1, 0.5)])
     stated = Certificate.from_ledger(book, DELTA)
     assert stated.epsilon == stated.pure_epsilon == stated.paper_epsilon == math.inf
@@ -196,10 +197,10 @@ def test_no_noise_is_infinite_and_says_so() -> None:
     Certificate.from_json(stated.to_json()).verify()
 
 
-@pytest.mark.parametrize("mechanism", ["penalty", "primal"])
+@pytest.mark.parametrize("method", ["penalty", "primal"])
 @pytest.mark.parametrize("noise", ["norm", "gaussian"])
-def test_a_row_that_rounding_made_longer_is_paid_for(mechanism: str, noise: str) -> None:
-    settings = {"mechanism": mechanism, "noise": noise, "rounds": 1, "sites": 1}
+def test_a_row_that_rounding_made_longer_is_paid_for(method: str, noise: str) -> None:
+    settings = {"method": method, "noise": noise, "rounds": 1, "sites": 1}
     stated = certificate(**settings)
     k = 1750 * (1 + 1e-12) / (2 * 0.5 * 2 * 9044)  # such a row passes the check of rows
     if noise == "norm":

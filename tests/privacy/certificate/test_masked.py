@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import norm
 
 from taciturn.errors import BudgetExceeded, CertificateError, LedgerError, ParameterError
-from taciturn.privacy.certificate.certificate import Certificate, epsilon_curve
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.certificate.claims import epsilon_curve
 from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteBudget, SiteFacts, SumFacts
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
@@ -25,7 +26,7 @@ def masked_run(sites=5, colluding=1, std=2.0**18, rounds=ROUNDS, **changes):
     )
     return RunFacts(
         **{
-            "mechanism": "masked",
+            "method": "masked",
             "noise": "discrete",
             "loss": LossFacts("logistic", slope_bound=1.0, curvature_bound=0.25),
             "sites": sites,

@@ -128,7 +128,7 @@ def test_a_degree_that_moves_needs_a_filter(ledger: MemoryLedger) -> None:
 
 
 def test_a_run_without_noise_takes_no_scale() -> None:
-    ledger = MemoryLedger(run_facts(mechanism="none", noise="none"), site_facts())
+    ledger = MemoryLedger(run_facts(method="none", noise="none"), site_facts())
     ledger.charge(Charge(site=0, t=1, eta=0.5))
     with pytest.raises(ParameterError, match="`scale` must be left out"):
         ledger.charge(Charge(site=1, t=1, eta=0.5, scale=3.0))

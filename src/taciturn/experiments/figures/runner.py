@@ -15,7 +15,8 @@ from ...engines.setup import Setup, prepare
 from ...engines.simulate import simulate
 from ...graph import Graph
 from ...objective.problem import Problem
-from ...privacy.certificate.certificate import Certificate, epsilon_curve, paper_curve, pure_curve
+from ...privacy.certificate.certificate import Certificate
+from ...privacy.certificate.claims import epsilon_curve, paper_curve, pure_curve
 from ...types import Array
 from ...versions import versions
 from ..store import Arrays, ResultStore, fingerprint

@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,11 +24,9 @@ from ..costs import ACCOUNTANTS, SiteCost
 from ..facts import Columns, SiteFacts
 from ..facts_json import budget_from, run_from, site_from, to_plain
 from ..ledger.chain import Head
-from . import wording
+from . import grounds
+from .claims import Claims
 from .statement import statement
-
-if TYPE_CHECKING:
-    from .certificate import Certificate
 
 FORMAT = "taciturn certificate 1"
 _TEXTS = ("theorems", "conditions", "statement")
@@ -40,10 +38,10 @@ _CLOSE = 1e-9  # relative; another build of the special functions may differ in 
 # -- writing ----------------------------------------------------------------------------------------
 
 
-def document(certificate: Certificate) -> dict[str, Any]:
+def document(claims: Claims) -> dict[str, Any]:
     """The certificate as plain JSON values."""
     tables = _Tables()
-    rows = zip(certificate.sites, certificate.budgets, certificate.releases, certificate.costs, strict=True)
+    rows = zip(claims.sites, claims.budgets, claims.releases, claims.costs, strict=True)
     sites = [
         tables.site(facts, columns)
         | {"budget": None if limit is None else to_plain(limit)}
@@ -52,22 +50,22 @@ def document(certificate: Certificate) -> dict[str, Any]:
     ]
     body: dict[str, Any] = {
         "format": FORMAT,
-        "epsilon": _number(certificate.epsilon),
-        "delta": certificate.delta,
-        "pure_epsilon": _number(certificate.pure_epsilon),
-        "paper_epsilon": _number(certificate.paper_epsilon),
-        "mu": _number(certificate.mu),
-        "epsilon_against": [_number(epsilon) for epsilon in certificate.against],
-        "worst_site": certificate.worst_site,
-        "accountant": certificate.accountant,
-        "status": wording.status(certificate),
-        "statement": statement(certificate),
-        "theorems": wording.theorems(certificate),
-        "conditions": wording.conditions(certificate),
-        "run": to_plain(certificate.run),
+        "epsilon": _number(claims.epsilon),
+        "delta": claims.delta,
+        "pure_epsilon": _number(claims.pure_epsilon),
+        "paper_epsilon": _number(claims.paper_epsilon),
+        "mu": _number(claims.mu),
+        "epsilon_against": [_number(epsilon) for epsilon in claims.against],
+        "worst_site": claims.worst_site,
+        "accountant": claims.accountant,
+        "status": grounds.status(claims),
+        "statement": statement(claims),
+        "theorems": grounds.theorems(claims),
+        "conditions": grounds.conditions(claims),
+        "run": to_plain(claims.run),
         "tables": tables.entries,
         "sites": sites,
-        "ledger_head": None if certificate.head is None else certificate.head._asdict(),
+        "ledger_head": None if claims.head is None else claims.head._asdict(),
     }
     return body | {"sha256": digest(body)}
 

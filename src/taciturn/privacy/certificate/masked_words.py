@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ..collusion import colluders
 from ..facts import RunFacts
+from .claims import Claims
 from .numbers import rounded_up
-
-if TYPE_CHECKING:
-    from .certificate import Certificate
 
 CIPHERS = "X25519 key agreement and the ChaCha20 stream cipher"
 
@@ -31,31 +27,31 @@ def rests_on_masks(run: RunFacts) -> bool:
     return run.honest(run.colluding) > 1
 
 
-def trust(certificate: Certificate) -> str:
+def trust(claims: Claims) -> str:
     """On what the figure rests, and what is left of it otherwise."""
-    run = certificate.run
-    alone = f"If all the others do, epsilon = {shown(certificate.epsilon_against(None))}"
+    run = claims.run
+    alone = f"If all the others do, epsilon = {rounded_up(claims.epsilon_against(None))}"
     if not rests_on_masks(run):
         return "This figure does not rest on the masks: each site's own noise is enough for it."
     most = _those(colluders(run, run.colluding))
     return f"""This figure counts the noise of {run.honest(run.colluding)} sites together. It rests on the
         masks behind which each site hides what it sends, and so on {CIPHERS}: a computational promise, which
         holds against whoever cannot break these, not an unconditional one. It also rests on no more than
-        {most} of the other sites working together with the observer. {_others(certificate)} {alone}; that
+        {most} of the other sites working together with the observer. {_others(claims)} {alone}; that
         last figure rests on no mask and on nobody else."""
 
 
-def _others(certificate: Certificate) -> str:
+def _others(claims: Claims) -> str:
     """A few further lines of the table."""
-    run = certificate.run
-    chosen = [n for n in lines(certificate)[:-1] if n != colluders(run, run.colluding)]
-    figures = [f"{shown(certificate.epsilon_against(n))} if {_who(n)}" for n in chosen]
+    run = claims.run
+    chosen = [n for n in lines(claims)[:-1] if n != colluders(run, run.colluding)]
+    figures = [f"{rounded_up(claims.epsilon_against(n))} if {_who(n)}" for n in chosen]
     return f"With other numbers epsilon is {_list(figures)}." if figures else ""
 
 
-def lines(certificate: Certificate) -> list[int]:
+def lines(claims: Claims) -> list[int]:
     """A few numbers of colluders that are worth a line, the last one being all the others."""
-    run = certificate.run
+    run = claims.run
     c = colluders(run, run.colluding)
     chosen = {0, c, c + 1, run.sites // 3, run.sites // 2, run.sites - 1}
     return sorted(n for n in chosen if n < run.sites)
@@ -91,11 +87,6 @@ def conditions(run: RunFacts) -> list[str]:
         "a site that lies or sends different things to different sites can spoil the model, not the promise",
         "the sums, their sensitivities, grids and noise were fixed before the run, without looking at data",
     ]
-
-
-def shown(epsilon: float) -> str:
-    """Rounded up; infinite where there is no bound."""
-    return rounded_up(epsilon) if math.isfinite(epsilon) else "infinite"
 
 
 def _those(number: int) -> str:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from ..costs import float_delta
 from ..facts import PLANNED, RunFacts
 from . import masked_words
+from .claims import Claims
 from .numbers import odds, rounded_up
-
-if TYPE_CHECKING:
-    from .certificate import Certificate
 
 _WHERE = {
     "penalty": "inside the computation (penalty perturbation)",
@@ -32,56 +29,56 @@ _COVERED = {
 _WEAK = 10.0  # an epsilon above this deserves a warning
 
 
-def statement(certificate: Certificate) -> str:
+def statement(claims: Claims) -> str:
     """What was done, what it cost, how real it is, and what it leaves out."""
     plan = "PLANNED: no run took place; this is what a run with these settings would be and cost."
     parts = (
-        plan * certificate.run.planned,
-        _done(certificate),
-        _cost(certificate),
-        _reality(certificate.run),
-        _limits(certificate.run),
+        plan * claims.run.planned,
+        _done(claims),
+        _cost(claims),
+        _reality(claims.run),
+        _limits(claims.run),
     )
     return " ".join(" ".join(part.split()) for part in parts if part)
 
 
-def _done(certificate: Certificate) -> str:
-    run, rounds = certificate.run, certificate.rounds
+def _done(claims: Claims) -> str:
+    run, rounds = claims.run, claims.rounds
     times = "one round" if rounds == 1 else f"each of {_count(rounds, 'round')}"
     said = f"""{_count(run.sites, "site")} trained one model together without pooling their records. In
         {times} every site sent {_sent(run)}."""
-    if len(certificate.sites) < run.sites:
-        names = ", ".join(facts.name for facts in certificate.sites[:5])
-        said += f" This statement covers {len(certificate.sites)} of the {run.sites} sites: {names}."
+    if len(claims.sites) < run.sites:
+        names = ", ".join(facts.name for facts in claims.sites[:5])
+        said += f" This statement covers {len(claims.sites)} of the {run.sites} sites: {names}."
     if rounds < run.rounds:
         said += f""" {_count(run.rounds, "round")} were planned; the figures count the rounds that were
             charged, and hold only if the decision to stop did not depend on what had been sent."""
     return said
 
 
-def _cost(certificate: Certificate) -> str:
-    run, epsilon, delta = certificate.run, certificate.epsilon, f"{certificate.delta:g}"
+def _cost(claims: Claims) -> str:
+    run, epsilon, delta = claims.run, claims.epsilon, f"{claims.delta:g}"
     if run.noise == "none":
         return """No random noise was added, so nothing limits what can be learnt about a person from what was
             sent: epsilon is infinite. Treat everything that was sent as personal data."""
-    said = f"Random noise was added {_WHERE[run.mechanism]} before anything left a site."
+    said = f"Random noise was added {_WHERE[run.method]} before anything left a site."
     if math.isinf(epsilon):
         return said + " It is too little for any guarantee: epsilon is infinite."
     who = masked_words.observer(run) if run.masked else "controls all the other sites"
     said += f""" Suppose someone sees everything that was ever sent, {who} and knows {_UNKNOWN[run.unit]},
         nothing this observer could see or compute would have become more likely, or less likely, by more
-        than a factor of {_factor(epsilon)}, but for a chance of at most {odds(certificate.delta)}. In the
+        than a factor of {_factor(epsilon)}, but for a chance of at most {odds(claims.delta)}. In the
         language of differential privacy: epsilon = {rounded_up(epsilon)} at delta = {delta}, for all rounds
         together. Smaller is safer: at epsilon = 0 nothing about a single {run.unit} could be learnt."""
     if run.masked:
-        said += " " + masked_words.trust(certificate)
+        said += " " + masked_words.trust(claims)
     if epsilon > _WEAK:
         said += f" An epsilon above {_WEAK:g} is, by itself, little protection."
-    if math.isfinite(certificate.pure_epsilon):
-        said += f" {_exception(run)}, epsilon = {rounded_up(certificate.pure_epsilon)}."
+    if math.isfinite(claims.pure_epsilon):
+        said += f" {_exception(run)}, epsilon = {rounded_up(claims.pure_epsilon)}."
     if run.masked:
         return said
-    worst = next(facts for facts in certificate.sites if facts.site == certificate.worst_site)
+    worst = next(facts for facts in claims.sites if facts.site == claims.worst_site)
     return f"""{said} The figure is that of the least protected site, {worst.name}, with
         {_count(worst.samples, run.unit)} and {_count(worst.degree, "neighbour")}."""
 

@@ -1,16 +1,12 @@
-"""What a certificate says in words: its status, what each number rests on, and under which conditions."""
+"""What the numbers of a certificate rest on, for whoever checks it: status, theorems, conditions."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from ..costs import float_delta, paper_speaks
 from ..facts import RunFacts
 from . import masked_words
+from .claims import Claims
 from .numbers import rounded_up
-
-if TYPE_CHECKING:
-    from .certificate import Certificate
 
 IDEALISED = "idealised: exact minimiser assumed"
 _PUBLIC = {
@@ -21,9 +17,9 @@ _KIND = {"norm": "norm noise", "gaussian": "Gaussian noise"}
 _DISCRETE = {"norm": "discrete Laplace noise", "gaussian": "discrete Gaussian noise"}
 
 
-def status(certificate: Certificate) -> str:
+def status(claims: Claims) -> str:
     """In a few words: planned, simulated or real; idealised or covered; private or not."""
-    run = certificate.run
+    run = claims.run
     words = ["planned" if run.planned else "simulated" if run.simulated else "real"]
     if run.noise == "none":
         words.append("not private: no noise")
@@ -32,26 +28,26 @@ def status(certificate: Certificate) -> str:
     elif run.idealised:
         words.append(IDEALISED)
     else:
-        covers = f"primal {_last(run)}" if run.mechanism == "primal" else f"{_last(run)} on the output"
+        covers = f"primal {_last(run)}" if run.method == "primal" else f"{_last(run)} on the output"
         words.append(f"{'floats' if run.integers else 'solver error'} covered by {covers}")
     return "; ".join([*words, *run.marks])
 
 
 def _last(run: RunFacts) -> str:
     """The noise that is added last."""
-    kind = run.noise if run.mechanism == "primal" else str(run.output_noise)
+    kind = run.noise if run.method == "primal" else str(run.output_noise)
     return _DISCRETE[kind] if run.integers else _KIND[kind]
 
 
-def theorems(certificate: Certificate) -> list[str]:
+def theorems(claims: Claims) -> list[str]:
     """Which result each number rests on."""
-    run = certificate.run
+    run = claims.run
     if run.noise == "none":
         return ["no noise was added: no theorem gives a finite epsilon"]
     if run.masked:
         return [*masked_words.theorems(run), *_unit(run)]
-    said = [_paper(certificate)]
-    if run.mechanism == "primal":
+    said = [_paper(claims)]
+    if run.method == "primal":
         rounded = " and sqrt(d) steps of the grid" * run.integers
         said.append(f"sensitivity of the minimiser, (2 s1 C / B + 2 g) / m{rounded}, attained")
     elif run.noise == "norm":
@@ -60,14 +56,14 @@ def theorems(certificate: Certificate) -> list[str]:
         )
     if run.noise == "gaussian":
         said.append("no pure epsilon: Gaussian noise has none")
-    bend = "" if run.mechanism == "primal" else ", the noise map's bend included"
-    said.append(f"(epsilon, delta): {_accounted(certificate, bend)}")
+    bend = "" if run.method == "primal" else ", the noise map's bend included"
+    said.append(f"(epsilon, delta): {_accounted(claims, bend)}")
     if run.output_noise is not None:
         rounded = " and sqrt(d) steps of the grid" * run.integers
         said.append(f"inexact minimiser: {_last(run)} on the output, shift 2 g / m{rounded}")
     if run.outputs > 1:
         said.append(f"one-vs-rest: {run.outputs} problems cost {run.outputs} times one")
-    if any(limit is not None and limit.order is not None for limit in certificate.budgets):
+    if any(limit is not None and limit.order is not None for limit in claims.budgets):
         said.append("charges that react to the run: Renyi filter at an order fixed before it")
     return [*said, *_unit(run)]
 
@@ -79,27 +75,25 @@ def _unit(run: RunFacts) -> list[str]:
     said = [
         "person: rows weighted to count at most as one, so that all of them together move no more than one"
     ]
-    if run.mechanism in ("penalty", "dual"):
+    if run.method in ("penalty", "dual"):
         said.append("person: the bend's eigenvalues are several, and their sum is at most that of one record")
     return said
 
 
-def _accounted(certificate: Certificate, bend: str) -> str:
+def _accounted(claims: Claims, bend: str) -> str:
     """Whose epsilon the worst site's is."""
-    if certificate.accountant == "pure":
+    if claims.accountant == "pure":
         return "the pure bound, which no other falls below here"
-    if certificate.accountant == "gaussian":
+    if claims.accountant == "gaussian":
         return f"Gaussian noise{bend}: mu-GDP in every round, squares of mu summed, converted exactly"
-    return f"Renyi divergence of {_KIND[certificate.run.noise]}{bend}, summed over rounds, converted"
+    return f"Renyi divergence of {_KIND[claims.run.noise]}{bend}, summed over rounds, converted"
 
 
-def _paper(certificate: Certificate) -> str:
-    if not paper_speaks(certificate.run):
+def _paper(claims: Claims) -> str:
+    if not paper_speaks(claims.run):
         return "paper: Theorem 3 of [ZKL18] is not about such a run"
     failing = [
-        facts.name
-        for facts, cost in zip(certificate.sites, certificate.costs, strict=True)
-        if not cost.paper_condition
+        facts.name for facts, cost in zip(claims.sites, claims.costs, strict=True) if not cost.paper_condition
     ]
     if not failing:
         return (
@@ -107,13 +101,13 @@ def _paper(certificate: Certificate) -> str:
         )
     return (
         "paper: Theorem 3 of [ZKL18] does NOT apply: 2 c1 < (B/C)(rho/N + 2 theta V) or theta <= eta fails "
-        f"at {len(failing)} of {len(certificate.sites)} sites, {failing[0]} first; no other bound needs it"
+        f"at {len(failing)} of {len(claims.sites)} sites, {failing[0]} first; no other bound needs it"
     )
 
 
-def conditions(certificate: Certificate) -> list[str]:
+def conditions(claims: Claims) -> list[str]:
     """What must be true of the run for the numbers to hold."""
-    run = certificate.run
+    run = claims.run
     said = [f"relation: {run.relation}", *_observer(run), *_rows(run), _noise_condition(run)]
     if run.masked:
         said += masked_words.conditions(run)
