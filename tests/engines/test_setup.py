@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import taciturn as tt
 from support.problems import make_sites
 from taciturn.engines.setup import prepare
 from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.types import Array
 
 SIZES = (40, 3, 17)
 
@@ -39,3 +41,42 @@ def test_every_site_is_charged_for_its_own_rows_degree_and_penalty() -> None:
     k = [3.0 / (2 * eta * V * B) for eta, V, B in zip((0.5, 1.5, 4.0), (1, 2, 1), SIZES, strict=True)]
     assert stated.worst_site == k.index(max(k)) == 1
     assert len({cost.epsilon for cost in stated.costs}) == 3
+
+
+class Half:
+    """r(f) = f^2 / 4: half as strongly convex as it would be without a word."""
+
+    name = "half"
+    strong_convexity = curvature_bound = 0.5
+
+    def value(self, f: Array) -> Array:
+        return np.asarray(np.sum(np.square(f), axis=-1) / 4)
+
+    def gradient(self, f: Array) -> Array:
+        return f / 2
+
+    def curvature(self, f: Array) -> Array:
+        return np.full_like(f, 0.5)
+
+
+def test_a_regulariser_counts_by_how_strongly_convex_it_is() -> None:
+    """Else the facts would state a larger least eigenvalue, and so a smaller bend, than there is."""
+    method = tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(2.0))
+    told = {}
+    for regularizer in (None, Half()):
+        problem = tt.Problem(make_sites(n=3), C=3.0, regularization=0.6, regularizer=regularizer)
+        setup = prepare(
+            problem,
+            tt.Graph.path(3),
+            method,
+            rounds=2,
+            repeats=1,
+            seed=1,
+            tol=0.01,
+            start="zeros",
+            strict=True,
+            history=False,
+        )
+        told[regularizer is None] = setup.run_facts()
+    assert told[True].regularization == 0.6
+    assert told[False].regularization == 0.3 and told[False].strong == pytest.approx(0.1)

@@ -184,3 +184,15 @@ def test_what_is_shown_holds_no_data() -> None:
     for shown in (problem, problem.site(0), problem.site(0).parts[0].rows, problem.site(0).parts[0]):
         assert "0.123" not in repr(shown)
     assert repr(problem) == "Problem(2 sites, 10 samples, 2 features, Logistic(), C=1, regularization=0.1)"
+
+
+@pytest.mark.parametrize(("beyond", "passes"), [(0.5e-12, True), (2e-12, False), (1e-9, False)])
+def test_a_row_counts_as_unit_up_to_what_the_bounds_allow(beyond: float, passes: bool) -> None:
+    """The accountant takes X = 1 + 4e-12 for a bound of 1: no row beyond that may pass."""
+    sites = [(np.array([[1.0 + beyond, 0.0]]), np.array([1.0])), (np.array([[0.0, 1.0]]), np.array([1.0]))]
+    problem = Problem(sites, C=1.0, regularization=0.1)
+    if passes:
+        problem.require_unit_rows()
+    else:
+        with pytest.raises(DataError, match="site 0"):
+            problem.require_unit_rows()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from privacy.accounting.test_moment import quadrature
 from taciturn.privacy.accounting import bounds
 
 ORDERS = bounds.ORDERS[::12]
@@ -112,3 +113,13 @@ def test_a_thousand_sites_and_rounds_fit_in_memory():
     total = bounds.renyi_gaussian_total(bounds.ORDERS, D, 1 / alpha, x)
     assert total.shape == (1000, len(bounds.ORDERS))
     assert (bounds.renyi_norm_total(ORDERS, D, alpha, 20, x, pure)[:, 0] > 0).all()
+
+
+@pytest.mark.parametrize("q", [1.5, 4.0, 10.0])
+def test_chords_of_norm_noise_stay_above_it_across_the_peak(q):
+    """Values so far apart that nodes are too: on the band between two peaks the left one must count 2 R."""
+    d, top = 20, 12.0 / (q - 1)
+    near = top * np.linspace(0.7, 0.98, 5)
+    u = np.concatenate([np.geomspace(1e-300, top / 2, 999), [top], np.repeat(near, 5000)])
+    total = bounds.renyi_norm_total([q], u, 1.0, d, 0.0, 1e9)[0]
+    assert total >= sum(5000 * quadrature(q, value, d) for value in near) / (q - 1)

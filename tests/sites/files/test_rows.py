@@ -91,3 +91,17 @@ def test_parquet_reads_like_csv(tmp_path):
     site.path(site.file.data).write_bytes(b"nonsense")
     with pytest.raises(SiteError, match="Parquet"):
         load_rows(site)
+
+
+@pytest.mark.parametrize(("beyond", "passes"), [(0.5e-12, True), (2e-12, False), (1e-9, False)])
+def test_a_row_is_as_long_as_the_bounds_allow_and_no_longer(tmp_path, beyond, passes):
+    """The accountant takes X = 1 + 4e-12 for a bound of 1: no row beyond that may pass."""
+    site = sites(tmp_path)[0]
+    X, y = shards(3)[0]
+    X[5] = [1.0 + beyond, 0.0, 0.0, 0.0]
+    np.savez(site.path(site.file.data), X=X, y=y)
+    if passes:
+        load_rows(site)
+    else:
+        with pytest.raises(SiteError, match="norm at most 1"):
+            load_rows(site)

@@ -111,6 +111,17 @@ def test_schedules_are_fixed_once_a_run_has_begun(ready, tmp_path, key):
         open_store(other)
 
 
+def test_the_size_of_the_output_noise_is_fixed_too(tmp_path):
+    """Its kind is a fact that the ledger keeps; its size is in the hash of the schedules alone."""
+    site = sites(tmp_path, site={"output_noise": {"kind": "gaussian", "std": 1e-5}})[0]
+    open_store(make_ready(site)).close()
+    file = tmp_path / "site-0" / "site.toml"
+    facts = tomllib.loads(file.read_text()) | {"output_noise": {"kind": "gaussian", "std": 1e-4}}
+    file.write_text(write_toml(facts))
+    with pytest.raises(SiteError, match="begun with another"):
+        open_store(make_ready(load_site(file)))
+
+
 def test_one_process_at_a_time(ready):
     with open_store(ready), pytest.raises(LedgerError, match="held by another process"):
         open_store(ready)
