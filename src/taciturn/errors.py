@@ -12,6 +12,9 @@
     ├── DataUnavailable                 a public data set was not found; lists what was tried
     ├── MissingExtra (ImportError)      an optional dependency is not installed; gives the command
     ├── SiteError                       a real site cannot go on; state is kept and the run can resume
+    │   ├── WrongFiles                  job.toml, site.toml, a key or the rows are not as they must be
+    │   ├── NeighbourFailed             somebody is silent, or does what no honest site does; try again later
+    │   ├── RunOver                     a round was charged and lost, and nothing more is drawn
     │   ├── StateLost                   its state was lost, rolled back or copied; nothing more is released
     │   └── Contradiction               a site signed two frames that contradict each other; the run is over
     └── WorkerLost                      a cluster's worker is gone; a run with a checkpoint can resume
@@ -20,14 +23,48 @@
     ├── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
     └── ClippedRowsWarning              many rows are longer than `data_norm`; only where nothing is promised
 
-Messages quote parameters, never data: an exception is a release.
+Messages quote parameters, never data: an exception is a release. What a command ends with is in `ExitCode`.
 """
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a command ends with; those of `NOT_AGAIN` do not pass by running the same command again."""
+
+    DONE = 0
+    """At its end; or stopped by SIGTERM, and the same command goes on."""
+    FAILED = 1
+    """Something else: a full disk, a port that is taken; the line says what."""
+    USAGE = 2
+    """No such command or option."""
+    STATE_LOST = 3
+    CONTRADICTION = 4
+    BUDGET_SPENT = 5
+    """The next charge would pass the budget; nothing of it was released."""
+    WRONG_FILES = 6
+    NEIGHBOUR = 7
+    """Somebody else was silent for too long, or holds another job."""
+    RUN_OVER = 8
+    """A solve gave up: its round is charged and lost, and the run with it."""
+    INTERRUPTED = 130
+    """Ctrl-C; the same command goes on."""
+
+
+NOT_AGAIN = (
+    ExitCode.USAGE,
+    ExitCode.STATE_LOST,
+    ExitCode.CONTRADICTION,
+    ExitCode.BUDGET_SPENT,
+    ExitCode.WRONG_FILES,
+    ExitCode.RUN_OVER,
+)
 
 
 class TaciturnError(Exception):
     """The root of all errors raised on purpose; `exit_code` is what the command line ends with."""
 
-    exit_code = 1
+    exit_code = ExitCode.FAILED
 
 
 class ParameterError(TaciturnError, ValueError):
@@ -45,13 +82,19 @@ class DataError(ParameterError):
 class NotConverged(TaciturnError):  # noqa: N818 - reads as a statement, like StopIteration
     """The solver missed its tolerance; nothing was sent, and a real run's round stays charged."""
 
+    exit_code = ExitCode.RUN_OVER
+
 
 class OutOfReach(TaciturnError):  # noqa: N818
     """What was heard is too large for floats to certify a solve; nothing was drawn."""
 
+    exit_code = ExitCode.RUN_OVER
+
 
 class BudgetExceeded(TaciturnError):  # noqa: N818
     """The charge would pass the budget; nothing was released."""
+
+    exit_code = ExitCode.BUDGET_SPENT
 
 
 class LedgerError(TaciturnError):
@@ -77,16 +120,34 @@ class SiteError(TaciturnError):
     """A real site cannot go on; its state is kept and the run can resume."""
 
 
+class WrongFiles(SiteError, ParameterError):  # noqa: N818
+    """A file of the site is not as it must be; trying again does not help before somebody mends it."""
+
+    exit_code = ExitCode.WRONG_FILES
+
+
+class NeighbourFailed(SiteError):  # noqa: N818
+    """Somebody else is silent, or does what no honest site does."""
+
+    exit_code = ExitCode.NEIGHBOUR
+
+
+class RunOver(SiteError):  # noqa: N818
+    """A round was charged and lost, and the run with it."""
+
+    exit_code = ExitCode.RUN_OVER
+
+
 class StateLost(SiteError):  # noqa: N818
     """The state of a site was lost, put back from a backup or copied; nothing more is released."""
 
-    exit_code = 3
+    exit_code = ExitCode.STATE_LOST
 
 
 class Contradiction(SiteError):  # noqa: N818
     """A site signed two frames that contradict each other; the run is over for everybody."""
 
-    exit_code = 4
+    exit_code = ExitCode.CONTRADICTION
 
 
 class WorkerLost(TaciturnError):  # noqa: N818

@@ -6,6 +6,7 @@ from .jobs import check, init, predict, train
 from .research import attack, audit, reproduce, sweep
 from .sites import keys as site_keys
 from .sites import run as site
+from .sites import unit as site_unit
 from .sites import up as site_up
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "reproduce",
     "site",
     "site_keys",
+    "site_unit",
     "site_up",
     "sweep",
     "train",

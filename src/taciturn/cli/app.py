@@ -1,4 +1,4 @@
-"""taciturn: one command for each job. Exit code 0 done, 1 failed with one clear line, 2 wrong usage.
+"""taciturn: one command for each job. `ExitCode` of errors.py is what they end with.
 
 Commands import what they need when they are called, so that `taciturn --help` answers at once.
 """
@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import TaciturnError
+from ..errors import ExitCode, TaciturnError
 
 app = typer.Typer(
     name="taciturn",
@@ -21,8 +21,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-
-_INTERRUPTED = 130  # what typer makes of Ctrl-C that no command has caught
 
 
 def _show_version(wanted: bool) -> None:
@@ -55,15 +53,15 @@ def run(arguments: Sequence[str]) -> int:
     try:
         typer.main.get_command(app)(rest, prog_name="taciturn")  # ends in SystemExit, 2 for wrong usage
     except SystemExit as end:
-        if end.code == _INTERRUPTED:
+        if end.code == ExitCode.INTERRUPTED:  # what typer makes of Ctrl-C that no command has caught
             print("taciturn: stopped.", file=sys.stderr)
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except (TaciturnError, OSError) as error:
         if debug:
             raise
         print(f"taciturn: {_line(error)}", file=sys.stderr)
-        return error.exit_code if isinstance(error, TaciturnError) else 1
-    return 0
+        return error.exit_code if isinstance(error, TaciturnError) else ExitCode.FAILED
+    return ExitCode.DONE
 
 
 def _line(error: Exception) -> str:

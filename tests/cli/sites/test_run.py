@@ -15,6 +15,7 @@ import pytest
 
 from support.sitework import network, shards
 from taciturn.cli.app import run
+from taciturn.errors import ExitCode
 from taciturn.privacy.certificate.numbers import rounded_up
 from taciturn.sites.files.keys import Authority
 from taciturn.sites.files.site import load_site
@@ -167,7 +168,7 @@ def test_a_relay_prints_its_configuration(tmp_path: Path, capsys: Capture) -> No
 
     assert run(["site", "relay", str(tmp_path / "job.toml"), *words("relay"), "--config"]) == 0
     assert json.loads(capsys.readouterr().out)["listen"]["endpoints"] == [endpoint]
-    assert run(["site", "relay", str(tmp_path / "job.toml"), *words("site-0/site-0"), "--config"]) == 1
+    assert run(["site", "relay", str(tmp_path / "job.toml"), *words("site-0/site-0"), "--config"]) == 6
     assert "certificate of 'site-0'" in capsys.readouterr().err
 
 
@@ -185,8 +186,8 @@ def test_without_the_extra_the_error_gives_the_command_to_install_it(
     )
 
 
-@pytest.mark.parametrize("command", ["check", "run", "status", "keys"])
+@pytest.mark.parametrize("command", ["check", "run", "status", "keys", "unit"])
 def test_a_missing_file_is_one_clear_line(tmp_path: Path, capsys: Capture, command: str) -> None:
-    assert run(["site", command, str(tmp_path / "site.toml")]) == 1
+    assert run(["site", command, str(tmp_path / "site.toml")]) == ExitCode.WRONG_FILES
     err = capsys.readouterr().err
     assert err.count("\n") == 1 and "site.toml: cannot be read" in err

@@ -5,11 +5,14 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from ...errors import ExitCode
 from ..app import app
 
 site = typer.Typer(
@@ -76,14 +79,10 @@ def run(file: SiteFile) -> None:
     from ...sites.wire.zenoh_log import watch_zenoh
 
     _log_to_stderr()
-    signal.signal(signal.SIGTERM, _stop)
-    ready = make_ready(load_site(file))
-    try:
+    with until_stopped():
+        ready = make_ready(load_site(file))
         with progress(ready.run.rounds, "rounds", show=True) as step:
             outcome = run_site(ready, step=step, watch=watch_zenoh(ready.site))
-    except KeyboardInterrupt:
-        typer.echo("stopped; everything is kept: run the same command to go on", err=True)
-        raise typer.Exit(1) from None
     from ...privacy.certificate.numbers import rounded_up
 
     cost = f"epsilon {rounded_up(outcome.epsilon)} at delta {outcome.delta:g}"
@@ -124,5 +123,24 @@ def _log_to_stderr() -> None:
     log.propagate = False
 
 
-def _stop(number: int, frame: Any) -> None:
-    raise KeyboardInterrupt
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: whoever runs this machine wants the site to stop, which is no failure."""
+
+
+@contextmanager
+def until_stopped() -> Iterator[None]:
+    """Leave the block, and the command, when somebody asks for it: SIGTERM with code 0, Ctrl-C with 130."""
+
+    def stop(number: int, frame: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        typer.echo("stopped; everything is kept: run the same command to go on", err=True)
+        code = ExitCode.DONE if isinstance(stopped, Terminated) else ExitCode.INTERRUPTED
+        raise typer.Exit(code) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -12,7 +12,7 @@ import typer
 
 from ...errors import ParameterError
 from ...graph import Graph
-from .run import site
+from .run import site, until_stopped
 
 
 @site.command("up")
@@ -104,9 +104,10 @@ def relay(
     if config:
         typer.echo(json.dumps(settings, indent=2))
         return
-    router = open_relay(settings)
-    typer.echo(f"relaying at {settings['listen']['endpoints'][0]} until Ctrl-C")
-    try:
-        signal.pause()
-    except KeyboardInterrupt:
-        router.close()
+    with until_stopped():
+        router = open_relay(settings)
+        typer.echo(f"relaying at {settings['listen']['endpoints'][0]} until Ctrl-C")
+        try:
+            signal.pause()
+        finally:
+            router.close()

@@ -12,7 +12,7 @@ from ...canonical import digest
 from ...errors import SiteError
 from ...toml import Facts
 from .job import Endpoint, Name, NetworkJob, load_job
-from .toml import read_file
+from .toml import about_files, read_file
 from .toml_fields import LISTED, NoiseField, ScheduleField
 
 HEX = r"^[0-9a-fA-F]+$"
@@ -137,6 +137,7 @@ class Site:
         return self.listens() is None and self.job.relay is not None
 
 
+@about_files
 def load_site(path: Path) -> Site:
     """The site in a file, together with its job."""
     file = read_file(path, SiteFile)

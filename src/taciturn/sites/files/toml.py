@@ -4,16 +4,34 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ...errors import ParameterError, SiteError
+from ...errors import ExitCode, ParameterError, SiteError, WrongFiles
 from ...toml import complaint, read_toml
 
 Model = TypeVar("Model", bound=BaseModel)
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
+
+
+def about_files(read: Callable[Given, Made]) -> Callable[Given, Made]:
+    """What goes wrong in `read` is wrong in a file, and stays wrong however often it is read."""
+
+    @wraps(read)
+    def reading(*args: Given.args, **options: Given.kwargs) -> Made:
+        try:
+            return read(*args, **options)
+        except (SiteError, ParameterError) as error:
+            if error.exit_code != ExitCode.FAILED:
+                raise
+            raise WrongFiles(str(error)) from error
+
+    return reading
 
 
 def read_file(path: Path, model: type[Model]) -> Model:

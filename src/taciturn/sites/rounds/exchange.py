@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import SiteError
+from ...errors import NeighbourFailed
 from ..wire.form import HELLO, READY
 from ..wire.frame import NOTHING
 from ..wire.mailbox import Letter, Mailbox
@@ -133,7 +133,7 @@ class Exchange:
             return list(doubted)
 
         self.waiting(30.0).until(still, ask, f"which frames of {self._what(t - 1)} they hold", longest=1.0)
-        raise SiteError(
+        raise NeighbourFailed(
             f"{', '.join(doubted)} signed that the frames of {self._what(t - 1)} are others than those that "
             "this site and its neighbours hold, and no such frame is to be found. No model is written."
         )

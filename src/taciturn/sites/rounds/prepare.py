@@ -19,6 +19,7 @@ from ...privacy.ledger.memory import MemoryLedger
 from ...rng import SecureStreams, SeededStreams
 from ..files.rows import load_rows
 from ..files.site import Site
+from ..files.toml import about_files
 from ..wire.form import Form, form_of
 from ..wire.frame import NOTHING, Frame, decode, encode
 from ..wire.trust import Identity, Trust, load_identity, load_trust
@@ -112,6 +113,7 @@ class Ready:
         return [f"{gap.name}: {gap.detail}" for gap in (nondecreasing, above) if not gap.holds]
 
 
+@about_files
 def make_ready(site: Site) -> Ready:
     """Load keys and data of a site, and check everything that can be wrong with them."""
     keys, job = site.file.keys, site.job

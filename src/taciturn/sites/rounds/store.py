@@ -21,7 +21,7 @@ import numpy as np
 
 from ...admm.node import NodeState
 from ...diskfile import LockFile
-from ...errors import SiteError
+from ...errors import RunOver, SiteError
 from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
@@ -167,7 +167,7 @@ class SiteStore(Generic[State]):
         t = state.t
         frame = self.frame(t + 1)
         if frame is None and t + 1 in self.charged():
-            raise SiteError(
+            raise RunOver(
                 f"round {t + 1} gave up when it was solved. It is charged and is never drawn again, so this "
                 "run is over; agree on a new job, with a larger `tol`, and a new `state` folder."
             )

@@ -8,10 +8,12 @@ from typing import Any
 
 from ...errors import MissingExtra, SiteError
 from ..files.job import NetworkJob
+from ..files.toml import about_files
 from .config import relay_config
 from .trust import load_identity, load_trust
 
 
+@about_files
 def relay_settings(job: NetworkJob, *, private: Path, certificate: Path, authority: Path) -> dict[str, Any]:
     """The configuration of the job's relay, for `zenohd` or for `open_relay`; its keys are checked."""
     if job.relay is None:

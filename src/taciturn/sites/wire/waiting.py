@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...errors import SiteError
+from ...errors import NeighbourFailed
 
 log = logging.getLogger("taciturn.site")
 
@@ -71,7 +71,7 @@ class Waiting:
         began_at = time.time()
         if not self.until(missing, ask, what):
             names = missing()
-            raise SiteError(
+            raise NeighbourFailed(
                 f"{_names(names)} silent since {_clock(began_at)} ({what}); stopped after "
                 f"{self.patience:g} s. Everything is kept: run the same command to go on."
             )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
-from ....errors import SiteError
+from ....errors import NeighbourFailed
 from ....masked.masks import PairKeys, pair_key
 from ...wire.form import NONCE, STAMP
 
@@ -46,7 +46,7 @@ def agree(
         try:
             shared = private.exchange(X25519PublicKey.from_public_bytes(shown[partner]))
         except ValueError as error:
-            raise SiteError(
+            raise NeighbourFailed(
                 f"{names[partner]} showed a key for this run that is none; nothing was released."
             ) from error
         keys[partner] = pair_key(shared, run, names[site], names[partner])

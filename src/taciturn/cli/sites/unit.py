@@ -1,0 +1,34 @@
+"""`taciturn site unit`: a site as a service of its machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from .run import SiteFile, site
+
+
+@site.command("unit")
+def unit(
+    file: SiteFile,
+    user: Annotated[str, typer.Option(help="The user that the site runs as.")] = "taciturn",
+) -> None:
+    """Print a systemd unit for this site: no more rights than it needs, no restart where none can help."""
+    from ...sites.files import unit as units
+    from ...sites.files.site import load_site
+
+    loaded = load_site(file)
+    path, state = file.absolute(), loaded.state.absolute()
+    program = os.path.join(os.path.dirname(sys.executable), "taciturn")
+    command = [program, "site", "run", path.name]
+    typer.echo(
+        units.unit(f"site {loaded.name}", command, path.parent, user=user, writes=state),
+        nl=False,
+    )
+    if not state.is_dir():
+        typer.echo(
+            f"make {state} first, for {user} alone: systemd opens no folder that is not there", err=True
+        )

@@ -1,0 +1,61 @@
+"""What a site ends with: SIGTERM is no failure and loses nothing, and every other end has its own code."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.linkcut import until
+from support.siteprocess import SiteProcess, check_end, rounds_of
+from support.sitework import network
+from taciturn.errors import ExitCode
+from taciturn.sites.files.site import load_site
+
+PROGRAM = """
+import signal, sys
+from taciturn.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with it ignored
+main(["site", "run", sys.argv[1]])
+"""
+
+
+def command(path: Path) -> subprocess.Popen[bytes]:
+    with (path.parent / "log.txt").open("ab") as log:
+        return subprocess.Popen([sys.executable, "-c", PROGRAM, str(path)], stdout=log, stderr=log)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, ExitCode.DONE), (signal.SIGINT, ExitCode.INTERRUPTED)]
+)
+def test_a_signal_ends_a_site_that_goes_on_with_the_same_bytes(tmp_path, number, code):
+    paths = network(tmp_path)
+    others = [SiteProcess(paths[0]), SiteProcess(paths[1], {"hold": 3})]
+    stopped = command(paths[2])
+    try:
+        site = load_site(paths[2])
+        until(lambda: rounds_of(site) == 3, seconds=300.0)  # in the middle of a round: one is not heard
+        stopped.send_signal(number)
+        assert stopped.wait(120) == code
+        assert "stopped; everything is kept" in (paths[2].parent / "log.txt").read_text()
+        (paths[1].parent / "go").touch()
+        again = SiteProcess(paths[2])
+        assert [entry.wait(300) for entry in (*others, again)] == [0, 0, 0]
+    finally:
+        stopped.kill()
+    check_end(paths)
+
+
+def test_each_end_has_its_code(tmp_path):
+    """A neighbour that never comes, a budget that is too small, a file that is wrong."""
+    silent = network(tmp_path / "silent", [(0, 1)], site={"patience": 0.5})[0]
+    assert SiteProcess(silent).wait(300) == ExitCode.NEIGHBOUR
+    wrong = network(tmp_path / "wrong", [(0, 1)])[0]
+    wrong.write_text(wrong.read_text().replace('"rows.npz"', '"none.npz"'))
+    assert SiteProcess(wrong).wait(300) == ExitCode.WRONG_FILES
+    poor = network(tmp_path / "poor", [(0, 1)], site={"budget": {"epsilon": 1.0}, "patience": 5.0})
+    running = [SiteProcess(path) for path in poor]
+    assert [entry.wait(300) for entry in running] == [ExitCode.BUDGET_SPENT] * 2
