@@ -10,7 +10,7 @@ import typer
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...experiments.sweeps.sweep import SweepResult
+    from ...experiments.sweeps.result import SweepResult
 
 
 @app.command("sweep")

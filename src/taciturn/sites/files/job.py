@@ -17,7 +17,7 @@ from .toml_fields import LISTED, LossField, ScheduleField
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
     from ...data.tables.schema import Schema
-    from ...masked.method import MaskedTables
+    from ...masked.method import MaskedTables, PublicFacts
 
 NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 ENDPOINT = r"^tls/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$"
@@ -165,9 +165,27 @@ class NetworkJob(Facts):
     @cached_property
     def sums(self) -> MaskedTables:
         """Every number of a masked run, from public facts alone: the same at every site."""
-        from .masked import tables_of
+        from ...masked.method import MaskedDescent
 
-        return tables_of(self)
+        if self.epsilon is None or self.colluding is None:
+            raise SiteError(f"the job {self.name} has no settings of method 'masked'.")
+        method = MaskedDescent(epsilon=self.epsilon, delta=self.delta, colluding=self.colluding)
+        return method.tables(self.public_facts, self.rounds)
+
+    @cached_property
+    def public_facts(self) -> PublicFacts:
+        """What everybody knows of the rows: the job says it all."""
+        from ...masked.method import PublicFacts
+
+        samples = [site.samples for site in self.sites]
+        return PublicFacts(
+            sites=len(samples),
+            total=sum(samples),
+            largest=max(samples),
+            dimension=self.dimension,
+            loss=self.loss,
+            regularization=self.regularization / (self.C * len(samples)),
+        )
 
     @property
     def simulated(self) -> bool:

@@ -12,7 +12,6 @@ from ....masked.shares import Share, share_of
 from ....objective.local import LocalObjective
 from ....privacy.facts import Charge, RunFacts, SiteFacts
 from ....rng import SecureStreams, SeededStreams, Streams
-from ...files.masked import public_facts
 from ...files.site import Site
 
 
@@ -38,7 +37,7 @@ def masked_part(site: Site, objective: LocalObjective) -> MaskedPart:
     """What this site adds to each sum, from its rows."""
     job = site.job
     streams = SecureStreams() if job.seed is None else SeededStreams(job.seed)
-    share = share_of(objective, job.sums.descent, public_facts(job).total)
+    share = share_of(objective, job.sums.descent, job.public_facts.total)
     return MaskedPart(site.number, share, job.sums, streams)
 
 
@@ -47,7 +46,7 @@ def masked_facts(site: Site) -> tuple[RunFacts, SiteFacts]:
     job = site.job
     run = accounts.run_facts(
         job.sums,
-        public_facts(job),
+        job.public_facts,
         C=job.C,
         regularization=job.regularization,
         simulated=job.simulated,
