@@ -54,8 +54,12 @@ def test_every_form_of_the_model_gives_the_same_numbers(long_rows, tmp_path):
     loaded, bare = tt.load_model(tmp_path / "model.json"), read_model(tmp_path / "model.json").scikit_learn()
     assert loaded.predict_proba(X) == pytest.approx(chance, abs=1e-12)
     assert bare.predict_proba(X) == pytest.approx(chance, abs=1e-12)
+    clipped = X * np.minimum(1.0, 2.0 / np.linalg.norm(X, axis=1))[:, None]
+    alone = bare[-1]  # scikit-learn's own estimator, given rows that were clipped by hand
+    assert type(alone).__module__.startswith("sklearn.")
+    assert alone.predict_proba(clipped) == pytest.approx(chance, abs=1e-12)
     assert [row["prediction"] for row in printed] == fitted.predict(X).tolist()
-    assert [float(row["probability"]) for row in printed] == pytest.approx(chance.max(axis=1), abs=1e-6)
+    assert [float(row["probability"]) for row in printed] == pytest.approx(chance.max(axis=1), abs=1e-12)
 
 
 def test_a_norm_taken_from_the_data_is_kept_with_the_model(long_rows, tmp_path):

@@ -11,9 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ..errors import DataError, ParameterError
 from ..types import Array
-from .tables.columns import parse_column
 from .tables.encoder import BoundedEncoder
-from .tables.fields import Number
+from .tables.plain_columns import PlainColumns
 from .tables.schema import Schema
 
 FORMAT = "taciturn-model/1"
@@ -44,7 +43,7 @@ class ModelFile(BaseModel):
     table, encoding : the schema by which a record becomes x, and how; for models of tables.
     data_norm : a longer x is first clipped to it, as it was in the fit.
     settings : what else the estimator was made with; an epsilon of null is no privacy.
-    certificate : SHA-256 of the certificate's JSON, which says what the model cost.
+    certificate : what the model cost: the certificate itself, or the SHA-256 of the file that holds it.
     simulated : made with noise that can be replayed, so not private.
     run : where it came from: the job and its hash, the sites, the rounds.
     """
@@ -62,7 +61,7 @@ class ModelFile(BaseModel):
     encoding: Encoding = Encoding()
     data_norm: float = Field(default=1.0, gt=0)
     settings: dict[str, Any] = Field(default_factory=dict)
-    certificate: str | None = None
+    certificate: dict[str, Any] | str | None = None
     simulated: bool = False
     run: dict[str, Any] = Field(default_factory=dict)
 
@@ -74,7 +73,7 @@ class ModelFile(BaseModel):
             raise ValueError("`coef`, `intercept`, `features` and `classes` do not fit together")
         if (self.classes is None) != (self.loss == "log-cosh"):
             raise ValueError("a classifier has `classes`, a regression has none")
-        if self.table is not None and self._encoder().get_feature_names_out().tolist() != self.features:
+        if self.table is not None and self.encoder().get_feature_names_out().tolist() != self.features:
             raise ValueError("`features` must be those of the `schema`")
         return self
 
@@ -86,19 +85,19 @@ class ModelFile(BaseModel):
 
     def rows(self, table: Any) -> Array:
         """x of every record of a table."""
-        if self.table is not None:
-            return self._encoder().transform(table)
-        columns = [parse_column(Number(name, -1e300, 1e300, fill=0.0), table[name]) for name in self.features]
-        return np.column_stack(columns)
+        return np.asarray(self.encoder().transform(table))
 
     @property
     def columns(self) -> tuple[str, ...]:
         """What a table must have for a prediction."""
         return tuple(self.features) if self.table is None else Schema.from_dict(self.table).names
 
-    def _encoder(self) -> BoundedEncoder:
+    def encoder(self) -> BoundedEncoder | PlainColumns:
+        """How a record becomes x."""
+        if self.table is None:
+            return PlainColumns(self.features)
         try:
-            schema = Schema.from_dict(self.table or {})
+            schema = Schema.from_dict(self.table)
         except ParameterError as error:
             raise ValueError(f"`schema`: {error}".rstrip(".")) from error
         return BoundedEncoder(schema, **self.encoding.model_dump())

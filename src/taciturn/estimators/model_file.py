@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .. import checks
 from ..data.model_file import FORMAT, ModelFile, read_as
 from ..data.tables.clipping import RowClipper
 from ..data.tables.encoder import BoundedEncoder
@@ -18,6 +21,7 @@ from ..diskfile import write_whole
 from ..errors import ParameterError
 from .base import PrivateLinearModel
 from .classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from .loaded import UNREADABLE, LoadedModel, find_certificate
 from .regressor import PrivateHuberRegressor
 
 _ESTIMATORS: dict[str, type[PrivateLinearModel]] = {
@@ -47,13 +51,17 @@ class Model(ModelFile):
         *,
         schema: Schema | BoundedEncoder | None = None,
         label: str | None = None,
+        whole: bool = False,
     ) -> Model:
-        """The model of a fitted estimator; `schema`, or the encoder, where its rows came from a table."""
+        """The model of a fitted estimator; `schema`, or the encoder, where its rows came from a table.
+
+        With `whole` the certificate is a part of it, else its SHA-256.
+        """
         loss = next((name for name, kind in _ESTIMATORS.items() if isinstance(fitted, kind)), None)
         if loss is None:
             raise ParameterError(
                 f"`fitted` must be an estimator of taciturn; got {type(fitted).__name__}. Of a pipeline "
-                "give the last step, model[-1], and its encoder as `schema`."
+                "that is no `BoundedEncoder` and an estimator, give the last step, model[-1], and `schema`."
             )
         check_is_fitted(fitted)
         encoder = BoundedEncoder(schema) if isinstance(schema, Schema) else schema
@@ -69,7 +77,7 @@ class Model(ModelFile):
             **_encoding_entries(encoder),
             "data_norm": fitted.data_norm_,
             "settings": _settings(fitted),
-            "certificate": hashlib.sha256(fitted.certificate_.to_json().encode()).hexdigest(),
+            "certificate": _certificate(fitted, whole=whole),
             "simulated": fitted.certificate_.run.simulated,
             "run": {"sites": fitted.trace_.settings["names"], "rounds": fitted.n_iter_},
         }
@@ -82,10 +90,14 @@ class Model(ModelFile):
             known["epsilon"] = math.inf
         return self._filled(_ESTIMATORS["logistic" if self.loss == "softmax" else self.loss](**known))
 
+    def pipeline(self, *, unreadable: str = "nan") -> LoadedModel:
+        """Encoder and estimator in one, for the tables that `taciturn predict` takes."""
+        checks.choice("unreadable", unreadable, UNREADABLE)
+        steps = [("encoder", self.encoder()), ("model", self.estimator())]
+        return LoadedModel(steps, unreadable=unreadable)
+
     def scikit_learn(self) -> Any:
         """The same predictions in scikit-learn: a step that clips rows, then a bare estimator."""
-        from sklearn.pipeline import make_pipeline
-
         return make_pipeline(RowClipper(self.data_norm), self._bare())
 
     def _bare(self) -> Any:
@@ -127,20 +139,42 @@ class Model(ModelFile):
 
 
 def save_model(
-    fitted: PrivateLinearModel, path: str | Path, *, schema: Schema | BoundedEncoder | None = None
+    fitted: PrivateLinearModel | Pipeline, path: str | Path, *, schema: Schema | BoundedEncoder | None = None
 ) -> None:
-    """Write a fitted estimator as plain JSON; `schema` is that of its rows, or the encoder that made them."""
-    write_whole(Path(path), Model.of(fitted, schema=schema).to_json())
+    """Write a fitted estimator and its certificate as plain JSON.
+
+    `schema` is that of its rows, or the encoder that made them. A pipeline of a `BoundedEncoder` and an
+    estimator brings its own.
+    """
+    if schema is None and isinstance(fitted, Pipeline) and [*map(type, fitted)][:-1] == [BoundedEncoder]:
+        fitted, schema = fitted[-1], fitted[0]
+    write_whole(Path(path), Model.of(fitted, schema=schema, whole=True).to_json())
 
 
-def load_model(path: str | Path) -> Any:
-    """The estimator in a file of `save_model`, `taciturn train` or a site of a network, ready to predict."""
-    return read_model(Path(path)).estimator()
+def load_model(path: str | Path, *, unreadable: str = "nan") -> LoadedModel:
+    """The model in a file of `save_model`, `taciturn train` or a site of a network, ready to predict.
+
+    It is a scikit-learn pipeline: an encoder, which takes the table that `taciturn predict` takes, and the
+    fitted estimator, `model[-1]`. `certificate_` says what the model cost, if the file, or certificate.json
+    beside it, does. `unreadable` says what a record gets that cannot be read: "nan" (None for a class),
+    "raise", or "zeros" (what the model says of a row of zeros).
+    """
+    path = Path(path)
+    found = read_model(path)
+    loaded = found.pipeline(unreadable=unreadable)
+    loaded.certificate_ = find_certificate(path, found.certificate)
+    return loaded
 
 
 def read_model(path: Path) -> Model:
     """The file as a `Model`, or one line that says what is wrong with it."""
     return read_as(Model, path)
+
+
+def _certificate(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any] | str:
+    text = fitted.certificate_.to_json()
+    entries: dict[str, Any] = json.loads(text)
+    return entries if whole else hashlib.sha256(text.encode()).hexdigest()
 
 
 def _binarizer(classes: Any) -> Any:

@@ -39,7 +39,9 @@ def test_the_run_folder_holds_all_that_was_promised(folder):
     with np.load(folder / "run" / "trace.npz", allow_pickle=False) as trace:
         assert trace["released"].shape[1:] == (2, 1, 9) and trace["sites"].tolist() == ["north", "south"]
         released = trace["released"]
-    model = load_model(folder / "run" / "model.json")
+    loaded = load_model(folder / "run" / "model.json")
+    assert loaded.certificate_.to_json() == (folder / "run" / "certificate.json").read_text()
+    model = loaded[-1]
     share = Ball(1.0, intercept=True).share
     assert model.coef_[0] == pytest.approx(released[-1, :, 0, :-1].mean(axis=0) * share)
 

@@ -32,42 +32,66 @@ def predict(
 ) -> None:
     """Predict, one line per record: the class with its probability or score, or the number.
 
-    A record with a missing value is treated as an empty one, as in training.
+    The column `unreadable` names the columns of a record that are missing, cannot be read or hold an
+    undeclared category. A record that says nothing because of it gets no class and no number.
     """
     from ...estimators.model_file import read_model
 
+    _check_folder(out)
     found = read_model(model)
-    X, fitted = _rows(found, table, (separator, decimal, encoding)), found.estimator()
-    names = [found.label or "prediction"]
-    columns: list[list[Any]] = [fitted.predict(X).tolist()]
+    loaded = found.pipeline()
+    if table.suffix.lower() == ".npz":
+        X, predictor = _array(found, table), loaded[-1]
+        unread = [""] * len(X)
+    else:
+        from ...data.tables.files import CsvForm, read_table
+
+        X, predictor = read_table(table, found.columns, CsvForm(separator, decimal, encoding)), loaded
+        unread = ["; ".join(names) for names in loaded.unread_columns(X)]
+    names, columns = [found.label or "prediction"], [predictor.predict(X).tolist()]
     if found.loss in ("logistic", "softmax"):
         names.append("probability")
-        columns.append([round(chance, 6) for chance in fitted.predict_proba(X).max(axis=1).tolist()])
+        columns.append(predictor.predict_proba(X).max(axis=1).tolist())
     elif found.loss == "smooth-hinge":
-        scores = fitted.decision_function(X)
+        scores = predictor.decision_function(X)
         names.append("score")
         columns.append((scores if scores.ndim == 1 else scores.max(axis=1)).tolist())
+    _give(out, [*names, "unreadable"], [*columns, unread])
+
+
+def _give(out: Path | None, names: list[str], columns: list[list[Any]]) -> None:
+    """To the file, or to the terminal; no answer is an empty cell."""
+    cells = [["" if cell is None or cell != cell else cell for cell in column] for column in columns]
     if out is None:
-        _write(sys.stdout, names, zip(*columns, strict=True))
+        _write(sys.stdout, names, zip(*cells, strict=True))
         return
     from ...diskfile import write_whole
 
     text = io.StringIO()
-    _write(text, names, zip(*columns, strict=True))
+    _write(text, names, zip(*cells, strict=True))
     write_whole(out, text.getvalue())
-    typer.echo(f"wrote {len(X)} predictions to {out}")
+    said = f"wrote {len(cells[0])} predictions to {out}"
+    empty = sum(cell == "" for cell in cells[0])
+    if empty:
+        said += f"; {empty} records cannot be read and have none, see the column `unreadable`"
+    typer.echo(said)
 
 
-def _rows(model: ModelFile, path: Path, form: tuple[str, str, str]) -> Any:
-    """x of every record in a file; arrays are taken as they are."""
-    from ...data.tables.files import CsvForm, read_table
-    from ...errors import DataError
+def _check_folder(out: Path | None) -> None:
+    """A result goes into a folder that is there: a typing mistake makes no new ones."""
+    from ...errors import ParameterError
 
-    if path.suffix.lower() != ".npz":
-        return model.rows(read_table(path, model.columns, CsvForm(*form)))
+    if out is not None and not out.parent.is_dir():
+        raise ParameterError(f"`--out` must be in a folder that exists; got {out}: make {out.parent} first.")
+
+
+def _array(model: ModelFile, path: Path) -> Any:
+    """The rows X of an .npz, taken as they are."""
     import zipfile
 
     import numpy as np
+
+    from ...errors import DataError
 
     try:
         with np.load(path, allow_pickle=False) as archive:

@@ -79,6 +79,38 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         worst = math.sqrt(len(schema) + self.intercept)
         return bound_rows(Z, bound=float(self.data_norm), how=self.rows, worst=worst)
 
+    def unread_cells(self, X: Any) -> NDArray[np.bool_]:
+        """Which cells are missing, cannot be read or hold a category that was not declared: (rows, columns).
+
+        It is read off the rows: for whoever owns them.
+        """
+        schema = self._checked()
+        columns = parse(schema, X)
+        unread = [
+            columns[field.name] < 0 if isinstance(field, Category) else np.isnan(columns[field.name])
+            for field in schema
+        ]
+        return np.column_stack(unread)
+
+    def unreadable(self, X: Any) -> NDArray[np.bool_]:
+        """Which records become rows of zeros, since a value is missing or cannot be read: (rows,).
+
+        With `missing="field"` those of which no value at all can be read.
+        """
+        schema = self._checked()
+        columns = parse(schema, X)
+        absent = [
+            columns[field.name] == MISSING if isinstance(field, Category) else np.isnan(columns[field.name])
+            for field in schema
+        ]
+        combine = np.logical_or if self.missing == "row" else np.logical_and
+        return np.asarray(combine.reduce(absent))
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the table's columns."""
+        return self._checked().names
+
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The names of the encoded columns: `age`, `sex=female`, `sex=male`."""
         schema = self._checked()
