@@ -26,7 +26,8 @@ Answer = Callable[..., Any]
 
 def _can(name: str) -> Callable[[Answer], Answer]:
     """A method that is there only if the estimator has it."""
-    return available_if(lambda self: hasattr(self[-1], name))
+    made: Callable[[Answer], Answer] = available_if(lambda self: hasattr(self[-1], name))
+    return made
 
 
 class LoadedModel(Pipeline):  # type: ignore[misc]
