@@ -11,7 +11,6 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import ParameterError
-from ...graph import Graph
 from .run import site, until_stopped
 
 
@@ -68,6 +67,7 @@ def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, A
 
     With one noise for all rounds and a penalty that grows, late rounds copy their noise into the model.
     """
+    from ...graph import Graph
     from ...planning.plan import plan
     from ...sites.trial.local import FEATURES, ROWS
 
