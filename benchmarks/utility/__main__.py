@@ -1,88 +1,173 @@
-"""`python -m benchmarks.utility`: the contest, and docs/utility.md with its table and frontier."""
+"""`python -m benchmarks.utility`: every contender on every case, and docs/utility.md with what came out.
+
+What is done is kept in build/utility.jsonl: a run that was broken off goes on from there.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import time
-from dataclasses import replace
+from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 from taciturn.objective import one_blas_thread
 
-from .contest import Result, contest
-from .rivals import Case, rivals
-from .tasks import load
+from .contest import ALONE, CENTRE, MASKED, Result, contend, masked, trusting_nobody
+from .fresh import FRESH, load_fresh
+from .gossip import decor
+from .made_up import KINDS, make
+from .rivals import NO_PRIVACY, POOLED, Case, Rival, rivals
+from .tasks import SPLITS, Task, load
 
 DELTA = 1e-5
-FRONTIER = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+DATA = ("adult", "credit", "support", *FRESH)
+SIZES = (5, 20, 100)
+FRONTIER = (0.1, 0.3, 1.0, 3.0, 10.0)
+HOME = 16  # sites, where DECOR was tried by its authors
+TOPOLOGIES = ("ring", "torus", "complete")
+CLOSE = ("DECOR, complete graph", "DP-SGD with gossip", "DVP (zhang2017)", "each site alone")
+_ROOT = Path(__file__).parents[2]
+
+
+class Contest:
+    """Measures what is not yet in the file of results, and writes it there."""
+
+    def __init__(self, path: Path, seeds: int, python: str | None, *, quick: bool) -> None:
+        self.path, self.seeds, self.quick = path, seeds, quick
+        self.rivals = list(rivals(python, quick=quick))
+        self.results = _read(path)
+        self.start = time.perf_counter()
+
+    def need(self, key: tuple[object, ...], make_result: Callable[[], Result | None]) -> None:
+        """Measure it unless it is known: by (data, sites, epsilon, contender, split, colluding, topology)."""
+        if any(result.key == key for result in self.results):
+            return
+        result = make_result()
+        if result is None:
+            return
+        self.results.append(result)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(result.to_dict()) + "\n")
+        print(f"{time.perf_counter() - self.start:7.0f} s", _line(result), flush=True)
+
+    def masked(self, case: Case, colluding: int, split: str, name: str = MASKED) -> None:
+        key = (case.task.name, case.sites, case.epsilon, name, split, colluding, "complete")
+        self.need(key, lambda: masked(case, colluding, split, self.seeds, name))
+
+    def centre(self, task: Task, epsilon: float) -> None:
+        """All rows at one place: what does not depend on the number of sites is measured once."""
+        case = Case(task, 1, epsilon, DELTA)
+        for rival in self.rivals:
+            if not rival.decentralised:
+                self.rival(case, rival)
+        self.masked(Case(task, 2, epsilon, DELTA), 0, "even", CENTRE)
+
+    def rival(self, case: Case, rival: Rival) -> None:
+        key = (case.task.name, case.sites, case.epsilon, rival.name, "even", None, case.topology)
+        seeds = 1 if rival.name.startswith("no privacy") else self.seeds
+        self.need(key, lambda: contend(case, rival, seeds))
+
+    def masked_only(self, case: Case) -> None:
+        """Masked descent, however the rows are split."""
+        for split in SPLITS:
+            self.masked(case, 1, split)
+        self.masked(case, max(1, case.sites // 3), "even")
+
+    def field(self, case: Case, names: tuple[str, ...] | None = None) -> None:
+        """Masked descent and everybody who holds a part of the rows, evenly dealt; or these of the rivals."""
+        self.masked(case, 1, "even")
+        key = (case.task.name, case.sites, case.epsilon, ALONE, "even", None, "complete")
+        self.need(key, lambda: trusting_nobody(case, self.seeds))
+        for rival in self.rivals:
+            if rival.decentralised and (names is None or rival.name in names):
+                self.rival(case, rival)
+
+    def check(self, task: Task) -> None:
+        """The blind rule on a made-up table, beside a trusted centre."""
+        for rival in self.rivals:
+            if rival.name in (NO_PRIVACY, POOLED):
+                self.rival(Case(task, 1, 1.0, DELTA), rival)
+        self.masked(Case(task, 20, 1.0, DELTA), 1, "even")
+
+    def home_of_decor(self, task: Task) -> None:
+        """DECOR where its authors tried it; the split of its noise is tuned too."""
+        many, sizes = ((10.0,), (4.0, 16.0)) if self.quick else ((50.0, 150.0, 400.0), (8.0, 16.0, 32.0))
+        grid = tuple(product(many, sizes, (0.5, 1.0), (0.0, 1.0, 3.0, 10.0, 100.0), (0.0, 0.5)))
+        self.masked(Case(task, HOME, 1.0, DELTA), 1, "even")
+        for topology in TOPOLOGIES:
+            case = Case(task, HOME, 1.0, DELTA, topology)
+            self.rival(case, Rival("DECOR", grid, decor(None)))
+            own = "DECOR, its own accounting"
+            best = [r.setting for r in self.results if r.contender == "DECOR" and r.topology == topology]
+            self.rival(case, Rival(own, tuple(best), decor(None, own_accounting=True)))
 
 
 def main() -> None:
     """Parse, run, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.utility", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="Adult, five sites, two seeds; prints only")
+    parser.add_argument("--quick", action="store_true", help="support, five sites, two seeds; prints only")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--diffprivlib", metavar="PYTHON", help="an interpreter that has diffprivlib")
     parser.add_argument(
-        "--results", type=Path, help="a JSON-lines file that keeps what is done, and goes on from it"
+        "--results", type=Path, default=_ROOT / "build" / "utility.jsonl", help="what is done"
     )
-    parser.add_argument("--out", type=Path, default=Path(__file__).parents[2] / "docs", help="where to write")
+    parser.add_argument("--out", type=Path, default=_ROOT / "docs", help="where to write the page")
+    parser.add_argument("--page", action="store_true", help="write the page from what is done")
     options = parser.parse_args()
-    names, sizes = (("adult",), (5,)) if options.quick else (("adult", "credit", "support"), (5, 20))
-    tasks = {name: load(name) for name in names}
-    cases = [Case(tasks[name], sites, 1.0, DELTA) for name in names for sites in sizes]
-    if not options.quick:
-        cases += [Case(tasks["adult"], 5, epsilon, DELTA) for epsilon in FRONTIER if epsilon != 1.0]
-    seeds = 2 if options.quick else options.seeds
-    found = _done(options.results)
-    start = time.perf_counter()
-    with one_blas_thread():
-        for case in cases:
-            found += _pooled(found, case)
-            done = [(result.contender, result.blind) for result in found if _same(result, case)]
-            field = list(rivals(options.diffprivlib, quick=options.quick))
-            for result in contest(case, field, seeds, done):
-                print(_line(result), f"{time.perf_counter() - start:7.0f} s", flush=True)
-                found.append(result)
-                if options.results:
-                    with options.results.open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(result.to_dict()) + "\n")
+    if options.quick:
+        options.seeds, options.results = 2, _ROOT / "build" / "utility-quick.jsonl"
+    contest = Contest(options.results, options.seeds, options.diffprivlib, quick=options.quick)
+    if not options.page:
+        with one_blas_thread():
+            run(contest)
     if not options.quick:
         from .page import write_page
 
-        print(write_page(found, options.out))
+        print(write_page(contest.results, options.out))
 
 
-def _done(path: Path | None) -> list[Result]:
-    if path is None or not path.exists():
+def run(contest: Contest) -> None:
+    """All there is to measure; what matters most comes first."""
+    if contest.quick:
+        contest.centre(load("support"), 1.0)
+        contest.field(Case(load("support"), 5, 1.0, DELTA))
+        return
+    for name in DATA:
+        contest.centre(_load(name), 1.0)
+        for sites in SIZES:
+            contest.masked_only(Case(_load(name), sites, 1.0, DELTA))
+    for kind in KINDS:
+        contest.check(make(kind))
+    contest.home_of_decor(load("adult"))
+    for name in DATA:
+        for sites in SIZES:
+            contest.field(Case(_load(name), sites, 1.0, DELTA))
+    for epsilon in FRONTIER:
+        contest.centre(load("adult"), epsilon)
+        contest.field(Case(load("adult"), 20, epsilon, DELTA), CLOSE)
+
+
+def _load(name: str) -> Task:
+    return load_fresh(name) if name in FRESH else load(name)
+
+
+def _read(path: Path) -> list[Result]:
+    if not path.exists():
         return []
     entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [Result(**{**entry, "setting": tuple(entry["setting"])}) for entry in entries]
 
 
-def _same(result: Result, case: Case) -> bool:
-    return (result.data, result.sites, result.epsilon) == (case.task.name, case.sites, case.epsilon)
-
-
-def _pooled(found: list[Result], case: Case) -> list[Result]:
-    """What does not depend on the number of sites is measured once."""
-    known = [result.contender for result in found if _same(result, case)]
-    return [
-        replace(result, sites=case.sites)
-        for result in found
-        if not result.decentralised
-        and (result.data, result.epsilon) == (case.task.name, case.epsilon)
-        and result.contender not in known
-    ]
-
-
 def _line(result: Result) -> str:
     return (
-        f"{result.data:8} {result.sites:3} sites, epsilon {result.epsilon:4g}  {result.contender:34} "
-        f"loss {result.loss:.4f} +- {result.loss_std:.4f}  accuracy {result.accuracy:.4f}  {result.setting}"
-        f"{' chosen blindly' if result.blind else ''}"
+        f"{result.data:8} {result.sites:3} sites, {result.split}, epsilon {result.epsilon:4g}  "
+        f"{result.contender:34} {result.topology} loss {result.loss:.4f} +- {result.loss_std:.4f}  "
+        f"accuracy {result.accuracy:.4f}  {result.setting or result.colluding}"
     )
 
 
-main()
+if __name__ == "__main__":
+    main()

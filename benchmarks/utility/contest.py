@@ -1,23 +1,20 @@
-"""Every contender on every case: rivals tuned first, then ten seeds each, dealt and drawn anew.
-
-A rival is tuned twice: on the test rows, which nobody may do, and on the planner's public rows, as blindly as
-`taciturn` itself.
-"""
+"""Every contender on a case: rivals tuned on the test rows first, then all seeds; ours as they come."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 import taciturn as tt
+from taciturn.masked.public import rule
 
 from .rivals import Case, Rival, Setting
-from .tasks import Array, stand_in
+from .tasks import Array
 
-OURS = "taciturn (planned, never tuned)"
+MASKED, ALONE, CENTRE = "masked descent", "taciturn, trusting nobody", "trusted centre, the same descent"
 _TUNING = (1001, 1002)  # seeds that no result uses
 
 
@@ -29,102 +26,124 @@ class Result:
     sites: int
     epsilon: float
     contender: str
-    decentralised: bool
     loss: float
     loss_std: float
     accuracy: float
     accuracy_std: float
     seeds: int
-    setting: Setting
+    split: str = "even"
+    colluding: int | None = None
+    topology: str = "complete"
+    decentralised: bool = True
+    setting: Setting = ()
     spent: float | None = None
-    blind: bool = False  # whether the setting was chosen on public rows, as ours is
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What was measured; nothing is measured twice."""
+        return (
+            self.data,
+            self.sites,
+            self.epsilon,
+            self.contender,
+            self.split,
+            self.colluding,
+            self.topology,
+        )
 
     def to_dict(self) -> dict[str, object]:
         """As plain JSON."""
         return asdict(self)
 
 
-def ours(case: Case, seed: int) -> tuple[Array, float]:
-    """What the estimator gives a user who sets the budget and nothing else; and what it certifies."""
+def measured(case: Case, name: str, models: Sequence[Array], **facts: object) -> Result:
+    """The scores of a contender's models."""
+    scores = [case.task.score(f) for f in models]
+    (loss, accuracy), (loss_std, accuracy_std) = np.mean(scores, axis=0), np.std(scores, axis=0)
+    return Result(
+        case.task.name,
+        case.sites,
+        case.epsilon,
+        name,
+        float(loss),
+        float(loss_std),
+        float(accuracy),
+        float(accuracy_std),
+        len(scores),
+        **facts,  # type: ignore[arg-type]
+    )
+
+
+def masked(case: Case, colluding: int, split: str, seeds: int, name: str = MASKED) -> Result:
+    """Masked descent by its blind rule; all seeds share each product of the rows."""
     task = case.task
-    model = tt.PrivateLogisticRegression(
-        epsilon=case.epsilon, delta=case.delta, sites=case.sites, random_state=seed
-    ).fit(task.X, task.y)
-    f = np.append(model.coef_[0] / task.ball.share, model.intercept_ / task.ball.constant)
-    return f, model.certificate_.epsilon
+    problem = tt.Problem(task.hands(case.sites, split), C=1.0, regularization=1e-6 * case.sites)
+    method = tt.MaskedDescent(
+        epsilon=case.epsilon, delta=case.delta, colluding=colluding, constant=task.ball.constant
+    )
+    rounds = rule.ROUNDS if task.dimension <= rule.FULL else rule.ROUNDS_WIDE
+    run = tt.simulate(problem, "ring", method, rounds=rounds, repeats=seeds, seed=0, progress=False)
+    spent = run.certificate(case.delta).epsilon
+    if spent > case.epsilon:
+        raise ArithmeticError(f"{spent} was spent of {case.epsilon}")
+    return measured(case, name, run.average(), split=split, colluding=colluding, spent=spent)
 
 
-def contest(
-    case: Case, rivals: Sequence[Rival], seeds: int, done: Container[tuple[str, bool]]
-) -> Iterator[Result]:
-    """One result after another, but for those that are done."""
-    if (OURS, True) not in done:
-        fits = [ours(case, seed) for seed in range(seeds)]
-        scores = [case.task.score(f) for f, _ in fits]
-        yield _result(case, OURS, scores, decentralised=True, spent=max(cost for _, cost in fits), blind=True)
-    public = replace(case, task=stand_in(case.task))
-    for rival in rivals:
-        for blind in (False, True) if rival.blind and case.epsilon == 1.0 else (False,):
-            if (rival.name, blind) in done:
-                continue
-            best = _tuned(public if blind else case, rival)
-            if best is None:
-                print(f"{rival.name}: no setting is private enough", file=sys.stderr)
-                continue
-            few = 1 if rival.name.startswith("no privacy") else seeds
-            scores = _scores(case, rival, best, range(few))
-            yield _result(
-                case, rival.name, scores, decentralised=rival.decentralised, setting=best, blind=blind
-            )
+def trusting_nobody(case: Case, seeds: int) -> Result:
+    """What the estimator gives a user with `colluding=None` who sets the budget and nothing else."""
+    task, models, spent = case.task, [], 0.0
+    for seed in range(seeds):
+        model = tt.PrivateLogisticRegression(
+            epsilon=case.epsilon, delta=case.delta, sites=case.sites, random_state=seed
+        ).fit(task.X, task.y)
+        models.append(np.append(model.coef_[0] / task.ball.share, model.intercept_ / task.ball.constant))
+        spent = max(spent, model.certificate_.epsilon)
+    return measured(case, ALONE, models, spent=spent)
 
 
-def _tuned(case: Case, rival: Rival) -> Setting | None:
+def contend(case: Case, rival: Rival, seeds: int) -> Result | None:
+    """A rival with the setting that is best on the test rows."""
+    best = tuned(case, rival)
+    if best is None:
+        print(f"{rival.name}: no setting is private enough", file=sys.stderr)
+        return None
+    models = rival.fit(case, [best], range(seeds))[0]
+    if models is None:
+        return None
+    return measured(
+        case,
+        rival.name,
+        models,
+        setting=best,
+        decentralised=rival.decentralised,
+        topology=case.topology,
+    )
+
+
+def tuned(case: Case, rival: Rival) -> Setting | None:
     """The setting with the least loss on the rows set aside."""
     if len(rival.grid) == 1:
         return rival.grid[0]
-    best, least = None, np.inf
-    for setting in rival.grid:
-        scores = _scores(case, rival, setting, _TUNING[:1])
-        if scores and scores[0][0] < 1.05 * least:
-            loss = float(np.mean([loss for loss, _ in scores + _scores(case, rival, setting, _TUNING[1:])]))
-            if loss < least:
-                best, least = setting, loss
+    best, least = _best(case, rival, rival.grid, (None, np.inf))
+    if best is not None and rival.refined is not None:
+        best, least = _best(case, rival, list(_halfway(rival, best)), (best, least))
     return best
 
 
-def _scores(case: Case, rival: Rival, setting: Setting, seeds: Sequence[int]) -> list[tuple[float, float]]:
-    found = []
-    for seed in seeds:
-        f = rival.fit(case, case.task.hands(case.sites, seed), setting, seed)
-        if f is None:
-            return []
-        found.append(case.task.score(f))
-    return found
+def _best(
+    case: Case, rival: Rival, settings: Sequence[Setting], best: tuple[Setting | None, float]
+) -> tuple[Setting | None, float]:
+    for setting, models in zip(settings, rival.fit(case, settings, _TUNING), strict=True):
+        if models is not None:
+            loss = float(np.mean([case.task.score(f)[0] for f in models]))
+            best = (setting, loss) if loss < best[1] else best
+    return best
 
 
-def _result(
-    case: Case,
-    name: str,
-    scores: Sequence[tuple[float, float]],
-    *,
-    decentralised: bool,
-    blind: bool,
-    setting: Setting = (),
-    spent: float | None = None,
-) -> Result:
-    (loss, accuracy), (loss_std, accuracy_std) = np.mean(scores, axis=0), np.std(scores, axis=0)
-    return Result(
-        data=case.task.name,
-        sites=case.sites,
-        epsilon=case.epsilon,
-        contender=name,
-        decentralised=decentralised,
-        loss=float(loss),
-        loss_std=float(loss_std),
-        accuracy=float(accuracy),
-        accuracy_std=float(accuracy_std),
-        seeds=len(scores),
-        setting=tuple(setting),
-        spent=spent,
-        blind=blind,
-    )
+def _halfway(rival: Rival, best: Setting) -> Iterator[Setting]:
+    """Half a step of the grid to either side."""
+    k = rival.refined or 0
+    values = sorted({setting[k] for setting in rival.grid})
+    half = (values[1] / values[0]) ** 0.5
+    for factor in (1 / half, half):
+        yield (*best[:k], best[k] * factor, *best[k + 1 :])

@@ -1,4 +1,4 @@
-"""Run by an interpreter that has diffprivlib: FOLDER EPSILON C SEED -> the model as JSON."""
+"""Run by an interpreter that has diffprivlib: FOLDER EPSILON C SEED... -> the models as JSON."""
 
 import json
 import sys
@@ -12,19 +12,22 @@ def main() -> None:
     """Fit and print."""
     from diffprivlib.models import LogisticRegression
 
-    folder, epsilon, C, seed = sys.argv[1:]
+    folder, epsilon, C, *seeds = sys.argv[1:]
     with np.load(Path(folder) / "rows.npz") as rows:
         X, y = rows["X"], rows["y"]
     warnings.simplefilter("ignore")
-    model = LogisticRegression(
-        epsilon=float(epsilon),
-        data_norm=1.0,
-        C=float(C),
-        fit_intercept=False,
-        max_iter=2000,
-        random_state=int(seed),
-    )
-    print(json.dumps(model.fit(X, y).coef_[0].tolist()))
+    models = []
+    for seed in seeds:
+        model = LogisticRegression(
+            epsilon=float(epsilon),
+            data_norm=1.0,
+            C=float(C),
+            fit_intercept=False,
+            max_iter=2000,
+            random_state=int(seed),
+        )
+        models.append(model.fit(X, y).coef_[0].tolist())
+    print(json.dumps(models))
 
 
 main()

@@ -1,128 +1,159 @@
-"""docs/utility.md: what was measured, how, and what it means; with the frontier as a picture."""
+"""docs/utility.md: the text of page.md with the tables, and the verdicts that follow from them."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .contest import OURS, Result
+from .contest import ALONE, CENTRE, MASKED, Result
+from .made_up import KINDS
+from .pictures import draw_frontier, draw_ratios
+from .results import Found
+from .rivals import POOLED
+from .tasks import SPLITS
 
-_NO_PRIVACY, _POOLED = "no privacy, pooled", "objective perturbation, pooled"
-_TITLES = {"adult": "Adult", "credit": "Credit", "support": "Support"}
+TITLES = {
+    "adult": "Adult",
+    "credit": "Credit",
+    "support": "SUPPORT2",
+    "fair": "Fair",
+    "insurance": "Insurance",
+}
 _TEXT = Path(__file__).with_name("page.md")
 
 
 def write_page(results: Sequence[Result], out: Path) -> Path:
-    """The page, its picture and its numbers."""
+    """The page, its pictures and its numbers."""
     out.mkdir(parents=True, exist_ok=True)
     (out / "utility.json").write_text(
         "[\n" + ",\n".join(json.dumps(result.to_dict()) for result in results) + "\n]\n", encoding="utf-8"
     )
-    draw(results, out / "utility.svg")
+    found = Found(results)
+    draw_frontier(found, out / "utility.svg")
+    draw_ratios(found, TITLES, out / "utility_ratios.svg")
     page = _TEXT.read_text(encoding="utf-8")
     for mark, text in {
-        "<!-- aim -->": _aim(results),
-        "<!-- rank -->": _rank(results),
-        "<!-- tables -->": "\n\n".join(_tables(results)),
-        "<!-- frontier -->": _frontier(results),
+        "<!-- aim -->": _aim(found),
+        "<!-- masked -->": "\n\n".join(_masked(found, data) for data in TITLES),
+        "<!-- rivals -->": "\n\n".join(_rivals(found, data) for data in TITLES),
+        "<!-- standing -->": _standing(found),
+        "<!-- decor -->": _decor(found),
+        "<!-- frontier -->": _frontier(found),
+        "<!-- kinds -->": _kinds(found),
     }.items():
         page = page.replace(mark, text)
     (out / "utility.md").write_text(page, encoding="utf-8")
     return out / "utility.md"
 
 
-def _case(
-    results: Sequence[Result], data: str, sites: int, epsilon: float, *, blind: bool = False
-) -> dict[str, Result]:
-    """Everybody's result on one case: with the settings that were best, or with those chosen blindly."""
-    return {
-        result.contender: result
-        for result in results
-        if (result.data, result.sites, result.epsilon) == (data, sites, epsilon)
-        and (result.contender == OURS or result.blind == blind)
-    }
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _cases(results: Sequence[Result]) -> list[tuple[str, int]]:
-    """(data, sites) of every table."""
-    return [
-        (data, sites)
-        for data in _TITLES
-        for sites in sorted({result.sites for result in results if result.data == data})
-        if {OURS, _NO_PRIVACY, _POOLED} <= set(_case(results, data, sites, 1.0))
-    ]
-
-
-def _tables(results: Sequence[Result]) -> list[str]:
-    found = []
-    for data, sites in _cases(results):
-        case, blind = _case(results, data, sites, 1.0), _case(results, data, sites, 1.0, blind=True)
-        lines = [f"**{_TITLES[data]}, {sites} sites, ε = 1, δ = 10⁻⁵**", "", *_table(case, blind)]
-        found.append("\n".join(lines))
-    return found
-
-
-def _table(case: dict[str, Result], blind: dict[str, Result]) -> list[str]:
-    base = case[_NO_PRIVACY].loss
-    price = case[_POOLED].loss - base
-    heads = ["", "test accuracy", "test loss", "excess loss", "of the pooled price", "test loss, set blindly"]
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for result in sorted(case.values(), key=lambda result: result.loss):
-        name, excess = result.contender, result.loss - base
-        unseen = blind.get(name)
-        cells = [
-            f"**{name}**" if name == OURS else name,
-            _spread(result.accuracy, result.accuracy_std),
-            _spread(result.loss, result.loss_std),
-            f"{excess:.4f}",
-            "" if name == _NO_PRIVACY else f"{excess / price:.2f}",
-            "" if unseen is None else _spread(unseen.loss, unseen.loss_std),
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
-
-
-def _spread(mean: float, std: float) -> str:
+def _spread(mean: float, std: float, digits: int = 4) -> str:
     """On one line, by spaces that do not break."""
-    return f"{mean:.4f}\u00a0±\u00a0{std:.4f}"
+    return f"{mean:.{digits}f}\u00a0±\u00a0{std:.{digits}f}"
 
 
-def _aim(results: Sequence[Result]) -> str:
-    case = _case(results, "adult", 5, 1.0)
-    own, base, pooled = case[OURS], case[_NO_PRIVACY], case[_POOLED]
-    ratio = (own.loss - base.loss) / (pooled.loss - base.loss)
-    return (
-        f"On Adult, five sites, (1, 10⁻⁵): test accuracy {own.accuracy:.3f} ({base.accuracy:.3f} without "
-        f"privacy, {pooled.accuracy:.3f} with a trusted centre), and {ratio:.2f} times the excess loss of "
-        f"the trusted centre. None of the {own.seeds} certificates is above epsilon = {_up(own.spent):g}."
-    )
+def _price(found: Found, result: Result | None) -> str:
+    """The excess loss over the centre's, with its standard deviation over seeds."""
+    if result is None:
+        return ""
+    price = found.price(result.data, result.epsilon)
+    return _spread(found.ratio(result), result.loss_std / price, 2)
 
 
-def _rank(results: Sequence[Result]) -> str:
-    """How `taciturn` stands among the decentralised contenders, over the tables."""
-    blind, tuned = _standing(results, blind=True), _standing(results, blind=False)
-    return (
-        "Beside decentralised rivals whose settings were chosen as ours are, without the data, `taciturn` is "
-        f"{blind}; beside rivals set on the test rows, {tuned}."
-    )
-
-
-def _standing(results: Sequence[Result], *, blind: bool) -> str:
-    """Against the best rival of each table: ahead or behind by two standard errors, or neither."""
-    verdicts = []
-    for data, sites in _cases(results):
-        case = _case(results, data, sites, 1.0, blind=blind)
-        own = case.pop(OURS)
-        best = min((result for result in case.values() if result.decentralised), key=lambda rival: rival.loss)
-        error = math.hypot(own.loss_std, best.loss_std) / math.sqrt(own.seeds)
-        gap = own.loss - best.loss
-        verdicts.append("level" if abs(gap) <= 2 * error else "behind" if gap > 0 else "ahead")
-    counts = [
-        f"{word} in {verdicts.count(word)}" for word in ("ahead", "level", "behind") if word in verdicts
+def _masked(found: Found, data: str) -> str:
+    """Masked descent beside both trusted centres."""
+    centre, same = found.centre(data, 1.0, POOLED), found.centre(data, 1.0, CENTRE)
+    rows = [
+        [name, *[_price(found, result)] * len(found.sizes)]
+        for name, result in ((POOLED, centre), (CENTRE, same))
     ]
-    return f"{', '.join(counts)} of {len(verdicts)} tables"
+    for split in SPLITS:
+        where = f"by its column `{found.columns[data]}`" if split == "by column" else split
+        line = [found.get(data, sites, 1.0, MASKED, split=split, colluding=1) for sites in found.sizes]
+        rows.append([f"masked, 1 colluding, {where}", *[_price(found, result) for result in line]])
+    line = [found.get(data, n, 1.0, MASKED, colluding=max(1, n // 3)) for n in found.sizes]
+    rows.append(["masked, a third colluding, even", *[_price(found, result) for result in line]])
+    heads = [f"**{TITLES[data]}**", *[f"{sites} sites" for sites in found.sizes]]
+    return _table(heads, rows)
+
+
+def _rivals(found: Found, data: str) -> str:
+    """Everybody who holds a part of the rows, best first, and what is pooled."""
+    names = found.contenders(data)
+    rows = []
+    for name in names:
+        colluding = 1 if name == MASKED else None
+        line = [found.get(data, sites, 1.0, name, colluding=colluding) for sites in found.sizes]
+        title = f"**{name}, 1 colluding**" if name == MASKED else name
+        cells = ["" if r is None else f"{_spread(r.loss, r.loss_std)} ({found.ratio(r):.2f})" for r in line]
+        rows.append([title, *cells])
+    for result in found.pooled(data, 1.0):
+        ratio = "" if result.seeds == 1 else f" ({found.ratio(result):.2f})"
+        rows.append([result.contender, f"{_spread(result.loss, result.loss_std)}{ratio}", "", ""])
+    heads = [f"**{TITLES[data]}**, test loss", *[f"{sites} sites" for sites in found.sizes]]
+    return _table(heads, rows)
+
+
+def _verdicts(found: Found) -> Iterator[tuple[Result, Result, str]]:
+    """Masked descent against the best rival of each table: ahead or behind by two standard errors, or not."""
+    for data in TITLES:
+        for sites in found.sizes:
+            own = found.get(data, sites, 1.0, MASKED, colluding=1)
+            rivals = [found.get(data, sites, 1.0, name) for name in found.contenders(data) if name != MASKED]
+            known = [rival for rival in rivals if rival is not None]
+            if own is None or not known:
+                continue
+            best = min(known, key=lambda rival: rival.loss)
+            error = math.hypot(own.loss_std, best.loss_std) / math.sqrt(own.seeds)
+            gap = own.loss - best.loss
+            yield own, best, "level" if abs(gap) <= 2 * error else "behind" if gap > 0 else "ahead"
+
+
+def _standing(found: Found) -> str:
+    verdicts = list(_verdicts(found))
+    counts = [(word, sum(v == word for *_, v in verdicts)) for word in ("ahead", "level", "behind")]
+    text = ", ".join(f"{word} in {count}" for word, count in counts if count)
+    rows = [
+        [
+            f"{TITLES[own.data]}, {own.sites} sites",
+            _spread(own.loss, own.loss_std),
+            best.contender,
+            _spread(best.loss, best.loss_std),
+            verdict,
+        ]
+        for own, best, verdict in verdicts
+    ]
+    heads = ["", "masked descent", "best rival", "its test loss", ""]
+    return (
+        f"Masked descent against one curious site, never tuned, is {text} of {len(verdicts)} tables, beside "
+        "the best decentralised rival of each, tuned on the test rows. Level means: within two standard "
+        f"errors of the difference.\n\n{_table(heads, rows)}"
+    )
+
+
+def _aim(found: Found) -> str:
+    ratios = [
+        found.ratio(r)
+        for r in found.results
+        if r.contender == MASKED and r.colluding == 1 and r.data in TITLES and r.epsilon == 1.0
+    ]
+    own, base = found.get("adult", 20, 1.0, MASKED, colluding=1), found.base("adult")
+    pooled = found.centre("adult", 1.0, POOLED)
+    if own is None or pooled is None:
+        return ""
+    return (
+        f"Against one curious site, over {len(ratios)} cases (five tables, 5, 20 and 100 sites, rows dealt "
+        f"evenly, unevenly and by a column): {min(ratios):.2f} to {max(ratios):.2f} times the excess loss of "
+        f"a trusted centre. On Adult with twenty sites: test accuracy {own.accuracy:.3f}, "
+        f"{base.accuracy:.3f} without privacy, {pooled.accuracy:.3f} with the trusted centre; the "
+        f"certificate says epsilon ≤ {_up(own.spent):g}."
+    )
 
 
 def _up(spent: float | None) -> float:
@@ -130,55 +161,38 @@ def _up(spent: float | None) -> float:
     return math.ceil((spent or 0.0) * 1e6) / 1e6
 
 
-def _frontier(results: Sequence[Result]) -> str:
-    budgets = sorted({result.epsilon for result in results if (result.data, result.sites) == ("adult", 5)})
-    names = [name for name in _case(results, "adult", 5, 1.0) if name != _NO_PRIVACY]
-    lines = [f"| test loss at ε = | {' | '.join(f'{epsilon:g}' for epsilon in budgets)} |"]
-    lines.append(f"|---|{'---|' * len(budgets)}")
+def _decor(found: Found) -> str:
+    names = {"ring": "a ring", "torus": "a 4 x 4 torus", "complete": "a complete graph"}
+    rows = []
+    own = found.get("adult", 16, 1.0, MASKED, colluding=1)
+    lines = [("**masked descent, 1 colluding**", "any connected graph", own)]
+    for topology, title in names.items():
+        for name in ("DECOR", "DECOR, its own accounting"):
+            lines.append((name, title, found.get("adult", 16, 1.0, name, topology=topology)))
+    for name, title, result in lines:
+        if result is not None:
+            split = f"{result.setting[3]:g}" if result.setting else ""
+            rows.append([name, title, _spread(result.loss, result.loss_std), _price(found, result), split])
+    return _table(["", "links", "test loss", "of the centre's price", "pairs' noise / own"], rows)
+
+
+def _frontier(found: Found) -> str:
+    budgets = found.budgets("adult", 20)
+    names = [POOLED, CENTRE, MASKED, ALONE, *found.rivals_everywhere("adult", 20, budgets)]
+    rows = []
     for name in names:
-        found = [_case(results, "adult", 5, epsilon).get(name) for epsilon in budgets]
-        cells = ["" if result is None else f"{result.loss:.3f}" for result in found]
-        lines.append(f"| {f'**{name}**' if name == OURS else name} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        line = [found.at(name, epsilon) for epsilon in budgets]
+        cells = ["" if r is None else _spread(r.loss, r.loss_std, 3) for r in line]
+        rows.append([f"**{name}, 1 colluding**" if name == MASKED else name, *cells])
+    return _table(["test loss at ε =", *[f"{epsilon:g}" for epsilon in budgets]], rows)
 
 
-_COLOURS = ("#000000", "#0072B2", "#56B4E9", "#777777", "#D55E00", "#E69F00", "#CC79A7", "#009E73", "#8C6D31")
-
-
-def draw(results: Sequence[Result], path: Path) -> None:
-    """Test loss against epsilon, on Adult with five sites; bars are a standard deviation over seeds."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    plt.rcParams["svg.hashsalt"] = "taciturn"
-    figure, axis = plt.subplots(figsize=(9.0, 4.6))
-    budgets = sorted({result.epsilon for result in results if (result.data, result.sites) == ("adult", 5)})
-    cases = [_case(results, "adult", 5, epsilon) for epsilon in budgets]
-    names = [name for name in _case(results, "adult", 5, 1.0) if name != _NO_PRIVACY]
-    for k, (name, colour) in enumerate(zip(names, _COLOURS, strict=False)):
-        line = [case[name] for case in cases if name in case]
-        axis.errorbar(
-            [result.epsilon * 1.012 ** (k - len(names) / 2) for result in line],  # bars side by side
-            [result.loss for result in line],
-            [result.loss_std for result in line],
-            label=name,
-            color=colour,
-            linewidth=2.4 if name == OURS else 1.2,
-            linestyle="-" if line[0].decentralised else "--",
-            marker="o" if name == OURS else ".",
-            capsize=2,
-            zorder=3 if name == OURS else 2,
-        )
-    base = cases[0][_NO_PRIVACY].loss
-    axis.axhline(base, color="0.5", linestyle=":", label=_NO_PRIVACY)
-    axis.set(xscale="log", xlabel="epsilon, at delta = 1e-5", ylabel="test loss")
-    axis.set_xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
-    axis.minorticks_off()
-    axis.set_title("Adult, five sites, complete graph", fontsize=10)
-    axis.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    axis.grid(alpha=0.3)
-    figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    plt.close(figure)
+def _kinds(found: Found) -> str:
+    rows = []
+    for kind, (n, _) in KINDS.items():
+        own, pooled = found.get(kind, 20, 1.0, MASKED, colluding=1), found.centre(kind, 1.0, POOLED)
+        if own is not None and pooled is not None:
+            cells = [_spread(pooled.loss, pooled.loss_std), _spread(own.loss, own.loss_std)]
+            rows.append([kind, f"{n:,}", f"{found.base(kind).loss:.4f}", *cells, _price(found, own)])
+    heads = ["table", "rows", "no privacy", "trusted centre", "masked, 20 sites", "of the centre's price"]
+    return _table(heads, rows)

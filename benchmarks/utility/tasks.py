@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.data import Dataset, load_adult, load_credit, load_support
-from taciturn.data.tables.dealing import assign_evenly
 from taciturn.estimators.rows import Ball
-from taciturn.planning.proxy import generate_proxy
 
 Array = NDArray[np.float64]
 Hands = list[tuple[Array, Array]]
 
+SPLITS = ("even", "uneven", "by column")
 _TEST_SHARE, _SPLIT_SEED = 0.25, 0
+_LEAST = 0.01  # of the rows, at the smallest of up to 50 uneven sites; at more, a tenth of an even share
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """X, y without the constant, for estimators; Z the same rows inside the ball, for everybody else."""
+    """X, y without the constant, for estimators; Z the same rows inside the ball, for everybody else.
+
+    group : a column of the training rows as it was before encoding, to split them by; `column` is its name.
+    """
 
     name: str
     X: Array
     y: Array
     X_test: Array
     y_test: Array
+    group: NDArray[np.generic] | None = None
+    column: str = ""
 
     @property
     def ball(self) -> Ball:
@@ -46,9 +51,27 @@ class Task:
     def dimension(self) -> int:
         return self.X.shape[1] + 1
 
-    def hands(self, sites: int, seed: int) -> Hands:
-        """The training rows, dealt evenly."""
-        site, Z = assign_evenly(len(self.y), sites, seed=seed), self.Z
+    def assign(self, sites: int, split: str) -> NDArray[np.int64]:
+        """Which site holds which row: evenly, by Dirichlet(0.3) with a smallest share, or by a column."""
+        draw, rows = np.random.default_rng(7), len(self.y)
+        if split == "even":
+            return draw.permutation(rows) % sites
+        if split == "uneven":
+            least = _LEAST if sites <= 50 else 0.1 / sites
+            shares = least + (1 - sites * least) * draw.dirichlet(np.full(sites, 0.3))
+            ends = np.rint(np.cumsum(shares)[:-1] * rows)
+            return np.searchsorted(ends, draw.permutation(rows), side="right")
+        if self.group is None:
+            raise ValueError(f"{self.name} has no column to split by")
+        order = np.lexsort((draw.random(rows), self.group))
+        site = np.empty(rows, dtype=np.int64)
+        site[order] = np.arange(rows) * sites // rows
+        return site
+
+    @lru_cache(maxsize=4)  # noqa: B019
+    def hands(self, sites: int, split: str = "even") -> Hands:
+        """The training rows of every site."""
+        site, Z = self.assign(sites, split), self.Z
         return [(Z[site == i], self.y[site == i]) for i in range(sites)]
 
     def score(self, f: Array) -> tuple[float, float]:
@@ -57,29 +80,10 @@ class Task:
         return float(np.logaddexp(0, -margins).mean()), float((margins > 0).mean())
 
 
-class StandIn(Task):
-    """The planner's public proxy as a task: rows of its own making, the constant among their columns."""
-
-    @cached_property
-    def Z(self) -> Array:  # noqa: N802
-        return self.X
-
-    @cached_property
-    def Z_test(self) -> Array:  # noqa: N802
-        return self.X_test
-
-    @property
-    def dimension(self) -> int:
-        return self.X.shape[1]
+_COLUMNS = {"adult": "education-num", "credit": "EDUCATION", "support": "dzgroup"}
 
 
-def stand_in(task: Task) -> StandIn:
-    """As many rows and columns as the task, from the generator that the planner uses."""
-    rows = len(task.y)
-    made = generate_proxy(task.dimension, rows + rows // 4, "classification")
-    return StandIn(task.name, made.X[:rows], made.y[:rows], made.X[rows:], made.y[rows:])
-
-
+@lru_cache(maxsize=5)
 def load(name: str) -> Task:
     """Adult with its own test rows; the others with a quarter of their rows set aside, by chance."""
     data: Dataset = {
@@ -90,4 +94,6 @@ def load(name: str) -> Task:
     test = (
         data.test if data.test.any() else np.random.default_rng(_SPLIT_SEED).random(len(data)) < _TEST_SHARE
     )
-    return Task(name, data.X[~test], data.y[~test], data.X[test], data.y[test])
+    column = _COLUMNS[name]
+    group = data.column(column)[~test]
+    return Task(name, data.X[~test], data.y[~test], data.X[test], data.y[test], group, column)
