@@ -26,6 +26,7 @@ from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.progress import progress
 
+from ..memory import forget_peak, peak, resident
 from .small import Line, Race, by_sites, race
 
 ROWS, FEATURES, DEGREE = 20, 10, 4
@@ -114,12 +115,13 @@ def setup_of(
 
 def run_here(setup: Setup) -> Cost:
     """The local engine, on rows that are loaded before the clock starts."""
+    forget_peak()
     problem = setup.problem.load()
     settings = {"rounds": setup.rounds, "repeats": setup.repeats, "progress": False}
     wall, cpu = time.perf_counter(), time.process_time()
     tt.simulate(problem, setup.graph, setup.method, **settings)
     seconds, spent = time.perf_counter() - wall, time.process_time() - cpu
-    return Cost("local", setup.graph.n, setup.rounds, 1, seconds, spent, spent, _peak())
+    return Cost("local", setup.graph.n, setup.rounds, 1, seconds, spent, spent, peak())
 
 
 def run_there(setup: Setup, shards: int) -> Cost:
@@ -147,14 +149,14 @@ def driver_costs(sites: int) -> dict[str, float]:
 
 
 def _driver_costs(sites: int, rounds: int) -> dict[str, float]:
-    clock, held = time.process_time(), _resident()
+    clock, held = time.process_time(), resident()
     setup = setup_of(sites, rounds)
     setup = setup.on(setup.problem.surveyed([Size(ROWS, FEATURES, 1.0)] * sites))
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
     ready = time.process_time()
     for t in range(1, rounds + 1):
         ledger.charge_round(setup.charges(t))
-    charged, bytes_held = time.process_time(), _resident() - held
+    charged, bytes_held = time.process_time(), resident() - held
     Certificate.from_ledger(ledger, delta=1e-5)
     return {
         "prepare": (ready - clock) / sites,
@@ -247,17 +249,6 @@ def _tell(costs: list[Cost]) -> None:
             f"{cost.seconds:8.2f} s wall {cost.cpu:8.2f} s CPU {cost.peak / 2**20:7.1f} MB",
             flush=True,
         )
-
-
-def _resident() -> int:
-    """Bytes in use."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-
-def _peak() -> float:
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
 
 
 def _idle() -> float:

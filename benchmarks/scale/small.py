@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -20,6 +19,8 @@ from taciturn.admm.node import Node, NodeState, loop
 from taciturn.engines.setup import Setup, prepare
 from taciturn.objective.solver.general import minimise_general
 from taciturn.privacy.ledger.memory import MemoryLedger
+
+from ..memory import peak
 
 TOTAL_ROWS, FEATURES, DEGREE = 2_000_000, 10, 4
 
@@ -81,8 +82,7 @@ def line(sites: int, rounds: int) -> str:
     simulate(setup_of(10, min(rows, 20), FEATURES, rounds=1))  # compiles
     first, whole = _cpu(simulate, setup, 1), _cpu(simulate, setup)
     each = (whole - first) / (rounds - 1)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0
-    return json.dumps(asdict(Line(sites, rows, rounds, each, first - each, peak)))
+    return json.dumps(asdict(Line(sites, rows, rounds, each, first - each, peak())))
 
 
 def setup_of(sites: int, rows: int, features: int, *, rounds: int) -> Setup:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +14,7 @@ from scipy import sparse
 
 import taciturn as tt
 
+from ..memory import forget_peak, peak, resident
 from .workload import REPEATS, RHO, one_hot_rows, run
 
 Array = NDArray[np.float64]
@@ -71,11 +70,12 @@ def measure(point: Point, *, cpu: bool) -> Cost:
     graph = tt.Graph.ring(point.sites)
     run(problem, graph, rounds=1, repeats=REPEATS, threads=1)  # compiles, where a kernel solves the sites
     held = sum(_bytes(problem.site(i).parts[0].rows.Z) for i in range(problem.n))
-    before = _resident("VmRSS", forget=True)
+    forget_peak()
+    before = resident()
     start = clock()
     run(problem, graph, rounds=point.rounds, repeats=REPEATS, threads=1 if cpu else None)
     seconds = (clock() - start) / point.rounds
-    return Cost(point, seconds, held / 2**20, _resident("VmHWM") - before)
+    return Cost(point, seconds, held / 2**20, (peak() - before) / 2**20)
 
 
 def _in_its_own_process(point: Point, cpu: bool) -> Cost:
@@ -114,14 +114,3 @@ def _bytes(Z: object) -> int:
     if isinstance(Z, np.ndarray):
         return Z.nbytes
     return Z.data.nbytes + Z.indices.nbytes + Z.indptr.nbytes
-
-
-def _resident(which: str, *, forget: bool = False) -> float:
-    """Megabytes in use (VmRSS) or the most so far (VmHWM); nan where the system does not say."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return float("nan")
-    if forget:
-        Path("/proc/self/clear_refs").write_text("5")  # starts the high-water mark anew
-    found = re.search(rf"{which}:\s+(\d+) kB", status.read_text())
-    return int(found.group(1)) / 1024 if found else float("nan")
