@@ -23,10 +23,13 @@
     ├── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
     └── ClippedRowsWarning              many rows are longer than `data_norm`; only where nothing is promised
 
-Messages quote parameters, never data: an exception is a release. What a command ends with is in `ExitCode`.
+Messages quote parameters, never data: an exception is a release. Each is one line: what a file or a neighbour
+wrote into it is shown with its line breaks and escapes spelt out. What a command ends with is in `ExitCode`.
 """
 
 from enum import IntEnum
+
+_LONGEST = 2000
 
 
 class ExitCode(IntEnum):
@@ -61,10 +64,27 @@ NOT_AGAIN = (
 )
 
 
+def one_line(text: object) -> str:
+    """A text that may be anybody's, as one line that a terminal shows and does not obey.
+
+    >>> one_line("red\\x1b[31m\\nor not")
+    'red\\\\x1b[31m\\\\nor not'
+    """
+    words = str(text)
+    if len(words) > _LONGEST:
+        words = f"{words[: _LONGEST // 2]} ... {words[-_LONGEST // 2 :]}"
+    if words.isprintable():
+        return words
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in words)
+
+
 class TaciturnError(Exception):
     """The root of all errors raised on purpose; `exit_code` is what the command line ends with."""
 
     exit_code = ExitCode.FAILED
+
+    def __str__(self) -> str:
+        return one_line(super().__str__())
 
 
 class ParameterError(TaciturnError, ValueError):

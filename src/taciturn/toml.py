@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +11,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
 from .errors import ParameterError
+
+LARGEST = 2**24  # bytes of a file
+_DEEP = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
+"""A key of so many parts that reading it would take time and memory without end."""
 
 
 class Facts(BaseModel):
@@ -37,13 +42,30 @@ class Complaint(NamedTuple):
 
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
     """The text of a file, and the tables in it."""
+    text = _text(path)
     try:
-        text = path.read_text(encoding="utf-8")
         return text, tomllib.loads(text)
+    except RecursionError as error:
+        raise ParameterError(f"{path}: is nested too deeply.") from error
+    except ValueError as error:  # no TOML, or a number of thousands of digits
+        raise ParameterError(f"{path}: is not TOML: {error}.") from error
+
+
+def _text(path: Path) -> str:
+    """What is in a file that is not too large to be read, nor nested too deeply."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+        text = data.decode("utf-8").replace("\r\n", "\n")
     except OSError as error:
         raise ParameterError(f"{path}: cannot be read ({error.strerror}).") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ParameterError(f"{path}: is not TOML: {error}.") from error
+    if len(data) > LARGEST:
+        raise ParameterError(f"{path}: must have at most {LARGEST} bytes.")
+    if _DEEP.search(text):
+        raise ParameterError(f"{path}: is nested too deeply.")
+    return text
 
 
 def complaint(error: ValidationError, *, deepest: bool = False) -> Complaint:

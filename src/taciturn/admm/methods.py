@@ -21,6 +21,8 @@ from ..privacy.noise import GaussianNoise, NormNoise
 from ..schedules import PerSite, per_site, tabulate
 from .tables import MethodName, Noise, Tables
 
+_MOST = 10**8  # releases of all sites together
+
 
 class Method(Protocol):
     """What `simulate` takes: anything that can be spread over sites and rounds."""
@@ -162,6 +164,11 @@ def _tables(
     release: Release | None = None,
 ) -> Tables:
     sites, rounds = checks.whole("sites", sites, least=1), checks.whole("rounds", rounds, least=1)
+    if sites * rounds > _MOST:
+        raise ParameterError(
+            f"`rounds` must be at most {_MOST // sites} with {sites} sites: a run has at most {_MOST:g} "
+            f"releases; got {rounds}."
+        )
     if noise is not None and not isinstance(noise, NormNoise | GaussianNoise):
         raise ParameterError(f"`noise` must be NormNoise or GaussianNoise; got {type(noise).__name__}.")
     penalties = per_site("penalty", penalty, sites)

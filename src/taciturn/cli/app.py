@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import ExitCode, TaciturnError
+from ..errors import ExitCode, TaciturnError, one_line
 
 app = typer.Typer(
     name="taciturn",
@@ -67,5 +67,5 @@ def run(arguments: Sequence[str]) -> int:
 def _line(error: Exception) -> str:
     """What the error says; a file's by its name."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
-        return f"{error.filename}: {error.strerror}"
-    return str(error)
+        return one_line(f"{error.filename}: {error.strerror}")
+    return one_line(error)

@@ -42,11 +42,14 @@ def test_two_people_make_keys_and_have_them_signed(tmp_path: Path, capsys: Captu
     for name in ("alpha", "beta"):
         assert run(["site", "init", str(tmp_path / name), "--name", name]) == 0
     alpha, beta, authority = tmp_path / "alpha", tmp_path / "beta", tmp_path / "authority"
-    assert run(["site", "keys", str(alpha / "site.toml"), "--throw-away", str(authority)]) == 0
+    assert run(["site", "keys", str(alpha / "site.toml"), "--throw-away", str(authority)]) == 1
+    assert "holds no authority" in capsys.readouterr().err and not authority.exists()
+    made = ["--throw-away", str(authority), "--new-authority"]
+    assert run(["site", "keys", str(alpha / "site.toml"), *made]) == 0
     assert run(["site", "keys", str(beta / "site.toml"), "--host", "10.0.0.7"]) == 0
     assert stat.S_IMODE((beta / "beta.key").stat().st_mode) == 0o600
     signed = ["site", "sign", str(beta / "beta.csr"), "--authority", str(authority)]
-    assert run([*signed, "--out", str(beta / "beta.pem")]) == 0
+    assert run([*signed, "--yes", "--out", str(beta / "beta.pem")]) == 0
     assert "for beta, serial" in capsys.readouterr().out
     (beta / "authority.pem").write_bytes((authority / "authority.pem").read_bytes())
     for folder in (alpha, beta):

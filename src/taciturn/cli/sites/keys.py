@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...errors import ParameterError
+from ...errors import ParameterError, one_line
 from .run import SiteFile, site
 
 if TYPE_CHECKING:
@@ -24,28 +24,35 @@ def keys(
     throw_away: Annotated[
         Path | None, typer.Option(help="Sign at once, with an authority in this folder to throw away.")
     ] = None,
+    new_authority: Annotated[
+        bool, typer.Option("--new-authority", help="Make that authority first; there must be none yet.")
+    ] = False,
 ) -> None:
     """Make this site's private key and a signing request for its certificate."""
-    from ...sites.files.keys import new_key, pem, signing_request, write_new
+    from ...sites.files.keys import fingerprint, new_key, pem, signing_request, write_new
     from ...sites.files.site import load_site
     from ...sites.wire.probe import address
 
+    if new_authority and throw_away is None:
+        raise ParameterError("`--new-authority` needs `--throw-away`, the folder to make it in.")
+    authority = None if throw_away is None else _authority(throw_away, new=new_authority)
     loaded = load_site(file)
     paths = loaded.file.keys
     endpoint = loaded.job.site(loaded.name).endpoint
     hosts = host or ([address(endpoint)[0]] if endpoint else [])
     private, certificate = loaded.path(paths.private), loaded.path(paths.certificate)
-    request = signing_request(new_key(private), loaded.name, hosts)
+    key = new_key(private)
+    request = signing_request(key, loaded.name, hosts)
     typer.echo(f"wrote {private}: it never leaves this machine")
-    if throw_away is None:
+    if throw_away is None or authority is None:
         asked = certificate.with_suffix(".csr")
         write_new(asked, request)
+        typer.echo(f"fingerprint of the key, to be read out by telephone: {fingerprint(key.public_key())}")
         typer.echo(f"wrote {asked}: send it to the network's authority, and put what comes back")
         typer.echo(
             f"  at {certificate}, and the authority's own certificate at {loaded.path(paths.authority)}"
         )
         return
-    authority = _authority(throw_away)
     write_new(certificate, pem(authority.sign(request)))
     typer.echo(f"wrote {certificate}: signed by {throw_away}, whose key can make anyone any site")
     beside = loaded.path(paths.authority)
@@ -59,15 +66,23 @@ def sign(
     request: Annotated[Path, typer.Argument(help="A signing request, .csr.")],
     authority: Annotated[Path, typer.Option(help="The folder of a throw-away authority.")],
     out: Annotated[Path | None, typer.Option(help="The certificate; <request>.pem by default.")] = None,
-    days: Annotated[float, typer.Option(help="How long it is valid.")] = 30.0,
+    days: Annotated[float, typer.Option(min=0, max=3650, help="How long it is valid.")] = 30.0,
+    yes: Annotated[bool, typer.Option("--yes", help="Sign without asking: it was compared.")] = False,
 ) -> None:
-    """Sign a site's request with a throw-away authority; compare the name with whoever sent it first."""
-    from ...sites.files.keys import common_name, pem, write_new
+    """Show who asks for a certificate, with which key, and sign it once that was compared with its sender."""
+    from ...sites.files.keys import pem, read_request, write_new
 
-    certificate = _authority(authority).sign(request.read_bytes(), days=days)
+    signer = _authority(authority)
+    asked = read_request(request)
+    typer.echo(f"{request} asks for the name {asked.name}, at {', '.join(map(one_line, asked.hosts))}")
+    typer.echo(f"  fingerprint of its key: {asked.fingerprint}")
+    if not yes and not typer.confirm("Is that what whoever sent it reads to you?"):
+        typer.echo("nothing was signed")
+        raise typer.Exit(1)
+    certificate = signer.sign(asked.text, days=days)
     target = out or request.with_suffix(".pem")
     write_new(target, pem(certificate))
-    typer.echo(f"wrote {target} for {common_name(certificate)}, serial {certificate.serial_number:x}")
+    typer.echo(f"wrote {target} for {asked.name}, serial {certificate.serial_number:x}")
 
 
 @site.command("verify")
@@ -92,7 +107,7 @@ def verify(
         caught = read_proof(proof, trust)
         first, second = caught.first.frame, caught.second.frame
         rounds = f"round {first.t}" if first.t == second.t else f"rounds {first.t} and {second.t}"
-        typer.echo(f"{caught.owner} signed both: two frames of {rounds} that contradict each other")
+        typer.echo(f"{one_line(caught.owner)} signed both: two frames of {rounds} that contradict each other")
         typer.echo(
             f"  in the job {first.job.hex()[:16]}: {first.digest.hex()[:16]}, {second.digest.hex()[:16]}"
         )
@@ -100,16 +115,21 @@ def verify(
     facts = verify_statement(Path(str(statement)), trust)
     kind = "a rehearsal, not private" if facts["simulated"] else "a real run"
     counted = f"{len(facts['released'])} releases" if "released" in facts else f"{facts['rounds']} rounds"
-    typer.echo(f"signed by {facts['site']}: {counted} of {facts['job']['name']}, {kind}")
+    typer.echo(one_line(f"signed by {facts['site']}: {counted} of {facts['job']['name']}, {kind}"))
     typer.echo(f"epsilon {facts['epsilon']:.6g} at delta {facts['delta']:g}")
 
 
-def _authority(folder: Path) -> Authority:
-    """The authority in a folder, made if there is none."""
+def _authority(folder: Path, *, new: bool = False) -> Authority:
+    """The authority in a folder; made only where that was asked for: a folder may be mistyped."""
     from ...sites.files.keys import Authority
 
-    if not (folder / "authority.key").exists():
+    if new:
         folder.mkdir(parents=True, exist_ok=True)
         Authority.throw_away().save(folder)
         typer.echo(f"made a throw-away authority in {folder}")
+    elif not (folder / "authority.key").exists():
+        raise ParameterError(
+            f"{folder}: holds no authority (authority.key). To make a new one: taciturn site keys site.toml "
+            "--throw-away FOLDER --new-authority"
+        )
     return Authority.load(folder)

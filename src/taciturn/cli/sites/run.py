@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...errors import ExitCode
+from ...errors import ExitCode, one_line
 from ..app import app
 
 site = typer.Typer(
@@ -53,7 +53,7 @@ def check(
 
     def say(finding: Finding) -> None:
         findings.append(finding)
-        typer.echo(f"{'ok  ' if finding.good else 'FAIL'}  {finding.text}")
+        typer.echo(f"{'ok  ' if finding.good else 'FAIL'}  {one_line(finding.text)}")
 
     _log_to_stderr()
     ready = make_ready(load_site(file))

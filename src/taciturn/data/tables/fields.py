@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -71,7 +72,7 @@ class Category:
             if value != value.strip() or not value:
                 raise DataError(f"`{self.name}.values` must not be blank or padded; got {value!r}.")
         if len(set(values)) != len(values):
-            twice = sorted({value for value in values if values.count(value) > 1})
+            twice = sorted({value for value, times in Counter(values).items() if times > 1})
             raise DataError(f"`{self.name}.values` must differ; got {', '.join(twice)} twice.")
         object.__setattr__(self, "values", values)
 

@@ -6,6 +6,7 @@ is a release that no certificate covers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,7 +39,7 @@ class Schema:
         names = [field.name for field in fields]
         if not names:
             raise DataError("`fields` must hold at least one column; got none.")
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted({name for name, times in Counter(names).items() if times > 1})
         if twice:
             raise DataError(f"`fields` must have different names; got {', '.join(twice)} twice.")
         object.__setattr__(self, "fields", fields)

@@ -64,6 +64,8 @@ def stored_head(db: sqlite3.Connection) -> Head:
     row = db.execute("SELECT rows, hash FROM ledger_head").fetchone()
     if row is None:
         raise LedgerError("the ledger was altered: its head is gone.")
+    if not isinstance(row[0], int) or not isinstance(row[1], str):
+        raise LedgerError("the ledger was altered: its head is none.")
     return Head(*row)
 
 

@@ -13,17 +13,18 @@ from ...errors import ParameterError, SiteError
 from ...graph import Graph
 from ...toml import Facts
 from .toml import read_file
-from .toml_fields import LISTED, LossField, ScheduleField
+from .toml_fields import LISTED, NAME, LossField, ScheduleField
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
     from ...data.tables.schema import Schema
     from ...masked.method import MaskedTables, PublicFacts
 
-NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 ENDPOINT = r"^tls/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$"
 Name = Annotated[str, Field(pattern=NAME)]
 Endpoint = Annotated[str, Field(pattern=ENDPOINT)]
 _MASKED = ("method", "epsilon", "colluding")
+_WIDEST = 10**6  # features
+_MASKED_ROUNDS = 10**4  # each has noise and a grid of its own, worked out before the first
 
 
 class NetworkSite(Facts):
@@ -75,7 +76,7 @@ class NetworkJob(Facts):
     format: Literal["taciturn-job/1"]
     name: Name
     method: Literal["penalty", "masked"] = "penalty"
-    rounds: int = Field(ge=1, le=10**6)
+    rounds: int = Field(ge=1, le=10**5)
     loss: LossField
     C: float = Field(gt=0)
     regularization: float = Field(gt=0)
@@ -86,7 +87,7 @@ class NetworkJob(Facts):
     tol: float | None = Field(default=None, gt=0)
     epsilon: float | None = Field(default=None, gt=0)
     colluding: int | None = Field(default=None, ge=0)
-    width: int | None = Field(default=None, ge=1, le=10**6, alias="dimension")
+    width: int | None = Field(default=None, ge=1, le=_WIDEST, alias="dimension")
     table: dict[str, Any] | None = Field(default=None, alias="schema")
     label: NetworkLabel | None = None
     intercept: bool = False
@@ -112,8 +113,9 @@ class NetworkJob(Facts):
             raise ValueError("`sites` must have different names")
         if self.relay is not None and self.relay.name in names:
             raise ValueError("`relay.name` must differ from the names of the sites")
+        known = set(names)
         for link in self.links:
-            unknown = [name for name in link if name not in names]
+            unknown = [name for name in link if name not in known]
             if unknown:
                 raise ValueError(f"`links` must join sites of the job; got {unknown[0]!r}")
             if self.relay is None and all(self.site(name).endpoint is None for name in link):
@@ -128,6 +130,8 @@ class NetworkJob(Facts):
             raise ValueError("`label.positive` must be given for classification, and only there")
         if self.intercept and self.table is None:
             raise ValueError("`intercept` needs a `schema`; with `dimension`, put the column into the data")
+        if self.dimension > _WIDEST:
+            raise ValueError(f"`schema` must make at most {_WIDEST} features; it makes {self.dimension}")
         self._check_method()
         for site in self.sites:
             if self.C > site.samples:
@@ -144,6 +148,10 @@ class NetworkJob(Facts):
                 if (getattr(self, name) is not None) != (method == self.method):
                     must = "must be given for" if method == self.method else "belongs to"
                     raise ValueError(f"`{name}` {must} method {method!r}; the job's is {self.method!r}")
+        if self.masked and self.rounds > _MASKED_ROUNDS:
+            raise ValueError(
+                f"`rounds` must be at most {_MASKED_ROUNDS} with method 'masked'; got {self.rounds}"
+            )
         if self.masked:
             _ = self.sums  # raises where a number cannot be
         elif not (self.penalty.clip / self.penalty.grid).is_integer():
@@ -192,7 +200,7 @@ class NetworkJob(Facts):
         """Whether the noise can be replayed."""
         return self.seed is not None
 
-    @property
+    @cached_property
     def public_schema(self) -> Schema | None:
         """The public facts about the tables."""
         return None if self.table is None else _schema(self.table)
@@ -221,11 +229,14 @@ class NetworkJob(Facts):
         number = {name: i for i, name in enumerate(self.names)}
         return Graph.from_edges([(number[a], number[b]) for a, b in self.links], n=len(self.sites))
 
+    @cached_property
+    def _entries(self) -> dict[str, NetworkSite]:
+        return {entry.name: entry for entry in self.sites}
+
     def site(self, name: str) -> NetworkSite:
         """The entry of a site."""
-        for entry in self.sites:
-            if entry.name == name:
-                return entry
+        if name in self._entries:
+            return self._entries[name]
         raise SiteError(f"the job {self.name} has no site called {name!r}; it has {', '.join(self.names)}.")
 
     def neighbours(self, name: str) -> tuple[str, ...]:

@@ -7,24 +7,28 @@ For trying things out there is a throw-away authority.
 from __future__ import annotations
 
 import datetime
+import hashlib
 import ipaddress
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import MissingExtra, SiteError
+from .toml_fields import NAME
 
 try:
     from cryptography import x509
     from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
     from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 except ImportError as error:
     raise MissingExtra("cryptography", "zenoh") from error
 
 PEM = serialization.Encoding.PEM
 DAY = datetime.timedelta(days=1)
+LARGEST = 2**20  # bytes of a key, a certificate or a request
 
 
 def new_key(path: Path) -> Ed25519PrivateKey:
@@ -71,6 +75,40 @@ def common_name(certificate: x509.Certificate) -> str | None:
     """The one common name of a certificate's subject; None where it has none, or several."""
     names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(names[0].value) if len(names) == 1 else None
+
+
+@dataclass(frozen=True)
+class Request:
+    """A signing request: who asks, for which hosts, with which key."""
+
+    text: bytes
+    name: str
+    hosts: tuple[str, ...]
+    fingerprint: str
+
+
+def read_request(path: Path) -> Request:
+    """A PEM signing request for one site, or what is wrong with it."""
+    text = _read(path)
+    try:
+        asked = x509.load_pem_x509_csr(text)
+        names = asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+        hosts = asked.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        key = asked.public_key()
+    except (ValueError, TypeError, x509.ExtensionNotFound) as error:
+        raise SiteError(f"{path}: not a signing request with a name and hosts in PEM form.") from error
+    if len(names) != 1 or not re.fullmatch(NAME, str(names[0].value)):
+        raise SiteError(f"{path}: must ask for one name that a site can have; got {names!r}.")
+    if not isinstance(key, Ed25519PublicKey):
+        raise SiteError(f"{path}: must ask for an Ed25519 key, which signs the frames.")
+    return Request(text, str(names[0].value), tuple(str(host.value) for host in hosts), fingerprint(key))
+
+
+def fingerprint(key: Ed25519PublicKey) -> str:
+    """SHA-256 of a public key in its usual form (DER), in groups of four, to be read out."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    digest = hashlib.sha256(key.public_bytes(serialization.Encoding.DER, form)).hexdigest()
+    return " ".join(digest[k : k + 4] for k in range(0, len(digest), 4))
 
 
 @dataclass(frozen=True)
@@ -179,6 +217,10 @@ def _certificate(
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
     except OSError as error:
         raise SiteError(f"{path}: cannot be read ({error.strerror}).") from error
+    if len(data) > LARGEST:
+        raise SiteError(f"{path}: must have at most {LARGEST} bytes.")
+    return data

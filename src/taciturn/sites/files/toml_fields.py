@@ -12,6 +12,9 @@ from ...errors import ParameterError
 from ...objective.losses import SHIPPED, Loss
 from ...privacy.noise import NOISES, GaussianNoise, NormNoise
 
+NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+"""What a site may be called: as the label of a host."""
+
 LISTED = BeforeValidator(lambda entry: tuple(entry) if isinstance(entry, list) else entry)
 """A list, as TOML has it, for the tuple of a frozen fact."""
 

@@ -18,6 +18,7 @@ from ..wire.frame import NOTHING
 from ..wire.mailbox import Letter, Mailbox
 from ..wire.probe import probe
 from ..wire.session import Session
+from ..wire.trust import intact
 from ..wire.waiting import Waiting
 from .prepare import Ready
 from .store import SiteStore
@@ -43,20 +44,33 @@ class Exchange:
 
     def resume(self, t: int) -> None:
         """Know again what this site said and heard up to round t, and what it has said since."""
+        with self.store.readable():
+            for at in (HELLO, t, t + 1, t + 2):
+                self._know_again(at, at <= t)
+
+    def _know_again(self, at: int, past: bool) -> None:
         names, own = self.ready.site.job.names, self.ready.site.number
-        for at in (HELLO, t, t + 1, t + 2):
-            said = self.store.frame(at)
-            if said is not None:
-                said = self.ready.reseal(said)
-                letter = self.mailbox.know(said)
-                self.session.keep(at, said)
-                if at <= t:
-                    self.before = letter.frame.digest
-            for sender, data in self.store.frames_heard(at).items():  # this site's own 'ready' among them
-                data = self.ready.reseal(data) if sender == own else data
-                self.mailbox.know(data)
-                if self.ready.form.everybody(at):
-                    self.session.keep(at, data, owner=names[sender])
+        said = self.store.frame(at)
+        if said is not None:
+            self._check_kept(said, at, own)
+            said = self.ready.reseal(said)
+            letter = self.mailbox.know(said)
+            self.session.keep(at, said)
+            if past:
+                self.before = letter.frame.digest
+        for sender, data in self.store.frames_heard(at).items():  # this site's own 'ready' among them
+            self._check_kept(data, at, sender)
+            data = self.ready.reseal(data) if sender == own else data
+            self.mailbox.know(data)
+            if self.ready.form.everybody(at):
+                self.session.keep(at, data, owner=names[sender])
+
+    def _check_kept(self, data: bytes, t: int, sender: int) -> None:
+        """A frame on disk is as it was: one bit more or less would be a second frame of that round."""
+        frame = self.ready.open_frame(data)
+        same = (frame.job, frame.t, frame.sender) == (self.ready.site.job.hash, t, sender)
+        if not same or not intact(frame):
+            raise ValueError("not the frame that was kept")
 
     def seal(self, t: int, message: bytes = b"") -> bytes:
         """This site's frame of round t, after all that it said and heard; not sent, not even stored."""

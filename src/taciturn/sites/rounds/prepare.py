@@ -11,7 +11,7 @@ from ...admm.methods import PenaltyPerturbation
 from ...admm.node import Node, NodeState
 from ...admm.reach import check_reach, least_tol
 from ...admm.theory import convergence
-from ...errors import BudgetExceeded
+from ...errors import BudgetExceeded, WrongFiles
 from ...objective.local import LocalObjective
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.facts import RunFacts, SiteBudget, SiteFacts
@@ -22,7 +22,7 @@ from ..files.site import Site
 from ..files.toml import about_files
 from ..wire.form import Form, form_of
 from ..wire.frame import NOTHING, Frame, decode, encode
-from ..wire.trust import Identity, Trust, load_identity, load_trust
+from ..wire.trust import Identity, Trust, intact, load_identity, load_trust
 from .masked.part import MaskedPart, masked_facts, masked_part
 from .masked.store import MaskedMemory, MaskedState
 from .store import NodeMemory
@@ -86,6 +86,10 @@ class Ready:
         frame = self.open_frame(data)
         if frame.certificate == self.identity.certificate:
             return data
+        if not intact(frame):
+            raise WrongFiles(
+                f"{self.site.database}: is damaged: a frame of round {frame.t} is not as it was."
+            )
         return self.identity.seal(frame.content)
 
     def forecast(self) -> Certificate:

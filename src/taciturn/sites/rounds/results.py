@@ -26,6 +26,7 @@ from ..wire.trust import Trust
 from .prepare import Ready
 from .store import SiteStore
 
+LARGEST = 2**24  # bytes of a statement
 SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
 MODEL, CERTIFICATE, STATEMENT = "model.json", "certificate.json", "statement.json"
 _SETTINGS = {"h": "smoothing", "scale": "scale"}  # what an estimator calls the parameters of its loss
@@ -109,25 +110,43 @@ def _collusion(certificate: Certificate) -> dict[str, Any]:
 def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
     """The facts of a statement whose signature is that of the site it names, and of the files beside it."""
     try:
+        if path.stat().st_size > LARGEST:
+            raise SiteError(f"{path}: too large to be a statement.")
         entries = json.loads(path.read_text(encoding="utf-8"))
         facts, signature = entries["statement"], bytes.fromhex(entries["signature"])
         certificate = load_pem_x509_certificate(entries["signed_by"].encode())
         der = certificate.public_bytes(serialization.Encoding.DER)
         at = datetime.datetime.strptime(facts["signed_at"], SIGNED_AT).replace(tzinfo=datetime.UTC)
         trust.key_of(der, facts["site"], at).verify(signature, canonical(facts).encode())
-        files = dict(facts["files"])
+        files = {Path(name).name: str(digest) for name, digest in facts["files"].items()}
+        _check_facts(facts)
     except FrameRefused as error:
         raise SiteError(f"{path}: {error}.") from error
     except InvalidSignature as error:
         raise SiteError(f"{path}: the signature does not fit what is stated.") from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SiteError(f"{path}: not a signed statement.") from error
     for name, digest in files.items():
-        beside = path.parent / Path(name).name
+        beside = path.parent / name
         if beside.exists() and hashlib.sha256(beside.read_bytes()).hexdigest() != digest:
             raise SiteError(f"{beside}: is not the file that {path.name} was signed for.")
     _check_agreement(path, facts)
     return dict(facts)
+
+
+def _check_facts(facts: dict[str, Any]) -> None:
+    """What is signed is of the kinds that a statement has; raises one of the errors that `verify` expects."""
+    released = facts["released"] if "released" in facts else [int(facts["rounds"])]
+    if not all(isinstance(entry, int) for entry in released):
+        raise TypeError("rounds")
+    if not 0 <= float(facts["delta"]) < 1 or not float(facts["epsilon"]) >= 0:
+        raise ValueError("cost")
+    if not isinstance(facts["simulated"], bool):
+        raise TypeError("simulated")
+    if not all(
+        isinstance(text, str) for text in (facts["site"], facts["job"]["name"], facts["job"]["sha256"])
+    ):
+        raise TypeError("names")
 
 
 def _check_agreement(path: Path, facts: dict[str, Any]) -> None:
@@ -142,8 +161,11 @@ def _check_agreement(path: Path, facts: dict[str, Any]) -> None:
         if [entry.name for entry in certificate.sites] != [facts["site"]]:
             raise SiteError(f"{path}: {beside.name} beside it is about another site.")
     if MODEL in facts["files"] and model.exists():
-        run = json.loads(model.read_text(encoding="utf-8")).get("run", {})
-        if run.get("sha256") != facts["job"]["sha256"]:
+        try:
+            run = json.loads(model.read_text(encoding="utf-8"))["run"]["sha256"]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            run = None
+        if run != facts["job"]["sha256"]:
             raise SiteError(f"{path}: {model.name} beside it is the model of another job.")
 
 

@@ -21,10 +21,11 @@ import numpy as np
 
 from ...admm.node import NodeState
 from ...diskfile import LockFile
-from ...errors import RunOver, SiteError
+from ...errors import RunOver, SiteError, TaciturnError, WrongFiles
 from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
+from ..wire.frame import FrameRefused
 
 KEPT = 256  # rounds whose frames a site can still show
 FORMAT = 2  # of this file
@@ -95,6 +96,8 @@ class NodeMemory:
     def read(self, db: sqlite3.Connection) -> NodeState:
         t, *blobs = db.execute("SELECT t, f, lam, heard FROM state").fetchone()
         f, lam, heard = (np.frombuffer(blob, dtype="<f8").astype(np.float64)[None, :] for blob in blobs)
+        if {vector.size for vector in (f, lam, heard)} != {self.dimension} or not isinstance(t, int):
+            raise ValueError("the state is not one of this job")
         return NodeState(t, f, lam, heard)
 
 
@@ -122,7 +125,7 @@ class SiteStore(Generic[State]):
         budget: SiteBudget | None,
     ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # the ledger holds this site's schedules
-        self._memory = memory
+        self._path, self._memory = path, memory
         self._lock = LockFile(path)
         self._db: sqlite3.Connection | None = None
         try:
@@ -162,7 +165,7 @@ class SiteStore(Generic[State]):
     def resume(self) -> SavedRound[State]:
         """The state after the last full round, and what was charged but perhaps not sent since."""
         db = self._open()
-        with ledger_errors():
+        with ledger_errors(), self.readable():
             state = self._memory.read(db)
         t = state.t
         frame = self.frame(t + 1)
@@ -204,9 +207,9 @@ class SiteStore(Generic[State]):
 
     def frame(self, t: int) -> bytes | None:
         """The bytes of round t, if it was charged, or said."""
-        with ledger_errors():
+        with ledger_errors(), self.readable():
             row = self._open().execute("SELECT frame FROM outbox WHERE t = ?", (t,)).fetchone()
-        return None if row is None else bytes(row[0])
+            return None if row is None else _blob(row[0])
 
     def charged(self) -> list[int]:
         """The rounds in the ledger."""
@@ -222,9 +225,9 @@ class SiteStore(Generic[State]):
 
     def frames_heard(self, t: int) -> dict[int, bytes]:
         """The frames of round t that were kept, by sender."""
-        with ledger_errors():
+        with ledger_errors(), self.readable():
             rows = self._open().execute("SELECT sender, frame FROM heard WHERE t = ? ORDER BY sender", (t,))
-            return {sender: bytes(frame) for sender, frame in rows}
+            return {int(sender): _blob(frame) for sender, frame in rows}
 
     # -- what `status` shows ----------------------------------------------------------------------------
 
@@ -235,6 +238,12 @@ class SiteStore(Generic[State]):
             db.executemany("INSERT INTO silent VALUES (?, ?, ?)", [(j, t, at) for j, at in since.items()])
 
     # -- inside -----------------------------------------------------------------------------------------
+
+    @contextmanager
+    def readable(self) -> Iterator[None]:
+        """Rows that no release of this program wrote are one line, and nothing is released."""
+        with unreadable_as(self._path):
+            yield
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -263,6 +272,26 @@ class SiteStore(Generic[State]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+@contextmanager
+def unreadable_as(path: Path) -> Iterator[None]:
+    """Whatever comes of reading damaged rows, as one line that says so."""
+    try:
+        yield
+    except TaciturnError:
+        raise
+    except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError, FrameRefused) as error:
+        raise WrongFiles(
+            f"{path}: is damaged: a row in it cannot be read. Nothing is released; put the newest whole copy "
+            "of the folder back, and the neighbours will say whether it is new enough."
+        ) from error
+
+
+def _blob(value: object) -> bytes:
+    if not isinstance(value, bytes):
+        raise TypeError("not bytes")
+    return value
 
 
 def _write_heard(db: sqlite3.Connection, t: int, heard: Mapping[int, bytes]) -> None:

@@ -14,6 +14,7 @@ from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
 from ..files.site import Site
 from ..rounds.results import STATEMENT
+from ..rounds.store import unreadable_as
 
 
 @dataclass(frozen=True)
@@ -72,17 +73,19 @@ def read_status(site: Site) -> Status:
     try:
         ledger = SqliteLedger(db, readonly=True)
         certificate = Certificate.from_ledger(ledger, delta=site.job.delta)
-        with ledger_errors():
+        with ledger_errors(), unreadable_as(site.database):
             (job,) = db.execute("SELECT job FROM site").fetchone()
-            (completed,) = db.execute("SELECT t FROM state").fetchone()
+            completed = int(db.execute("SELECT t FROM state").fetchone()[0])
             (released,) = db.execute(
                 "SELECT count(*) FROM outbox WHERE t BETWEEN 1 AND ?", (site.job.rounds,)
             ).fetchone()
             rows = db.execute("SELECT sender, max(t), at FROM heard GROUP BY sender").fetchall()
-            silent = dict(db.execute("SELECT sender, since FROM silent").fetchall())
+            heard: dict[int, tuple[int, float | None]] = {  # what comes after the last is no round
+                int(sender): (min(int(t), site.job.rounds), float(at)) for sender, t, at in rows
+            }
+            silent = {int(j): float(at) for j, at in db.execute("SELECT sender, since FROM silent")}
     finally:
         db.close()
-    heard = {sender: (min(t, site.job.rounds), at) for sender, t, at in rows}  # what comes after is no round
     if job != site.job.hash:
         raise SiteError(f"{site.database}: belongs to another job.")
     numbers = {name: site.job.names.index(name) for name in site.neighbours}

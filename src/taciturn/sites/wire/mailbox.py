@@ -17,7 +17,7 @@ from ...types import Array
 from .form import HELLO, READY, STAMP, Form
 from .frame import Frame, FrameRefused, common_hash, decode, to_vector
 from .refusals import Refusals
-from .trust import Trust
+from .trust import Trust, intact
 
 MOST_OLD = 64  # frames of long ago that wait to be compared with those on disk
 
@@ -179,10 +179,10 @@ class Mailbox:
             if kept is None or kept == data:
                 continue
             try:
-                again = Letter(data, self._believed(data, t, owner))
+                again, first = Letter(data, self._believed(data, t, owner)), self._open(kept)
             except FrameRefused:
                 continue
-            if (first := self._open(kept)).frame.digest != again.frame.digest:
+            if first.frame.digest != again.frame.digest and intact(first.frame):
                 raise Caught(owner, first, again)
 
     def _open(self, data: bytes) -> Letter:

@@ -7,10 +7,21 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 
+from ...errors import one_line
+
 LASTING = ("job", "version")
 """Kinds that do not pass by waiting."""
 
 log = logging.getLogger("taciturn.site")
+
+
+def _spell_out(record: logging.LogRecord) -> bool:
+    """What a neighbour's name or certificate says, on one line, whoever writes the log."""
+    record.msg, record.args = one_line(record.getMessage()), None
+    return True
+
+
+log.addFilter(_spell_out)
 
 
 class Refusals:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....errors import SiteError
 from ....masked.masks import KEY_BYTES, Message, PairKeys
 from ....masked.method import MaskedTables
 from ....masked.public.descent import DescentState
@@ -76,7 +75,7 @@ class MaskedMemory:
             total = np.frombuffer(blob, dtype="<u8").astype(np.uint64)[None, :]
             state = self.tables.after(state, total)
         if state.t != t:
-            raise SiteError(f"the site's file holds the sums of {state.t} rounds, and says {t}.")
+            raise ValueError(f"the sums of {state.t} rounds")
         row = db.execute("SELECT run, t, keys FROM masks WHERE secret IS NULL").fetchone()
         return MaskedState(state, total, None if row is None else self._keys(*row))
 
@@ -91,12 +90,14 @@ class MaskedStore(SiteStore[MaskedState]):
 
     def secret(self) -> bytes:
         """The private key of this run: made once, and gone as soon as round 1 is stored."""
-        with self._transaction() as db:
+        with self._transaction() as db, self.readable():
             row = db.execute("SELECT secret FROM masks").fetchone()
             if row is None:
                 row = (new_secret(),)
                 db.execute("INSERT INTO masks VALUES (1, ?, NULL, NULL, NULL)", row)
-        return bytes(row[0])
+            if not isinstance(row[0], bytes) or len(row[0]) != KEY_BYTES:
+                raise ValueError("no key")
+        return row[0]
 
     def release(self, state: MaskedState, charge: Charge, frame: bytes, heard: Mapping[int, bytes]) -> None:
         """As in `SiteStore`, and the key of this very round is nowhere any more."""
