@@ -23,7 +23,8 @@ from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.trial.rehearsal import free_ports, issue
 from taciturn.sites.watch.checkup import Finding, neighbours
-from taciturn.sites.watch.page import server
+from taciturn.sites.watch.page import pages
+from taciturn.sites.watch.serving import open_server
 from taciturn.sites.watch.status import read_status
 
 Capture = pytest.CaptureFixture[str]
@@ -135,12 +136,12 @@ def test_the_page_is_for_this_machine_alone(tmp_path: Path) -> None:
     ready = make_ready(site)
     with open_store(ready) as store:
         store.release(ready.start(), ready.node.charge_of(1), b"f", {})
-    with server(lambda: read_status(site)) as pages:
-        assert pages.server_address[0] == "127.0.0.1"
-        thread = threading.Thread(target=pages.serve_forever)
+    with open_server(pages(lambda: read_status(site)), "127.0.0.1:0") as server:
+        assert server.server_address[0] == "127.0.0.1"
+        thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
-            url = f"http://127.0.0.1:{pages.server_address[1]}"
+            url = f"http://127.0.0.1:{server.server_address[1]}"
             with urllib.request.urlopen(f"{url}/") as answer:
                 text = answer.read().decode()
                 assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
@@ -156,7 +157,7 @@ def test_the_page_is_for_this_machine_alone(tmp_path: Path) -> None:
                 assert refused.value.code in (403, 404)
                 refused.value.close()
         finally:
-            pages.shutdown()
+            server.shutdown()
             thread.join()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 
 from ...errors import ExitCode, one_line
 from ..app import app
+from .logs import Level, Log, LogForm, LogLevel, errors_logged, log_to_stderr
 
 site = typer.Typer(
     name="site",
@@ -43,6 +43,8 @@ def init(
 def check(
     file: SiteFile,
     wait: Annotated[float, typer.Option(help="Seconds to wait for the neighbours; 0 leaves them out.")] = 5.0,
+    log: Log = LogForm.TEXT,
+    level: Level = LogLevel.INFO,
 ) -> None:
     """Look at files, keys, data, cost and neighbours before anything is spent; exit code 1 on a failure."""
     from ...sites.files.site import load_site
@@ -55,7 +57,7 @@ def check(
         findings.append(finding)
         typer.echo(f"{'ok  ' if finding.good else 'FAIL'}  {one_line(finding.text)}")
 
-    _log_to_stderr()
+    log_to_stderr(log, level)
     ready = make_ready(load_site(file))
     job = ready.site.job
     say(Finding(True, f"files: {ready.site.name} in job {job.name}, {job.hash.hex()[:16]}"))
@@ -70,19 +72,29 @@ def check(
 
 
 @site.command("run")
-def run(file: SiteFile) -> None:
+def run(
+    file: SiteFile,
+    log: Log = LogForm.TEXT,
+    level: Level = LogLevel.INFO,
+    watch: Annotated[
+        str | None,
+        typer.Option(help="Answer /metrics, /health and / at 127.0.0.1:PORT or unix:PATH; as in site.toml."),
+    ] = None,
+) -> None:
     """Take part in the job until its end; start it again after any stop, and it goes on where it was."""
     from ...progress import progress
     from ...sites.files.site import load_site
     from ...sites.rounds.driver import run_site
     from ...sites.rounds.prepare import make_ready
+    from ...sites.watch.metrics import watched
     from ...sites.wire.zenoh_log import watch_zenoh
 
-    _log_to_stderr()
-    with until_stopped():
+    log_to_stderr(log, level)
+    with until_stopped(), errors_logged(log):
         ready = make_ready(load_site(file))
-        with progress(ready.run.rounds, "rounds", show=True) as step:
-            outcome = run_site(ready, step=step, watch=watch_zenoh(ready.site))
+        shown = watched(watch or ready.site.file.watch)
+        with progress(ready.run.rounds, "rounds", show=log is LogForm.TEXT) as step:
+            outcome = run_site(ready, step=step, watch=watch_zenoh(ready.site), show=shown)
     from ...privacy.certificate.numbers import rounded_up
 
     cost = f"epsilon {rounded_up(outcome.epsilon)} at delta {outcome.delta:g}"
@@ -98,7 +110,8 @@ def status(
 ) -> None:
     """Say where a site stands: round, neighbours heard, epsilon spent and left."""
     from ...sites.files.site import load_site
-    from ...sites.watch.page import server
+    from ...sites.watch.page import pages
+    from ...sites.watch.serving import open_server
     from ...sites.watch.status import read_status
 
     loaded = load_site(file)
@@ -106,21 +119,12 @@ def status(
         read = read_status(loaded)
         typer.echo(read.to_json() if as_json else "\n".join(read.lines()))
         return
-    with server(lambda: read_status(loaded), port) as pages:
-        typer.echo(f"http://127.0.0.1:{pages.server_address[1]}/ until Ctrl-C")
+    with open_server(pages(lambda: read_status(loaded)), f"127.0.0.1:{port}") as server:
+        typer.echo(f"http://127.0.0.1:{server.socket.getsockname()[1]}/ until Ctrl-C")
         try:
-            pages.serve_forever()
+            server.serve_forever()
         except KeyboardInterrupt:
             return
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S"))
-    log = logging.getLogger("taciturn.site")
-    log.handlers[:] = [handler]
-    log.setLevel(logging.INFO)
-    log.propagate = False
 
 
 class Terminated(KeyboardInterrupt):
@@ -139,7 +143,10 @@ def until_stopped() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stopped:
-        typer.echo("stopped; everything is kept: run the same command to go on", err=True)
+        logging.getLogger("taciturn.site").warning(
+            "stopped; everything is kept: run the same command to go on",
+            extra={"facts": {"event": "stopped"}},
+        )
         code = ExitCode.DONE if isinstance(stopped, Terminated) else ExitCode.INTERRUPTED
         raise typer.Exit(code) from None
     finally:

@@ -34,3 +34,18 @@ def rounded_up(epsilon: float) -> str:
     digits = 2 - math.floor(math.log10(epsilon))
     scaled = math.ceil(epsilon * 10.0**digits * (1 - 1e-15))
     return f"{scaled / 10.0**digits:.{max(digits, 0)}f}"
+
+
+def rounded_down(epsilon: float) -> str:
+    """Three digits of what is left of a budget, never above the truth.
+
+    >>> rounded_down(2.9689), rounded_down(58.09), rounded_down(0.0), rounded_down(1239.0)
+    ('2.96', '58.0', '0', '1230')
+    """
+    if epsilon < _SMALLEST:
+        return "0"
+    if math.isinf(epsilon):
+        return "infinite"
+    digits = 2 - math.floor(math.log10(epsilon))
+    scaled = math.floor(epsilon * 10.0**digits * (1 + 1e-15))
+    return f"{scaled / 10.0**digits:.{max(digits, 0)}f}"

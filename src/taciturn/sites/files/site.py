@@ -15,6 +15,7 @@ from .job import Endpoint, Name, NetworkJob, load_job
 from .toml import about_files, read_file
 from .toml_fields import LISTED, NoiseField, ScheduleField
 
+WATCH = r"^(127\.0\.0\.1|localhost):\d{1,5}$|^unix:.+$"
 HEX = r"^[0-9a-fA-F]+$"
 
 
@@ -48,6 +49,7 @@ class SiteFile(Facts):
     patience : how many seconds to wait for a silent neighbour before stopping cleanly.
     listen : where to listen, if that is not the endpoint that the job states (behind NAT, for one).
     endpoints : where to reach a neighbour, if that is not the endpoint that the job states.
+    watch : where the running site answers this machine alone: 127.0.0.1:PORT, or unix:PATH; nowhere, if none.
     """
 
     site: Name
@@ -62,6 +64,7 @@ class SiteFile(Facts):
     patience: float = Field(default=3600.0, gt=0)
     listen: Endpoint | None = None
     endpoints: dict[Name, Endpoint] = Field(default_factory=dict)
+    watch: str | None = Field(default=None, pattern=WATCH)
 
 
 @dataclass(frozen=True)

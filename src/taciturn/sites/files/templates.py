@@ -86,6 +86,8 @@ budget = {{ epsilon = 2.0 }}      # the round whose charge would pass it is not 
 # listen = "tls/0.0.0.0:7447"   # if not the endpoint in the job (behind NAT, for one)
 # endpoints = {{ beta = "tls/10.0.0.7:7447" }}   # where to reach a neighbour, if not where the job says
 
+# watch = "127.0.0.1:9464"      # metrics, health and a status page, for this machine alone
+
 [keys]                          # made by: taciturn site keys site.toml
 private = "{name}.key"
 certificate = "{name}.pem"

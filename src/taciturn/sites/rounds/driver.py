@@ -47,10 +47,12 @@ def run_site(
     *,
     step: Callable[[int], None] = lambda steps: None,
     watch: Callable[[Refusals], AbstractContextManager[None]] = lambda refusals: nullcontext(),
+    show: Callable[[Exchange], AbstractContextManager[None]] | None = None,
 ) -> SiteResult:
     """Take part in the job until its end; `step` is told how many rounds were completed.
 
-    `watch` is entered before the site goes on the network: the place to listen to Zenoh's own log.
+    `watch` is entered before the site goes on the network: the place to listen to Zenoh's own log. `show` is
+    entered once it is there: the place to tell whoever watches this site how it fares.
 
     Raises `SiteError` where the site cannot go on: a silent neighbour, a full disk. Nothing is lost by that;
     calling it again goes on from the same round with the same bytes. `StateLost` and `Contradiction` end the
@@ -68,12 +70,13 @@ def run_site(
             exchange = Exchange(ready, store, mailbox, session)
             exchange.resume(resumed.state.t)
             session.keep(HELLO, greeting(ready), attempt=CHECK)
-            try:
-                if (proof := find_proof(ready)) is not None:
-                    raise proof
-                return _run(rounds_of(exchange, step), resumed)
-            except (Caught, Forgotten) as trouble:
-                return stop_for(trouble, exchange)
+            with nullcontext() if show is None else show(exchange):
+                try:
+                    if (proof := find_proof(ready)) is not None:
+                        raise proof
+                    return _run(rounds_of(exchange, step), resumed)
+                except (Caught, Forgotten) as trouble:
+                    return stop_for(trouble, exchange)
 
 
 def greeting(ready: Ready) -> bytes:

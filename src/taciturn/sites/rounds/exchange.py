@@ -20,8 +20,10 @@ from ..wire.probe import probe
 from ..wire.session import Session
 from ..wire.trust import intact
 from ..wire.waiting import Waiting
+from .network import write_seen
 from .prepare import Ready
 from .store import SiteStore
+from .whereabouts import Whereabouts
 
 log = logging.getLogger("taciturn.site")
 
@@ -40,7 +42,13 @@ class Exchange:
     session: Session
     before: bytes = NOTHING
     links: int = -1
+    whereabouts: Whereabouts = field(init=False)
     _kept: set[tuple[int, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        site = self.ready.site
+        self.whereabouts = Whereabouts(site.number, site.job.names)
+        self.session.where, self.session.told = self.whereabouts.pack, self.whereabouts.told
 
     def resume(self, t: int) -> None:
         """Know again what this site said and heard up to round t, and what it has said since."""
@@ -93,6 +101,7 @@ class Exchange:
         """Send what is on disk already; the others' frames of the same round, by number."""
         self.publish(t, frame)
         letters = self.hear(t)
+        log.debug("round %d is complete", t, extra={"facts": {"event": "round", "round": t}})
         self.session.forget(t - 1)
         return letters
 
@@ -119,6 +128,8 @@ class Exchange:
     def ask(self, t: int, owners: Sequence[str]) -> None:
         """Ask for frames that have not come: their owners, or whoever may have heard them."""
         self._write()
+        self.session.ask_where()
+        write_seen(self.ready.site.state, self.whereabouts)
         neighbours = self.ready.site.neighbours
         for owner in owners:
             for neighbour in (owner,) if owner in neighbours else neighbours:
@@ -178,5 +189,17 @@ class Exchange:
                 return ""
             return f"{name}: {probe(site, name, dials[name])}"
 
-        patience = min(site.file.patience, most or site.file.patience)
-        return Waiting(patience, self.mailbox.wait, lambda: self.session.links, note, why)
+        def hint() -> str:
+            blockers = self.whereabouts.blockers()
+            direct = set(self.mailbox.missing()) if blockers else set()
+            return "" if set(blockers) <= direct else f"; {', '.join(blockers[:5])} holds up the run"
+
+        return Waiting(
+            min(site.file.patience, most or site.file.patience),
+            self.mailbox.wait,
+            lambda: self.session.links,
+            note,
+            why,
+            look=lambda names, since: self.whereabouts.be(self.mailbox.t, names, since),
+            hint=hint,
+        )

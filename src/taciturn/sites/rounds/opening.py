@@ -46,6 +46,7 @@ def recall(exchange: Exchange) -> int:
         return [name for name, recalled in dict(session.recalled).items() if recalled.processes > 1]
 
     def ask(names: Sequence[str]) -> None:
+        session.ask_where()
         for name in names:
             session.ask_recall(name)
 

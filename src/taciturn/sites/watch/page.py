@@ -1,44 +1,45 @@
-"""The status page: plain HTML on loopback that reloads itself; it reads the site's file and nothing else."""
+"""The status page: plain HTML on loopback that reloads itself; what one site knows of the whole network."""
 
 from __future__ import annotations
 
 import html
+import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
-from ...errors import TaciturnError
-from ...privacy.certificate.numbers import rounded_up
-from .status import Status
+from ...privacy.certificate.numbers import rounded_down, rounded_up
+from .serving import HTML, JSON, Answer, Pages
+from .status import Status, stage_of
 
-LOOPBACK = "127.0.0.1"
+MOST = 200  # sites in the table
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="2">
-<meta name="viewport" content="width=device-width"><title>{title}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
 <style>
 :root {{ color-scheme: light dark; font-family: system-ui, sans-serif; }}
-body {{ max-width: 40rem; margin: 2rem auto; padding: 0 1rem; line-height: 1.5; }}
+body {{ max-width: 44rem; margin: 2rem auto; padding: 0 1rem; line-height: 1.5; overflow-wrap: anywhere; }}
+h1 {{ font-size: 1.5rem; }}
 table {{ border-collapse: collapse; width: 100%; }}
-th, td {{ text-align: left; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid #8884; }}
+th, td {{ text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; }}
+tr {{ border-bottom: 1px solid #8888; }}
 progress {{ width: 100%; }}
+.held {{ border-left: .3rem solid; padding-left: .8rem; }}
 </style></head><body>
 <h1>{title}</h1>
-<p>{stage}</p><progress max="{rounds}" value="{completed}"></progress>
-<p>epsilon {shown} spent, {left:.3g} left of {budget:g}, at delta {delta:g}</p>
-<progress max="{budget}" value="{epsilon}"></progress>
-<table><tr><th>neighbour</th><th>heard in round</th><th></th></tr>{rows}</table>
+{held}<p>{stage}</p><progress aria-label="rounds" max="{rounds}" value="{completed}"></progress>
+<p>epsilon {shown} spent, {left} left of {budget:g}, at delta {delta:g}</p>
+<progress aria-label="epsilon" max="{budget}" value="{epsilon}"></progress>
+<table><thead><tr><th>site</th><th>heard</th><th>is</th><th>waits for</th></tr></thead>
+<tbody>{rows}</tbody></table>{more}
+<p>Of a site that is no neighbour this one knows what its neighbours say.</p>
 </body></html>
 """
 
 
 def page(status: Status) -> str:
     """A status as a page of its own."""
-    rows = "".join(
-        f"<tr><td>{html.escape(n.name)}</td><td>{n.heard or ''}</td>"
-        f"<td>{'silent' if n.silent_since is not None else ''}</td></tr>"
-        for n in status.neighbours
-    )
+    names = _names(status)
+    held = status.held_up()
     stage = "finished" if status.finished else f"round {status.completed} of {status.rounds} complete"
     return _PAGE.format(
         title=html.escape(f"{status.site} in {status.job}") + (" (simulated)" if status.simulated else ""),
@@ -47,50 +48,49 @@ def page(status: Status) -> str:
         completed=status.completed,
         epsilon=status.epsilon,
         shown=rounded_up(status.epsilon),
-        left=status.left,
+        left=rounded_down(status.left),
         budget=status.budget,
         delta=status.delta,
-        rows=rows,
+        held=f'<p class="held">{html.escape(held[0].upper() + held[1:])}.</p>\n' if held else "",
+        rows="".join(_row(status, name) for name in names[:MOST]),
+        more=f"<p>and {len(names) - MOST} more</p>" if len(names) > MOST else "",
     )
 
 
-def server(read: Callable[[], Status], port: int = 0) -> ThreadingHTTPServer:
-    """A server on 127.0.0.1 alone: `/` is the page, `/status.json` the facts. Call `serve_forever`."""
-    return ThreadingHTTPServer((LOOPBACK, port), _handler(read))
+def pages(read: Callable[[], Status]) -> Pages:
+    """`/` is the page, `/status.json` the facts."""
+    return {
+        "/": lambda: Answer(200, HTML, page(read())),
+        "/status.json": lambda: Answer(200, JSON, read().to_json() + "\n"),
+    }
 
 
-def _handler(read: Callable[[], Status]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if self.headers.get("Host", "").rsplit(":", 1)[0] not in (LOOPBACK, "localhost"):
-                self._send(
-                    403, "text/plain", "only for this machine\n"
-                )  # no page of another site may read it
-            elif self.path == "/":
-                self._send(200, "text/html", page(read()))
-            elif self.path == "/status.json":
-                self._send(200, "application/json", read().to_json() + "\n")
-            else:
-                self._send(404, "text/plain", "nothing here\n")
+def _names(status: Status) -> list[str]:
+    """Those who hold up the run first, then this site, its neighbours, and all others that are known."""
+    known = [
+        *status.network.blockers,
+        status.site,
+        *(neighbour.name for neighbour in status.neighbours),
+        *(entry.name for entry in status.network.sites),
+    ]
+    return list(dict.fromkeys(known))
 
-        def _send(self, code: int, kind: str, text: str) -> None:
-            content = text.encode()
-            self.send_response(code)
-            self.send_header("Content-Type", f"{kind}; charset=utf-8")
-            self.send_header("Content-Length", str(len(content)))
-            self.send_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
-            self.send_header("X-Frame-Options", "DENY")
-            self.send_header("Cache-Control", "no-store")
-            self.end_headers()
-            self.wfile.write(content)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing for each request."""
+def _row(status: Status, name: str) -> str:
+    heard = {neighbour.name: neighbour for neighbour in status.neighbours}.get(name)
+    entry = status.network.of(name)
+    marks = ["this site"] * (name == status.site)
+    marks += ["holds up the run"] * (name in status.network.blockers)
+    if heard is not None and heard.silent_since is not None:
+        marks.append("silent")
+    cells = [
+        f"<strong>{html.escape(name)}</strong>" + "".join(f"<br>{mark}" for mark in marks),
+        "" if heard is None or not heard.heard else f"round {heard.heard}",
+        "" if entry is None else f"{stage_of(entry.round, status.rounds)}<br>{_age(entry.at)}",
+        "" if entry is None else html.escape(", ".join(entry.waits_for)),
+    ]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
 
-        def handle_one_request(self) -> None:
-            try:
-                super().handle_one_request()
-            except TaciturnError as error:
-                self._send(500, "text/plain", f"{error}\n")
 
-    return Handler
+def _age(at: float) -> str:
+    return f"{max(0, round(time.time() - at))} s ago"

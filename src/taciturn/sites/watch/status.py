@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from ...errors import SiteError
 from ...privacy.certificate.certificate import Certificate
-from ...privacy.certificate.numbers import rounded_up
+from ...privacy.certificate.numbers import rounded_down, rounded_up
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
 from ..files.site import Site
+from ..rounds.network import NetworkSeen, read_seen
 from ..rounds.results import STATEMENT
 from ..rounds.store import unreadable_as
 
@@ -42,6 +43,7 @@ class Status:
     budget: float
     delta: float
     finished: bool
+    network: NetworkSeen = field(default_factory=NetworkSeen)
 
     @property
     def left(self) -> float:
@@ -56,16 +58,46 @@ class Status:
         """For people."""
         stage = "finished" if self.finished else f"round {self.completed} of {self.rounds} complete"
         simulated = ", simulated" if self.simulated else ""
-        spent = f"epsilon {rounded_up(self.epsilon)} spent, {self.left:.3g} left of {self.budget:g}"
+        spent = f"epsilon {rounded_up(self.epsilon)} spent, {rounded_down(self.left)} left of {self.budget:g}"
         return [
             f"{self.site} in job {self.job}{simulated}: {stage}, {self.released} released",
             f"{spent}, at delta {self.delta:g}",
             *(_line(neighbour) for neighbour in self.neighbours),
+            *self.further(),
         ]
 
+    def further(self) -> list[str]:
+        """What is known of the others, and who holds up the run in the end."""
+        near = {self.site, *(neighbour.name for neighbour in self.neighbours)}
+        waits = [
+            f"  {entry.name}: {stage_of(entry.round, self.rounds)}, waits for {', '.join(entry.waits_for)}"
+            for entry in self.network.sites
+            if entry.waits_for and entry.name != self.site
+        ]
+        far = [
+            f"  {entry.name}: {stage_of(entry.round, self.rounds)}"
+            for entry in self.network.sites
+            if entry.name not in near and not entry.waits_for
+        ]
+        held = self.held_up()
+        return [*waits, *far, *([held] if held else [])]
 
-def read_status(site: Site) -> Status:
-    """What the file of a site says; nothing in it is changed."""
+    def held_up(self) -> str:
+        """Who holds up the run, in one line; nothing where nobody does."""
+        own = self.network.of(self.site)
+        if own is None or not own.waits_for:
+            return ""
+        since = f"since {_clock(self.network.since)}"
+        direct, blockers = ", ".join(own.waits_for), ", ".join(self.network.blockers)
+        if not blockers:
+            return f"waits for {direct} {since}, and they for each other: look at the link between them"
+        if set(self.network.blockers) == set(own.waits_for):
+            return f"waits for {direct} {since}"
+        return f"waits for {direct} {since}; held up by {blockers}"
+
+
+def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
+    """What the file of a site says, and what is known of the `network`; nothing in it is changed."""
     if not site.database.exists():
         raise SiteError(f"{site.database}: not there yet; the site has not been started.")
     with ledger_errors():
@@ -102,8 +134,23 @@ def read_status(site: Site) -> Status:
         epsilon=certificate.epsilon if released else 0.0,
         budget=site.file.budget.epsilon,
         delta=site.job.delta,
-        finished=(site.state / STATEMENT).exists(),
+        finished=(finished := (site.state / STATEMENT).exists()),
+        network=_current(network or read_seen(site.state), site.name, completed, finished),
     )
+
+
+def stage_of(t: int, rounds: int) -> str:
+    """What a site does in round t, in words."""
+    if t < 1:
+        return "in the opening"
+    return f"in round {t}" if t <= rounds else "at the end"
+
+
+def _current(network: NetworkSeen, own: str, completed: int, finished: bool) -> NetworkSeen:
+    """`network`, unless this site has gone on since it was written."""
+    mine = network.of(own)
+    stale = mine is None or 0 < mine.round <= completed
+    return NetworkSeen() if finished or stale else network
 
 
 def completed_rounds(site: Site) -> int:

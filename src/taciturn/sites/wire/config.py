@@ -28,6 +28,11 @@ def key_of_proof(name: str) -> str:
     return f"taciturn/{name}/proof"
 
 
+def key_of_where(name: str) -> str:
+    """Where `name` is asked which round it is in and whom it waits for."""
+    return f"taciturn/{name}/where"
+
+
 def key_of_job(name: str) -> str:
     """Where `name` is asked for the public facts of its job."""
     return f"taciturn/{name}/job"

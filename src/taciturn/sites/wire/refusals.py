@@ -44,7 +44,8 @@ class Refusals:
                 self._reasons[sender] = message
             first = self._counts[sender, kind] == 1
         if first:
-            log.warning("refused, from %s: %s", sender, message)
+            facts = {"event": "refused", "sender": sender, "kind": kind}
+            log.warning("refused, from %s: %s", sender, message, extra={"facts": facts})
 
     def reason(self, sender: str) -> str:
         """Why nothing of `sender` can be accepted until somebody does something about it; or nothing."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from ...errors import MissingExtra, SiteError
 from ..files.site import Site
-from .config import key_of, key_of_proof, key_of_recall, site_config
+from .config import key_of, key_of_proof, key_of_recall, key_of_where, site_config
 from .frame import PROOF, pack_proof, size_cap, unpack_proof
 from .mailbox import Mailbox
 from .meter import Meter
@@ -34,7 +34,7 @@ except ImportError as error:
 
 _BLOCK = zenoh.CongestionControl.BLOCK
 _FRAME = re.compile(r"taciturn/([a-z0-9-]+)/(\d{1,10})\.(-?\d{1,8})/([a-z0-9-]+)")
-_OTHER = re.compile(r"taciturn/([a-z0-9-]+)/(?:(proof)|(job)|(recall)/([a-z0-9-]+))")
+_OTHER = re.compile(r"taciturn/([a-z0-9-]+)/(?:(proof)|(job)|(recall)/([a-z0-9-]+)|(where))")
 _POSITION = struct.Struct("<IiB")  # attempt, round, processes of the asker on the line
 _ASK_TIMEOUT = 5.0
 
@@ -57,12 +57,14 @@ class Session:
     """
 
     def __init__(self, site: Site, mailbox: Mailbox, refusals: Refusals) -> None:
-        self._site, self._mailbox, self._refusals = site, mailbox, refusals
+        self._site, self._mailbox, self.refusals = site, mailbox, refusals
         self._cap = 2 * size_cap(mailbox.form.cap) + 64  # a proof holds two frames
         self._outbox: dict[str, tuple[int, bytes]] = {}
         self._proof: bytes | None = None
         self.proved: set[str] = set()  # who has shown a proof
         self.recalled: dict[str, Recalled] = {}
+        self.where: Callable[[], bytes] = bytes  # what to answer to whom asks where this site is
+        self.told: Callable[[bytes], None] = lambda data: None  # what a neighbour answered
         self._lock = threading.Lock()
         self.links = 0  # how many links came up so far
         self._known = {*site.neighbours, *([site.job.relay.name] if site.job.relay else [])}
@@ -113,9 +115,14 @@ class Session:
         """Ask a neighbour for the newest frame of this site; the answer comes to `recalled`."""
         self._ask(key_of_recall(name, self._site.name))
 
+    def ask_where(self) -> None:
+        """Ask the neighbours where they are, and whom they wait for; the answers go to `told`."""
+        for name in self._site.neighbours:
+            self._ask(key_of_where(name))
+
     def reason(self, name: str) -> str:
         """Why nothing of `name` is accepted, if that will not pass by waiting."""
-        return self._refusals.reason(name)
+        return self.refusals.reason(name)
 
     def connected(self) -> set[str]:
         """The names in the certificates at the other ends of the open links."""
@@ -142,7 +149,7 @@ class Session:
         sender = (framed or other or re.match(r"taciturn/([^/]*)", key) or [key, key])[1]
         self._meter.count(sender, len(payload))
         if len(payload) > self._cap:
-            self._refusals.refuse(sender, "size", f"{len(payload)} bytes, above the cap of {self._cap}")
+            self.refusals.refuse(sender, "size", f"{len(payload)} bytes, above the cap of {self._cap}")
             return
         data = payload.to_bytes()
         if (framed or other) and data.startswith(PROOF):
@@ -153,8 +160,10 @@ class Session:
             self._mailbox.offer(sender, t, data, owner=owner, attempt=attempt, asked=asked)
         elif other and other[4] and asked:
             self._sort_recalled(sender, data)
+        elif other and other[6] and asked:
+            self.told(data)
         else:
-            self._refusals.refuse(sender, "key", "a message under a key that is not of this protocol")
+            self.refusals.refuse(sender, "key", "a message under a key that is not of this protocol")
 
     def _sort_recalled(self, sender: str, data: bytes) -> None:
         if sender in self._site.neighbours and len(data) >= _POSITION.size:
@@ -172,6 +181,8 @@ class Session:
                 processes = min(255, self._processes(other[5]))
                 position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t, processes)
                 query.reply(key, position + (self._mailbox.newest(other[5]) or b""), express=True)
+            elif other and other[6]:
+                query.reply(key, self.where(), express=True)
             else:
                 with self._lock:
                     _, frame = self._outbox.get(key, (0, None))
@@ -185,7 +196,7 @@ class Session:
         name = event.link.auth_identifier
         if name not in self._known:
             sender = str(name or f"a caller without a name at {event.link.dst}")
-            self._refusals.refuse(sender, "stranger", "it is not a neighbour and may say nothing")
+            self.refusals.refuse(sender, "stranger", "it is not a neighbour and may say nothing")
             return
         self.links += 1
         self._mailbox.wake()

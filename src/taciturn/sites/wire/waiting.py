@@ -27,6 +27,8 @@ class Waiting:
     links : how many links came up so far; one more, and it is time to ask again.
     note : told who is silent and since when (wall clock), for `status`.
     why : a reason to add to a name, where one can be found.
+    look : told at every turn who is missing and since when, in the end that nobody is.
+    hint : something to add to what is said of a silence.
     """
 
     patience: float
@@ -35,6 +37,8 @@ class Waiting:
     note: Callable[[Sequence[str], float], None]
     why: Callable[[str], str]
     quiet: bool = False
+    look: Callable[[Sequence[str], float], None] = lambda names, since: None
+    hint: Callable[[], str] = str
 
     def until(
         self,
@@ -50,6 +54,7 @@ class Waiting:
         ask_at, links = begun + gap, self.links()
         say_at, say_gap = begun + min(SAY, self.patience / 2), SAY
         while names := missing():
+            self.look(names, began_at)
             now = time.monotonic()
             if now - begun >= self.patience:
                 return False
@@ -64,6 +69,7 @@ class Waiting:
                     self._say(names, began_at, what)
                 say_at, say_gap = now + say_gap, 10 * say_gap
             self.pause(max(0.0, min(ask_at, say_at, begun + self.patience) - now))
+        self.look((), began_at)
         return True
 
     def need(self, missing: Callable[[], list[str]], ask: Callable[[list[str]], None], what: str) -> None:
@@ -72,7 +78,7 @@ class Waiting:
         if not self.until(missing, ask, what):
             names = missing()
             raise NeighbourFailed(
-                f"{_names(names)} silent since {_clock(began_at)} ({what}); stopped after "
+                f"{_names(names)} silent since {_clock(began_at)} ({what}){self.hint()}; stopped after "
                 f"{self.patience:g} s. Everything is kept: run the same command to go on."
             )
 
@@ -80,11 +86,13 @@ class Waiting:
         self.note(names, since)
         reasons = "; ".join(reason for reason in map(self.why, names) if reason)
         log.warning(
-            "waiting for %s since %s (%s)%s",
+            "waiting for %s since %s (%s)%s%s",
             _names(names),
             _clock(since),
             what,
             f": {reasons}" if reasons else "",
+            self.hint(),
+            extra={"facts": {"event": "waiting", "for": names, "since": since, "what": what}},
         )
 
 

@@ -1,0 +1,151 @@
+"""Metrics and health of a running site, from the process itself, for whoever watches its machine.
+
+The text is that of Prometheus, written here: a dozen numbers need no library.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from ...privacy.certificate.numbers import rounded_down, rounded_up
+from ..rounds.exchange import Exchange
+from ..rounds.network import seen
+from ..wire.waiting import SAY
+from .page import pages
+from .serving import JSON, TEXT, Answer, Pages, serving
+from .status import Status, read_status
+
+DAY = datetime.timedelta(days=1)
+STRANGER = "a stranger"  # senders that the job does not have, so that nobody can make up labels
+
+
+@dataclass(frozen=True)
+class Live:
+    """What only the running process knows.
+
+    links : every neighbour, and the relay, and whether it is on the line.
+    waits : whom it waits for, and for how many seconds.
+    refused : how often something of a sender was refused, by its kind.
+    """
+
+    links: dict[str, bool]
+    waits: dict[str, float]
+    refused: dict[tuple[str, str], int]
+    certificate_days: float
+    descriptors: int
+    most_descriptors: int
+
+    @property
+    def healthy(self) -> bool:
+        """Nobody has kept it waiting for long."""
+        return all(seconds < SAY for seconds in self.waits.values())
+
+
+def live(exchange: Exchange) -> Live:
+    """A running site, now."""
+    site, session = exchange.ready.site, exchange.session
+    network, connected = seen(exchange.whereabouts), session.connected()
+    own = network.of(site.name)
+    refused: Counter[tuple[str, str]] = Counter()
+    for (sender, kind), count in session.refusals.counts().items():
+        refused[sender if sender in site.job.names else STRANGER, kind] += count
+    left = exchange.ready.trust.ends(exchange.ready.identity.certificate) - datetime.datetime.now(
+        datetime.UTC
+    )
+    relay = [] if site.job.relay is None else [site.job.relay.name]
+    return Live(
+        links={name: name in connected for name in (*site.neighbours, *relay)},
+        waits={name: max(0.0, time.time() - network.since) for name in (own.waits_for if own else ())},
+        refused=dict(refused),
+        certificate_days=left / DAY,
+        descriptors=_descriptors(),
+        most_descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+    )
+
+
+def prometheus(status: Status, now: Live) -> str:
+    """Both in the text format of Prometheus; what is spent rounded up, what is left rounded down."""
+    lines: list[str] = []
+    for name, kind, words, values in _families(status, now):
+        lines += [f"# HELP taciturn_{name} {words}", f"# TYPE taciturn_{name} {kind}"]
+        for labels, value in values:
+            inside = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+            lines.append(f"taciturn_{name}{{{inside}}} {value!r}")
+    return "\n".join(lines) + "\n"
+
+
+Family = tuple[str, str, str, list[tuple[dict[str, str], float]]]
+
+
+def _families(status: Status, now: Live) -> Iterator[Family]:
+    me = {"job": status.job, "site": status.site}
+
+    def one(name: str, value: float, words: str) -> Family:
+        return name, "gauge", words, [(me, float(value))]
+
+    yield one("rounds", status.rounds, "Rounds of the job.")
+    yield one("rounds_completed", status.completed, "Rounds that are complete at this site.")
+    yield one("rounds_released", status.released, "Rounds that this site has charged and released.")
+    yield one("finished", int(status.finished), "1 once the results are written.")
+    yield one("epsilon_spent", float(rounded_up(status.epsilon)), "Epsilon spent so far, rounded up.")
+    yield one("epsilon_left", float(rounded_down(status.left)), "Epsilon left of the budget, rounded down.")
+    yield one("delta", status.delta, "The delta that epsilon is stated at.")
+    yield one("certificate_days_left", now.certificate_days, "Days until this site's certificate ends.")
+    yield one("descriptors", now.descriptors, "Open file descriptors of the process.")
+    yield one("descriptors_limit", now.most_descriptors, "The most that it may open.")
+    waits = [({**me, "for": name}, seconds) for name, seconds in now.waits.items()]
+    yield "waiting_seconds", "gauge", "How long this site has waited for a frame of another.", waits
+    holds = [({**me, "by": name}, 1.0) for name in status.network.blockers]
+    yield "held_up", "gauge", "Who holds up this site in the end, as far as its neighbours say.", holds
+    links = [({**me, "to": name}, float(up)) for name, up in now.links.items()]
+    yield "link_up", "gauge", "1 where a neighbour, or the relay, is on the line with its certificate.", links
+    refused = [({**me, "from": who, "kind": kind}, float(n)) for (who, kind), n in now.refused.items()]
+    yield "refusals_total", "counter", "What was refused.", refused
+
+
+def health(status: Status, now: Live) -> Answer:
+    """200 while the site gets on, 503 while it has waited for somebody for long; a restart helps neither."""
+    facts = {
+        "healthy": now.healthy,
+        "round": status.completed,
+        "rounds": status.rounds,
+        "finished": status.finished,
+        "waiting_for": {name: round(seconds, 1) for name, seconds in now.waits.items()},
+        "held_up_by": list(status.network.blockers),
+    }
+    return Answer(200 if now.healthy else 503, JSON, json.dumps(facts) + "\n")
+
+
+def watched(place: str | None) -> Callable[[Exchange], AbstractContextManager[None]] | None:
+    """Serve the pages of a running site at `place`; what `run_site` takes as `show`. None without one."""
+    if place is None:
+        return None
+    return lambda exchange: serving(_live_pages(exchange), place, exchange.ready.site.folder)
+
+
+def _live_pages(exchange: Exchange) -> Pages:
+    def read() -> Status:
+        return read_status(exchange.ready.site, seen(exchange.whereabouts))
+
+    return {
+        **pages(read),
+        "/metrics": lambda: Answer(200, f"{TEXT}; version=0.0.4", prometheus(read(), live(exchange))),
+        "/health": lambda: health(read(), live(exchange)),
+    }
+
+
+def _descriptors() -> int:
+    return len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
