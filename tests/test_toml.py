@@ -35,6 +35,11 @@ def test_the_text_and_its_tables(tmp_path):
     assert text == "[inner]\nsize = 3\n" and entries == {"inner": {"size": 3}}
 
 
+def test_a_mark_at_the_beginning_of_a_file_is_no_statement(tmp_path):
+    (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfsize = 3\n")
+    assert read_toml(tmp_path / "a.toml") == ("size = 3\n", {"size": 3})
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -53,7 +58,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, content, words):
 def test_the_first_problem_by_its_key_without_the_value():
     found = complaint_of({"inner": {"size": "secret", "other": 1}, "either": 2.0})
     assert found.path == ("inner", "size") and found.others == 1 and found.more == " (and 1 more)"
-    assert str(found) == "`inner.size`: Input should be a valid integer."
+    assert str(found) == "`inner.size`: must be a whole number."
 
 
 def test_the_deepest_problem_where_several_forms_are_allowed():
@@ -62,6 +67,6 @@ def test_the_deepest_problem_where_several_forms_are_allowed():
 
 
 def test_a_key_that_nobody_reads_is_refused_and_nothing_can_be_changed():
-    assert str(complaint_of({"inner": {"size": 1}, "innner": 1})).startswith("`innner`: Extra inputs")
+    assert str(complaint_of({"inner": {"size": 1}, "innner": 1})).startswith("`innner`: is not a key")
     with pytest.raises(ValidationError):
         Inner(size=1).size = 2

@@ -32,7 +32,10 @@ def on_page_content(html: str, **_: Any) -> str:
 def _drawn(match: re.Match[str]) -> str:
     inline = match["inline"] is not None
     text = unescape(match["inline"] if inline else match["block"]).replace(r"\nolimits", "")
+    text = re.sub(r"\\arg\b", r"\\operatorname{arg}", text)
     tree = ElementTree.fromstring(convert(_SCRIPT.sub(_script, text.strip())))
+    if "\\" in _words(tree):
+        raise ValueError(f"a formula has a command that is not drawn: {text.strip()}")
     tree.set("display", "inline" if inline else "block")
     _tidy(tree)
     return ElementTree.tostring(tree, encoding="unicode")

@@ -17,6 +17,7 @@
     │   ├── RunOver                     a round was charged and lost, and nothing more is drawn
     │   ├── StateLost                   its state was lost, rolled back or copied; nothing more is released
     │   └── Contradiction               a site signed two frames that contradict each other; the run is over
+    ├── Stopped                         Ctrl-C in the middle of a run; says what was spent until then
     └── WorkerLost                      a cluster's worker is gone; a run with a checkpoint can resume
 
     TaciturnWarning (UserWarning)
@@ -168,6 +169,12 @@ class Contradiction(SiteError):  # noqa: N818
     """A site signed two frames that contradict each other; the run is over for everybody."""
 
     exit_code = ExitCode.CONTRADICTION
+
+
+class Stopped(TaciturnError):  # noqa: N818
+    """Ctrl-C in the middle of a run; the message says what was spent until then."""
+
+    exit_code = ExitCode.INTERRUPTED
 
 
 class WorkerLost(TaciturnError):  # noqa: N818

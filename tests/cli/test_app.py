@@ -49,6 +49,15 @@ def test_the_package_runs_as_a_module():
     assert done.stdout == f"taciturn {tt.__version__}\n"
 
 
+def test_an_interrupt_before_the_command_has_begun_ends_the_same_way(monkeypatch, capsys):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("typer.main.get_command", stop)
+    assert run(["data", "adult"]) == 130
+    assert capsys.readouterr().err == "taciturn: stopped.\n"
+
+
 def test_a_command_that_is_interrupted_says_so(monkeypatch, capsys):
     from taciturn.cli import data
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import runpy
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,17 @@ def test_a_formula_becomes_mathml(site):
 def test_a_block_stands_by_itself(site):
     page = site["on_page_content"]('<div class="arithmatex">\\[ a < b \\]</div>')
     assert 'display="block"' in page and "&lt;" in page
+
+
+def test_no_formula_of_the_docs_shows_a_command(site):
+    pages = sorted((ROOT / "docs").rglob("*.md"))
+    formulas = [f for page in pages for f in re.findall(r"\$\$(.+?)\$\$", page.read_text("utf-8"), re.DOTALL)]
+    assert any(r"\arg" in formula for formula in formulas)
+    for formula in formulas:
+        drawn = site["on_page_content"](f'<div class="arithmatex">\\[{escape(formula)}\\]</div>')
+        assert "<math" in drawn and "\\" not in drawn
+    with pytest.raises(ValueError, match="not drawn"):
+        site["on_page_content"](r'<div class="arithmatex">\[ \nonsense x \]</div>')
 
 
 def test_the_menu_lists_what_exists(site, tmp_path):

@@ -62,7 +62,7 @@ def test_names_of_columns_and_the_certificate_travel_along(rows, quick):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda m: m.pop("coef"), "is not a model of taciturn: `coef`: Field required"),
+        (lambda m: m.pop("coef"), "is not a model of taciturn: `coef`: must be given"),
         (lambda m: m.update(format="other"), "is not a model of taciturn: `format`"),
         (lambda m: m.update(coef=[[1.0]]), "do not fit together"),
         (lambda m: m.update(intercept=[]), "do not fit together"),

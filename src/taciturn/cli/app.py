@@ -56,6 +56,9 @@ def run(arguments: Sequence[str]) -> int:
         if end.code == ExitCode.INTERRUPTED:  # what typer makes of Ctrl-C that no command has caught
             print("taciturn: stopped.", file=sys.stderr)
         return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        print("taciturn: stopped.", file=sys.stderr)
+        return ExitCode.INTERRUPTED
     except (TaciturnError, OSError) as error:
         if debug:
             raise

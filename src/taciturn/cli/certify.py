@@ -194,7 +194,7 @@ def _read_certificate(file: Path, context: typer.Context) -> Certificate:
         with SqliteLedger(file, readonly=True) as ledger:
             return Certificate.from_ledger(ledger, delta=_delta(ledger.budgets, context))
     try:
-        certificate = Certificate.from_json(file.read_text(encoding="utf-8"))
+        certificate = Certificate.from_json(file.read_text(encoding="utf-8-sig"))
         certificate.verify()
     except (UnicodeDecodeError, ParameterError) as error:
         raise CertificateError(f"{file.name} is not a certificate: {error}") from error

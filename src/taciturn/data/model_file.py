@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..errors import DataError, ParameterError
+from ..toml import complaint
 from ..types import Array
 from .tables.encoder import BoundedEncoder
 from .tables.plain_columns import PlainColumns
@@ -109,14 +110,16 @@ Kind = TypeVar("Kind", bound=ModelFile)
 def read_as(kind: type[Kind], path: Path) -> Kind:
     """The model in a file, or one line that says what is wrong with it."""
     try:
-        return kind.model_validate_json(path.read_text(encoding="utf-8"))
+        return kind.model_validate_json(path.read_text(encoding="utf-8-sig"))
     except (ValidationError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: is not a model of taciturn{_reason(error)}.") from error
 
 
 def _reason(error: Exception) -> str:
+    """The key and what is wrong with it; nothing where the file is no JSON at all."""
     if not isinstance(error, ValidationError):
         return ""
-    problem = error.errors(include_url=False, include_input=False)[0]
-    key, message = ".".join(map(str, problem["loc"])), problem["msg"].removeprefix("Value error, ")
-    return f": `{key}`: {message}" if key else f": {message}" if problem["type"] == "value_error" else ""
+    found = complaint(error, deepest=False)
+    if not found.path and error.errors(include_url=False)[0]["type"] != "value_error":
+        return ""
+    return f": {found}".rstrip(".")

@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import TaciturnError
+from ..errors import Stopped, TaciturnError
 from .run_folder import (
     CERTIFICATE,
     LEDGER,
@@ -93,7 +93,7 @@ def _spend(job: TrainingJob, rows: TrainingRows, folder: Path, marks: tuple[str,
         fitted, model = fit(job, rows, None if ledger is None else LedgerFile(ledger, marks))
         write_results(folder, _contents(job, fitted, model.to_json()))
     except KeyboardInterrupt:
-        raise TaciturnError(f"stopped; {_describe_leftovers(folder)}.") from None
+        raise Stopped(f"stopped; {_describe_leftovers(folder)}.") from None
     except OSError as error:
         raise TaciturnError(f"{folder}: {error.strerror}; {_describe_leftovers(folder)}.") from error
     finally:

@@ -121,6 +121,8 @@ class TrainingJob(Facts):
         if self.person is not None and self.person in (self.label.column, *self.schema_.names):
             raise ValueError("`person` must be a column of its own: it says whose row it is")
         self._links()
+        if self.links is not None and "graph" in self.model_fields_set:
+            raise ValueError("`graph` must be left out where `links` says who talks to whom")
         return self
 
     @property

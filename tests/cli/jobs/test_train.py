@@ -173,12 +173,12 @@ def test_a_stopped_run_says_where_its_cost_is_written(folder, tmp_path, capsys, 
 
     monkeypatch.setattr(train, "write_results", stop)
     out = tmp_path / "out"
-    assert run(["train", str(folder / "job.toml"), "--out", str(out)]) == 1
+    assert run(["train", str(folder / "job.toml"), "--out", str(out)]) == 130
     said = capsys.readouterr()
     assert said.err == f"taciturn: stopped; what it spent is in {out / 'ledger.sqlite'}.\n" and said.out == ""
     monkeypatch.setattr(train, "set_aside", stop)
     monkeypatch.setattr(train, "interrupted_runs", lambda *_, **__: [])
-    assert run(["train", str(folder / "job.toml"), "--out", str(tmp_path / "other")]) == 1
+    assert run(["train", str(folder / "job.toml"), "--out", str(tmp_path / "other")]) == 130
     assert capsys.readouterr().err == "taciturn: stopped; nothing was spent.\n"
     assert not (tmp_path / "other").exists()
 

@@ -91,6 +91,18 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes) -> No
         load_figure(str(path))
 
 
+def test_what_was_found_is_told_once(tmp_path: Path) -> None:
+    path = write_small(tmp_path, **{'method = "dual"': 'method = "DPP"'})
+    with pytest.raises(ParameterError, match=r"`curves\.0\.method`: must be one of") as raised:
+        load_figure(str(path))
+    assert str(raised.value).count("got 'DPP'") == 1
+
+
+def test_a_caption_counts_the_runs_that_there_are() -> None:
+    assert "range of 10 runs" in load_figure("fig2").caption
+    assert "range of 3 runs" in load_figure("fig2", quick=True).caption
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(ParameterError, match="fig1a, fig1b, fig2"):
         load_figure("fig9")

@@ -45,7 +45,7 @@ def test_whole_tables_may_vary():
     [
         (
             {"run.rounds": [2, 0]},
-            "at run.rounds = 0: `run.rounds`: Input should be greater than or equal to 1",
+            "at run.rounds = 0: `run.rounds`: must be at least 1",
         ),
         (
             {"method.penalty.ratoi": [1.0]},
@@ -57,7 +57,7 @@ def test_whole_tables_may_vary():
             {"data.seed": list(range(1001)), "run.seed": list(range(1000))},
             "at most 100,000 points; got 1,001,000",
         ),
-        ({"run.rounds": 3}, "`axes.run.rounds`: Input should be a valid list"),
+        ({"run.rounds": 3}, "`axes.run.rounds`: must be a list"),
     ],
 )
 def test_a_bad_axis_is_named(axes, words):
@@ -66,11 +66,11 @@ def test_a_bad_axis_is_named(axes, words):
 
 
 def test_unknown_and_missing_tables_are_named():
-    with pytest.raises(ParameterError, match="`colour`: Extra inputs"):
+    with pytest.raises(ParameterError, match="`colour`: is not a key"):
         read_grid({**stated(), "colour": "red"})
     entries = stated()
     del entries["graph"]
-    with pytest.raises(ParameterError, match="`graph`: Field required"):
+    with pytest.raises(ParameterError, match="`graph`: must be given"):
         read_grid(entries)
 
 

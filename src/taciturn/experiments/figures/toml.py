@@ -37,11 +37,12 @@ def load_figure(name_or_path: str, *, quick: bool = False, seed: int | None = No
         stated = _laid_over(stated, overlay)
     if seed is not None:
         stated = _laid_over(stated, {"run": {"seed": seed}})
+    _count_runs(stated)
     kind: type[Figure] | type[AttackFigure] = AttackFigure if stated.get("layout") == "attack" else Figure
     try:
         return kind.model_validate(stated)
     except ValidationError as error:
-        raise ParameterError(f"{where}: {_first(error)}") from None
+        raise ParameterError(f"{where}: {complaint(error, quote=True)}") from None
 
 
 def _read(name_or_path: str) -> tuple[str, str]:
@@ -55,9 +56,16 @@ def _read(name_or_path: str) -> tuple[str, str]:
             f"`figure` must be one of {', '.join(SHIPPED)}, or the path of a TOML file; got {name_or_path!r}."
         )
     try:
-        return str(path), path.read_text("utf-8")
+        return str(path), path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise ParameterError(f"{path}: not UTF-8 text.") from None
+
+
+def _count_runs(stated: dict[str, Any]) -> None:
+    """A caption says how many runs there are, quick or not: {repeats}."""
+    caption, run = stated.get("caption"), stated.get("run")
+    if isinstance(caption, str) and isinstance(run, Mapping):
+        stated["caption"] = caption.replace("{repeats}", str(run.get("repeats")))
 
 
 def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,11 +76,3 @@ def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, 
         both = isinstance(value, Mapping) and isinstance(old, Mapping)
         merged[key] = _laid_over(old, value) if both else value  # type: ignore[arg-type]
     return merged
-
-
-def _first(error: ValidationError) -> str:
-    """The first complaint: the key's path, what is wrong, and what was found there."""
-    found, value = complaint(error), error.errors()[0]["input"]
-    if not isinstance(value, Mapping | list):
-        found = found._replace(message=f"{found.message}; got {value!r}")
-    return str(found)

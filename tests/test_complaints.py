@@ -1,0 +1,58 @@
+"""Every kind of complaint that pydantic has is put into our words, and what was found is told once."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from pydantic import ValidationError
+from pydantic_core._pydantic_core import list_all_errors
+
+from taciturn.toml import Facts, complaint, translate
+
+KINDS = {entry["type"]: entry for entry in list_all_errors()}
+THEIRS = ("Input should", "permitted", "required", "Unable to", "should have", "Invalid", "Value error")
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_none_of_their_words_reaches_a_user(kind):
+    entry = KINDS[kind]
+    said = translate(
+        {"type": kind, "ctx": entry["example_context"] or {}, "msg": entry["example_message_python"]}
+    )
+    assert said and said != entry["example_message_python"] and not any(word in said for word in THEIRS)
+    assert not said.endswith(".") and "None" not in said
+
+
+class Choice(Facts):
+    """A file with one key of each kind that ours have."""
+
+    method: Literal["penalty", "dual"] = "dual"
+    size: int = 1
+    share: float = 0.5
+    names: list[str] | None = None
+
+
+@pytest.mark.parametrize(
+    ("entries", "words"),
+    [
+        ({"method": "DPP"}, "`method`: must be one of 'penalty' or 'dual'; got 'DPP'."),
+        ({"size": 1.5}, "`size`: must be a whole number; got 1.5."),
+        ({"share": "half"}, "`share`: must be a number."),
+        ({"share": float("inf")}, "`share`: must be a finite number; got inf."),
+        ({"names": "north"}, "`names`: must be a list."),
+        ({"names": [3]}, "`names.0`: must be a text; got 3."),
+        ({"seize": 1}, "`seize`: is not a key that belongs here."),
+        ([], "must be a table."),
+    ],
+)
+def test_as_they_read(entries, words):
+    with pytest.raises(ValidationError) as raised:
+        Choice.model_validate(entries)
+    assert str(complaint(raised.value)) == words
+
+
+def test_words_are_quoted_only_where_nothing_is_private():
+    with pytest.raises(ValidationError) as raised:
+        Choice.model_validate({"share": "half"})
+    assert str(complaint(raised.value, quote=True)) == "`share`: must be a number; got 'half'."
