@@ -9,6 +9,7 @@ from typing import Any
 from .errors import ParameterError
 
 LEAST, MOST = 1e-100, 1e100
+_HALF = 0.5
 
 
 def real(name: str, value: Any) -> float:
@@ -51,6 +52,23 @@ def probability(name: str, value: Any) -> float:
     if not 0 < number < 1:
         raise ParameterError(f"`{name}` must be strictly between 0 and 1; got {number:g}.")
     return number
+
+
+def is_large_delta(delta: float, units: int) -> bool:
+    """Whether a delta is so large that publishing some of so many records as they are would keep to it."""
+    return delta >= _HALF or delta * units > 1
+
+
+def usual_delta(value: Any, units: int, *, insisted: bool) -> float:
+    """A delta, or 0 for a pure promise; one above 1/units only where it is insisted on."""
+    delta = 0.0 if value == 0 and not isinstance(value, bool) else probability("delta", value)
+    if is_large_delta(delta, units) and not insisted:
+        raise ParameterError(
+            f"`delta` must be at most 1/{units:,}, one over the number of records or persons, and below 0.5; "
+            f"got {delta:g}. Publishing one record in {max(1, round(1 / delta)):,} as it is would keep to "
+            "such a promise. Where that is meant, `large_delta` insists on it, and the certificate says so."
+        )
+    return delta
 
 
 def whole(name: str, value: Any, *, least: int = 0) -> int:

@@ -50,8 +50,11 @@ def test_many_runs_are_a_range(certificates) -> None:
     ("changes", "labels"),
     [
         ({}, [("Simulated", True), ("Idealised", True)]),
-        ({"simulated": False}, [("Real", False), ("Idealised", True)]),
-        ({"simulated": False, "output_noise": "norm"}, [("Real", False), ("Solver error covered", False)]),
+        ({"simulated": False, "where": "network"}, [("Real", False), ("Idealised", True)]),
+        (
+            {"simulated": False, "where": "process", "output_noise": "norm"},
+            [("Real", False), ("One process", False), ("Solver error covered", False)],
+        ),
         (
             {"marks": ("bounds taken from the data",)},
             [("Simulated", True), ("Idealised", True), ("Note", True)],
@@ -62,6 +65,12 @@ def test_marks_say_how_real_a_run_is(changes, labels, certificates) -> None:
     one: Certificate = certificates["norm"]
     found = marks({"norm": replace(one, run=replace(one.run, **changes))})
     assert [(mark.label, mark.warn) for mark in found] == labels
+
+
+def test_a_large_delta_is_marked(certificates) -> None:
+    one: Certificate = certificates["norm"]
+    found = marks({"norm": replace(one, delta=0.5)})
+    assert [mark.label for mark in found] == ["Simulated", "Large delta", "Idealised"]
 
 
 def test_marks_of_some_runs_name_them(certificates) -> None:

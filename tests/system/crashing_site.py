@@ -26,7 +26,16 @@ from taciturn.privacy.ledger.disk import SqliteLedger
 
 ROUNDS = 4
 RUN = RunFacts(
-    "penalty", "norm", LossFacts("logistic", 1.0, 0.25), 3, ROUNDS, 105, 1750.0, 0.0, simulated=False
+    "penalty",
+    "norm",
+    LossFacts("logistic", 1.0, 0.25),
+    3,
+    ROUNDS,
+    105,
+    1750.0,
+    0.0,
+    simulated=False,
+    where="folders",
 )
 SITE = SiteFacts(0, 9044, 2, (0.5,))
 POINTS = 5  # places in a round where it may die

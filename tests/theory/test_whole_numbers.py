@@ -34,6 +34,7 @@ RUN = RunFacts(
     clip=CLIP,
     integers=True,
     simulated=False,
+    where="folders",
 )
 SITE = SiteFacts(0, 100, 1, (0.5,))
 CHARGE = Charge(0, 1, 0.5, 3.0, 0.01)
@@ -90,7 +91,9 @@ def test_discrete_laplace_keeps_a_pure_guarantee():
 def test_primal_noise_counts_the_rounding_before_it(noise):
     primal = replace(RUN, method="primal", noise=noise, output_noise=None)
     charge = CHARGE._replace(output_scale=None)
-    whole, real = (cost(run, charge) for run in (primal, replace(primal, integers=False, simulated=True)))
+    whole, real = (
+        cost(run, charge) for run in (primal, replace(primal, integers=False, simulated=True, where=""))
+    )
     assert np.all(whole[0] > real[0])
     if noise == "norm":
         assert whole[1] == pytest.approx(real[1] + 3.0 * GRID * 3, rel=1e-6)

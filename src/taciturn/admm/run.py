@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..errors import MissingExtra, ParameterError
 from ..notebook import Panel, Picture, draw_panels, facts_table
 from ..privacy.certificate.certificate import Certificate
@@ -44,8 +45,14 @@ class Run:
         """(rounds,): the paper's P(t), the worst site's sum of C (1.4 c1 + alpha) / (eta V B)."""
         return paper_curve(self.ledger)
 
-    def certificate(self, delta: float = 1e-5) -> Certificate:
-        """What the whole run cost any one record, or person where the problem names them."""
+    def certificate(self, delta: float = 1e-5, *, large_delta: bool = False) -> Certificate:
+        """What the whole run cost any one record, or person where the problem names them.
+
+        Of a real run a delta above one over their number is refused unless `large_delta` insists on it.
+        """
+        if not self.ledger.run.simulated:
+            units = self.ledger.run.persons or sum(facts.samples for facts in self.ledger.sites)
+            checks.usual_delta(checks.probability("delta", delta), units, insisted=large_delta)
         return Certificate.from_ledger(self.ledger, delta=delta)
 
     def average(self, last: int = 1) -> Array:

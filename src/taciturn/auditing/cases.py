@@ -106,6 +106,7 @@ class Case:
             regularization=self.regularization,
             tol=self.tol,
             simulated=not self.integers,
+            where="folders" if self.integers else "",
             sites=SITES,
             outputs=len(self.labels),
         )

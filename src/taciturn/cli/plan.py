@@ -49,6 +49,9 @@ def plan(
     sites: Annotated[int, typer.Option(min=2, help="Number of sites.")],
     dimension: Annotated[int, typer.Option(min=1, help="Length of the model's vector, intercept included.")],
     delta: Annotated[float, typer.Option(help="The chance of an exception; 0 for a pure budget.")] = 1e-5,
+    large_delta: Annotated[
+        bool, typer.Option("--large-delta", help="Insist on a delta above 1 / records.")
+    ] = False,
     graph: Annotated[GraphFamily, typer.Option(help="Who talks to whom.")] = GraphFamily.complete,
     colluding: Annotated[
         int | None, typer.Option(min=0, help="Other sites that may work together; left out: all of them.")
@@ -76,6 +79,7 @@ def plan(
         found = make_plan(
             epsilon=_numbers("epsilon", epsilon, float),
             delta=delta,
+            large_delta=large_delta,
             samples=_numbers("samples", samples, int),
             graph=Graph.of(graph.value, sites),
             dimension=dimension,

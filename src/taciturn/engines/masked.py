@@ -71,6 +71,7 @@ class MaskedSetup:
             C=self.problem.C,
             regularization=self.problem.regularization,
             simulated=self.seed is not None,
+            where="process" if self.seed is None else "",
             marks=self.marks,
             persons=self.problem.persons,
         )

@@ -84,6 +84,7 @@ class Setup:
             regularization=problem.regularization * problem.regularizer.strong_convexity,
             tol=self.tol,
             simulated=self.seed is not None,
+            where="process" if self.seed is None else "",
             sites=self.graph.n,
             outputs=self.outputs,
             start=self.start,

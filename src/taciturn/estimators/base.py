@@ -83,6 +83,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         effort: str = "full",
         ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
+        large_delta: bool = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -101,6 +102,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.effort = effort
         self.ledger = ledger
         self.random_state = random_state
+        self.large_delta = large_delta
 
     def _loss(self) -> Loss:
         raise TypeError("use one of the estimators, not their common part")
@@ -130,6 +132,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         scaling = checks.positive("intercept_scaling", self.intercept_scaling)
         ball = Ball(self._norm_bound(X), bool(self.fit_intercept), scaling)
         places = assign_sites(X.shape[0], site, self.sites, self.graph, seed, person)
+        insisted = bool(self.large_delta) or math.isinf(wishes.epsilon)
+        checks.usual_delta(wishes.delta, sum(places.samples), insisted=insisted)
         if seed is not None or math.isinf(wishes.epsilon):
             _warn_of_clipping(X, ball.bound)
         Z, loss = ball.rows(X, keep), self._loss()
@@ -150,7 +154,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         delta = wishes.delta or _DELTA
         limit = None if file is None or math.isinf(wishes.epsilon) else SiteBudget(wishes.epsilon, delta)
         runs = run_outputs(setups, ledger=None if file is None else file.path, budget=limit, show=False)
-        self.certificate_ = runs[0].certificate(delta)
+        self.certificate_ = runs[0].certificate(delta, large_delta=True)
         self._keep_results(ball, settings, places, runs)
 
     def _keep_results(self, ball: Ball, settings: Settings, places: SiteAssignment, runs: list[Run]) -> None:
@@ -170,7 +174,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             raise TypeError("a fit keeps the models of all rounds")
         rounds, _, sites, _ = run.history.shape
         released = run.history.reshape(rounds, sites, len(fit.targets), -1)
-        self.certificate_ = run.certificate(fit.plan.delta)
+        self.certificate_ = run.certificate(fit.plan.delta, large_delta=True)
         self.plan_ = fit.plan
         self.trace_ = Trace(
             released, {**run.settings, "outputs": len(fit.targets), "names": list(fit.places.names)}

@@ -48,6 +48,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         effort: str = "full",
         ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
+        large_delta: bool = False,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -67,6 +68,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             effort=effort,
             ledger=ledger,
             random_state=random_state,
+            large_delta=large_delta,
         )
         self.classes = classes
 
@@ -159,6 +161,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         leaves a true account; see `SqliteLedger`. None keeps it in memory.
     random_state : None draws secret noise. A seed makes the fit replayable, and the certificate says
         `simulated`.
+    large_delta : insists on a delta above one over the number of records, which is refused otherwise: the
+        certificate then says what it is worth.
 
     Attributes
     ----------
@@ -229,6 +233,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         effort: str = "full",
         ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
+        large_delta: bool = False,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -249,6 +254,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
             effort=effort,
             ledger=ledger,
             random_state=random_state,
+            large_delta=large_delta,
         )
         self.smoothing = smoothing
 

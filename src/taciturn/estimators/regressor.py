@@ -61,6 +61,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         effort: str = "full",
         ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
+        large_delta: bool = False,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -80,6 +81,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
             effort=effort,
             ledger=ledger,
             random_state=random_state,
+            large_delta=large_delta,
         )
         self.target_scale = target_scale
         self.scale = scale

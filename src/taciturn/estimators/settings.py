@@ -104,6 +104,7 @@ def _plan_settings(
     found = plan(
         epsilon=wishes.epsilon,
         delta=wishes.delta,
+        large_delta=True,  # the fit has looked at it
         samples=samples,
         graph=graph,
         dimension=dimension,

@@ -62,6 +62,7 @@ def fit(
     options: dict[str, Any] = {
         "epsilon": job.epsilon,
         "delta": job.delta,
+        "large_delta": job.large_delta,
         "graph": job.network(),
         "data_norm": 1.0,
         "colluding": job.colluding,

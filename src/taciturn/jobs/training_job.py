@@ -63,6 +63,7 @@ class TrainingJob(Facts):
     """A training run, as a person writes it down.
 
     epsilon, delta : the budget of any one record, or person, for the whole run.
+    large_delta : insists on a delta above one over their number.
     person : the column that says whose row it is; then all rows of a person together are covered.
     loss : "logistic", "smooth-hinge" (a support vector classifier) or "log-cosh" (a regression).
     graph : a family, or `links`, pairs of site names.
@@ -77,6 +78,7 @@ class TrainingJob(Facts):
     name: str = Field(min_length=1)
     epsilon: float = Field(gt=0)
     delta: float = Field(default=1e-5, ge=0, lt=1)
+    large_delta: bool = False
     loss: Literal["logistic", "smooth-hinge", "log-cosh"] = "logistic"
     graph: Literal["complete", "ring", "star", "path"] = "complete"
     links: list[list[str]] | None = None

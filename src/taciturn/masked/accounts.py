@@ -26,6 +26,7 @@ def run_facts(
     C: float,
     regularization: float,
     simulated: bool,
+    where: str = "",
     marks: tuple[str, ...] = (),
     persons: Persons | None = None,
 ) -> RunFacts:
@@ -42,6 +43,7 @@ def run_facts(
         regularization=regularization,
         data_norm=facts.data_norm,
         simulated=simulated,
+        where=where,
         marks=marks,
         sums=tables.sums,
         colluding=tables.colluding,

@@ -53,6 +53,7 @@ def plan(
     real: bool = True,
     data_norm: float = 1.0,
     seed: int = 0,
+    large_delta: bool = False,
 ) -> PrivacyPlan | MaskedPlan:
     """Choose a method, its noise and its rounds for a budget.
 
@@ -78,6 +79,7 @@ def plan(
         `simulate`.
     data_norm : X, the public bound on the norm of every row.
     seed : of the proxy and its runs; the same seed gives the same plan.
+    large_delta : insists on a delta above one over the number of all records.
 
     Returns
     -------
@@ -98,6 +100,7 @@ def plan(
     graph = Graph.of(
         graph, len(samples) if isinstance(graph, str) and isinstance(samples, Sequence) else None
     )
+    checks.usual_delta(delta, int(_samples(samples, graph.n).sum()), insisted=large_delta)
     if colluding is not None:
         return _masked(
             epsilon, delta, samples, graph, dimension, colluding, loss, outputs, rounds, regularization

@@ -25,6 +25,9 @@ METHODS = ("penalty", "dual", "primal", "masked", "none")
 NOISES = ("norm", "gaussian", "discrete", "none")
 UNITS = ("record", "person")
 STARTS = ("zeros", "random")
+PLACES = ("process", "folders", "network")
+"""Where the rows of a real run were: all in one process; each site's in a folder of its own and read by a
+process of its own, on one machine; or on machines of their own, as far as addresses tell."""
 PLANNED = "computed from settings alone; no run took place"
 ABORTED = "a solve gave up and ended the run: that it did may depend on the data, which no bound here covers"
 _LARGEST_ORDER = 1e5
@@ -55,6 +58,7 @@ class RunFacts:
         the scale charged, or discrete Laplace noise of scale sqrt(d) / rate where it is norm noise. Then
         `tol` counts the rounding of all other noise, and `delta` what sampling that in floats leaves.
     simulated : True whenever the noise can be replayed.
+    where : where the rows were, one of `PLACES`; follows for what was only simulated or planned.
     outputs : models trained at once, K for one-vs-rest: releases per round.
     start : how f(0) was made; it must not depend on the data.
     marks : what else a reader must be told, e.g. "bounds taken from the data"; `PLANNED` where nothing ran.
@@ -86,6 +90,7 @@ class RunFacts:
     clip: float | None = None
     integers: bool = False
     simulated: bool = True
+    where: str = ""
     outputs: int = 1
     start: str = "zeros"
     marks: tuple[str, ...] = ()
@@ -126,6 +131,7 @@ class RunFacts:
                 raise ParameterError(f"`{name}` must be True or False; got {getattr(self, name)!r}.")
         if not isinstance(self.versions, Mapping):
             raise ParameterError(f"`versions` must be a mapping; got {type(self.versions).__name__}.")
+        self._check_where()
         self._check_masks()
         self._check_unit()
         if self.integers:
@@ -137,6 +143,12 @@ class RunFacts:
         _lines(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
         _set(self, "marks", tuple(self.marks))
         _set(self, "versions", dict(self.versions))
+
+    def _check_where(self) -> None:
+        """Where the rows were is said of every real run, and of no other."""
+        follows = "planned" if self.planned else "simulated" if self.simulated else None
+        allowed = PLACES if follows is None else (follows,)
+        _set(self, "where", checks.choice("where", self.where or follows, allowed))
 
     def _check_masks(self) -> None:
         """The facts of masked sums: all of them there, or none where nothing is masked."""

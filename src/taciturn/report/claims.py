@@ -76,6 +76,10 @@ def _against(certificate: Certificate) -> str:
     )
 
 
+_PROCESS = "It held the records of all sites; the figures are about what was made of them."
+_LARGE = "δ is above one over the number of records: publishing one of them as it is would keep to it."
+
+
 def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
     """Simulated or real, idealised or covered, and whatever else a reader must be told first."""
     runs = {name: certificate.run for name, certificate in certificates.items()}
@@ -88,6 +92,12 @@ def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
         "Real",
         _REAL,
     )
+    held = [name for name, run in runs.items() if run.where == "process"]
+    if held:
+        found.append(Mark("One process", _only(held, list(runs)) + _PROCESS, warn=False))
+    large = [name for name, certificate in certificates.items() if certificate.large_delta]
+    if large:
+        found.append(Mark("Large delta", _only(large, list(runs)) + _LARGE))
     if private:
         idealised = [name for name, run in private.items() if run.idealised]
         masked = all(run.masked for run in private.values())

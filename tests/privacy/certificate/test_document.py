@@ -161,6 +161,15 @@ def test_the_statement_is_plain() -> None:
     assert "IDEALISED" not in said and "\n" not in said and "  " not in said
     assert "IDEALISED" in certificate().statement()
     assert any("adds its cost" in line for line in json.loads(varied().to_json())["conditions"])
-    real = certificate(simulated=False, output_noise="norm", tol=1e-9, marks=("bounds taken from the data",))
+    real = certificate(
+        sites=3,
+        simulated=False,
+        where="process",
+        output_noise="norm",
+        tol=1e-9,
+        marks=("bounds taken from the data",),
+    )
     assert "SIMULATED" not in real.statement() and "NOTE: bounds taken from the data." in real.statement()
-    assert json.loads(real.to_json())["status"].startswith("real; solver error covered by norm noise")
+    assert json.loads(real.to_json())["status"].startswith(
+        "real, in one process; solver error covered by norm noise"
+    )

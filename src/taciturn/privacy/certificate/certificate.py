@@ -88,5 +88,7 @@ class Certificate(Claims):
         except (ValueError, ArithmeticError) as error:
             reason = str(error) if isinstance(error, ParameterError) else "they are out of all range."
             raise CertificateError(f"the certificate's facts make no sense: {reason}") from error
+        if self.run.where in ("folders", "network") and self.head is None:
+            raise CertificateError("a site's certificate names its ledger; `ledger_head` is missing.")
         stated = document.document(self) if self.stated is None else self.stated
         document.compare(stated, document.document(fresh))

@@ -29,7 +29,7 @@ from ..costs import (
 from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
 from ..ledger.chain import Head
 from ..ledger.memory import Ledger, checked_sites
-from .possible import check_head, check_releases
+from .possible import check_head, check_releases, check_where
 
 _EXACT = 400  # rounds whose sum takes no chords
 _CLOSE = 1e-9  # relative: a running sum rounds otherwise than the sum of a run
@@ -67,6 +67,7 @@ class Claims:
         for facts, limit, columns in zip(checked_sites(run, sites), budgets, releases, strict=True):
             check_releases(run, facts, limit, columns)
         check_head(head, releases)
+        check_where(run, sites)
         costs = _costs(run, sites, budgets, releases, delta)
         _check_budgets(run, sites, budgets, releases)
         worst = max(range(len(costs)), key=lambda row: (costs[row].epsilon, costs[row].pure_epsilon, -row))
@@ -103,6 +104,16 @@ class Claims:
         """Whose epsilon the worst site's is; None where there is no finite one."""
         sites = [facts.site for facts in self.sites]
         return self.costs[sites.index(self.worst_site)].accountant
+
+    @property
+    def units(self) -> int:
+        """How many records, or persons, the figures are about."""
+        return self.run.persons or sum(facts.samples for facts in self.sites)
+
+    @property
+    def large_delta(self) -> bool:
+        """Whether delta is above one over their number: then it promises little."""
+        return checks.is_large_delta(self.delta, self.units)
 
     @property
     def rounds(self) -> int:

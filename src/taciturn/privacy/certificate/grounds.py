@@ -7,6 +7,7 @@ from ..facts import RunFacts
 from . import masked_words
 from .claims import Claims
 from .numbers import rounded_up
+from .possible import WHERE
 
 IDEALISED = "idealised: exact minimiser assumed"
 _PUBLIC = {
@@ -20,7 +21,7 @@ _DISCRETE = {"norm": "discrete Laplace noise", "gaussian": "discrete Gaussian no
 def status(claims: Claims) -> str:
     """In a few words: planned, simulated or real; idealised or covered; private or not."""
     run = claims.run
-    words = ["planned" if run.planned else "simulated" if run.simulated else "real"]
+    words = ["planned" if run.planned else "simulated" if run.simulated else f"real, in {WHERE[run.where]}"]
     if run.noise == "none":
         words.append("not private: no noise")
     elif run.masked:
@@ -30,6 +31,8 @@ def status(claims: Claims) -> str:
     else:
         covers = f"primal {_last(run)}" if run.method == "primal" else f"{_last(run)} on the output"
         words.append(f"{'floats' if run.integers else 'solver error'} covered by {covers}")
+    if claims.large_delta:
+        words.append("LARGE DELTA")
     return "; ".join([*words, *run.marks])
 
 
@@ -108,7 +111,7 @@ def _paper(claims: Claims) -> str:
 def conditions(claims: Claims) -> list[str]:
     """What must be true of the run for the numbers to hold."""
     run = claims.run
-    said = [f"relation: {run.relation}", *_observer(run), *_rows(run), _noise_condition(run)]
+    said = [f"relation: {run.relation}", *_where(run), *_observer(run), *_rows(run), _noise_condition(run)]
     if run.masked:
         said += masked_words.conditions(run)
     else:
@@ -125,6 +128,17 @@ def conditions(claims: Claims) -> list[str]:
         "functions of broadcasts alone are free; timing, iteration counts, a training loss shown outside and "
         "stopping by the data are not covered",
     ]
+
+
+def _where(run: RunFacts) -> list[str]:
+    """Where the rows were, and what that leaves to trust."""
+    held = {
+        "process": "one process held the rows of all sites: what it released is covered, what it saw is not",
+        "folders": "the rows of each site were in a folder of its own, read by a process of its own, on one "
+        "machine: whoever ran the machine could read all of them",
+        "network": "the rows of each site stayed with that site, as far as the addresses in the job tell",
+    }
+    return [f"where the rows were: {held[run.where]}"] if run.where in held else []
 
 
 def _observer(run: RunFacts) -> list[str]:

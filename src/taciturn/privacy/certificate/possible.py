@@ -12,6 +12,12 @@ from ...types import Array
 from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
 from ..ledger.chain import Head
 
+WHERE = {
+    "process": "one process",
+    "folders": "folders of one machine",
+    "network": "a network",
+}
+
 
 def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, columns: Columns) -> None:
     """Every round up to the last was charged, with numbers that a charge may have."""
@@ -34,6 +40,16 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
         if not np.all(inside):
             raise CertificateError(f"{site.name} has charges whose `{name}` does not fit the run's facts.")
     _check_degree(run, site, limit, columns)
+
+
+def check_where(run: RunFacts, sites: Sequence[SiteFacts]) -> None:
+    """One process knows what all its sites were charged; a site of a network knows that of itself alone."""
+    expected = {"process": run.sites, "folders": 1, "network": 1}.get(run.where, len(sites))
+    if len(sites) != expected:
+        raise CertificateError(
+            f"a run whose rows were in {WHERE[run.where]} has a certificate for {expected} of its "
+            f"{run.sites} sites; this one is for {len(sites)}."
+        )
 
 
 def check_head(head: Head | None, releases: Sequence[Columns]) -> None:

@@ -45,8 +45,7 @@ def statement(claims: Claims) -> str:
 def _done(claims: Claims) -> str:
     run, rounds = claims.run, claims.rounds
     times = "one round" if rounds == 1 else f"each of {_count(rounds, 'round')}"
-    said = f"""{_count(run.sites, "site")} trained one model together without pooling their records. In
-        {times} every site sent {_sent(run)}."""
+    said = f"{_who(run)} In {times} {_sent(run)}."
     if len(claims.sites) < run.sites:
         names = ", ".join(facts.name for facts in claims.sites[:5])
         said += f" This statement covers {len(claims.sites)} of the {run.sites} sites: {names}."
@@ -56,12 +55,26 @@ def _done(claims: Claims) -> str:
     return said
 
 
+def _who(run: RunFacts) -> str:
+    """Who trained, and who held whose records meanwhile."""
+    sites = _count(run.sites, "site")
+    if run.where == "process":
+        return f"""One process, which held the records of all {sites}, trained one model for them: whoever
+            ran it could see every record."""
+    if run.where == "simulated":
+        return f"One process simulated {sites} that train one model together without pooling their records."
+    if run.where == "folders":
+        return f"""{sites} on one machine, each a process that read the records in its own folder, trained
+            one model together."""
+    return f"{sites} trained one model together without pooling their records."
+
+
 def _cost(claims: Claims) -> str:
     run, epsilon, delta = claims.run, claims.epsilon, f"{claims.delta:g}"
     if run.noise == "none":
         return """No random noise was added, so nothing limits what can be learnt about a person from what was
             sent: epsilon is infinite. Treat everything that was sent as personal data."""
-    said = f"Random noise was added {_WHERE[run.method]} before anything left a site."
+    said = f"Random noise was added {_WHERE[run.method]} before anything {_left(run)}."
     if math.isinf(epsilon):
         return said + " It is too little for any guarantee: epsilon is infinite."
     who = masked_words.observer(run) if run.masked else "controls all the other sites"
@@ -70,6 +83,9 @@ def _cost(claims: Claims) -> str:
         than a factor of {_factor(epsilon)}, but for a chance of at most {odds(claims.delta)}. In the
         language of differential privacy: epsilon = {rounded_up(epsilon)} at delta = {delta}, for all rounds
         together. Smaller is safer: at epsilon = 0 nothing about a single {run.unit} could be learnt."""
+    if claims.large_delta:
+        said += f""" LARGE DELTA: {delta} is above 1 in {claims.units:,}, the number of {run.unit}s.
+            Publishing one of them as it is would keep to it."""
     if run.masked:
         said += " " + masked_words.trust(claims)
     if epsilon > _WEAK:
@@ -99,8 +115,8 @@ def _reality(run: RunFacts) -> str:
     if run.masked:
         return (
             said
-            + """The noise is made of whole numbers, drawn exactly, and what leaves a site are whole numbers:
-            the figures include the rounding before, and what floats may stray."""
+            + f"""The noise is made of whole numbers, drawn exactly, and what {_leaves(run)} are whole
+            numbers: the figures include the rounding before, and what floats may stray."""
         )
     if run.idealised:
         return (
@@ -112,8 +128,8 @@ def _reality(run: RunFacts) -> str:
     said += f"""A computer solves each site's problem only up to an error, here at most {run.tol:g}; the
         figures include what that error costs."""
     if run.integers:
-        said += """ What leaves a site are whole numbers, and the last noise is made of whole numbers, drawn
-        exactly: the figures hold for the very bits that were sent."""
+        said += f""" What {_leaves(run)} are whole numbers, and the last noise is made of whole numbers, drawn
+        exactly: the figures hold for the very bits that were {_gone(run)}."""
     return said
 
 
@@ -130,11 +146,30 @@ def _limits(run: RunFacts) -> str:
 
 
 def _sent(run: RunFacts) -> str:
-    if not run.masked:
-        return f"""its neighbours {_lists(run)}, computed from its own
-            records and from what it had received"""
-    return """whole numbers, its share of a sum over all sites. They are hidden behind masks that cancel only
-        when all sites' messages are added up: nobody sees a share, everybody sees the sum"""
+    """What goes from site to site in a round."""
+    inside = run.where == "process"
+    if run.masked:
+        first = "it made for every site" if inside else "every site sent"
+        return f"""{first} whole numbers, that site's share of a sum over all sites. They are hidden behind
+            masks that cancel only when all sites' messages are added up: nobody sees a share, everybody sees
+            the sum"""
+    if inside:
+        return f"""it made for every site {_lists(run)}, computed from the records of that site and from what
+            its neighbours had passed on, and passed it on to them"""
+    return f"""every site sent its neighbours {_lists(run)}, computed from its own records and from what it
+        had received"""
+
+
+def _left(run: RunFacts) -> str:
+    return "was passed on to another site" if run.where == "process" else "left a site"
+
+
+def _leaves(run: RunFacts) -> str:
+    return "is passed on" if run.where == "process" else "leaves a site"
+
+
+def _gone(run: RunFacts) -> str:
+    return "passed on" if run.where == "process" else "sent"
 
 
 def _lists(run: RunFacts) -> str:

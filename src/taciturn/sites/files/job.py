@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from ... import checks
 from ...canonical import digest
 from ...errors import ParameterError, SiteError
 from ...graph import Graph
@@ -22,6 +24,7 @@ if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that hold
 ENDPOINT = r"^tls/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$"
 Name = Annotated[str, Field(pattern=NAME)]
 Endpoint = Annotated[str, Field(pattern=ENDPOINT)]
+_LOOPBACK = re.compile(r"tls/(localhost|127\.[0-9.]+|\[::1\]):")
 _MASKED = ("method", "epsilon", "colluding")
 _WIDEST = 10**6  # features
 _MASKED_ROUNDS = 10**4  # each has noise and a grid of its own, worked out before the first
@@ -70,6 +73,7 @@ class NetworkJob(Facts):
         sites work together.
     dimension : d; or `schema`, from which it follows, with `label`, for sites that hold tables. `intercept`
         adds a column of ones to tables, inside the bound on the rows.
+    large_delta : insists on a delta above one over the number of all records.
     seed : only for rehearsals: noise that can be replayed, so that everything made from it says `simulated`.
     """
 
@@ -81,6 +85,7 @@ class NetworkJob(Facts):
     C: float = Field(gt=0)
     regularization: float = Field(gt=0)
     delta: float = Field(gt=0, lt=1)
+    large_delta: bool = False
     dual_step: ScheduleField | None = None
     clip: float | None = Field(default=None, gt=0)
     grid: float | None = Field(default=None, gt=0)
@@ -111,6 +116,11 @@ class NetworkJob(Facts):
         names = [site.name for site in self.sites]
         if len(set(names)) < len(names):
             raise ValueError("`sites` must have different names")
+        records = sum(site.samples for site in self.sites)
+        try:
+            checks.usual_delta(self.delta, records, insisted=self.large_delta)
+        except ParameterError as error:
+            raise ValueError(str(error).removesuffix(".")) from error
         if self.relay is not None and self.relay.name in names:
             raise ValueError("`relay.name` must differ from the names of the sites")
         known = set(names)
@@ -200,6 +210,14 @@ class NetworkJob(Facts):
         """Whether the noise can be replayed."""
         return self.seed is not None
 
+    @property
+    def where(self) -> str:
+        """Where the sites' rows are, as far as addresses tell; nothing for a rehearsal."""
+        addresses = [site.endpoint for site in self.sites if site.endpoint is not None]
+        addresses += [] if self.relay is None else [self.relay.endpoint]
+        local = all(_LOOPBACK.match(address) for address in addresses)
+        return "" if self.simulated else "folders" if local else "network"
+
     @cached_property
     def public_schema(self) -> Schema | None:
         """The public facts about the tables."""
@@ -247,8 +265,9 @@ class NetworkJob(Facts):
     def hash(self) -> bytes:
         """SHA-256 of the job as canonical JSON: the layout of the file does not count, all else does."""
         facts = self.model_dump(mode="json", by_alias=True)
-        if not self.masked:  # a job of the only method there once was keeps the hash that it had
-            facts = {name: value for name, value in facts.items() if name not in _MASKED}
+        # what is not said is not hashed: old jobs keep their hash
+        unsaid = (*_MASKED * (not self.masked), *["large_delta"] * (not self.large_delta))
+        facts = {name: value for name, value in facts.items() if name not in unsaid}
         return bytes.fromhex(digest(facts))
 
 

@@ -160,6 +160,7 @@ def _penalty_facts(site: Site, node: Node) -> tuple[RunFacts, SiteFacts]:
         regularization=job.regularization,
         tol=job.penalty.tol,
         simulated=job.simulated,
+        where=job.where,
         sites=len(job.sites),
     )
     return run, facts

@@ -50,6 +50,7 @@ def masked_facts(site: Site) -> tuple[RunFacts, SiteFacts]:
         C=job.C,
         regularization=job.regularization,
         simulated=job.simulated,
+        where=job.where,
     )
     facts = SiteFacts(site=site.number, samples=site.samples, degree=len(site.neighbours), name=site.name)
     return run, facts

@@ -1,0 +1,76 @@
+"""python -m tools.mutants [--sample N] [--seed S] [--only ROOM ...]: which planted faults does no test see?
+
+Progress goes to the terminal; survivors come as a table, those of tools/mutants/survivors.toml with their
+reason. The exit code is 1 if there is one without. `--page` writes the table into docs/mutants.md and ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter
+
+from .known import PAGE, Survivor, known, page
+from .operators import Mutant, mutants
+from .run import Outcome, workshop
+from .targets import ROOMS, ROOT, SOURCE, sources
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__.split("\n")[0])
+    parser.add_argument("--sample", type=int, default=60, help="how many faults to plant; 0: all of them")
+    parser.add_argument("--seed", type=int, default=1, help="which ones")
+    parser.add_argument("--only", nargs="+", default=list(ROOMS), help="folders or files below src/taciturn")
+    parser.add_argument("--page", action="store_true", help="write the known survivors into docs/mutants.md")
+    given = parser.parse_args()
+    if given.page:
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+        return 0
+    chosen = choose(given.only, given.sample, given.seed)
+    outcomes = []
+    with workshop() as shop:
+        for number, mutant in enumerate(chosen, 1):
+            outcomes.append(shop.judge(mutant))
+            last = outcomes[-1]
+            print(f"[{number}/{len(chosen)}] {last.fate:8} {last.seconds:5.0f} s  {mutant.name}", flush=True)
+    return report(outcomes)
+
+
+def choose(only: list[str], sample: int, seed: int) -> list[Mutant]:
+    """A sample of all faults in these places, every file as likely as it is long."""
+    texts = {
+        name: (ROOT / SOURCE / name).read_text(encoding="utf-8")
+        for name in sources()
+        if any(name == place or name.startswith(place.rstrip("/") + "/") for place in only)
+    }
+    everything = [mutant for name, text in texts.items() for mutant in mutants(name, text)]
+    if not everything:
+        raise SystemExit(f"--only: no file of {', '.join(ROOMS)} matches {' '.join(only)}.")
+    print(f"{len(everything)} faults can be planted in {len(texts)} files.", flush=True)
+    if not 0 < sample < len(everything):
+        return everything
+    return sorted(random.Random(seed).sample(everything, sample), key=lambda one: (one.path, one.start))
+
+
+def report(outcomes: list[Outcome]) -> int:
+    """Print what survived; 1 if there is one that has no reason."""
+    fates = Counter(outcome.fate for outcome in outcomes)
+    print(f"\n{fates['killed'] + fates['slow']} of {len(outcomes)} were seen by a test.")
+    listed, unexplained = known(), 0
+    for outcome in outcomes:
+        if outcome.fate != "survived":
+            continue
+        reason = _reason(outcome.mutant, listed)
+        unexplained += reason is None
+        print(f"  survived: {outcome.mutant.name}\n            {reason or 'NO REASON IS KNOWN'}")
+    return int(unexplained > 0)
+
+
+def _reason(mutant: Mutant, listed: list[Survivor]) -> str | None:
+    text = (ROOT / SOURCE / mutant.path).read_text(encoding="utf-8")
+    return next((one.reason for one in listed if one.is_it(mutant, text)), None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

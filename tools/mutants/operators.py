@@ -1,0 +1,170 @@
+"""Which faults can be planted in a source text: each swaps one small piece of it for another.
+
+Every operator is a row of a table. Docstrings, annotations, decorators and what only words an error or a
+`repr` are left alone: a fault there is no fault of a promise.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+COMPARE = {
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+    ast.Is: ("is", "is not"),
+    ast.IsNot: ("is not", "is"),
+    ast.In: ("in", "not in"),
+    ast.NotIn: ("not in", "in"),
+}
+ARITHMETIC = {
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: ("*", "/"),
+    ast.Div: ("/", "*"),
+    ast.Pow: ("**", "*"),
+    ast.FloorDiv: ("//", "*"),
+}
+LOGIC = {ast.And: ("and", "or"), ast.Or: ("or", "and")}
+CALLS = {
+    "up": "down",
+    "down": "up",
+    "max": "min",
+    "min": "max",
+    "maximum": "minimum",
+    "minimum": "maximum",
+    "ceil": "floor",
+    "floor": "ceil",
+    "all": "any",
+    "any": "all",
+}
+_WORDS = ("__repr__", "_repr_html_", "__str__", "plot")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault: at this place of the file `old` becomes `new`."""
+
+    path: str
+    line: int
+    start: int
+    old: str
+    new: str
+
+    def planted(self, text: str) -> str:
+        """The text with the fault in it."""
+        stop = self.start + len(self.old)
+        if text[self.start : stop] != self.old:
+            raise ValueError(f"{self.path} has changed since its mutants were listed.")
+        return text[: self.start] + self.new + text[stop:]
+
+    @property
+    def name(self) -> str:
+        return f"{self.path}:{self.line}: {_short(self.old)} -> {_short(self.new)}"
+
+
+def mutants(path: str, text: str) -> list[Mutant]:
+    """All faults that can be planted in a file and leave it a file of Python."""
+    found = {}
+    for node, old, new in _swaps(text):
+        start = _offset(text, node.lineno, node.col_offset)
+        found[start, old, new] = Mutant(path, node.lineno, start, old, new)
+    return [one for one in found.values() if _compiles(one.planted(text))]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a token begins that has no node of its own, such as an operator."""
+
+    lineno: int
+    col_offset: int
+
+
+def _swaps(text: str) -> Iterator[tuple[ast.AST | _Place, str, str]]:
+    for node in _judged(ast.parse(text)):
+        segment = ast.get_source_segment(text, node) or ""
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            yield from _between(text, node.left, node.comparators[0], COMPARE[type(node.ops[0])])
+        elif isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
+            yield from _between(text, node.left, node.right, ARITHMETIC[type(node.op)])
+        elif isinstance(node, ast.BoolOp):
+            yield from _between(text, node.values[0], node.values[1], LOGIC[type(node.op)])
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            yield node, segment, f"({ast.get_source_segment(text, node.operand)})"
+        elif isinstance(node, ast.Constant) and type(node.value) in (bool, int, float):
+            yield node, segment, _other_constant(node.value)
+        elif isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            called = ast.get_source_segment(text, node.func) or ""
+            if name in CALLS:
+                yield node.func, called, called.removesuffix(name) + CALLS[name]
+            if name in ("up", "down"):
+                yield node.func, called, ""
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            yield node, segment, "pass"
+
+
+def _judged(tree: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that a promise may rest on."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom):
+            continue
+        if isinstance(child, ast.FunctionDef) and child.name in _WORDS:
+            continue
+        if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            child.decorator_list = []
+        if isinstance(child, ast.arg | ast.AnnAssign):
+            child.annotation = ast.Constant(None)
+        if isinstance(child, ast.FunctionDef):
+            child.returns = None
+        yield child
+        if isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
+            yield from _judged(child.value)
+        else:
+            yield from _judged(child)
+
+
+def _between(
+    text: str, left: ast.expr, right: ast.expr, swap: tuple[str, str]
+) -> Iterator[tuple[_Place, str, str]]:
+    """An operator stands between its operands, with nothing but space and brackets around it."""
+    first = _offset(text, left.end_lineno or 0, left.end_col_offset or 0)
+    last = _offset(text, right.lineno, right.col_offset)
+    gap = text[first:last]
+    at = gap.find(swap[0])
+    if at >= 0:
+        line = text.count("\n", 0, first + at) + 1
+        begin = text.rfind("\n", 0, first + at) + 1
+        yield _Place(line, len(text[begin : first + at].encode())), swap[0], swap[1]
+
+
+def _other_constant(value: bool | int | float) -> str:
+    if isinstance(value, bool):
+        return str(not value)
+    if isinstance(value, int):
+        return str(value + 1)
+    return "1.0" if value == 0 else repr(2 * value)
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """Where in the text a place of the syntax tree is; its columns count bytes."""
+    lines = text.splitlines(keepends=True)
+    return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode())
+
+
+def _compiles(text: str) -> bool:
+    try:
+        compile(text, "mutant", "exec")
+    except SyntaxError:
+        return False
+    return True
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 50 else line[:47] + "..."
