@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from support.linkcut import until
-from support.siteprocess import check_end, in_process, run_all
+from support.siteend import check_end, in_process
+from support.siteprocess import run_all
 from support.sitework import network
 from taciturn.data import deal_evenly
 from taciturn.privacy.certificate.certificate import Certificate
@@ -76,14 +76,3 @@ def test_a_network_of_processes_comes_up_with_one_command(tmp_path):
     assert "all 2 sites hold the same model" in done.stdout
     model = json.loads((tmp_path / "net" / "site-0" / "state" / "model.json").read_text())
     assert model["simulated"] is False
-
-
-def test_a_site_asked_to_stop_says_that_it_can_go_on(tmp_path):
-    path = network(tmp_path)[0]
-    command = [sys.executable, "-m", "taciturn", "site", "run", str(path)]
-    paths = os.pathsep.join(filter(None, sys.path))
-    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}, stderr=subprocess.PIPE) as process:
-        until(lambda: load_site(path).database.exists())
-        process.terminate()
-        _, err = process.communicate(timeout=30)
-    assert process.returncode == 1 and b"run the same command to go on" in err

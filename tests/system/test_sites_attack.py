@@ -12,7 +12,8 @@ import pytest
 
 from support.linkcut import until
 from support.siteattack import Attacker
-from support.siteprocess import Network, check_end, rounds_of
+from support.siteend import check_end, rounds_of
+from support.siteprocess import Network
 from support.sitework import frame, network
 from taciturn.sites.files.keys import DAY, Authority, new_key, pem, signing_request, write_new
 from taciturn.sites.files.site import load_site

@@ -1,7 +1,6 @@
 """Killed, cut off, out of disk, out of time: the run ends with the bytes of an undisturbed one."""
 
 import os
-import random
 import sqlite3
 import subprocess
 import time
@@ -11,17 +10,9 @@ import numpy as np
 import pytest
 
 from support.linkcut import until
-from support.siteprocess import (
-    POINTS,
-    Network,
-    SiteProcess,
-    charged,
-    check_end,
-    kept,
-    released,
-    rounds_of,
-    run_all,
-)
+from support.siteend import charged_rounds, check_end, kept_vector, released_vectors, rounds_of
+from support.sitefaults import POINTS
+from support.siteprocess import Network, SiteProcess, run_all
 from support.sitework import PATH_OF_3, RING_OF_3, network, shards
 from taciturn.sites.files.keys import Authority
 from taciturn.sites.files.site import load_site
@@ -49,17 +40,7 @@ def test_every_site_killed_at_the_end(tmp_path, point):
 
 def test_twenty_random_kills_in_one_run(tmp_path):
     paths = network(tmp_path, job={"rounds": 60})
-    rng = random.Random(os.urandom(16))
-    running = Network(paths, {i: {"slow": 0.05} for i in range(3)})
-    kills = 0
-    while kills < 20 and (alive := running.alive()):
-        time.sleep(rng.uniform(0.0, 0.15))
-        victim = running.running[rng.choice(alive)]
-        if victim.process.exitcode is None:
-            victim.kill()
-            kills += 1
-    running.finish()
-    assert kills == running.restarts == 20
+    Network(paths, {i: {"slow": 0.05} for i in range(3)}).finish_despite_kills(20, pause=0.15)
     check_end(paths)
 
 
@@ -73,8 +54,9 @@ def test_without_a_seed_a_charged_round_keeps_its_bytes(tmp_path):
     assert running.restarts == 2
     sites = [load_site(path) for path in paths]
     for site in sites:
-        assert charged(site) == [1, 2, 3, 4, 5]
-        assert kept(site).tobytes() == released(site)[-1].tobytes()  # a site goes on with what it released
+        assert charged_rounds(site) == [1, 2, 3, 4, 5]
+        went_on_with, released = kept_vector(site), released_vectors(site)[-1]
+        assert went_on_with.tobytes() == released.tobytes()
         for neighbour in site.neighbours:
             j = site.job.names.index(neighbour)
             with closing(sqlite3.connect(site.database)) as db:
@@ -82,7 +64,7 @@ def test_without_a_seed_a_charged_round_keeps_its_bytes(tmp_path):
             with closing(sqlite3.connect(sites[j].database)) as db:
                 (sent,) = db.execute("SELECT frame FROM outbox WHERE t = 5").fetchone()
             assert heard == sent
-    assert not np.array_equal(released(sites[0]), released(sites[1]))
+    assert not np.array_equal(released_vectors(sites[0]), released_vectors(sites[1]))
     assert "a second, different" not in running.logs()
     assert len({(site.state / "model.json").read_bytes() for site in sites}) == 1
 
@@ -94,7 +76,7 @@ def test_a_full_disk_releases_nothing_and_loses_nothing(tmp_path):
     assert struck.wait() == 1
     assert "nothing may be released" in struck.text()
     site = load_site(paths[0])
-    assert charged(site) == [1, 2]
+    assert charged_rounds(site) == [1, 2]
     with closing(sqlite3.connect(site.database)) as db:
         assert db.execute("SELECT max(t) FROM outbox").fetchone() == (2,)
     again = SiteProcess(paths[0])
@@ -115,7 +97,7 @@ def test_a_disk_that_is_really_full(tmp_path):
         struck = SiteProcess(paths[0], {"fill": True, "t": 3})
         assert struck.wait() == 1
         assert "disk is full; nothing may be released" in struck.text()
-        assert charged(site) == [1, 2]
+        assert charged_rounds(site) == [1, 2]
         (site.state / "filler").unlink()
         again = SiteProcess(paths[0])
         assert [entry.wait() for entry in (again, *others)] == [0, 0, 0]
@@ -138,7 +120,7 @@ def test_a_silent_neighbour_is_named_and_the_run_resumes(tmp_path):
     other.kill()
     assert "site-2 silent since" in waiting.text() and "run the same command to go on" in waiting.text()
     assert "waiting for site-2 since" in waiting.text()
-    assert charged(load_site(paths[1])) == []  # nothing is spent before everybody is there
+    assert charged_rounds(load_site(paths[1])) == []  # nothing is spent before everybody is there
     run_all(paths)
     check_end(paths)
 

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from support.linkcut import Cable, Proxy, cable, until, why_no_namespaces
-from support.siteprocess import Network, check_end, rounds_of
+from support.siteend import check_end, rounds_of
+from support.siteprocess import Network
 from support.sitework import network, shards
 from taciturn.sites.files.site import load_site
 from taciturn.sites.wire.config import LEASE

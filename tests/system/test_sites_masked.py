@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from support.siteend import charged_rounds
 from support.sitemasked import (
     bare_values,
     frames_heard,
@@ -15,7 +16,7 @@ from support.sitemasked import (
     model_in_process,
     opened,
 )
-from support.siteprocess import charged, run_all
+from support.siteprocess import run_all
 from taciturn.data import deal_evenly
 from taciturn.masked.sums import add_up
 from taciturn.privacy.certificate.certificate import Certificate
@@ -46,7 +47,7 @@ def test_five_processes_on_a_ring_agree_with_the_in_process_engine_to_the_last_b
 
 def test_every_site_has_every_message_and_is_charged_once_for_its_own(trained):
     for site in trained:
-        assert charged(site) == list(range(1, 9))
+        assert charged_rounds(site) == list(range(1, 9))
         for other in trained:
             if other is not site:
                 sent, heard = frames_sent(other), frames_heard(site, other.number)

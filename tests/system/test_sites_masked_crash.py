@@ -1,16 +1,15 @@
 """Masked sites that are killed, rolled back or copied: one message per site and round, ever."""
 
 import json
-import os
-import random
 import shutil
-import time
 
 import numpy as np
 
 from support.linkcut import until
+from support.siteend import charged_rounds, rounds_of
+from support.sitefaults import POINTS
 from support.sitemasked import frames_heard, frames_sent, masked_network, model_in_process
-from support.siteprocess import POINTS, Network, SiteProcess, charged, rounds_of, run_all
+from support.siteprocess import Network, SiteProcess, run_all
 from support.sitework import PATH_OF_3
 from taciturn.errors import StateLost
 from taciturn.sites.files.site import load_site
@@ -22,7 +21,7 @@ def check_all(paths):
     sites = [load_site(path) for path in paths]
     rounds = sites[0].job.rounds
     for site in sites:
-        assert charged(site) == list(range(1, rounds + 1))
+        assert charged_rounds(site) == list(range(1, rounds + 1))
         for other in sites:
             if other is not site:
                 sent, heard = frames_sent(other), frames_heard(site, other.number)
@@ -45,17 +44,7 @@ def test_every_site_killed_at_a_point(tmp_path):
 
 def test_twenty_random_kills_on_a_ring_of_five(tmp_path):
     paths = masked_network(tmp_path, job={"rounds": 30})
-    rng = random.Random(os.urandom(16))
-    running = Network(paths, {i: {"slow": 0.1} for i in range(5)})
-    kills = 0
-    while kills < 20 and (alive := running.alive()):
-        time.sleep(rng.uniform(0.0, 0.3))
-        victim = running.running[rng.choice(alive)]
-        if victim.process.exitcode is None:
-            victim.kill()
-            kills += 1
-    running.finish()
-    assert kills == running.restarts == 20
+    Network(paths, {i: {"slow": 0.1} for i in range(5)}).finish_despite_kills(20, pause=0.3)
     check_all(paths)
 
 
@@ -82,7 +71,7 @@ def test_a_folder_that_was_put_back_sends_no_second_message(tmp_path):
         shutil.copytree(tmp_path / "backup", sites[0].state)
         rolled_back = SiteProcess(paths[0])
         assert rolled_back.wait() == StateLost.exit_code, rolled_back.text()
-        assert rounds_of(sites[0]) == 2 and charged(sites[0]) == [1, 2]
+        assert rounds_of(sites[0]) == 2 and charged_rounds(sites[0]) == [1, 2]
     finally:
         for entry in running:
             entry.kill()

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from support.linkcut import until
-from support.siteprocess import Network, SiteProcess, charged, check_end
+from support.siteend import charged_rounds, check_end
+from support.siteprocess import Network, SiteProcess
 from support.sitework import network
 from taciturn.sites.files.site import load_site
 from taciturn.sites.wire.form import HELLO
@@ -63,7 +64,7 @@ def test_nobody_spends_anything_before_the_last_site_is_there(tmp_path, started)
     sites = [load_site(path) for path in paths]
     three = [started(path) for path in paths[:3]]
     until(lambda: said(sites[0], HELLO) and heard(sites[0]) and said(sites[1], HELLO), seconds=60.0)
-    assert [charged(site) for site in sites[:3]] == [[], [], []]
+    assert [charged_rounds(site) for site in sites[:3]] == [[], [], []]
     last = started(paths[3])
     assert [entry.wait() for entry in (*three, last)] == [0, 0, 0, 0]
     check_end(paths)
@@ -75,7 +76,7 @@ def test_a_neighbour_with_another_job_is_named_and_nothing_is_spent(tmp_path, st
     both = [started(path) for path in paths]
     until(lambda: all("it holds another job" in entry.text() for entry in both), seconds=60.0)
     assert all("silent" not in entry.text() for entry in both)
-    assert [charged(load_site(path)) for path in paths] == [[], []]
+    assert [charged_rounds(load_site(path)) for path in paths] == [[], []]
     for entry in both:
         entry.kill()
     own_job(paths[1], "C = 10.0", "C = 10.0")

@@ -6,7 +6,8 @@ import pytest
 
 from support.linkcut import until
 from support.siteattack import Attacker
-from support.siteprocess import Network, check_end
+from support.siteend import check_end
+from support.siteprocess import Network
 from support.sitework import PATH_OF_3, frame, network
 from taciturn.errors import SiteError
 from taciturn.sites.files.keys import Authority

@@ -7,7 +7,8 @@ from contextlib import closing
 import pytest
 
 from support.linkcut import until
-from support.siteprocess import SiteProcess, charged, check_end, rounds_of
+from support.siteend import charged_rounds, check_end, rounds_of
+from support.siteprocess import SiteProcess
 from support.sitework import PATH_OF_3, network
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.evidence import cost_of
@@ -79,7 +80,7 @@ def test_state_lost_before_everybody_is_there_costs_nothing(tmp_path, started):
         first = started(paths[0])
         until(lambda: outbox(sites[0]) > 0, seconds=60.0)
         first.kill()
-        assert charged(sites[0]) == []
+        assert charged_rounds(sites[0]) == []
         shutil.rmtree(sites[0].state)
     rest = [started(paths[0]), middle, started(paths[2])]
     assert [entry.wait() for entry in rest] == [0, 0, 0]
@@ -105,7 +106,7 @@ def test_a_site_that_lost_its_state_stops_and_says_what_it_has_spent(tmp_path, s
     again = started(paths[0])
     assert again.wait() == LOST, again.text()
     assert "holds a frame of this site, of round 3, that this site does not know of" in again.text()
-    assert charged(sites[0]) == [] and frames(sites[0]) == {}
+    assert charged_rounds(sites[0]) == [] and frames(sites[0]) == {}
     said = stopped(sites[0])
     assert said["released"] == [1, 2, 3]
     ready = make_ready(sites[0])
@@ -129,7 +130,7 @@ def test_a_folder_of_yesterday_stops_and_the_right_one_goes_on(tmp_path, started
     shutil.copytree(yesterday, site.state)
     back = started(paths[0])
     assert back.wait() == LOST, back.text()
-    assert charged(site) == [1, 2]
+    assert charged_rounds(site) == [1, 2]
     shutil.rmtree(site.state)
     today.rename(site.state)
     (paths[2].parent / "go").touch()

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from support.linkcut import until
-from support.siteprocess import SiteProcess, check_end, rounds_of
+from support.siteend import check_end, rounds_of
+from support.siteprocess import SiteProcess
 from support.sitework import network
 from taciturn.errors import ExitCode
 from taciturn.sites.files.site import load_site

@@ -63,6 +63,10 @@ class Pack(ABC):
         )
 
     @abstractmethod
+    def view(self, piece: slice, own: Rows) -> Any:
+        """The piece of the arrays that stands for one site's own rows."""
+
+    @abstractmethod
     def _solve(self, facts: Array, linear: Array, f: Array, bound: Array) -> None: ...
     @abstractmethod
     def _measure(self, classify: bool, f: Array, losses: Array, qualities: Array) -> None: ...
@@ -73,6 +77,9 @@ class DensePack(Pack):
     """Dense rows, in one array."""
 
     Z: Array
+
+    def view(self, piece: slice, own: Rows) -> Any:
+        return self.Z[piece]
 
     def _solve(self, facts: Array, linear: Array, f: Array, bound: Array) -> None:
         from .kernel import minimise_sites
@@ -93,6 +100,12 @@ class SparsePack(Pack):
     entries: Array
     columns: NDArray[np.int32]
     pointers: NDArray[np.int64]
+
+    def view(self, piece: slice, own: Rows) -> Any:
+        entries = slice(self.pointers[piece.start], self.pointers[piece.stop])
+        Z: Any = sparse.csr_array(own.Z.shape, dtype=np.float64)
+        Z.data, Z.indices, Z.indptr = self.entries[entries], self.columns[entries], _csr(own).indptr
+        return Z
 
     def _solve(self, facts: Array, linear: Array, f: Array, bound: Array) -> None:
         from .sparse_kernel import minimise_sparse_sites
@@ -135,20 +148,14 @@ def _share(objectives: Sequence[Objective], made: Pack) -> None:
     """Let every objective hold its piece of the arrays, and nothing of its own."""
     for i, objective in enumerate(objectives):
         part, piece = objective.parts[0], slice(made.first[i], made.first[i + 1])
-        Z: Any
-        if isinstance(made, DensePack):
-            Z = made.Z[piece]
-        else:
-            assert isinstance(made, SparsePack)
-            entries = slice(made.pointers[piece.start], made.pointers[piece.stop])
-            Z, own = sparse.csr_array(part.rows.Z.shape, dtype=np.float64), _csr(part.rows)
-            Z.data, Z.indices, Z.indptr = made.entries[entries], made.columns[entries], own.indptr
+        Z = made.view(piece, part.rows)
         offset = None if part.rows.offset is None else made.offset[piece]
         objective.hold((WeightedRows(replace(part.rows, Z=Z, offset=offset), part.weight),))
 
 
 def _csr(rows: Rows) -> sparse.csr_array:
-    assert not isinstance(rows.Z, np.ndarray), "small_form"
+    if isinstance(rows.Z, np.ndarray):
+        raise TypeError("the sites of one pack must all be sparse, or all dense.")
     return rows.Z
 
 

@@ -60,7 +60,8 @@ def law_of(loss: Loss) -> Law:
     from .slopes import Law  # numba: only those who have a small site wait for it
 
     code, width = _code(loss), getattr(loss, "h", getattr(loss, "scale", 1.0))
-    assert code is not None, "small_form"
+    if code is None:
+        raise TypeError(f"no kernel knows the loss {type(loss).__name__}.")
     return Law(code, width, loss.curvature_bound, getattr(loss, "shift", 0.0))
 
 
