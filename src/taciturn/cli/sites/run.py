@@ -49,7 +49,10 @@ def check(
     """Look at files, keys, data, cost and neighbours before anything is spent; exit code 1 on a failure."""
     from ...sites.files.site import load_site
     from ...sites.rounds.prepare import make_ready
-    from ...sites.watch.checkup import Finding, costs, neighbours
+    from ...sites.watch import own
+    from ...sites.watch.checkup import costs, neighbours
+    from ...sites.watch.findings import Finding
+    from ...sites.wire.zenoh_log import watch_zenoh
 
     findings: list[Finding] = []
 
@@ -61,12 +64,13 @@ def check(
     ready = make_ready(load_site(file))
     job = ready.site.job
     say(Finding(True, f"files: {ready.site.name} in job {job.name}, {job.hash.hex()[:16]}"))
-    say(Finding(True, f"keys: the certificate is that of {ready.site.name}, from the network's authority"))
+    for finding in (*own.keys(ready), *own.place(ready.site)):
+        say(finding)
     say(Finding(True, f"data: {ready.site.samples} rows, {job.dimension} features, norms at most 1"))
-    for finding in costs(ready):
+    for finding in (*own.rows(ready.site), *costs(ready)):
         say(finding)
     if wait > 0:
-        neighbours(ready, wait, say)
+        neighbours(ready, wait, say, watch_zenoh(ready.site))
     if not all(finding.good for finding in findings):
         raise typer.Exit(1)
 

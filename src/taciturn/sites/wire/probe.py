@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import socket
 import ssl
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..files.site import Site
 
 TIMEOUT = 5.0
+NOBODY = ("does not answer", "cannot be reached")
+BETWEEN = 1.0  # seconds between two probes of one neighbour
 VERDICT = 0.3  # seconds in which the other end may still turn our certificate down
 
 
@@ -38,6 +42,42 @@ def probe(site: Site, name: str, endpoint: str) -> str | None:
         return f"{endpoint} does not answer"
     except OSError as error:
         return f"{endpoint} cannot be reached: {error.strerror or error}"
+
+
+class Probes:
+    """Probes of those who are missing, on a thread of its own: what they say while they are there counts.
+
+    `found` holds, by name, why it cannot be talked to, or None if it can. Use it in a `with` block.
+    """
+
+    def __init__(self, site: Site, missing: Callable[[], list[str]], begin: float = BETWEEN) -> None:
+        self._site, self._missing, self._begin = site, missing, begin
+        self.found: dict[str, str | None] = {}
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        pause = self._begin
+        while not self._stopped.wait(pause):
+            pause = BETWEEN
+            for name in self._missing():
+                own = self._site.file.endpoints.get(name)
+                endpoint = self._site.dials().get(name) or own or self._site.job.site(name).endpoint
+                if endpoint is not None and not self._stopped.is_set():
+                    self._note(name, probe(self._site, name, endpoint))
+
+    def _note(self, name: str, wrong: str | None) -> None:
+        """Whoever was there once, and is gone, was there."""
+        if name not in self.found or not (wrong and any(words in wrong for words in NOBODY)):
+            self.found[name] = wrong
+
+    def __enter__(self) -> Probes:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
 
 
 def _who(link: ssl.SSLSocket, name: str) -> str | None:

@@ -24,10 +24,17 @@ FILTER = "off,zenoh_link_tls=warn,zenoh::net::routing::interceptor::access_contr
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HANDSHAKE = re.compile(r"zenoh_link_tls::\S+ (.+?)\.? Hint: ")
 _DENIED = re.compile(r"CertCommonName\(([^)]*)\)\S* is unauthorized to (\w+)[\w ]* \(ingress\) on (\S+)")
+NAMELESS = "a caller without a name"
 _REASONS = (
     ("no certificates", "no certificate", "it showed no certificate"),
     ("expired", "expired", "its certificate is expired"),
     ("NotValidYet", "expired", "its certificate is not valid yet"),
+    (
+        "received fatal alert",
+        "turned down",
+        "it does not accept this site's certificate: another authority, or a host that is not in it",
+    ),
+    ("key usage", "purpose", "its certificate is not for a site that calls: it lacks clientAuth"),
     ("UnknownIssuer", "authority", "its certificate is not from this network's authority"),
     ("BadSignature", "authority", "its certificate is not from this network's authority"),
 )
@@ -77,7 +84,7 @@ def report_refusals(site: Site, refusals: Refusals) -> Callable[[str], None]:
             absent = sorted(set(site.neighbours) - refusals.connected())
             hint = f" (not connected: {', '.join(absent)})" if absent else ""
             kind, words = _reason(handshake[1])
-            refusals.refuse("a caller without a name", kind, f"{words}{hint}")
+            refusals.refuse(NAMELESS, kind, f"{words}{hint}")
         elif denied and denied[3] not in declared:
             refusals.refuse(denied[1], "access", f"it may not {denied[2].lower()} under {denied[3]}")
 

@@ -1,0 +1,165 @@
+"""What this site can see to by itself: its key, its certificate, its host, and what its rows are worth."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from ...data.tables.cells import count_cells
+from ..files.keys import load_certificates
+from ..files.rows import load_rows, read_columns
+from ..files.site import Site
+from ..rounds.prepare import Ready
+from ..wire.probe import address
+from .findings import Finding
+
+OWNER_ONLY = "for the owner of the rows alone, never to be shared"
+SOON = datetime.timedelta(days=7)
+
+
+def keys(ready: Ready) -> Iterator[Finding]:
+    """The certificate's name, authority, dates, hosts and purposes, and who can read the key."""
+    site, files = ready.site, ready.site.file.keys
+    authority = load_certificates(site.path(files.authority))[0]
+    yield Finding(True, f"keys: the certificate is that of {site.name}, from the network's authority")
+    yield Finding(
+        True, f"keys: the authority's fingerprint is {fingerprint(authority)}; the others have the same"
+    )
+    private = site.path(files.private)
+    mode = private.stat().st_mode & 0o777
+    if os.name == "posix" and mode & 0o077:
+        yield Finding(False, f"keys: others can read {private} (mode {mode:o}); run: chmod 600 {private}")
+    yield _dates(ready)
+    yield from _uses(site, load_certificates(site.path(files.certificate))[0])
+
+
+def fingerprint(certificate: x509.Certificate) -> str:
+    """SHA-256 of a certificate in groups that can be read out on the telephone; its first 128 bits."""
+    digest = hashlib.sha256(certificate.public_bytes(serialization.Encoding.DER)).hexdigest()
+    return "-".join(digest[k : k + 4] for k in range(0, 32, 4))
+
+
+def _dates(ready: Ready) -> Finding:
+    """The certificate, or its authority's, may end while the run still waits for somebody."""
+    ends = ready.trust.ends(ready.identity.certificate)
+    left = ends - datetime.datetime.now(datetime.UTC)
+    patience = ready.site.file.patience
+    text = f"keys: the certificate, or its authority's, ends on {ends:%Y-%m-%d %H:%M} UTC"
+    if left.total_seconds() < patience:
+        return Finding(
+            False, f"{text}: before a run with a `patience` of {patience:g} s might; have it renewed first"
+        )
+    return Finding(
+        True, f"{text}{': soon' if left < SOON else ''}, in {left / datetime.timedelta(days=1):.1f} days"
+    )
+
+
+def _uses(site: Site, certificate: x509.Certificate) -> Iterator[Finding]:
+    """Whether the certificate is good for calling, and for being called at the host that the job names."""
+    listens, calls = site.job.site(site.name).endpoint, site.dials()
+    try:
+        allowed = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    except x509.ExtensionNotFound:
+        allowed = None
+    wanted = [("clientAuth", ExtendedKeyUsageOID.CLIENT_AUTH, "calls", bool(calls))]
+    wanted.append(("serverAuth", ExtendedKeyUsageOID.SERVER_AUTH, "is called", listens is not None))
+    for name, purpose, what, needed in wanted:
+        if needed and allowed is not None and purpose not in allowed:
+            yield Finding(False, f"keys: the certificate is not for a site that {what}: it lacks {name}")
+    if listens is None:
+        return
+    host, hosts = address(listens)[0], _hosts(certificate)
+    if not _covers(hosts, host):
+        named = ", ".join(hosts) or "none"
+        yield Finding(
+            False, f"keys: others call this site at {host}, and its certificate is valid for {named} alone"
+        )
+
+
+def _hosts(certificate: x509.Certificate) -> list[str]:
+    try:
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
+    return [
+        *names.get_values_for_type(x509.DNSName),
+        *map(str, names.get_values_for_type(x509.IPAddress)),
+    ]
+
+
+def _covers(hosts: list[str], host: str) -> bool:
+    wild = "*." + host.partition(".")[2]
+    return host.lower() in (name.lower() for name in hosts) or wild.lower() in (
+        name.lower() for name in hosts
+    )
+
+
+def place(site: Site) -> Iterator[Finding]:
+    """Whether others can reach this site where it listens."""
+    listens = site.listens()
+    if listens is None:
+        return
+    host = address(listens)[0]
+    if _literal(host):
+        return
+    try:
+        found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except OSError as error:
+        yield Finding(
+            False, f"host: {host}, where this site listens, cannot be resolved here ({error.strerror})"
+        )
+        return
+    if host != "localhost" and all(ipaddress.ip_address(a.split("%")[0]).is_loopback for a in found):
+        yield Finding(
+            False,
+            f"host: {host} is {', '.join(sorted(found))} here, which nobody else can reach; see /etc/hosts, "
+            f'or set `listen = "tls/0.0.0.0:{address(listens)[1]}"` in site.toml',
+        )
+
+
+def _literal(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def rows(site: Site) -> Iterator[Finding]:
+    """What the rows are worth under the job: counts that only their owner may see."""
+    X, y = load_rows(site)
+    mine = partial("{0}: {1}".format, OWNER_ONLY)
+    zeros = int(np.sum(~X.any(axis=1)))
+    if zeros:
+        yield Finding(zeros < len(X), mine(f"{zeros} of {len(X)} rows become zeros and teach nothing"))
+    positive = int(np.sum(y[X.any(axis=1)] > 0))
+    if site.job.loss.kind != "regression" and zeros < len(X) and positive in (0, len(X) - zeros):
+        what = (
+            "not " * (positive == 0) + "`positive`"
+            if site.job.label
+            else f"{'-1' if positive == 0 else '+1'}"
+        )
+        yield Finding(False, mine(f"every label that can be read is {what}: is it spelt as in the table?"))
+    schema, label = site.job.public_schema, site.job.label
+    if schema is None or label is None:
+        return
+    table = read_columns(site.path(site.file.data), (*schema.names, label.column))
+    for counts in count_cells(schema, table):
+        if 10 * (lost := counts.rows - counts.fit) > counts.rows:
+            yield Finding(
+                counts.fit > 0,
+                mine(
+                    f"{lost} of {counts.rows} cells of `{counts.name}` are lost: {counts.unknown} unreadable "
+                    f"or unknown, {counts.missing} missing, {counts.moved} outside the range"
+                ),
+            )

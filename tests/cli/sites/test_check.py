@@ -1,0 +1,196 @@
+"""`taciturn site check` says what is wrong, on which side, before anything is spent."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from support.sitework import TABLE, network, table
+from taciturn.cli.app import run
+from taciturn.sites.files.keys import Authority, new_key, pem, signing_request
+from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.watch.checkup import neighbours
+from taciturn.sites.watch.findings import Finding
+
+Capture = pytest.CaptureFixture[str]
+
+
+def certify(path: Path, authority: Authority, *, days: float = 30.0, hosts=("127.0.0.1",), uses=None) -> None:
+    """A new key and certificate for the site in `path`, such as `authority` would not make."""
+    name = path.parent.name
+    for old in path.parent.glob(f"{name}.*"):
+        old.unlink()
+    if uses is None:
+        request = signing_request(new_key(path.parent / f"{name}.key"), name, hosts)
+        (path.parent / f"{name}.pem").write_bytes(pem(authority.sign(request, days=days)))
+        return
+    key, now = new_key(path.parent / f"{name}.key"), datetime.datetime.now(datetime.UTC)
+    request = x509.load_pem_x509_csr(signing_request(key, name, hosts))
+    builder = x509.CertificateBuilder().subject_name(request.subject).public_key(request.public_key())
+    builder = builder.issuer_name(authority.certificate.subject).serial_number(x509.random_serial_number())
+    builder = builder.not_valid_before(now).not_valid_after(now + datetime.timedelta(days=days))
+    builder = builder.add_extension(request.extensions[0].value, critical=False)
+    builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+    (path.parent / f"{name}.pem").write_bytes(pem(builder.sign(authority.key, None)))
+
+
+def check_both(first: Path, second: Path, capsys: Capture, seconds: float = 2.0) -> tuple[str, str]:
+    """What the command says at the first site, with its log, and what the second finds meanwhile."""
+    met: list[Finding] = []
+    ready, done = make_ready(load_site(second)), threading.Event()
+
+    def check_again() -> None:
+        """As often as it takes: on a busy machine one check may be over before the other has begun."""
+        while not done.is_set():
+            neighbours(ready, seconds, met.append)
+
+    other = threading.Thread(target=check_again)
+    other.start()
+    try:
+        assert run(["site", "check", str(first), "--wait", str(2 * seconds)]) == 1
+    finally:
+        done.set()
+        other.join()
+    captured = capsys.readouterr()
+    return captured.out + captured.err, " ".join(finding.text for finding in met)
+
+
+def said(path: Path, capsys: Capture, code: int = 1) -> str:
+    assert run(["site", "check", str(path), "--wait", "0"]) == code
+    return capsys.readouterr().out
+
+
+def test_a_key_that_others_can_read_is_said_with_the_command_to_mend_it(tmp_path, capsys):
+    path = network(tmp_path)[0]
+    key = path.parent / "site-0.key"
+    key.chmod(0o640)
+    assert f"FAIL  keys: others can read {key} (mode 640); run: chmod 600 {key}" in said(path, capsys)
+    key.chmod(0o600)
+    assert "others can read" not in said(path, capsys, 0)
+
+
+def test_a_certificate_that_ends_before_the_run_could_is_said_with_its_date(tmp_path, capsys):
+    path = network(tmp_path, site={"patience": 7200.0})[0]
+    authority = Authority.load(tmp_path)
+    certify(path, authority, days=1 / 24)
+    ends = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=1)
+    out = said(path, capsys)
+    assert f"ends on {ends:%Y-%m-%d}" in out and "before a run with a `patience` of 7200 s might" in out
+    certify(path, authority, days=3)
+    assert ": soon, in 3.0 days" in said(path, capsys, 0)
+
+
+def test_a_certificate_for_another_host_is_said_on_both_sides(tmp_path, capsys):
+    first, second = network(tmp_path, [(0, 1)])
+    certify(first, Authority.load(tmp_path), hosts=("elsewhere.example",))
+    assert "others call this site at 127.0.0.1, and its certificate is valid for site-0, elsewhere" in said(
+        first, capsys
+    )
+    text, _ = check_both(second, first, capsys)
+    assert "FAIL  site-0: the certificate at tls/127.0.0.1:" in text and "IP address mismatch" in text
+
+
+def test_a_certificate_that_is_not_for_callers_is_said_on_both_sides(tmp_path, capsys):
+    first, second = network(tmp_path, [(0, 1)])
+    certify(second, Authority.load(tmp_path), uses=[ExtendedKeyUsageOID.SERVER_AUTH])
+    assert "FAIL  keys: the certificate is not for a site that calls: it lacks clientAuth" in said(
+        second, capsys
+    )
+    text, met = check_both(first, second, capsys)
+    assert (
+        "a caller without a name: its certificate is not for a site that calls: it lacks clientAuth" in text
+    )
+    assert "FAIL  site-1: did not get in; somebody was refused (purpose), see above" in text
+    assert "reached, with" not in met
+
+
+def test_another_authority_is_said_on_both_sides(tmp_path, capsys):
+    first, second = network(tmp_path, [(0, 1)])
+    other = Authority.throw_away()
+    (tmp_path / "other").mkdir()
+    other.save(tmp_path / "other")
+    shutil.copyfile(tmp_path / "other" / "authority.pem", second.parent / "authority.pem")
+    second.write_text(second.read_text().replace("../authority.pem", "authority.pem"))
+    certify(second, other)
+    text, met = check_both(first, second, capsys)
+    assert "it does not accept this site's certificate: another authority, or a host" in text
+    assert "FAIL  site-1: did not get in; somebody was refused (turned down), see above" in text
+    assert "is not trusted" in met
+    prints = [line for line in text.splitlines() if "the authority's fingerprint is" in line]
+    assert len(prints) == 1 and prints[0] not in said(second, capsys, 0)
+
+
+def test_another_order_of_the_sites_is_said(tmp_path, capsys):
+    first, second = network(tmp_path, [(0, 1)])
+    text = (tmp_path / "job.toml").read_text()
+    (line,) = (line for line in text.splitlines() if line.startswith("sites = "))
+    entries = line.removeprefix("sites = [").removesuffix("]").split("}, ")
+    turned = f"sites = [{entries[1]}, {entries[0]}}}]"
+    (second.parent / "job.toml").write_text(text.replace(line, turned))
+    second.write_text(second.read_text().replace("../job.toml", "job.toml"))
+    assert load_site(second).job.names == ("site-1", "site-0")
+    text, met = check_both(first, second, capsys)
+    assert "FAIL  site-1: listens, and does not call this site: are the `[[sites]]` of both jobs in" in text
+    assert "in the same order?" in met
+
+
+def test_a_host_that_is_this_machine_alone_is_said(tmp_path, capsys, monkeypatch):
+    path = network(tmp_path)[0]
+    path.write_text('listen = "tls/alpha.example:7447"\n' + path.read_text())
+    entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.1.1", 0))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *rest, **options: [entry])
+    out = said(path, capsys)
+    assert "FAIL  host: alpha.example is 127.0.1.1 here, which nobody else can reach" in out
+    assert 'listen = "tls/0.0.0.0:7447"' in out
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("high", "hihg", "every label that can be read is not `positive`"),
+        (",f,", ",?,", "of `sex` are lost"),
+        ("50,f", "500,f", "3 of 6 cells of `age` are lost: 0 unreadable or unknown, 1 missing, 2 outside"),
+    ],
+)
+def test_rows_that_would_be_zeros_are_counted_for_their_owner(tmp_path, capsys, old, new, line):
+    text = TABLE.replace("short,row\n", "20,m,low,x\n").replace("30,x,,", "30,m,low,").replace(old, new)
+    site = table(tmp_path, text)
+    assert run(["site", "check", str(site.folder / "site.toml"), "--wait", "0"]) in (0, 1)
+    out = capsys.readouterr().out
+    (found,) = [entry for entry in out.splitlines() if line in entry]
+    assert "for the owner of the rows alone, never to be shared: " in found
+
+
+def test_rows_that_are_all_zeros_fail(tmp_path, capsys):
+    site = table(tmp_path, "age,sex,income\n" + "50,f,\n" * 6)
+    assert "FAIL  for the owner of the rows alone, never to be shared: 6 of 6 rows become zeros" in said(
+        site.folder / "site.toml", capsys
+    )
+
+
+def test_a_check_of_a_site_that_runs_says_so(tmp_path, capsys):
+    first, _ = network(tmp_path, [(0, 1)])
+    host, port = load_site(first).job.site("site-0").endpoint.removeprefix("tls/").split(":")
+    with socket.create_server((host, int(port))):
+        assert run(["site", "check", str(first), "--wait", "0.3"]) == 1
+    out = capsys.readouterr().out
+    assert "FAIL  cannot open the network at tls/127.0.0.1" in out and "does this site run already" in out
+
+
+def test_a_slow_neighbour_meets_a_site_that_came_long_before(tmp_path, capsys):
+    """Who has met the other stays until the other has met it."""
+    first, second = network(tmp_path, [(0, 1)])
+    met: list[Finding] = []
+    late = threading.Timer(1.0, neighbours, args=(make_ready(load_site(second)), 10.0, met.append))
+    late.start()
+    assert run(["site", "check", str(first), "--wait", "30"]) == 0
+    late.join()
+    assert [finding.good for finding in met] == [True]
