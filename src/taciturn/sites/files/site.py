@@ -36,9 +36,18 @@ class Keys(Facts):
 
 
 class BudgetEntry(Facts):
-    """The budget: the round whose charge would pass it is not released, and the site stops."""
+    """The budget: the round whose charge would pass it is not released, and the site stops.
+
+    epsilon, delta : what may be spent. Every job is judged at this delta, whatever delta it states its own
+        costs at.
+    large_delta : insist on a delta, here or in the job, above 1 / rows, with which a row may be given away.
+    least_grid : the finest grid of a job that this site takes part in.
+    """
 
     epsilon: float = Field(gt=0)
+    delta: float = Field(default=1e-5, gt=0, lt=1)
+    large_delta: bool = False
+    least_grid: float = Field(default=2.0**-44, gt=0)
 
 
 class SiteFile(Facts):
@@ -157,6 +166,7 @@ def load_site(path: Path) -> Site:
             f"{path}: `endpoints.{unknown[0]}`: not a neighbour of {file.site}: {', '.join(sorted(known))}."
         )
     _check_method(path, file, job)
+    _check_budget(path, file, job)
     return Site(file, job, folder)
 
 
@@ -172,4 +182,20 @@ def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
         raise SiteError(
             f"{path}: `output_noise`: a real run needs it: no solver is exact, and no guarantee survives "
             "that without it. `taciturn site init` writes a line that costs next to nothing."
+        )
+
+
+def _check_budget(path: Path, file: SiteFile, job: NetworkJob) -> None:
+    """No job makes a budget mean less than it says: by a delta that gives rows away, or a grid of nothing."""
+    budget, rows = file.budget, job.site(file.site).samples
+    for key, delta in (("budget.delta", budget.delta), ("job.delta", job.delta)):
+        if delta > 1 / rows and not budget.large_delta:
+            raise SiteError(
+                f"{path}: `{key}`: must be at most 1/{rows}, one over the rows of this site; got {delta:g}. "
+                "With more a row may be given away; to insist, write `large_delta = true` in `budget`."
+            )
+    if not job.masked and job.penalty.grid < budget.least_grid:
+        raise SiteError(
+            f"{path}: `budget.least_grid`: the job's `grid` must be at least {budget.least_grid:g}; "
+            f"got {job.penalty.grid:g}."
         )

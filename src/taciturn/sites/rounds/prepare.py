@@ -93,11 +93,11 @@ class Ready:
         return self.identity.seal(frame.content)
 
     def forecast(self) -> Certificate:
-        """What all rounds together will have cost, if every one is released."""
+        """What all rounds together will have cost at this site's delta, if every one is released."""
         ledger = MemoryLedger(self.run, [self.facts])
         for t in range(1, self.run.rounds + 1):
             ledger.charge(self.node.charge_of(t))
-        return Certificate.from_ledger(ledger, delta=self.site.job.delta)
+        return Certificate.from_ledger(ledger, delta=self.budget.delta)
 
     def affordable(self) -> int:
         """How many rounds the budget pays for; the site stops before the next one."""
@@ -133,7 +133,7 @@ def make_ready(site: Site) -> Ready:
         sites=len(job.sites),
         name=site.name,
     )
-    budget = SiteBudget(site.file.budget.epsilon, job.delta)
+    budget = SiteBudget(site.file.budget.epsilon, site.file.budget.delta)
     if job.masked:
         return Ready(site, masked_part(site, objective), identity, trust, *masked_facts(site), budget)
     node = _node(site, objective)

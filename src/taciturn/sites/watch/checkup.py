@@ -28,7 +28,7 @@ def costs(ready: Ready) -> list[Finding]:
     """What the whole run will cost, against the budget."""
     job, rounds = ready.site.job, ready.run.rounds
     forecast, budget = ready.forecast(), ready.budget.epsilon
-    cost = f"epsilon {rounded_up(forecast.epsilon)} at delta {job.delta:g}{_against(forecast)}"
+    cost = f"epsilon {rounded_up(forecast.epsilon)} at delta {ready.budget.delta:g}{_against(forecast)}"
     text = f"all {rounds} rounds cost {cost}; the budget is {budget:g}"
     findings = [Finding(forecast.epsilon <= budget, text)]
     if not findings[0].good:

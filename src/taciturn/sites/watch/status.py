@@ -104,7 +104,7 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         ledger = SqliteLedger(db, readonly=True)
-        certificate = Certificate.from_ledger(ledger, delta=site.job.delta)
+        certificate = Certificate.from_ledger(ledger, delta=site.file.budget.delta)
         with ledger_errors(), unreadable_as(site.database):
             (job,) = db.execute("SELECT job FROM site").fetchone()
             completed = int(db.execute("SELECT t FROM state").fetchone()[0])
@@ -133,7 +133,7 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         ),
         epsilon=certificate.epsilon if released else 0.0,
         budget=site.file.budget.epsilon,
-        delta=site.job.delta,
+        delta=site.file.budget.delta,
         finished=(finished := (site.state / STATEMENT).exists()),
         network=_current(network or read_seen(site.state), site.name, completed, finished),
     )
