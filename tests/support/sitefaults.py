@@ -53,6 +53,7 @@ def arrange(
     silent: str | None = None,
     leak: bool = False,
     lie: str | None = None,
+    descriptors: int | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
 
@@ -62,6 +63,8 @@ def arrange(
     """
     if netns is not None:
         _enter(netns)
+    if descriptors is not None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
     if point == "before the charge":
         _before(SiteStore, "release", lambda store, state, charge, *rest: _die() if charge.t == t else None)
     elif point == "after the charge":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,6 +121,7 @@ class Exchange:
 
     def missing(self) -> list[str]:
         """Whose frames have not come; what has come is passed on."""
+        self.session.reopen_after_crowd()
         for t, owner, data in self.mailbox.to_pass_on():
             self.session.publish(t, data, owner=owner)
         self.mailbox.look_back(self.store.frames_heard)
@@ -129,7 +131,8 @@ class Exchange:
         """Ask for frames that have not come: their owners, or whoever may have heard them."""
         self._write()
         self.session.ask_where()
-        write_seen(self.ready.site.state, self.whereabouts)
+        with suppress(OSError):  # only to be looked at: no room or no descriptor is no reason to stop
+            write_seen(self.ready.site.state, self.whereabouts)
         neighbours = self.ready.site.neighbours
         for owner in owners:
             for neighbour in (owner,) if owner in neighbours else neighbours:

@@ -98,6 +98,7 @@ def _transport(job: NetworkJob, private: str, certificate: str, authority: str) 
     """Mutual TLS, names checked, and no message that could not be a frame."""
     largest = max(65_536, 4 * size_cap(form_of(job).cap))
     return {
+        "unicast": {"open_timeout": 10_000, "accept_timeout": 5_000, "accept_pending": 256},
         "shared_memory": {"enabled": False},
         "link": {
             "protocols": ["tls"],

@@ -1,11 +1,16 @@
-"""The meter: how many bytes came in over each link, as the kernel counts them (Linux).
+"""The meter: how many bytes came in over each link, and who stands at the door, as the kernel counts (Linux).
 
 Zenoh drops a message that is larger than any frame while it comes in, without a word and without holding it
 in memory. The bytes show all the same who sent it.
+
+A caller that goes away before it has shown a certificate costs Zenoh a tenth of a second, in which it lets
+nobody in; and where no descriptor is left it lets nobody in at all, and clears nobody away. So a site takes
+all the descriptors that it may have, counts who stands at its door, and opens the door anew after a crowd.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import stat
@@ -15,23 +20,41 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 from .refusals import Refusals
+
+try:
+    import resource
+except ImportError:  # not on Windows
+    resource = None  # type: ignore[assignment]
+
+log = logging.getLogger("taciturn.site")
 
 _RECEIVED = struct.Struct("=Q")
 _RECEIVED_AT = 128  # of tcpi_bytes_received in struct tcp_info, since Linux 4.1
 EVERY = 0.25  # seconds between two looks
+CROWD, FEW = 20, 5  # callers that have given up, above which it is worth it; callers that may be there still
+MOST_DESCRIPTORS = 2**20
+_ESTABLISHED, _CLOSED = "01", "08"  # of /proc/net/tcp: both ends are there; the far end has closed
 SPARE, KEEPING = 2**26, 1024  # bytes on a link besides its frames: once, and each second to keep it alive
 
 
 class Meter:
     """Tells `refusals` of a link that brought far more bytes than the messages that arrived over it.
 
-    `ends` gives the name at each far end ("tls/host:port") of the open links.
+    `ends` gives the name at each far end ("tls/host:port") of the open links; `crowd` is told when a crowd of
+    callers at `door` has left.
     """
 
-    def __init__(self, refusals: Refusals, ends: Callable[[], dict[str, str]]) -> None:
-        self._refusals, self._ends = refusals, ends
+    def __init__(
+        self,
+        refusals: Refusals,
+        ends: Callable[[], dict[str, str]],
+        door: Door | None = None,
+        crowd: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._refusals, self._ends, self._door, self._crowd = refusals, ends, door, crowd
         self._messages: Counter[str] = Counter()
         self._begun = time.monotonic()
         self._stopped = threading.Event()
@@ -57,8 +80,66 @@ class Meter:
                 )
 
     def _run(self) -> None:
+        said = False
         while not self._stopped.wait(EVERY):
-            self.look()
+            try:
+                self.look()
+            except OSError as error:  # no descriptor is left to look with
+                if not said:
+                    log.warning("cannot look at the links: %s", error.strerror)
+                said = True
+            if self._door is not None and self._door.crowd_left():
+                self._crowd()
+
+
+class Door:
+    """The port that a site listens on: how many talk there or wait to, and how many have given up.
+
+    The kernel's tables are opened at once: later there may be no descriptor left.
+    """
+
+    def __init__(self, port: int, friends: int) -> None:
+        self._port, self._friends, self._said = f":{port:04X}", friends, False
+        tables = (Path("/proc/self/net") / name for name in ("tcp", "tcp6"))
+        self._tables = [table.open() for table in tables if table.exists()]
+
+    def count(self) -> tuple[int, int]:
+        """(connections whose far end is there, connections whose far end has closed)"""
+        there = gone = 0
+        for table in self._tables:
+            table.seek(0)
+            for line in table:
+                words = line.split(None, 4)
+                if words[1].endswith(self._port):
+                    there += words[3] == _ESTABLISHED
+                    gone += words[3] == _CLOSED
+        return there, gone
+
+    def crowd_left(self) -> bool:
+        """Whether nearly everybody has given up, and there are too many of them to be cleared away soon."""
+        there, gone = self.count()
+        if there + gone > self._friends + CROWD and not self._said:
+            self._said = True
+            log.warning(
+                "%d connections to this site's port, most of them from callers without a name; a firewall "
+                "that lets in the neighbours alone would keep them out",
+                there + gone,
+            )
+        return gone > CROWD and there <= self._friends + FEW
+
+    def close(self) -> None:
+        for table in self._tables:
+            table.close()
+
+
+def take_descriptors() -> None:
+    """As many descriptors as the system lets this process have."""
+    if resource is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def bytes_received() -> dict[str, int]:

@@ -8,8 +8,10 @@ link is looked at here, by the name in the certificate.
 from __future__ import annotations
 
 import json
+import logging
 import re
 import struct
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,8 +24,8 @@ from ..files.site import Site
 from .config import key_of, key_of_proof, key_of_recall, key_of_where, site_config
 from .frame import PROOF, pack_proof, size_cap, unpack_proof
 from .mailbox import Mailbox
-from .meter import Meter
-from .probe import probe
+from .meter import Door, Meter, take_descriptors
+from .probe import address, probe
 from .refusals import Refusals
 from .waiting import Waiting
 
@@ -37,6 +39,9 @@ _FRAME = re.compile(r"taciturn/([a-z0-9-]+)/(\d{1,10})\.(-?\d{1,8})/([a-z0-9-]+)
 _OTHER = re.compile(r"taciturn/([a-z0-9-]+)/(?:(proof)|(job)|(recall)/([a-z0-9-]+)|(where))")
 _POSITION = struct.Struct("<IiB")  # attempt, round, processes of the asker on the line
 _ASK_TIMEOUT = 5.0
+REOPENED = 20  # times to try to open a port again that was ours a moment ago
+
+log = logging.getLogger("taciturn.site")
 
 
 @dataclass(frozen=True)
@@ -68,16 +73,29 @@ class Session:
         self._lock = threading.Lock()
         self.links = 0  # how many links came up so far
         self._known = {*site.neighbours, *([site.job.relay.name] if site.job.relay else [])}
+        self._crowd_left = False
+        take_descriptors()
         _reach_relay(site)
+        self._zenoh: Any = None
+        self._join()
+        refusals.connected = self.connected
+        self._door = _door_of(site)
+        self._meter = Meter(refusals, self._ends, self._door, self._note_crowd)
+        self._declared: list[Any] = []
+        self._declare()
+
+    def _join(self) -> None:
+        site = self._site
         try:
-            self._zenoh: Any = zenoh.open(zenoh.Config.from_json5(json.dumps(site_config(site))))
+            self._zenoh = zenoh.open(zenoh.Config.from_json5(json.dumps(site_config(site))))
         except zenoh.ZError as error:
             raise SiteError(f"cannot open the network at {site.listens()}: {_plain(error)}.") from error
-        refusals.connected = self.connected
-        self._meter = Meter(refusals, self._ends)
-        self._declared: list[Any] = [
-            self._zenoh.declare_queryable(f"taciturn/{site.name}/**", self._answer),
-            *(self._zenoh.declare_subscriber(f"taciturn/{name}/**", self._heard) for name in site.neighbours),
+
+    def _declare(self) -> None:
+        names = self._site.neighbours
+        self._declared = [
+            self._zenoh.declare_queryable(f"taciturn/{self._site.name}/**", self._answer),
+            *(self._zenoh.declare_subscriber(f"taciturn/{name}/**", self._heard) for name in names),
             self._zenoh.info.declare_link_events_listener(self._linked, history=True),
         ]
 
@@ -128,11 +146,32 @@ class Session:
         """The names in the certificates at the other ends of the open links."""
         return set(self._ends().values())
 
+    def reopen_after_crowd(self) -> None:
+        """Join the network anew where a crowd of callers has left and a neighbour cannot get in."""
+        if not self._crowd_left:
+            return
+        self._crowd_left = False
+        if set(self._site.neighbours) <= self.connected():
+            return
+        log.warning("a crowd of callers has left this site's port: opening it anew for the neighbours")
+        self._zenoh.close()
+        for attempt in range(REOPENED, -1, -1):
+            try:
+                self._join()
+                break
+            except SiteError:
+                if not attempt:
+                    raise
+                time.sleep(0.2)
+        self._declare()
+
     def close(self) -> None:
         """Leave the network."""
         self._meter.stop()
         if not self._zenoh.is_closed():
             self._zenoh.close()
+        if self._door is not None:
+            self._door.close()
 
     # -- on Zenoh's threads -----------------------------------------------------------------------------
 
@@ -207,13 +246,15 @@ class Session:
 
     def _ends(self) -> dict[str, str]:
         """The name in the certificate at the far end of each open link."""
-        if self._zenoh.is_closed():
-            return {}
-        return {
-            str(link.dst): str(link.auth_identifier)
-            for link in self._zenoh.info.links()
-            if link.auth_identifier
-        }
+        try:
+            links = [] if self._zenoh.is_closed() else self._zenoh.info.links()
+        except zenoh.ZError:  # closed meanwhile
+            links = []
+        return {str(link.dst): str(link.auth_identifier) for link in links if link.auth_identifier}
+
+    def _note_crowd(self) -> None:
+        self._crowd_left = True
+        self._mailbox.wake()
 
     # -- inside -----------------------------------------------------------------------------------------
 
@@ -233,6 +274,14 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _door_of(site: Site) -> Door | None:
+    """The port that this site listens on, where that can be looked at."""
+    listens = site.listens()
+    if listens is None or site.outward or sys.platform != "linux":
+        return None
+    return Door(address(listens)[1], friends=len(site.neighbours) + 1)
 
 
 def _reach_relay(site: Site) -> None:

@@ -1,0 +1,94 @@
+"""A crowd of callers without a key: it keeps a neighbour out while it stays, and not for longer."""
+
+import os
+import resource
+import socket
+import sys
+import time
+
+import pytest
+
+from support.linkcut import until
+from support.siteend import check_end
+from support.siteprocess import Network, SiteProcess
+from support.sitework import network
+from taciturn.sites.files.site import load_site
+from taciturn.sites.wire.meter import Door, take_descriptors
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted as Linux does it")
+LIMIT, CALLERS = 256, 400
+
+
+def descriptors(entry):
+    return len(os.listdir(f"/proc/{entry.process.pid}/fd"))
+
+
+def test_a_site_without_descriptors_lets_its_neighbour_in_once_the_crowd_has_left(tmp_path):
+    """400 idle connections to a site that may have 256 descriptors; Zenoh alone would take minutes."""
+    take_descriptors()
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2 * CALLERS:
+        pytest.skip("this machine gives no process so many descriptors")
+    paths = network(tmp_path, [(0, 1)])
+    port = int(load_site(paths[0]).listens().rsplit(":", 1)[1])
+    first = SiteProcess(paths[0], {"descriptors": LIMIT})
+    crowd: list[socket.socket] = []
+    try:
+        until(lambda: listens(port), seconds=60.0)
+        crowd += [socket.create_connection(("127.0.0.1", port)) for _ in range(CALLERS)]
+        until(lambda: descriptors(first) >= LIMIT, seconds=60.0)
+        second = SiteProcess(paths[1])
+        until(lambda: load_site(paths[1]).database.exists(), seconds=60.0)
+        time.sleep(1.0)  # it calls, and cannot get in
+    finally:
+        for caller in crowd:
+            caller.close()
+    assert [entry.wait() for entry in (first, second)] == [0, 0], first.text()
+    assert "callers without a name" in first.text() and "opening it anew" in first.text()
+    check_end(paths)
+
+
+def listens(port):
+    with socket.socket() as caller:
+        return caller.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_a_crowd_at_the_port_of_a_running_site_disturbs_nobody(tmp_path):
+    """With the descriptors that a site takes for itself, links that are up stay up."""
+    paths = network(tmp_path, [(0, 1)], job={"rounds": 30})
+    port = int(load_site(paths[0]).listens().rsplit(":", 1)[1])
+    running = Network(paths, {0: {"slow": 0.02}, 1: {"hold": 5}})
+    until(lambda: load_site(paths[1]).database.exists() and listens(port), seconds=60.0)
+    crowd = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+    (paths[1].parent / "go").touch()
+    try:
+        running.finish()
+    finally:
+        for caller in crowd:
+            caller.close()
+    check_end(paths)
+
+
+def test_a_process_takes_what_it_may_have():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
+        take_descriptors()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(hard, 2**20)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_the_door_counts_who_is_there_and_who_has_gone():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        door = Door(server.getsockname()[1], friends=1)
+        callers = [socket.create_connection(server.getsockname()) for _ in range(30)]
+        assert door.count() == (30, 0) and not door.crowd_left()
+        for caller in callers[4:]:
+            caller.close()
+        until(lambda: door.count() == (4, 26))
+        assert door.crowd_left()
+        callers += [socket.create_connection(server.getsockname()) for _ in range(10)]
+        assert not door.crowd_left()  # the next crowd is there
+        for caller in callers:
+            caller.close()
+        door.close()
