@@ -14,9 +14,12 @@ HERE = Path(__file__).resolve().parents[1]
 
 def main(edits: int) -> None:
     sys.path[:0] = [str(HERE / "tests"), str(HERE / "src")]
-    from privacy.certificate.test_forged import real_certificate  # type: ignore[import-not-found]
+    from privacy.certificate.test_forged import (  # type: ignore[import-not-found]
+        masked_certificate,
+        real_certificate,
+    )
     from support.example_run import certificate  # type: ignore[import-not-found]
-    from support.forger import attack  # type: ignore[import-not-found]
+    from support.forger import attack, attack_sums  # type: ignore[import-not-found]
 
     with tempfile.TemporaryDirectory() as folder:
         honest = [
@@ -24,10 +27,13 @@ def main(edits: int) -> None:
             certificate(noise="gaussian", scale=3.4),
             certificate(output_noise="norm", tol=1e-9),
             real_certificate(Path(folder)),
+            masked_certificate(),
         ]
         for number, entry in enumerate(honest):
             refused, believed = attack(entry, edits // len(honest), seed=1000 + number)
             print(f"{entry!r}: {refused} refused, {believed} believed, none too small")
+        refused = attack_sums(honest[-1], edits // len(honest), seed=7)
+        print(f"sums that claim less, all figures made to fit: {refused} refused, no smaller figure believed")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from taciturn.privacy.ledger.memory import MemoryLedger
 
 
 def masked_run() -> RunFacts:
-    sums = tuple(SumFacts(t, "gradient", 3, 0.01, 0.0, 2.0**-20, 2.0**18) for t in (1, 2))
+    sums = tuple(SumFacts(t, "gradient", 3, 0.01, 1e-10, 2.0**-20, 2.0**18) for t in (1, 2))
     return RunFacts(
         "masked",
         "discrete",
@@ -26,6 +26,8 @@ def masked_run() -> RunFacts:
         C=1.0,
         regularization=0.0,
         sums=sums,
+        records=700,
+        largest=100,
         colluding=1,
     )
 
@@ -77,3 +79,40 @@ def test_the_ledger_of_one_site_is_certified(tmp_path: Path, capsys: pytest.Capt
         charged(ledger)
     assert run(["certify", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["epsilon"] > 0
+
+
+MASKED = "certify --method masked --sites 5 --samples 6000 --dimension 10 --epsilon 1 --colluding 1".split()
+
+
+def test_settings_alone_say_what_is_left_if_more_collude(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*MASKED, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert 0.99 < found["epsilon"] <= 1.0 and found["colluding"] == 1
+    nobody, one, *_, all_others = found["epsilon_against"]
+    assert 0.87 < nobody < 0.9 and one == 1.0 and 2.1 < all_others < 2.2  # theory, section 9
+    assert run(MASKED) == 0
+    assert "no run took place" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("extra", "word"),
+    [
+        (["--std", "3"], "--std"),
+        (["--penalty", "0.5"], "--penalty"),
+        (["--delta", "0"], "delta"),
+        (["--samples", "0"], "samples"),
+        (["--outputs", "3", "--loss", "log-cosh"], "loss"),
+    ],
+)
+def test_settings_that_do_not_go_together(
+    extra: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*MASKED, *extra]) == 2
+    assert word in capsys.readouterr().err
+
+
+def test_what_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["certify", "--method", "masked", "--sites", "5"]) == 2
+    assert "--epsilon" in capsys.readouterr().err
+    assert run(["certify", "--noise", "norm", "--epsilon", "1"]) == 2
+    assert "--method masked" in capsys.readouterr().err

@@ -7,16 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.errors import ParameterError
-from taciturn.masked import sensitivity as sens
-from taciturn.masked.public.losses import BoundedLogistic, slope_at_zero
+from taciturn.masked.public.losses import BoundedLogistic, loss_facts
 from taciturn.masked.shares import MarginShare, SoftmaxShare
 from taciturn.objective import LocalObjective, LogCosh, Logistic, SmoothHinge
 from taciturn.objective.softmax import Softmax, SoftmaxObjective
+from taciturn.privacy.sums import GRADIENT, MOMENTS, SQUARES, SumTerms
 
 LOGISTIC = [Logistic(), BoundedLogistic(), Softmax(3), Softmax(3, bounded=True)]
 LOSSES = [*LOGISTIC, SmoothHinge(0.5), SmoothHinge(2.0), LogCosh(0.7)]
 D = 4
+
+
+def bounds(part, n, *, loss=LOSSES[0], X=1.0, first=False):
+    """S and gamma as the accountant derives them."""
+    return SumTerms(loss_facts(loss), n, n, D, X).bounds(part, first=first)
 
 
 def make_share(loss, X, y, *, total, full=True, constant=None, weights=None):
@@ -66,7 +70,7 @@ def test_no_neighbour_moves_a_gradient_farther(seed, loss, people, first):
     outputs = 3 if isinstance(loss, Softmax) else 1
     y = np.zeros((1, outputs, D)) if first else rng.normal(size=(1, outputs, D)) * np.exp(3 * rng.normal())
     moved = [make_share(loss, X, t, total=people, weights=w).gradient(y) for X, t, w in (one, other)]
-    S = sens.gradient_sensitivity(loss, 1.0, people, first=first)
+    S = bounds(GRADIENT, people, loss=loss, first=first).sensitivity
     assert np.linalg.norm(moved[0] - moved[1]) <= S * (1 + 1e-9)
 
 
@@ -77,7 +81,7 @@ def test_no_neighbour_moves_the_moments_farther(seed, full, people):
     moved = [
         make_share(Logistic(), X, t, total=people, full=full, weights=w).moments() for X, t, w in (one, other)
     ]
-    S = sens.moments_sensitivity(1.0, people) if full else sens.squares_sensitivity(1.0, people, None)
+    S = bounds(MOMENTS if full else SQUARES, people).sensitivity
     assert np.linalg.norm(moved[0] - moved[1]) <= S * (1 + 1e-9)
 
 
@@ -91,7 +95,7 @@ def test_the_bound_on_gradients_is_attained(loss):
     rows[:, :2] = [[lean, math.sqrt(1 - lean**2)], [lean, -math.sqrt(1 - lean**2)]]
     wrong = {"classes": 1.0, "classification": -1.0, "regression": 1e9}[loss.kind]
     moved = [make_share(loss, row[None], [wrong], total=1).gradient(y) for row in rows]
-    S = sens.gradient_sensitivity(loss, 1.0, 1, first=False)
+    S = bounds(GRADIENT, 1, loss=loss).sensitivity
     assert np.linalg.norm(moved[0] - moved[1]) == pytest.approx(S, rel=1e-3)
 
 
@@ -103,35 +107,30 @@ def test_the_bound_at_zero_is_attained(loss):
         loss, -x, label, total=1
     ).gradient(zero)
     assert np.linalg.norm(moved) == pytest.approx(
-        sens.gradient_sensitivity(loss, 1.0, 1, first=True), rel=1e-12
+        bounds(GRADIENT, 1, loss=loss, first=True).sensitivity, rel=1e-12
     )
 
 
 def test_the_bounds_on_moments_are_attained():
     e1, e2 = np.eye(D)[:1], np.eye(D)[1:2]
     moved = [make_share(Logistic(), x, [1.0], total=1).moments() for x in (e1, e2)]
-    assert np.linalg.norm(moved[0] - moved[1]) == pytest.approx(sens.moments_sensitivity(1.0, 1), rel=1e-12)
+    assert np.linalg.norm(moved[0] - moved[1]) == pytest.approx(bounds(MOMENTS, 1).sensitivity, rel=1e-12)
     for r2 in (1.0, 0.8, 0.5, 0.3):
         u = min(1.0, 1 / (2 * r2))
         T = math.sqrt(1 - u * u)
         a = math.sqrt(r2) * np.array([[math.sqrt((1 + T) / 2), math.sqrt((1 - T) / 2), 0, 0]])
         b = -a[:, [1, 0, 2, 3]]
         moved = [make_share(Logistic(), x, [1.0], total=1, full=False).moments() for x in (a, b)]
-        S = sens.squares_sensitivity(math.sqrt(r2), 1, None)
+        S = bounds(SQUARES, 1, X=math.sqrt(r2)).sensitivity
         assert np.linalg.norm(moved[0] - moved[1]) == pytest.approx(S, rel=1e-9)
 
 
-def test_a_constant_makes_means_and_squares_cheaper():
-    cheaper = sens.squares_sensitivity(1.0, 10, 0.5)
-    assert cheaper == pytest.approx(sens.squares_sensitivity(math.sqrt(0.75), 10, None), rel=1e-12)
-    with pytest.raises(ParameterError, match="`constant`"):
-        sens.squares_sensitivity(1.0, 10, 1.5)
-
-
 def test_slopes_at_zero():
-    assert slope_at_zero(Logistic()) == slope_at_zero(BoundedLogistic()) == 0.5
-    assert slope_at_zero(SmoothHinge(0.5)) == slope_at_zero(LogCosh(3.0)) == 1.0
-    assert slope_at_zero(SmoothHinge(2.0)) == 0.75
+    """As the accountant knows them by name, and as the losses themselves are."""
+    for loss in (Logistic(), BoundedLogistic(), SmoothHinge(0.5), SmoothHinge(2.0)):
+        assert loss_facts(loss).slope_at_zero == pytest.approx(abs(loss.slope(np.zeros(1)))[0], rel=1e-15)
+    assert loss_facts(LogCosh(3.0)).slope_at_zero == 1.0
+    assert loss_facts(Softmax(4)).slope_at_zero == Softmax(4).slope_at_zero
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
@@ -145,9 +144,9 @@ def test_floats_stray_less_than_stated(loss, size):
     y *= size / np.linalg.norm(y)
     h = make_share(loss, X, t, total=rows).gradient(y[None])[0]
     exact = _exact_gradient(loss, X, t, y) / rows
-    stray = sens.gradient_stray(loss, rows, D, 1.0)
+    stray = bounds(GRADIENT, rows, loss=loss).stray
     assert np.linalg.norm(h - exact.astype(float)) <= stray
-    assert stray < 1e-4 * sens.gradient_sensitivity(loss, 1.0, rows, first=False)
+    assert stray < 1e-4 * bounds(GRADIENT, rows, loss=loss).sensitivity
 
 
 @pytest.mark.parametrize("loss", LOGISTIC[:2], ids=lambda loss: loss.name)
@@ -163,7 +162,7 @@ def test_floats_do_stray(loss):
         y -= (y @ x[0])[:, None] * x * (1 - 1e-4 * rng.normal())
         h = make_share(loss, X, t, total=rows).gradient(y[None])[0]
         worst = max(worst, np.linalg.norm(h - (_exact_gradient(loss, X, t, y) / rows).astype(float)))
-    stray = sens.gradient_stray(loss, rows, D, 1.0)
+    stray = bounds(GRADIENT, rows, loss=loss).stray
     assert 0.01 * stray < worst <= stray
 
 

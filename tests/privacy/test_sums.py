@@ -14,13 +14,15 @@ LOGISTIC = LossFacts("logistic", slope_bound=1.0, curvature_bound=0.25)
 
 def masked_run(sites=5, rounds=3, colluding=1, **changes):
     sums = tuple(
-        SumFacts(t=t, part="gradient", length=4, sensitivity=1e-3, stray=1e-12, grid=1e-8, std=2.0**16)
+        SumFacts(t=t, part="gradient", length=4, sensitivity=1e-3, stray=1e-10, grid=1e-8, std=2.0**16)
         for t in range(1, rounds + 1)
     )
     settings = {"method": "masked", "noise": "discrete", "loss": LOGISTIC, "dimension": 4, "C": 1.0}
     settings |= {
         "regularization": 0.0,
         "sums": sums,
+        "records": 2000,
+        "largest": 500,
         "sites": sites,
         "rounds": rounds,
         "colluding": colluding,

@@ -15,9 +15,10 @@ from taciturn.report.spent import cost_curves
 
 @pytest.fixture
 def certificate():
-    sums = tuple(SumFacts(t, "gradient", 3, 0.01, 0.0, 2.0**-20, 2.0**18) for t in (1, 2, 3))
+    sums = tuple(SumFacts(t, "gradient", 3, 0.01, 1e-10, 2.0**-20, 2.0**18) for t in (1, 2, 3))
     loss = LossFacts("logistic", 1.0, 0.25)
     facts = {"sites": 4, "rounds": 3, "dimension": 3, "C": 1.0, "regularization": 0.0, "colluding": 1}
+    facts |= {"records": 400, "largest": 100}
     run = RunFacts("masked", "discrete", loss, sums=sums, **facts)
     ledger = MemoryLedger(run, [SiteFacts(i, 100, 3) for i in range(4)])
     for t in (1, 2, 3):

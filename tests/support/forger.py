@@ -28,6 +28,9 @@ TEXTS = (
 )
 
 
+LESS = (0.0, 0.1, 0.5, 0.999)
+
+
 def paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Where there is something to edit."""
     found = [path] if path else []
@@ -94,6 +97,30 @@ def accepted(text: str) -> Certificate | None:
     except CertificateError:
         return None
     return certificate
+
+
+def attack_sums(honest: Certificate, edits: int, seed: int) -> int:
+    """How many forgeries of masked sums are refused, each with every figure made to fit what it claims."""
+    rng, body = random.Random(seed), json.loads(honest.to_json())
+    refused = 0
+    for _ in range(edits):
+        forged = copy.deepcopy(body)
+        for entry in rng.sample(forged["run"]["sums"], rng.randint(1, len(forged["run"]["sums"]))):
+            name = rng.choice(["sensitivity", "stray", "length", "part"])
+            if name == "part":
+                entry[name] = rng.choice(["gradient", "means and squares", "noise"])
+            else:
+                entry[name] = max(1, entry[name] // 2) if name == "length" else entry[name] * rng.choice(LESS)
+        if rng.random() < 0.3:
+            name = rng.choice(["records", "largest", "dimension", "data_norm"])
+            forged["run"][name] = rng.choice([1, 7, 10**6])
+        text = recomputed(signed(forged))
+        found = None if text is None else accepted(text)
+        if found is None:
+            refused += 1
+        elif found.epsilon < honest.epsilon * (1 - 1e-8):
+            raise AssertionError(f"believed, and too small: {canonical(forged)[:2000]}")
+    return refused
 
 
 def attack(honest: Certificate, edits: int, seed: int) -> tuple[int, int]:

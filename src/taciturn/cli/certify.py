@@ -40,6 +40,7 @@ class NoisePlace(enum.StrEnum):
     penalty = "penalty"
     dual = "dual"
     primal = "primal"
+    masked = "masked"
 
 
 @app.command("certify")
@@ -63,6 +64,12 @@ def certify(
     rounds: Annotated[int | None, typer.Option(help="Number of rounds.")] = None,
     delta: Annotated[float, typer.Option(help="The chance of an exception.")] = 1e-5,
     method: Annotated[NoisePlace, typer.Option(help="Where the noise goes.")] = NoisePlace.penalty,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Masked: the budget that its noise is set for.")
+    ] = None,
+    colluding: Annotated[
+        int | None, typer.Option(min=0, help="Masked: others that may work together.")
+    ] = None,
     dual_step: Annotated[float | None, typer.Option(help="Dual step; the penalty if left out.")] = None,
     loss: Annotated[LossName, typer.Option(help="The loss.")] = LossName.logistic,
     regularization: Annotated[float, typer.Option(help="rho.")] = 0.0,
@@ -75,6 +82,8 @@ def certify(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what a run with these settings costs, or verify the certificate in FILE.
+
+    Masked runs take --sites, --samples (of each), --dimension, --epsilon, --colluding, perhaps --rounds.
 
     FILE may be the ledger of a run too, say of one that was cut off: then this is what is charged in it.
 
@@ -98,6 +107,12 @@ _NEEDED = ("noise", "C", "samples", "degree", "penalty", "dimension", "rounds")
 
 
 def _from_settings(given: dict[str, Any]) -> Certificate:
+    if given["method"] == "masked":
+        from .certify_masked import masked_certificate
+
+        return masked_certificate(given)
+    if given["epsilon"] is not None or given["colluding"] is not None:
+        raise typer.BadParameter("--epsilon and --colluding go with --method masked.")
     scale = {"norm": "rate", "gaussian": "std"}.get(str(given["noise"]))
     missing = [name for name in (*_NEEDED, *([scale] if scale else [])) if given[name] is None]
     if missing:
@@ -185,7 +200,9 @@ def _read_certificate(file: Path, context: typer.Context) -> Certificate:
     from ..errors import CertificateError
     from ..privacy.certificate.certificate import Certificate
 
-    given = [name for name in (*_NEEDED, "rate", "std") if context.params[name] is not None]
+    given = [
+        name for name in (*_NEEDED, "rate", "std", "epsilon", "colluding") if context.params[name] is not None
+    ]
     if given:
         raise typer.BadParameter(f"a certificate brings its own facts; leave out --{given[0]}.")
     if _is_ledger(file):

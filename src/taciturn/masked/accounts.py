@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, is_dataclass
 
 from ..objective.persons import Persons
-from ..privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
+from ..privacy.facts import Charge, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
 from .method import MaskedTables, PublicFacts
-from .public.losses import TrainingLoss
-
-
-def loss_facts(loss: TrainingLoss) -> LossFacts:
-    """The loss that the descent is on; each sum states its own sensitivity."""
-    names = [entry.name for entry in fields(loss)] if is_dataclass(loss) else []
-    numbers = {name: float(getattr(loss, name)) for name in names}
-    return LossFacts(loss.name, loss.slope_bound, loss.curvature_bound, loss.kind, numbers)
+from .public.losses import loss_facts
 
 
 def run_facts(
@@ -46,6 +38,8 @@ def run_facts(
         where=where,
         marks=marks,
         sums=tables.sums,
+        records=facts.total if persons is None else None,
+        largest=facts.largest,
         colluding=tables.colluding,
         connectivity=None if complete else tables.pairs.connectivity,
         unit="record" if persons is None else "person",

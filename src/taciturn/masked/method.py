@@ -11,14 +11,13 @@ from ..errors import ParameterError
 from ..objective.losses import SHIPPED, Logistic
 from ..objective.softmax import Softmax
 from ..privacy.accounting.gaussian import gaussian_mu
-from ..privacy.facts import SumFacts
-from . import sensitivity as sens
+from ..privacy.sums import GRADIENT, MOMENTS, SQUARES, SumFacts, SumTerms
 from .discrete import checked_std
 from .masks import Message
 from .pairs import PairGraph
 from .public import rule
 from .public.descent import Descent, DescentState
-from .public.losses import BoundedLogistic, TrainingLoss
+from .public.losses import BoundedLogistic, TrainingLoss, loss_facts
 from .sums import check_room, grid_for, open_sum
 
 _ROOM = 1e-7  # of epsilon and delta: for the slack of discrete noise and for rounding up
@@ -164,31 +163,16 @@ class MaskedDescent:
 
     def _sum(self, t: int, facts: PublicFacts, loss: TrainingLoss, full: bool, size: float) -> SumFacts:
         """The sum of round t, with noise such that Delta / s = `size`."""
-        X, n = facts.data_norm, facts.total
-        if t == 1:
-            part, length, largest, stray, S = self._moments(facts, full)
-        else:
-            part, length, largest = "gradient", facts.dimension * facts.outputs, loss.slope_bound * X
-            stray = sens.gradient_stray(loss, facts.largest, facts.dimension, X)
-            S = sens.gradient_sensitivity(loss, X, n, first=t == 2)
+        X, constant = facts.data_norm, self.constant
+        if constant is not None and constant > X:
+            raise ParameterError(f"`constant` must be at most the data's norm, {X:g}; got {constant:g}.")
+        part = GRADIENT if t > 1 else MOMENTS if full else SQUARES
+        terms = SumTerms(loss_facts(loss), facts.total, facts.largest, facts.dimension, X)
+        lengths, S, stray = terms.bounds(part, first=t == 2)
+        length = lengths[0] if constant is None else lengths[-1]  # of a constant nothing need be released
         grid = grid_for(S, length)
         again = facts.places * (2 * stray / grid + math.sqrt(length))  # each of a person's sites rounds anew
         std = checked_std((S / grid + again) / size * (1 + 1e-10))
-        check_room(largest, grid=grid, sites=facts.sites, std=std)
+        largest = {MOMENTS: math.sqrt(2) * X**2, SQUARES: max(X, X**2), GRADIENT: loss.slope_bound * X}
+        check_room(largest[part], grid=grid, sites=facts.sites, std=std)
         return SumFacts(t, part, length, S, stray, grid, std)
-
-    def _moments(self, facts: PublicFacts, full: bool) -> tuple[str, int, float, float, float]:
-        """(part, length, largest sum, stray, S) of the first release."""
-        X, n, d = facts.data_norm, facts.total, facts.dimension
-        stray = sens.moments_stray(facts.largest, X)
-        if full:
-            return (
-                "second moments",
-                d * (d + 1) // 2,
-                math.sqrt(2) * X**2,
-                stray,
-                sens.moments_sensitivity(X, n),
-            )
-        columns = d if self.constant is None else d - 1
-        S = sens.squares_sensitivity(X, n, self.constant)
-        return "means and squares", 2 * columns, max(X, X**2), stray, S

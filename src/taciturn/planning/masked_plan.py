@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .. import checks
 from ..errors import ParameterError
 from ..graph import Graph
 from ..masked import accounts
@@ -131,6 +132,7 @@ def plan_masked(
         )
     if delta == 0:
         raise ParameterError("`delta` must be above 0 with `colluding`; got 0: masked sums are never pure.")
+    samples = [checks.whole("samples", count, least=1) for count in samples]
     kind = Softmax(outputs) if outputs > 1 else loss or Logistic()
     if outputs > 1 and loss is not None and not isinstance(loss, Logistic):
         raise ParameterError(

@@ -19,7 +19,7 @@ from ..types import Array
 from ..versions import versions
 from .loss_facts import LossFacts as LossFacts
 from .sums import SumFacts as SumFacts
-from .sums import check_sums
+from .sums import SumTerms, check_sums
 
 METHODS = ("penalty", "dual", "primal", "masked", "none")
 NOISES = ("norm", "gaussian", "discrete", "none")
@@ -63,6 +63,8 @@ class RunFacts:
     start : how f(0) was made; it must not depend on the data.
     marks : what else a reader must be told, e.g. "bounds taken from the data"; `PLANNED` where nothing ran.
     sums : for masked sums, one for each round; what each site sends in it.
+    records, largest : for masked sums: the public, fixed number of records in the whole network (with unit
+        "person" that of persons serves), and the most rows at one site. What a sum claims must follow.
     colluding : how many of the other sites may work together with the observer; None: all of them. Only
         masked sums rest on it.
     connectivity : the sites stay connected by the masks they share while fewer of them than this are taken
@@ -95,6 +97,8 @@ class RunFacts:
     start: str = "zeros"
     marks: tuple[str, ...] = ()
     sums: tuple[SumFacts, ...] = ()
+    records: int | None = None
+    largest: int | None = None
     colluding: int | None = None
     connectivity: int | None = None
     unit: str = "record"
@@ -134,6 +138,7 @@ class RunFacts:
         self._check_where()
         self._check_masks()
         self._check_unit()
+        self._check_sums()
         if self.integers:
             self._check_integers()
         checks.choice("start", self.start, STARTS)
@@ -152,10 +157,10 @@ class RunFacts:
 
     def _check_masks(self) -> None:
         """The facts of masked sums: all of them there, or none where nothing is masked."""
-        if self.masked:
-            _set(self, "sums", check_sums(self.sums, self.rounds))
-        elif self.sums or self.connectivity is not None:
-            raise ParameterError(f"`sums` and `connectivity` belong to masked sums, not to {self.method!r}.")
+        alien = self.sums or {self.records, self.largest, self.connectivity} != {None}
+        if not self.masked and alien:
+            names = "`sums`, `records`, `largest` and `connectivity`"
+            raise ParameterError(f"{names} belong to masked sums, not to {self.method!r}.")
         for name in ("colluding", "connectivity"):
             if getattr(self, name) is not None:
                 value = checks.whole(name, getattr(self, name), least=0 if name == "colluding" else 1)
@@ -164,6 +169,23 @@ class RunFacts:
                         f"`{name}` must be below the number of sites, {self.sites}; got {value}."
                     )
                 _set(self, name, value)
+
+    def _check_sums(self) -> None:
+        """One sum for each round, and none that claims less than the facts say."""
+        if not self.masked:
+            return
+        _set(self, "sums", check_sums(self.sums, self.rounds))
+        for name in ("largest", "persons" if self.unit == "person" else "records"):
+            _set(self, name, checks.whole(name, getattr(self, name), least=1))
+        if self.unit == "person" and self.records is not None:
+            raise ParameterError("`records` must be None with unit 'person': `persons` is what counts.")
+        features, odd = divmod(self.dimension, self.loss.classes)
+        if odd:
+            raise ParameterError(
+                f"`dimension` must hold {self.loss.classes} models of one length; got {self.dimension}."
+            )
+        units = self.persons or self.records or 1
+        SumTerms(self.loss, units, self.largest or 1, features, self.data_norm).check(self.sums)
 
     def _check_integers(self) -> None:
         """What a release of whole numbers needs: a grid that floats hold exactly, a clip, and noise on it."""

@@ -47,6 +47,27 @@ class LossFacts:
             raise ParameterError(f"`loss` must be one of {known}, or a name that begins with {CUSTOM!r}.")
         object.__setattr__(self, "kind", checks.choice("kind", self.kind or KINDS[0], KINDS))
 
+    @property
+    def classes(self) -> int:
+        """Models at once: the classes of softmax, else 1."""
+        return int(self.parameters["classes"]) if self.name == "softmax" else 1
+
+    @property
+    def slope_at_zero(self) -> float:
+        """sup |L'| at the model f = 0: there all margins are 0, and of residuals nothing is known.
+
+        >>> LossFacts("logistic", 1.0, 0.25).slope_at_zero
+        0.5
+        """
+        if self.name in ("logistic", "bounded-logistic"):
+            return 0.5
+        if self.name == "softmax":
+            return math.sqrt(1.0 - 1.0 / self.classes)
+        if self.name == "smooth-hinge":
+            h = self.parameters["h"]
+            return min(1.0, (1.0 + h) / (2.0 * h))
+        return self.slope_bound
+
     def _check_shipped(self, kind: str, names: tuple[str, ...], bounds: Bounds) -> None:
         """The bounds of a shipped loss, computed again."""
         if set(self.parameters) != set(names):

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.masked.public import rule
-from taciturn.masked.public.descent import REACH, Descent
+from taciturn.masked.public.descent import Descent
 from taciturn.masked.public.losses import BoundedLogistic, bend
 from taciturn.masked.public.shapes import Full, Wide, symmetric
 from taciturn.objective import LogCosh, Logistic, SmoothHinge
 from taciturn.objective.softmax import Softmax
+from taciturn.privacy.accounting.sensitivity import REACH
 
 
 def made_rows(seed=0, n=4000, d=6):

@@ -9,8 +9,11 @@ import pytest
 
 import taciturn as tt
 from support.example_run import DELTA, certificate, run_facts, site_facts
-from support.forger import accepted, attack, recomputed, signed
+from support.forger import accepted, attack, attack_sums, recomputed, signed
 from taciturn.errors import ParameterError
+from taciturn.masked import accounts
+from taciturn.masked.method import PublicFacts
+from taciturn.objective import Logistic
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.facts import Charge, LossFacts, SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
@@ -84,6 +87,41 @@ def real_certificate(tmp_path):
     )
     with SqliteLedger(tmp_path / "l.sqlite", readonly=True) as ledger:
         return Certificate.from_ledger(ledger, DELTA)
+
+
+def masked_certificate():
+    """Of a run of three sites, as it will be after its last round."""
+    facts = PublicFacts(3, total=600, largest=300, dimension=5, loss=Logistic(), regularization=0.0)
+    tables = tt.MaskedDescent(epsilon=1.0, delta=DELTA, colluding=1).tables(facts, 5)
+    run = accounts.run_facts(tables, facts, C=1.0, regularization=0.0, simulated=True)
+    sites = accounts.site_facts([200, 100, 300], [2, 2, 2])
+    return Certificate.from_ledger(accounts.planned_ledger(tables, run, sites), DELTA)
+
+
+@pytest.mark.parametrize(
+    ("name", "factor"), [("sensitivity", 0.5), ("sensitivity", 0.999), ("stray", 0.5), ("length", 0.2)]
+)
+@pytest.mark.parametrize("t", [1, 2, 3])
+def test_what_a_sum_claims_follows_from_the_loss_and_the_number_of_records(name, factor, t):
+    """A consistent forgery: less is claimed of one sum, and every figure is made to fit."""
+    edited = json.loads(masked_certificate().to_json())
+    entry = edited["run"]["sums"][t - 1]
+    entry[name] = int(entry[name] * factor) if name == "length" else entry[name] * factor
+    assert recomputed(signed(edited)) is None
+    assert accepted(json.dumps(signed(edited))) is None
+
+
+@pytest.mark.parametrize("change", [{"records": 6000}, {"records": 599}, {"records": None}, {"largest": 299}])
+def test_the_number_of_records_is_that_of_all_sites(change):
+    edited = json.loads(masked_certificate().to_json())
+    edited["run"].update(change)
+    assert recomputed(signed(edited)) is None
+
+
+def test_no_consistent_forgery_of_sums_is_believed():
+    honest = masked_certificate()
+    assert accepted(honest.to_json()) is not None
+    assert attack_sums(honest, 60, seed=3) > 50
 
 
 def test_a_fuzzer_that_makes_the_hash_fit_states_nothing_too_small(tmp_path):

@@ -21,7 +21,7 @@ ROUNDS = 4
 
 def masked_run(sites=5, colluding=1, std=2.0**18, rounds=ROUNDS, **changes):
     sums = tuple(
-        SumFacts(t, "gradient", length=7, sensitivity=0.01, stray=1e-13, grid=2.0**-20, std=std * (1 + t / 9))
+        SumFacts(t, "gradient", length=7, sensitivity=0.01, stray=1e-10, grid=2.0**-20, std=std * (1 + t / 9))
         for t in range(1, rounds + 1)
     )
     return RunFacts(
@@ -35,6 +35,8 @@ def masked_run(sites=5, colluding=1, std=2.0**18, rounds=ROUNDS, **changes):
             "C": 1.0,
             "regularization": 0.0,
             "sums": sums,
+            "records": 100 * sites,
+            "largest": 100,
             "colluding": colluding,
         }
         | changes
@@ -42,7 +44,7 @@ def masked_run(sites=5, colluding=1, std=2.0**18, rounds=ROUNDS, **changes):
 
 
 def all_sites(run):
-    return [SiteFacts(i, samples=10, degree=run.sites - 1) for i in range(run.sites)]
+    return [SiteFacts(i, samples=100, degree=run.sites - 1) for i in range(run.sites)]
 
 
 def charged(run, rounds=None, budget=None, ledger=None):
@@ -172,7 +174,7 @@ def test_a_renyi_order_has_no_place_beside_masked_sums():
 
 
 def test_a_person_at_several_sites_pays_for_the_rounding_of_each():
-    person = {"unit": "person", "persons": 50}
+    person = {"unit": "person", "persons": 500, "records": None}
     one = certified(masked_run(**person))
     assert one.epsilon == certified(masked_run()).epsilon
     coarse = masked_run(**person, sites_per_person=3)

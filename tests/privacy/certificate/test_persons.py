@@ -66,8 +66,9 @@ def test_facts_of_persons_fit_each_other():
 
 
 def test_charges_with_other_noise_than_the_sums_state_certify_nothing():
-    sums = (SumFacts(1, "gradient", 3, 0.01, 0.0, 2.0**-20, 2.0**18),)
-    run = dataclasses.replace(run_facts(), method="masked", noise="discrete", sums=sums, colluding=1)
+    sums = (SumFacts(1, "gradient", 6, 0.02, 1e-9, 2.0**-20, 2.0**18),)
+    rows = {"records": 200, "largest": 100}
+    run = dataclasses.replace(run_facts(), method="masked", noise="discrete", sums=sums, colluding=1, **rows)
     ledger = MemoryLedger(run, [dataclasses.replace(SITE, dual_step=())])
     ledger.charge(Charge(0, 1, scale=2.0**18))
     good = ledger.columns(0)

@@ -15,14 +15,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...privacy.accounting.sensitivity import REACH
 from ...types import Array
 from . import rule
 from .algebra import total
 from .losses import TrainingLoss
 from .shapes import Full, Shape, Wide
-
-REACH = 2.0**12
-"""No gradient is asked for at a point farther out: the bound on the stray of floats rests on it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,8 @@
-"""What masked descent asks of a loss: how steep it is, at 0 and at all, and how it bends on average."""
+"""What masked descent asks of a loss: how steep it is, and how it bends on average."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from ...kernels.arithmetic import compiled, exp, log
 from ...objective.losses import Kind, Logistic, Loss, SmoothHinge
 from ...objective.softmax import Softmax
+from ...privacy.loss_facts import LossFacts
 from ...types import Array
 from .algebra import total
 
@@ -54,17 +55,11 @@ TrainingLoss = Loss | Softmax
 """What the descent is on."""
 
 
-def slope_at_zero(loss: TrainingLoss) -> float:
-    """sup |L'| at the model f = 0: there all margins are 0, and of residuals nothing is known.
-
-    >>> slope_at_zero(Logistic()), slope_at_zero(Softmax(4))
-    (0.5, 0.8660254037844386)
-    """
-    if isinstance(loss, Softmax):
-        return loss.slope_at_zero
-    if loss.kind == "regression":
-        return loss.slope_bound
-    return float(np.abs(loss.slope(np.zeros(1)))[0])
+def loss_facts(loss: TrainingLoss) -> LossFacts:
+    """What an accountant must know of the loss that the descent is on."""
+    names = [entry.name for entry in fields(loss)] if is_dataclass(loss) else []
+    numbers = {name: float(getattr(loss, name)) for name in names}
+    return LossFacts(loss.name, loss.slope_bound, loss.curvature_bound, loss.kind, numbers)
 
 
 def bend(loss: TrainingLoss, u: Array, output: int, means: Array) -> Array:

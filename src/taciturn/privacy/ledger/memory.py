@@ -175,7 +175,22 @@ def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts,
     if odd:
         needs = "must be left out with masked sums" if run.masked else "must be given"
         raise ParameterError(f"`dual_step` {needs}; see {odd[0]}.")
+    if run.masked:
+        _check_total(run, [entry.samples for entry in facts])
     return facts
+
+
+def _check_total(run: RunFacts, samples: Sequence[int]) -> None:
+    """The sites together hold what the facts say, as far as they are known; a person may be at several."""
+    stated, name = (run.persons, "persons") if run.unit == "person" else (run.records, "records")
+    known = sum(samples) if run.sites_per_person == 1 else max(samples)
+    whole = len(samples) == run.sites and run.sites_per_person == 1
+    if stated is None or known > stated or (whole and known != stated):
+        raise ParameterError(f"`{name}` must be those of all sites, which hold {known}; got {stated}.")
+    if run.largest is None or run.largest < max(samples):
+        raise ParameterError(
+            f"`largest` must be at least {max(samples)}, as one site holds; got {run.largest}."
+        )
 
 
 def checked_budgets(run: RunFacts, budget: SiteBudgets, sites: int) -> tuple[SiteBudget | None, ...]:
