@@ -1,0 +1,87 @@
+"""`python -m benchmarks.peers`: the peers do the same work beside us; docs/compared.md.
+
+    python -m benchmarks.peers [--only NAME] [--again] [--results FOLDER] [--out docs]
+
+What is done is kept in the results folder, and a second call goes on from there; `--again` begins anew.
+Needs root for network namespaces with loopback alone, and Debian's openmpi-bin for disropt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from taciturn import __version__
+from taciturn.objective import one_blas_thread
+
+from .page import write_page
+from .pins import PINS, Environment, environment
+from .results import OURS, obtain, read_all
+from .sections import faults, privacy, solving, work
+
+FEDERATED = ("flwr", "nvflare", "appfl")
+Step = tuple[str, str, Callable[[], Any]]
+_ROOT = Path(__file__).parents[2]
+
+
+def steps(peer: str, env: Environment, base: Path, kept: Path) -> Iterator[Step]:
+    """The sections that a peer has a part in."""
+    if peer in FEDERATED:
+        yield peer, "work", partial(work.measure, peer, env, base)
+        yield peer, "faults", partial(faults.measure, peer, env, base, kept)
+    if peer == "flwr":
+        yield peer, "privacy", partial(privacy.measure_flower, env, base)
+    if peer == "appfl":
+        yield peer, "privacy", partial(privacy.measure_appfl, env, base)
+    if peer == "diffprivlib":
+        yield peer, "work", partial(work.measure_pooled, env, base)
+        yield peer, "privacy", partial(privacy.measure_diffprivlib, env, base)
+    if peer == "disropt":
+        yield peer, "solving", partial(solving.measure, env, base)
+
+
+def our_steps(base: Path) -> Iterator[Step]:
+    """Ours: every section."""
+    yield OURS, "work", partial(work.measure_ours, "masked", base)
+    yield OURS, "workpenalty", partial(work.measure_ours, "penalty", base)
+    yield OURS, "faults", partial(faults.measure_ours, base)
+    yield OURS, "privacy", privacy.measure_ours
+    yield OURS, "solving", solving.measure_ours
+
+
+def main() -> None:
+    """Measure what is not measured yet, then write the page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
+    parser.add_argument("--only", action="append", choices=(OURS, *PINS), help="this one; may be repeated")
+    parser.add_argument("--again", action="store_true", help="forget the results of those that are run")
+    parser.add_argument("--results", type=Path, default=_ROOT / "build" / "peers")
+    parser.add_argument("--out", type=Path, default=_ROOT / "docs")
+    options = parser.parse_args()
+    base, kept = options.results.resolve() / "runs", options.results.resolve() / "results"
+    with one_blas_thread():
+        for peer in options.only or (OURS, *PINS):
+            if options.again:
+                for path in kept.glob(f"{peer}-*.json"):
+                    path.unlink()
+            _measure(peer, base, kept)
+    shutil.rmtree(base, ignore_errors=True)
+    print(write_page(read_all(kept), options.out))
+
+
+def _measure(peer: str, base: Path, kept: Path) -> None:
+    if peer == OURS:
+        version, error, todo = __version__, None, our_steps(base)
+    else:
+        env = environment(peer)
+        version, error, todo = env.version, env.error, steps(peer, env, base, kept)
+    for name, section, measure in todo:
+        found = obtain(kept, name, section, version, measure, error)
+        print(f"{name:12} {section:12} load {found.load:4.1f}  {found.error or 'done'}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""APPFL's client: python client.py NAME ROWS"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from appfl.agent import ClientAgent
+from appfl.comm.grpc import GRPCClientCommunicator
+from marks import mark
+from omegaconf import OmegaConf
+
+name, path = sys.argv[1:3]
+config = OmegaConf.load("client.yaml")
+config.client_id = name
+config.data_configs.dataset_kwargs.path = path
+
+agent = ClientAgent(client_agent_config=config)
+communicator = GRPCClientCommunicator(agent.get_id(), **config.comm_configs.grpc_configs)
+agent.load_config(communicator.get_configuration())
+agent.load_parameters(communicator.get_global_model(init_model=True))
+communicator.invoke_custom_action(action="set_sample_size", sample_size=agent.get_sample_size())
+
+done = 0
+while True:
+    agent.train()
+    local, facts = agent.get_parameters()
+    model, metadata = communicator.update_global_model(local, **facts)
+    done += 1
+    if name == "site-0":
+        mark(done)
+    if metadata["status"] == "DONE":
+        break
+    agent.load_parameters(model)
+if name == "site-0":
+    weights = next(model[key] for key in ("coef_", "weight") if key in model)
+    coef = [float(value) for value in weights.reshape(-1)]
+    Path(os.environ["PEER_FOLDER"], "model.json").write_text(json.dumps(coef))
+communicator.invoke_custom_action(action="close_connection")

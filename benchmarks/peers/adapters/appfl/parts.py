@@ -1,0 +1,43 @@
+"""What APPFL loads by name: the model, the rows, the loss and the metric."""
+
+import numpy as np
+import torch
+from appfl.algorithm.trainer.sklearn_trainer import SklearnModelWrapper
+from sklearn.linear_model import LogisticRegression
+
+FEATURES = 106
+
+
+def sklearn_model(C, max_iter):
+    """scikit-learn's logistic regression, fitted to two rows so that it has weights to send."""
+    model = LogisticRegression(C=C, max_iter=max_iter, warm_start=True, fit_intercept=False)
+    model.fit(np.eye(2, FEATURES), np.array([0, 1]))
+    model.coef_ = np.zeros((1, FEATURES))
+    return SklearnModelWrapper(model)
+
+
+def torch_model():
+    """The same model in torch, for the trainer that has differential privacy."""
+    model = torch.nn.Linear(FEATURES, 1, bias=False)
+    torch.nn.init.zeros_(model.weight)
+    return model
+
+
+def rows(path):
+    """One site's rows, and nothing to validate on."""
+    found = np.load(path)
+    X = torch.tensor(found["X"], dtype=torch.float32)
+    y = torch.tensor((found["y"] > 0).astype(np.int64))
+    return torch.utils.data.TensorDataset(X, y), None
+
+
+class LogisticLoss(torch.nn.Module):
+    """Mean logistic loss."""
+
+    def forward(self, margins, y):
+        return torch.nn.functional.binary_cross_entropy_with_logits(margins[:, 0], y.float())
+
+
+def accuracy(y, margins):
+    """The share of rows classified rightly."""
+    return float(((margins.reshape(-1) > 0) == (y.reshape(-1) > 0)).mean())

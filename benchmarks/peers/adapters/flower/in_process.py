@@ -1,0 +1,90 @@
+"""Flower's own mods and strategies, called in one process: what its noise does to the model.
+
+python in_process.py SETTINGS.json -> models.json; each site takes one gradient step a round.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.clientapp.mod import LocalDpMod
+from flwr.serverapp import GaussianPrivacyEvent, PrivacyConfig, RdpAccountant
+from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
+
+settings = json.loads(Path(sys.argv[1]).read_text())
+sites = [np.load(path) for path in sorted(Path(settings["rows"]).glob("site-*.npz"))]
+sites = [(np.asarray(site["X"]), np.asarray(site["y"])) for site in sites]
+
+
+def client_app(case):
+    """One gradient step on all rows of a site, then Flower's local noise if asked for."""
+    mods = []
+    if case["kind"] == "local":
+        mods = [LocalDpMod(case["clip"], case["sensitivity"], case["epsilon"], case["delta"])]
+    app = ClientApp(mods=mods)
+
+    @app.train()
+    def train(message, context):
+        X, y = sites[context.node_config["site"]]
+        f = message.content["arrays"].to_numpy_ndarrays()[0]
+        chance = 1 / (1 + np.exp(y * (X @ f)))
+        f = f + case["step"] * (X.T @ (y * chance)) / len(y)
+        content = RecordDict({"arrays": ArrayRecord([f]), "metrics": MetricRecord({"num-examples": 1})})
+        return Message(content=content, reply_to=message)
+
+    return app
+
+
+def strategy_for(case):
+    """FedAvg, with Flower's central noise if asked for."""
+    if case["kind"] != "central":
+        return FedAvg()
+    return DifferentialPrivacyServerSideFixedClipping(
+        FedAvg(),
+        noise_multiplier=case["multiplier"],
+        clipping_norm=case["clip"],
+        num_sampled_clients=len(sites),
+    )
+
+
+def run(case, seed):
+    """All rounds; the mean of the last models, which is free."""
+    np.random.seed(seed)
+    app, strategy = client_app(case), strategy_for(case)
+    f, seen = np.zeros(sites[0][0].shape[1]), []
+    for number in range(1, case["rounds"] + 1):
+        replies, arrays = [], ArrayRecord([f])
+        for i in range(len(sites)):
+            message = Message(RecordDict({"arrays": arrays}), dst_node_id=i + 1, message_type="train")
+            context = Context(1, i + 1, {"site": i}, RecordDict(), {})
+            replies.append(app(message, context))
+        strategy.current_arrays = arrays
+        f = strategy.aggregate_train(number, replies)[0].to_numpy_ndarrays()[0]
+        seen.append(f)
+    return np.mean(seen[-max(1, case["tail"]) :], axis=0).tolist()
+
+
+def printed(multiplier, rounds):
+    """What Flower's accountant says of so many rounds: about a whole client, present or not."""
+    config = PrivacyConfig(
+        target_delta=1e-5,
+        population_size=len(sites),
+        neighboring_relation="add-or-remove-one",
+        sampling_method="no-amplification",
+    )
+    accountant = RdpAccountant(config)
+    event = GaussianPrivacyEvent(multiplier, sample_size=len(sites), population_size=len(sites))
+    accountant.compose(event, count=rounds)
+    return accountant.get_privacy_spent().epsilon
+
+
+found = [[run(case, seed) for seed in range(case["seeds"])] for case in settings["cases"]]
+out = Path(os.environ["PEER_FOLDER"])
+said = [printed(case["multiplier"], case["rounds"]) for case in settings["cases"] if "multiplier" in case]
+(out / "printed.json").write_text(json.dumps(said))
+(out / "models.json").write_text(json.dumps(found))
+(out / "model.json").write_text(json.dumps(found[0][0]))

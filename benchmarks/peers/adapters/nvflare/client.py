@@ -1,0 +1,33 @@
+"""One site of NVIDIA FLARE: the gradient and the Hessian of its rows, as in the Newton-Raphson example."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import nvflare.client as flare
+from marks import mark
+from nvflare.apis.fl_constant import FLMetaKey
+from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
+from nvflare.app_common.np.constants import NPConstants
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--rows")
+folder = Path(parser.parse_args().rows)
+
+flare.init()
+name = flare.get_site_name()  # site-1 ... site-5
+rows = np.load(folder / f"site-{int(name.removeprefix('site-')) - 1}.npz")
+X, y = np.asarray(rows["X"]), (rows["y"] > 0).astype(float)[:, None]
+
+while flare.is_running():
+    model = flare.receive()
+    weights = model.params[NPConstants.NUMPY_KEY]
+    chance = 1 / (1 + np.exp(-X @ weights))
+    found = FLModel(
+        params={"gradient": X.T @ (y - chance), "hessian": X.T @ (chance * (1 - chance) * X)},
+        params_type=ParamsType.FULL,
+        meta={FLMetaKey.NUM_STEPS_CURRENT_ROUND: len(y)},
+    )
+    flare.send(found)
+    if name == "site-1":
+        mark(model.current_round + 1)

@@ -1,0 +1,115 @@
+"""Which processes each peer's own guide starts for five sites on one machine."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from .pins import Environment
+from .rows import SITES
+from .running.sandbox import Process, Script
+
+ADAPTERS = Path(__file__).with_name("adapters")
+PORT = 8000
+
+
+def flower(env: Environment, rows: list[Path], folder: Path, rounds: int, extra: str = "") -> Script:
+    """SuperLink, five SuperNodes, `flwr run`; without TLS, as the guide to a first deployment has it."""
+    assert env.python is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    app, home = folder / "app", folder / ".flwr"
+    shutil.copytree(ADAPTERS / "flower", app, ignore=shutil.ignore_patterns("__pycache__"))
+    home.mkdir()
+    (home / "config.toml").write_text(
+        f'[superlink]\ndefault = "here"\n\n[superlink.here]\naddress = "127.0.0.1:{PORT}"\ninsecure = true\n'
+    )
+    bin_ = env.python.parent
+    link = Process(
+        "server",
+        (str(bin_ / "flower-superlink"), "--insecure", "--disable-runtime-dependency-installation"),
+        ready=f"port:{PORT}",
+    )
+    nodes = [supernode(env, f"site-{i}", rows[i], 9100 + i) for i in range(SITES)]
+    config = f"num-server-rounds={rounds} {extra}"
+    submit = Process("run", (str(bin_ / "flwr"), "run", str(app), "here", "--run-config", config))
+    path = {"PATH": f"{bin_}:/usr/bin:/bin", "FLWR_HOME": str(home)}
+    return Script((link, *nodes, submit), timeout=900.0, fails_with="run", env=path)
+
+
+def supernode(env: Environment, name: str, rows: Path, port: int) -> Process:
+    """One site of Flower."""
+    assert env.python is not None
+    command = [str(env.python.parent / "flower-supernode"), "--insecure", "--superlink", f"127.0.0.1:{PORT}"]
+    return Process(name, (*command, "--port", str(port), "--node-config", f'rows="{rows}"'))
+
+
+def disropt(env: Environment, rows: list[Path], rounds: int, penalty: float, weight: float) -> Script:
+    """Five MPI processes on one machine, as its examples are started."""
+    mpirun = ("mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "btl_tcp_if_include", "lo")
+    launcher = (str(env.python), str(ADAPTERS / "disropt" / "launcher.py"), str(rows[0].parent))
+    settings = (str(rounds), repr(penalty), repr(weight))
+    process = Process("mpi", (*mpirun, "-np", str(SITES), *launcher, *settings))
+    return Script((process,), timeout=3000.0, waits_for=("mpi",), fails_with="mpi")
+
+
+def killed(script: Script, who: str, after: int, back: float, again: str | None = None) -> Script:
+    """The same, with kill -9 of one party after so many rounds, and a restart some seconds later."""
+    disturb = {"kind": "kill", "who": who, "round": after, "back": back, "again": again or who}
+    return replace(script, disturb=disturb)
+
+
+def delayed(script: Script, who: str, seconds: float) -> Script:
+    """The same, with one party that comes late."""
+    late = tuple(replace(entry, late=seconds) if entry.name == who else entry for entry in script.processes)
+    return replace(script, processes=late, disturb={"kind": "late"})
+
+
+def appfl(env: Environment, rows: list[Path], folder: Path, rounds: int) -> Script:
+    """A gRPC server and five clients; without TLS, as its examples have it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in (ADAPTERS / "appfl").iterdir():
+        if path.is_file():
+            shutil.copy(path, folder)
+    server = Process("server", (str(env.python), "server.py", str(rounds)), ready="port:50051")
+    clients = [appfl_client(env, f"site-{i}", rows[i]) for i in range(SITES)]
+    return Script((server, *clients), timeout=900.0, waits_for=("site-0",), fails_with="site-0")
+
+
+def appfl_client(env: Environment, name: str, rows: Path) -> Process:
+    """One site of APPFL."""
+    return Process(name, (str(env.python), "client.py", name, str(rows)))
+
+
+def nvflare(env: Environment, rows: list[Path], folder: Path, rounds: int) -> Script:
+    """Its recipe in its proof-of-concept environment, which starts a server and five clients."""
+    assert env.python is not None
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in (ADAPTERS / "nvflare").iterdir():
+        if path.is_file():
+            shutil.copy(path, folder)
+    job = Process("job", (str(env.python), "job.py", str(rows[0].parent), str(rounds)))
+    path = {"PATH": f"{env.python.parent}:/usr/bin:/bin", "NVFLARE_POC_WORKSPACE": str(folder / "poc")}
+    return Script((job,), timeout=900.0, waits_for=("job",), fails_with="job", env=path)
+
+
+def nvflare_again(env: Environment) -> Process:
+    """The client site-4, started once more."""
+    assert env.python is not None
+    command = (str(env.python.parent / "nvflare"), "poc", "start", "-p", "site-4", "--no-wait")
+    return Process("site-4", command)
+
+
+def diffprivlib(env: Environment, rows: list[Path], epsilon: float, C: float, seeds: int) -> Script:
+    """One process, which holds all rows."""
+    fit = str(ADAPTERS / "diffprivlib" / "fit.py")
+    command = (str(env.python), fit, str(rows[0].parent), repr(epsilon), repr(C), str(seeds))
+    return Script((Process("fit", command),), timeout=900.0, waits_for=("fit",), fails_with="fit")
+
+
+def in_process(env: Environment, peer: str, folder: Path) -> Script:
+    """The peer's own noise in one process, for many seeds and settings."""
+    code = ADAPTERS / peer
+    command = (str(env.python), str(code / "in_process.py"), str(folder / "settings.json"))
+    path = {"PYTHONPATH": f"{ADAPTERS}:{code}"}
+    return Script((Process("fit", command, env=path),), timeout=3000.0, waits_for=("fit",), fails_with="fit")

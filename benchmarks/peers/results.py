@@ -1,0 +1,66 @@
+"""Results on disk, one file each, so that a run can go on where it stopped."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+OURS = "taciturn"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one peer gave in one section; or why it gave nothing."""
+
+    peer: str
+    section: str
+    version: str
+    date: str
+    load: float
+    result: Any = None
+    error: str | None = None
+
+
+def obtain(
+    folder: Path, peer: str, section: str, version: str, measure: Callable[[], Any], error: str | None = None
+) -> Finding:
+    """The finding kept in the folder, or a new one. What failed is tried again."""
+    file = folder / f"{peer}-{section}.json"
+    if file.exists():
+        known = Finding(**json.loads(file.read_text(encoding="utf-8")))
+        if known.error is None:
+            return known
+    load, result = os.getloadavg()[0], None
+    if error is None:
+        try:
+            result = measure()
+        except Exception as failure:  # a peer that fails must not end the others' run
+            error = re.sub(r"/\S+", "...", f"{type(failure).__name__}: {failure}")[:200]
+    load = round((load + os.getloadavg()[0]) / 2, 1)
+    today = datetime.date.today().isoformat()
+    found = Finding(peer, section, version, today, load, result, error)
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
+    return found
+
+
+def read_one(folder: Path, peer: str, section: str) -> Any:
+    """The result of a finding that another one builds on."""
+    file = folder / f"{peer}-{section}.json"
+    known = Finding(**json.loads(file.read_text(encoding="utf-8"))) if file.exists() else None
+    if known is None or known.error is not None:
+        raise RuntimeError(f"the section {section} has no result to compare with")
+    return known.result
+
+
+def read_all(folder: Path) -> list[Finding]:
+    """Every finding in the folder."""
+    return [
+        Finding(**json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*-*.json"))
+    ]

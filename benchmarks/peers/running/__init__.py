@@ -1,0 +1,1 @@
+"""Processes where there is no network but loopback, and what they took."""

@@ -1,0 +1,188 @@
+"""The inside of a network namespace that has loopback and nothing else: start, watch, disturb, stop.
+
+Run as process 1 of its own process namespace, so that nothing outlives it: SCRIPT.json -> measured.json.
+Standard library only.
+"""
+
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "adapters"))
+from marks import loopback
+
+EVERY = 0.1
+
+
+def main() -> None:
+    """Play a script, write what was measured."""
+    script_file = Path(sys.argv[1])
+    play = Play(json.loads(script_file.read_text()), script_file.parent)
+    play.run()
+    script_file.with_name("measured.json").write_text(json.dumps(play.measured))
+
+
+class Play:
+    """One script: processes in order, an end, and at most one disturbance."""
+
+    def __init__(self, script: dict, folder: Path) -> None:
+        self.script, self.folder = script, folder
+        self.running: dict[str, subprocess.Popen] = {}
+        self.memory: dict[int, float] = {}
+        self.measured: dict = {"ended": False, "events": []}
+
+    def run(self) -> None:
+        """Start all, wait for the end, stop all."""
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        self.begun = time.time()
+        for entry in self.script["processes"]:
+            if not entry.get("late"):
+                self.start(entry)
+        self.wait()
+        self.measured |= {"seconds": time.time() - self.begun, "bytes": loopback()}
+        self.stop()
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self.measured |= {"cpu": used.ru_utime + used.ru_stime}
+        self.measured |= {"largest": max(self.memory.values(), default=0.0), "processes": len(self.memory)}
+
+    def start(self, entry: dict) -> None:
+        """One process, its output in a file; then the port or the text that says that it is ready."""
+        log = self.folder / f"{entry['name']}.log"
+        environment = os.environ | self.script["env"] | entry.get("env", {})
+        with log.open("ab") as out:
+            self.running[entry["name"]] = subprocess.Popen(
+                entry["argv"], stdout=out, stderr=out, env=environment, cwd=entry.get("cwd", self.folder)
+            )
+        until = time.time() + 120
+        while entry.get("ready") and time.time() < until:
+            self.look()
+            if is_ready(entry["ready"], log):
+                return
+            time.sleep(EVERY)
+
+    def wait(self) -> None:
+        """Until the model is there, or the process that makes it has ended, or time is up."""
+        end, disturbance = self.folder / self.script["model"], self.script.get("disturb")
+        todo = self.plan(disturbance) if disturbance else []
+        while time.time() - self.begun < self.script["timeout"]:
+            self.look()
+            if todo and self.due(todo[0]):
+                self.act(todo.pop(0))
+            if end.exists() and all(
+                self.running[name].poll() is not None for name in self.script.get("waits_for", ())
+            ):
+                self.measured["ended"] = True
+                return
+            last = self.running.get(self.script.get("fails_with", ""))
+            if last is not None and last.poll() not in (None, 0):
+                return
+            time.sleep(EVERY)
+
+    def plan(self, disturbance: dict) -> list[dict]:
+        """The steps of a disturbance, each with the time when it is due."""
+        entries = {entry["name"]: entry for entry in self.script["processes"]}
+        if disturbance["kind"] == "kill":
+            back = {"do": "start", "entry": entries[disturbance["again"]], "after": disturbance["back"]}
+            return [{"do": "kill", "who": disturbance["who"], "round": disturbance["round"]}, back]
+        return [{"do": "start", "entry": entry, "after": entry["late"]} for entry in self.late()]
+
+    def late(self) -> list[dict]:
+        """Those who start later than the others."""
+        return [entry for entry in self.script["processes"] if entry.get("late")]
+
+    def due(self, step: dict) -> bool:
+        """Whether it is time: so many rounds done, or so many seconds after the last step."""
+        if "round" in step:
+            marks = self.folder / "marks.jsonl"
+            return marks.exists() and len(marks.read_text().splitlines()) >= step["round"]
+        since = self.measured["events"][-1]["at"] if self.measured["events"] else self.begun
+        return time.time() - since >= step["after"]
+
+    def act(self, step: dict) -> None:
+        """Kill -9 a process with all that it started, or start one."""
+        if step["do"] == "kill":
+            who = self.running.get(step["who"])
+            doomed = family(who.pid) if who else having(f"/{step['who']}/")
+            for pid in doomed:
+                os.kill(pid, signal.SIGKILL)
+        else:
+            self.start(step["entry"])
+        name = step.get("who") or step["entry"]["name"]
+        self.measured["events"].append({"do": step["do"], "who": name, "at": time.time()})
+
+    def look(self) -> None:
+        """The most memory that each process has had."""
+        for pid in others():
+            try:
+                status = Path(f"/proc/{pid}/status").read_text()
+            except OSError:
+                continue
+            peak = [line for line in status.splitlines() if line.startswith("VmHWM")]
+            if peak:
+                self.memory[pid] = max(self.memory.get(pid, 0.0), int(peak[0].split()[1]) / 1e3)
+
+    def stop(self) -> None:
+        """End everything in here, and wait for it: what a process used counts once it is gone."""
+        for kind in (signal.SIGTERM, signal.SIGKILL):
+            for pid in others():
+                try:
+                    os.kill(pid, kind)
+                except ProcessLookupError:
+                    pass
+            until = time.time() + 3
+            while others() and time.time() < until:
+                try:
+                    if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                        time.sleep(0.05)
+                except ChildProcessError:
+                    break
+
+
+def is_ready(sign: str, log: Path) -> bool:
+    """Whether a port answers, or a text is in the log."""
+    if sign.startswith("port:"):
+        with socket.socket() as attempt:
+            return attempt.connect_ex(("127.0.0.1", int(sign[5:]))) == 0
+    return sign.encode() in log.read_bytes()
+
+
+def others() -> list[int]:
+    """Every process of this namespace but this one."""
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
+
+
+def having(text: str) -> list[int]:
+    """Processes in whose command line a text stands."""
+    found = []
+    for pid in others():
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if text in command:
+            found.append(pid)
+    return found
+
+
+def family(pid: int) -> list[int]:
+    """A process and all that it started, itself last."""
+    parents = {}
+    for other in others():
+        try:
+            parents[other] = int(Path(f"/proc/{other}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+    found = [pid]
+    for one in found:
+        found += [child for child, parent in parents.items() if parent == one]
+    return found[::-1]
+
+
+if __name__ == "__main__":
+    main()

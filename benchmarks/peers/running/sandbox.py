@@ -1,0 +1,87 @@
+"""Run a script of processes where there is no network but loopback; what it took."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+# No peer may tell anybody anything. The namespace would stop it; these keep it from trying.
+SILENT = {
+    "FLWR_TELEMETRY_ENABLED": "0",
+    "FLWR_DISABLE_UPDATE_CHECK": "1",
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_OFFLINE": "1",
+    "WANDB_MODE": "disabled",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "PYTHONUNBUFFERED": "1",
+}
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of a run. `ready`: a text in its log, or port:N; `late`: seconds that it starts later."""
+
+    name: str
+    argv: tuple[str, ...]
+    ready: str | None = None
+    late: float = 0.0
+    env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Script:
+    """What to run: it ends when the file `model` is there and whoever is in `waits_for` has ended."""
+
+    processes: tuple[Process, ...]
+    timeout: float
+    model: str = "model.json"
+    waits_for: tuple[str, ...] = ()
+    fails_with: str = ""
+    disturb: dict[str, Any] | None = None
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def run(script: Script, folder: Path) -> dict[str, Any]:
+    """Play the script in a namespace of its own; the folder keeps logs, marks and the model."""
+    if shutil.which("unshare") is None or shutil.which("ip") is None:
+        raise RuntimeError("needs `unshare` and `ip`, to be sure that nothing but loopback is reached")
+    folder.mkdir(parents=True, exist_ok=True)
+    adapters = Path(__file__).parents[1] / "adapters"
+    env = {
+        "PEER_MARKS": str(folder / "marks.jsonl"),
+        "PEER_FOLDER": str(folder),
+        "PYTHONPATH": str(adapters),
+        "HOME": str(folder),
+    }
+    facts = asdict(script) | {"env": SILENT | env | script.env}
+    (folder / "script.json").write_text(json.dumps(facts), encoding="utf-8")
+    inside = [sys.executable, str(Path(__file__).with_name("alone.py")), str(folder / "script.json")]
+    command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    up = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    subprocess.run([*command, *up, *inside], check=True, timeout=script.timeout + 300)
+    return dict(json.loads((folder / "measured.json").read_text(encoding="utf-8")))
+
+
+def marks(folder: Path) -> list[dict[str, float]]:
+    """What the adapters noted after every round."""
+    file = folder / "marks.jsonl"
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def per_round(noted: list[dict[str, float]], sites: int) -> dict[str, float]:
+    """Seconds of a round, and bytes per site and round, on average between the first mark and the last."""
+    if len(noted) < 2 or noted[-1]["round"] <= noted[0]["round"]:
+        return {}
+    rounds = noted[-1]["round"] - noted[0]["round"]
+    return {
+        "round_seconds": (noted[-1]["at"] - noted[0]["at"]) / rounds,
+        "round_bytes": (noted[-1]["bytes"] - noted[0]["bytes"]) / rounds / sites,
+        "rounds": noted[-1]["round"],
+    }

@@ -1,0 +1,34 @@
+"""Notes the rounds of a site of ours as they complete: python -m ...running.watcher SITE.TOML"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+from marks import mark  # beside the other adapters, on the path
+
+from taciturn.sites.files.site import load_site
+
+
+def main() -> None:
+    """Until the last round."""
+    site = load_site(Path(sys.argv[1]))
+    last = 0
+    while last < site.job.rounds:
+        time.sleep(0.02)
+        if not site.database.exists():
+            continue
+        try:
+            with closing(sqlite3.connect(f"{site.database.as_uri()}?mode=ro", uri=True)) as db:
+                row = db.execute("SELECT t FROM state").fetchone()
+        except sqlite3.Error:
+            continue
+        if row and row[0] > last:
+            last = row[0]
+            mark(last)
+
+
+main()

@@ -1,0 +1,1 @@
+"""What is measured: the work, privacy, faults, solving; and what ours does there."""

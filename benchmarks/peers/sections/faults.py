@@ -1,0 +1,138 @@
+"""Section 3, faults: kill -9 of one party and its restart, a late party, a stranger; TLS."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.sites.files.keys import Authority
+from taciturn.sites.trial.rehearsal import free_ports, issue
+
+from .. import federations
+from ..pins import Environment
+from ..results import read_one
+from ..rows import read_model, write_rows
+from ..running.sandbox import Process, Script, run
+from . import ours
+from .work import door, fresh, probed, script_of
+
+KILLED_AFTER, BACK, LATE, PATIENCE = 2, 2.0, 20.0, 600.0
+VICTIM = "site-3"
+SAME = 1e-6  # models that differ by less are the same but for the order of their sums
+
+
+def measure(peer: str, env: Environment, base: Path, kept: Path) -> dict[str, Any]:
+    """A peer's run with each disturbance, beside its undisturbed one, which is that of the work."""
+    work = read_one(kept, peer, "work")
+    plain = {"facts": {"ended": True, "seconds": work["seconds"]}, "model": np.array(work["model"])}
+    found = {"plain": plain["facts"] | {"tls": work["tls"]}}
+    back = (federations.nvflare_again(env),) if peer == "nvflare" else ()
+    who, again = ("site-4", "site-4") if peer == "nvflare" else (VICTIM, VICTIM)
+
+    def kill(script: Script) -> Script:
+        waiting = tuple(replace(entry, late=1.0) for entry in back)
+        script = replace(script, processes=(*script.processes, *waiting))
+        return federations.killed(script, who, KILLED_AFTER, BACK, again)
+
+    found["kill"] = compared(plain, play(peer, env, base, "kill", kill))
+    if peer != "nvflare":
+        late = play(peer, env, base, "late", lambda script: federations.delayed(script, VICTIM, LATE))
+        found["late"] = compared(plain, late)
+        found["stranger"] = compared(plain, play(peer, env, base, "stranger", stranger(peer, env, base)))
+    return found
+
+
+def play(peer: str, env: Environment, base: Path, name: str, change: Any) -> dict[str, Any]:
+    """One disturbed run: what was measured, and its model."""
+    folder = fresh(base / f"fault-{peer}-{name}")
+    measured = run(replace(change(script_of(peer, env, folder)), timeout=PATIENCE), folder)
+    model = read_model(folder / "model.json") if measured["ended"] else None
+    return {"facts": brief(measured), "model": model}
+
+
+def brief(measured: dict[str, Any]) -> dict[str, Any]:
+    """Whether it ended, and in how many seconds."""
+    return {"ended": measured["ended"], "seconds": measured["seconds"]}
+
+
+def compared(plain: dict[str, Any], disturbed: dict[str, Any]) -> dict[str, Any]:
+    """A disturbed run beside the undisturbed one."""
+    facts = dict(disturbed["facts"])
+    if plain["model"] is not None and disturbed["model"] is not None:
+        gap = float(np.max(np.abs(plain["model"] - disturbed["model"])))
+        facts |= {"gap": gap, "same": gap < SAME}
+    return facts
+
+
+def stranger(peer: str, env: Environment, base: Path) -> Any:
+    """A sixth party that nobody invited, with rows whose labels are turned round."""
+    rows = write_rows(base / "rows")
+    with np.load(rows[0]) as kept:
+        np.savez(base / "rows-turned.npz", X=kept["X"], y=-kept["y"])
+    path = base / "rows-turned.npz"
+    sixth = (
+        federations.supernode(env, "stranger", path, 9190)
+        if peer == "flwr"
+        else federations.appfl_client(env, "stranger", path)
+    )
+
+    def change(script: Script) -> Script:
+        server, *others = script.processes
+        return replace(script, processes=(server, sixth, *others))
+
+    return change
+
+
+def measure_ours(base: Path) -> dict[str, Any]:
+    """Our sites, as a rehearsal with a seed, so that the same noise makes the same model."""
+    plain = play_ours(base, "plain", lambda script: probed(script, port_of(base / "fault-ours-plain")))
+    found = {"plain": plain["facts"] | {"tls": plain["tls"], "epsilon": plain["epsilon"]}}
+    kill = play_ours(base, "kill", lambda script: federations.killed(script, VICTIM, KILLED_AFTER, BACK))
+    late = play_ours(base, "late", lambda script: federations.delayed(script, VICTIM, LATE))
+    other = play_ours(base, "stranger", impostor)
+    for name, run_ in (("kill", kill), ("late", late), ("stranger", other)):
+        found[name] = compared(plain, run_) | {"epsilon": run_["epsilon"]}
+    return found
+
+
+def play_ours(base: Path, name: str, change: Any) -> dict[str, Any]:
+    """One rehearsal of ours."""
+    folder = fresh(base / f"fault-ours-{name}")
+    measured = run(replace(change(ours.script(folder, "masked", seed=7)), timeout=PATIENCE), folder)
+    model, spent = None, None
+    if measured["ended"]:
+        model, _ = ours.read_sites(folder)
+        text = (folder / "net" / VICTIM / "state" / "certificate.json").read_text(encoding="utf-8")
+        certificate = Certificate.from_json(text)
+        certificate.verify()
+        spent = certificate.epsilon
+    return {"facts": brief(measured), "model": model, "tls": door(folder), "epsilon": spent}
+
+
+def port_of(folder: Path) -> int:
+    """Where the first site listens."""
+    text = (folder / "net" / "job.toml").read_text(encoding="utf-8")
+    return int(text.partition('"tls/127.0.0.1:')[2].partition('"')[0])
+
+
+def impostor(script: Script) -> Script:
+    """Somebody with a key of another authority says that he is the site that is still to come."""
+    site = next(entry for entry in script.processes if entry.name == VICTIM)
+    real = Path(site.argv[-1]).parent
+    fake = real.with_name("impostor")
+    shutil.copytree(real, fake)
+    for path in (*fake.glob("*.key"), *fake.glob("*.pem")):
+        path.unlink()
+    issue(Authority.throw_away(), fake, VICTIM, ["127.0.0.1"])
+    text = (fake / "site.toml").read_text(encoding="utf-8")
+    (fake / "site.toml").write_text(f'listen = "tls/127.0.0.1:{free_ports(1)[0]}"\n{text}', encoding="utf-8")
+    with np.load(fake / "rows.npz") as rows:
+        turned = {"X": rows["X"], "y": -rows["y"]}
+    np.savez(fake / "rows.npz", **turned)
+    command = (*site.argv[:-1], str(fake / "site.toml"))
+    return replace(script, processes=(*script.processes, Process("impostor", command)))

@@ -1,0 +1,90 @@
+"""Section 4, solving: 50 rounds of ADMM on a ring, the same problem, how far from the optimum of all rows."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import taciturn as tt
+
+from .. import federations
+from ..pins import Environment
+from ..rows import DEAL, SITES, adult, scores, write_rows
+from ..running.sandbox import marks, per_round, run
+from .work import fresh, kept, last_words, lines_written
+
+ROUNDS = 50
+REGULARIZATION = 1e-3  # of the mean loss: an optimum that 50 rounds can come near
+PENALTIES = (3e-3, 1e-2, 3e-2)
+THIN = 20  # disropt's penalty is chosen on every twentieth row: a round of all takes seconds
+
+Rows = list[tuple[np.ndarray, np.ndarray]]
+
+
+@cache
+def hands(step: int = 1) -> Rows:
+    """The rows of every site, or every so many of them."""
+    return [(X[::step], y[::step]) for X, y in adult().hands(SITES, DEAL)]
+
+
+def problem(step: int = 1) -> tt.Problem:
+    """The mean over the sites of the mean loss, and a little regularisation."""
+    return tt.Problem(hands(step), C=1.0, regularization=REGULARIZATION * SITES)
+
+
+@cache
+def optimum(step: int = 1) -> np.ndarray:
+    """What all rows together would give."""
+    return np.asarray(problem(step).optimum(tol=1e-9)).reshape(-1)
+
+
+def distance(models: np.ndarray, step: int = 1) -> float:
+    """The worst site's distance from the optimum, as a share of its length."""
+    best = optimum(step)
+    return float(np.max(np.linalg.norm(np.atleast_2d(models) - best, axis=1)) / np.linalg.norm(best))
+
+
+def measure_ours() -> dict[str, Any]:
+    """`simulate` in one process; the best of the penalties, timed after the runs that chose it."""
+    models = {penalty: _ours(penalty)[0] for penalty in PENALTIES}
+    best = min(models, key=lambda penalty: distance(models[penalty]))
+    found, seconds, cpu = _ours(best)
+    facts = {"penalty": best, "rounds": ROUNDS, "distance": distance(found), "seconds": seconds, "cpu": cpu}
+    return facts | {"round_seconds": seconds / ROUNDS} | scores(found.mean(axis=0))
+
+
+def _ours(penalty: float) -> tuple[np.ndarray, float, float]:
+    whole = problem()
+    begun, used = time.perf_counter(), time.process_time()
+    found = tt.simulate(whole, "ring", tt.ADMM(penalty), rounds=ROUNDS, tol=1e-8, seed=0, progress=False)
+    seconds, cpu = time.perf_counter() - begun, time.process_time() - used
+    return np.asarray(found.coef[0]), seconds, cpu
+
+
+def measure(env: Environment, base: Path) -> dict[str, Any]:
+    """disropt: its penalty chosen on few rows, then all rows."""
+    few = fresh(base / "rows-few")
+    for i, (X, y) in enumerate(hands(THIN)):
+        np.savez(few / f"site-{i}.npz", X=X, y=y)
+    paths = [few / f"site-{i}.npz" for i in range(SITES)]
+    tries = {penalty: distance(_theirs(env, paths, penalty, base)[0], THIN) for penalty in PENALTIES}
+    best = min(tries, key=lambda penalty: tries[penalty])
+    models, measured = _theirs(env, write_rows(base / "rows"), best, base)
+    facts = {"penalty": best, "distance": distance(models), "install": env.megabytes}
+    return facts | {"lines": lines_written("disropt")} | scores(models.mean(axis=0)) | measured
+
+
+def _theirs(
+    env: Environment, rows: list[Path], penalty: float, base: Path
+) -> tuple[np.ndarray, dict[str, Any]]:
+    folder = fresh(base / "solving-disropt")
+    measured = run(federations.disropt(env, rows, ROUNDS, penalty, REGULARIZATION), folder)
+    if not measured["ended"]:
+        raise RuntimeError(last_words(folder))
+    models = np.array(json.loads((folder / "models.json").read_text(encoding="utf-8")))
+    return models, per_round(marks(folder), SITES) | kept(measured)

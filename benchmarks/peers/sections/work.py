@@ -1,0 +1,125 @@
+"""Section 1, the work: one logistic regression on Adult's training rows, five sites, evenly dealt."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .. import federations
+from ..pins import Environment, own_size
+from ..rows import SITES, read_model, scores, write_rows
+from ..running.sandbox import Process, Script, marks, per_round, run
+from . import ours
+
+ROUNDS = {"flwr": 5, "appfl": 10, "nvflare": 10}  # after which the model changes no more
+ADAPTERS = Path(__file__).parents[1] / "adapters"
+FILES = {
+    "flwr": ("flower/pyproject.toml", "flower/adult/*.py"),
+    "appfl": ("appfl/server.py", "appfl/client.py", "appfl/parts.py", "appfl/*.yaml"),
+    "nvflare": ("nvflare/*.py",),
+    "disropt": ("disropt/*.py",),
+    "diffprivlib": ("diffprivlib/*.py",),
+}
+
+
+def fresh(folder: Path) -> Path:
+    """An empty folder."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def lines_written(peer: str) -> int:
+    """Lines of an adapter that are neither empty nor a comment, without those that only measure."""
+    paths = [path for pattern in FILES[peer] for path in sorted(ADAPTERS.glob(pattern))]
+    return sum(count_lines(path.read_text(encoding="utf-8")) for path in paths)
+
+
+def count_lines(text: str) -> int:
+    """Lines that say something."""
+    plain = re.sub(r'^\s*"""(.|\n)*?"""\s*$', "", text, flags=re.MULTILINE)
+    lines = [line.strip() for line in plain.splitlines()]
+    return sum(1 for line in lines if line and not line.startswith("#") and "mark" not in line)
+
+
+def script_of(peer: str, env: Environment, folder: Path) -> Script:
+    """The peer's processes for the work."""
+    rounds = ROUNDS[peer]
+    rows = write_rows(folder.parent / "rows")
+    makers: dict[str, Callable[[], Script]] = {
+        "flwr": lambda: federations.flower(env, rows, folder, rounds),
+        "appfl": lambda: federations.appfl(env, rows, folder, rounds),
+        "nvflare": lambda: federations.nvflare(env, rows, folder, rounds),
+    }
+    return makers[peer]()
+
+
+PORTS = {"flwr": federations.PORT, "appfl": 50051, "nvflare": 8002}
+
+
+def probed(script: Script, port: int) -> Script:
+    """The same, and somebody who only tries the door."""
+    probe = str(Path(__file__).parents[1] / "running" / "probe.py")
+    knock = Process("probe", (sys.executable, probe, str(port)))
+    return replace(script, processes=(knock, *script.processes))
+
+
+def door(folder: Path) -> str:
+    """What was found there."""
+    log = folder / "probe.log"
+    return log.read_text(encoding="utf-8").strip() if log.exists() else ""
+
+
+def measure(peer: str, env: Environment, base: Path) -> dict[str, Any]:
+    """A federated peer's model and what it took."""
+    folder = fresh(base / f"work-{peer}")
+    measured = run(probed(script_of(peer, env, folder), PORTS[peer]), folder)
+    if not measured["ended"]:
+        raise RuntimeError(last_words(folder))
+    model = read_model(folder / "model.json")
+    facts = scores(model) | {"model": model.tolist(), "tls": door(folder)} | per_round(marks(folder), SITES)
+    return facts | kept(measured) | {"install": env.megabytes, "lines": lines_written(peer)}
+
+
+def measure_ours(method: str, base: Path) -> dict[str, Any]:
+    """The same for our sites."""
+    folder = fresh(base / f"work-ours-{method}")
+    measured = run(ours.script(folder, method), folder)
+    if not measured["ended"]:
+        raise RuntimeError(last_words(folder))
+    model, same = ours.read_sites(folder)
+    if not same:
+        raise RuntimeError("the five sites hold different models")
+    texts = [folder / "net" / "job.toml", folder / "net" / "site-0" / "site.toml"]
+    lines = sum(count_lines(path.read_text(encoding="utf-8")) for path in texts)
+    facts = scores(model) | per_round(marks(folder), SITES)
+    return facts | kept(measured) | {"install": own_size(), "lines": lines}
+
+
+def measure_pooled(env: Environment, base: Path) -> dict[str, Any]:
+    """diffprivlib with hardly any noise: one process that holds all rows."""
+    folder = fresh(base / "work-diffprivlib")
+    measured = run(federations.diffprivlib(env, write_rows(base / "rows"), 1e6, 100.0, 1), folder)
+    if not measured["ended"]:
+        raise RuntimeError(last_words(folder))
+    facts = scores(read_model(folder / "model.json")) | kept(measured)
+    return facts | {"install": env.megabytes, "lines": lines_written("diffprivlib")}
+
+
+def kept(measured: dict[str, Any]) -> dict[str, Any]:
+    """What the page shows of a run."""
+    return {name: measured[name] for name in ("seconds", "cpu", "largest", "processes")}
+
+
+def last_words(folder: Path) -> str:
+    """Why a run failed: the last line of a log that says so, without paths."""
+    for log in sorted(folder.glob("*.log")):
+        lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if "rror" in line]
+        if lines:
+            return re.sub(r"/\S+", "...", lines[-1])[:160]
+    return "no model in time"

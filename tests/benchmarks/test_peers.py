@@ -1,0 +1,186 @@
+"""The comparison with other packages: its page is made from its results, and one cheap peer runs for real."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.peers import federations
+from benchmarks.peers.page import outcome, page, stranger, write_page
+from benchmarks.peers.pins import PINS, brief, environment
+from benchmarks.peers.results import Finding, obtain, read_all
+from benchmarks.peers.running import sandbox
+from benchmarks.peers.sections import work
+from benchmarks.peers.sections.accounting import gaussian_epsilon, gaussian_noise
+
+ADAPTERS = federations.ADAPTERS
+WORK = {
+    "rounds": 5,
+    "accuracy": 0.84567,
+    "loss": 0.3279,
+    "round_seconds": 9.31,
+    "seconds": 123.4,
+    "cpu": 61.2,
+    "round_bytes": 54321.0,
+    "largest": 137.6,
+    "processes": 17,
+    "install": 455.0,
+    "lines": 87,
+}
+PLAIN = {"ended": True, "seconds": 50.0, "tls": "no TLS"}
+FAULTS = {
+    "plain": PLAIN,
+    "kill": {"ended": True, "seconds": 96.0, "gap": 0.25, "same": False},
+    "late": {"ended": True, "seconds": 70.0, "gap": 0.0, "same": True},
+    "stranger": {"ended": True, "seconds": 55.0, "gap": 7.5, "same": False},
+}
+PRIVATE = [
+    {"contender": "central noise", "trusts": "the server", "prints": 12.301, "unit": "a client, whole run"}
+    | {"whole_run": 30.01, "accuracy": 0.9, "loss": 0.5, "loss_std": 0.1},
+    {"contender": "local noise", "trusts": "nobody", "prints": None, "unit": "nothing"}
+    | {"whole_run": 1.0, "accuracy": 0.8123, "loss": 0.4, "loss_std": 0.01},
+]
+
+
+def found(peer, section, result=None, error=None):
+    return Finding(peer, section, "1.41.0", "2026-11-16", 2.5, result, error)
+
+
+def as_map(*entries):
+    return {(entry.peer, entry.section): entry for entry in entries}
+
+
+FIXED = as_map(
+    found("flwr", "work", WORK),
+    found("flwr", "faults", FAULTS),
+    found("flwr", "privacy", PRIVATE),
+    found("disropt", "solving", error="needs the command mpirun, which is not installed"),
+)
+
+
+def test_the_page_shows_what_was_found_and_the_version():
+    text = page(FIXED)
+    head, first = text.split("\n\n")[2].splitlines()[0], text.split("\n\n")[1]
+    assert "Flower 1.41.0" in head and "2026-11-16" in first
+    for shown in ("0.846", "9.3", "123", "54,321", "455", "87"):
+        assert shown in text
+    assert "needs the command mpirun" in text
+
+
+def test_the_best_private_model_is_one_that_keeps_to_the_budget():
+    """0.9 at epsilon 30 does not count."""
+    line = next(line for line in page(FIXED).splitlines() if line.startswith("| best accuracy"))
+    assert "0.812" in line and "0.900" not in line
+
+
+def test_what_a_peer_prints_is_rounded_up():
+    assert "| 12.4 | a client, whole run | 30.1 |" in page(FIXED)
+
+
+def test_a_disturbed_run_is_told_beside_the_undisturbed_one():
+    assert outcome(FAULTS["kill"], PLAIN) == "another model (by 0.25), 46 s more"
+    assert outcome(FAULTS["late"], PLAIN) == "same model, 20 s more"
+    assert outcome({"ended": False, "seconds": 600.0}, PLAIN) == "no end within 600 s"
+    assert stranger(FAULTS["stranger"]).startswith("takes part")
+    assert stranger({"ended": True, "same": True, "gap": 0.0}) == "kept out"
+
+
+def test_a_finding_is_measured_once_and_a_failure_again(tmp_path):
+    calls = []
+
+    def measure():
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError("no model in /tmp/secret/place")
+        return {"accuracy": 0.5}
+
+    first = obtain(tmp_path, "flwr", "work", "1", measure)
+    assert first.error == "RuntimeError: no model in ..." and first.result is None
+    for _ in range(2):
+        assert obtain(tmp_path, "flwr", "work", "1", measure).result == {"accuracy": 0.5}
+    assert len(calls) == 2
+    assert [entry.peer for entry in read_all(tmp_path)] == ["flwr"]
+
+
+def test_an_installers_error_names_no_index():
+    text = (
+        "WARNING: x\nERROR: No match for x>=2 (from versions: 1, 2) at https://index.example/simple\nERROR: y"
+    )
+    assert brief(text) == "No match for x>=2  at an index"
+
+
+def test_every_adapter_is_short_and_every_pin_exact():
+    for folder in (path for path in ADAPTERS.iterdir() if path.is_dir() and path.name != "__pycache__"):
+        for path in folder.rglob("*.py"):
+            assert len(path.read_text(encoding="utf-8").splitlines()) < 150, path
+    for pin in PINS.values():
+        assert all("==" in entry for entry in pin.requirements)
+
+
+def test_lines_that_only_measure_do_not_count():
+    text = '"""Doc."""\n\nfrom marks import mark\n# a comment\nx = 1\nmark(x)\n'
+    assert work.count_lines(text) == 1
+
+
+def test_rounds_are_counted_between_the_first_mark_and_the_last():
+    noted = [{"round": 1, "at": 10.0, "bytes": 100}, {"round": 5, "at": 18.0, "bytes": 4100}]
+    assert sandbox.per_round(noted, 5) == {"round_seconds": 2.0, "round_bytes": 200.0, "rounds": 5}
+    assert sandbox.per_round(noted[:1], 5) == {}
+
+
+def test_the_noise_that_peers_are_given_is_just_enough():
+    for releases in (1, 30):
+        std = gaussian_noise(1.0, releases, 1e-5)
+        assert 0.999 < gaussian_epsilon(1 / std, releases, 1e-5) <= 1.0
+        assert gaussian_epsilon(1 / (0.9 * std), releases, 1e-5) > 1.05
+
+
+def test_nothing_is_reached_but_loopback(tmp_path):
+    """A process in the sandbox cannot leave it, and its telemetry is off."""
+    _need_a_namespace()
+    code = (
+        "import json, os, socket; s = socket.socket(); s.settimeout(2)\n"
+        "out = {'code': s.connect_ex(('192.0.2.1', 80)), 'env': os.environ['FLWR_TELEMETRY_ENABLED'],"
+        " 'links': [name for _, name in socket.if_nameindex()]}\n"
+        "open('model.json', 'w').write(json.dumps(out))"
+    )
+    process = sandbox.Process("try", (shutil.which("python3") or "python3", "-c", code))
+    measured = sandbox.run(sandbox.Script((process,), timeout=30.0, waits_for=("try",)), tmp_path)
+    seen = json.loads((tmp_path / "model.json").read_text())
+    assert measured["ended"] and seen["code"] != 0 and seen["env"] == "0" and seen["links"] == ["lo"]
+
+
+def _need_a_namespace() -> None:
+    try:
+        done = subprocess.run(["unshare", "--net", "--pid", "--fork", "--mount-proc", "true"], check=False)
+    except FileNotFoundError:
+        pytest.skip("needs `unshare`")
+    if done.returncode != 0 or shutil.which("ip") is None:
+        pytest.skip("needs root, for a network namespace, and `ip`")
+
+
+def test_one_peer_from_end_to_end(tmp_path):
+    """diffprivlib in its own environment, on all of Adult; the page is made from what it gave."""
+    _need_a_namespace()
+    env = environment("diffprivlib")
+    if env.python is None:
+        pytest.skip(f"diffprivlib cannot be installed: {env.error}")
+    kept = tmp_path / "results"
+    finding = obtain(
+        kept, "diffprivlib", "work", env.version, partial(work.measure_pooled, env, tmp_path / "runs")
+    )
+    assert finding.error is None, finding.error
+    result = finding.result
+    assert finding.version == "0.6.6" and 0.84 < result["accuracy"] < 0.85 and result["loss"] < 0.34
+    text = write_page(read_all(kept), tmp_path / "docs").read_text(encoding="utf-8")
+    assert "diffprivlib 0.6.6" in text and f"{result['accuracy']:.4f}" in text
+    assert str(tmp_path) not in text + (tmp_path / "docs" / "compared.json").read_text(encoding="utf-8")
+    assert not (Path(tmp_path) / "docs" / "runs").exists()
