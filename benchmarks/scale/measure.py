@@ -129,7 +129,7 @@ def run_there(setup: Setup, shards: int) -> Cost:
     parts = cut(setup.graph, shards)
     with crew(parts, setup.problem) as workers, progress(setup.rounds, "", show=False) as step:
         sizes = [size for part in fetch([w.survey.remote(False) for w in workers]) for size in part]
-        setup = setup.on(setup.problem.surveyed(sizes))
+        setup = setup.on(setup.problem.with_sizes(sizes))
         driver = Driver(setup, parts, workers, None, [])
         before = [cpu for cpu, _ in fetch([w.usage.remote() for w in workers])]
         wall, cpu = time.perf_counter(), time.process_time()
@@ -151,7 +151,7 @@ def driver_costs(sites: int) -> dict[str, float]:
 def _driver_costs(sites: int, rounds: int) -> dict[str, float]:
     clock, held = time.process_time(), resident()
     setup = setup_of(sites, rounds)
-    setup = setup.on(setup.problem.surveyed([Size(ROWS, FEATURES, 1.0)] * sites))
+    setup = setup.on(setup.problem.with_sizes([Size(ROWS, FEATURES, 1.0)] * sites))
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
     ready = time.process_time()
     for t in range(1, rounds + 1):

@@ -214,7 +214,7 @@ def clean_inside(
     inner, solver = replace(node, tables=quiet), SolverState()
     for t in range(1, tables.rounds + 1):
         clean = inner.primal(state, t, solver)
-        release = Release(node.charge_of(t), node._noise(t).released(clean[None])[0], state)
+        release = Release(node.charge_of(t), node._noise(t).release(clean[None])[0], state)
         commit(release)
         heard = yield release
         state = node.dual(state, clean, heard, t)

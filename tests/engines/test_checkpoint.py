@@ -41,7 +41,7 @@ def test_a_run_goes_on_from_its_files_bit_for_bit(setup, saver, resumed_by):
     def save(t, shards):
         if saver.due(t):
             for shard in shards:
-                saver.save_states(shard.saved())
+                saver.save_states(shard.states())
             saver.finish(t, "mine", full_record(setup))
 
     whole = make_shards(setup, 2)
@@ -56,7 +56,7 @@ def test_a_run_goes_on_from_its_files_bit_for_bit(setup, saver, resumed_by):
 
 def test_a_shard_reads_only_the_files_that_hold_its_sites(setup, saver):
     for shard in make_shards(setup, 5):
-        saver.save_states(shard.saved())
+        saver.save_states(shard.states())
     assert [part.first for part in saver.load_states(0, range(2, 3))] == [2]
     assert sorted(part.first for part in saver.load_states(0, range(1, 4))) == [1, 2, 3]
     assert saver.load_states(10, range(0, 5)) == []
@@ -73,7 +73,7 @@ def test_the_record_comes_back(setup, saver):
 def test_older_files_and_leftovers_of_a_killed_writer_go(setup, saver, tmp_path):
     shards = make_shards(setup, 2)
     for shard in shards:
-        saver.save_states(shard.saved())
+        saver.save_states(shard.states())
     (tmp_path / "tmpabc.part").write_bytes(b"half")
     saver.finish(10, "mine", full_record(setup))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.json", "round10-record.npz"]
@@ -81,7 +81,7 @@ def test_older_files_and_leftovers_of_a_killed_writer_go(setup, saver, tmp_path)
 
 def test_files_without_the_manifest_do_not_count(setup, saver):
     for shard in make_shards(setup, 2):
-        saver.save_states(shard.saved())
+        saver.save_states(shard.states())
     assert saver.latest("mine") == 0
 
 

@@ -93,7 +93,7 @@ def test_restored_states_repeat_every_bit_whichever_shards_saved_them(uneven, be
 
     def save(t, shards):
         if t == 10:
-            saved.extend(shard.saved() for shard in shards)
+            saved.extend(shard.states() for shard in shards)
 
     whole = make_shards(setup, before)
     run_shards(whole, 14, each=save)

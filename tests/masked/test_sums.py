@@ -11,7 +11,7 @@ from scipy import stats
 from support.masking import all_keys
 from taciturn.errors import ParameterError
 from taciturn.masked import discrete
-from taciturn.masked.sums import add_up, check_room, grid_for, masked, open_sum, to_integers
+from taciturn.masked.sums import add_mask, add_up, check_room, grid_for, open_sum, to_integers
 from taciturn.rng import SecureStreams, SeededStreams
 
 
@@ -23,7 +23,7 @@ def test_the_sum_is_that_of_the_integers(sites, seed, size):
     noise = rng.integers(-(2**30), 2**30, size=h.shape)
     values = [to_integers(share, grid) for share in h]
     masks = [keys.mask(1, "sum", (1, 7)) for keys in all_keys(sites)]
-    messages = [masked(v, z, mask) for v, z, mask in zip(values, noise, masks, strict=True)]
+    messages = [add_mask(v, z, mask) for v, z, mask in zip(values, noise, masks, strict=True)]
     total = add_up(messages)
     np.testing.assert_array_equal(total, add_up(messages[::-1]))
     exact = np.array(values).astype(object).sum(axis=0) + noise.astype(object).sum(axis=0)
@@ -32,7 +32,7 @@ def test_the_sum_is_that_of_the_integers(sites, seed, size):
 
 
 def test_negative_sums_come_back_negative():
-    message = masked(np.array([-3, 5]), np.array([1, -7]), np.zeros(2, dtype=np.uint64))
+    message = add_mask(np.array([-3, 5]), np.array([1, -7]), np.zeros(2, dtype=np.uint64))
     assert open_sum(message, 0.5).tolist() == [-1.0, -1.0]
 
 

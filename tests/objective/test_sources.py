@@ -42,7 +42,7 @@ def test_a_survey_tells_sizes_and_tells_rows_apart():
     (first, second), other = make_sites(n=2), make_sites(n=1, seed=1)[0]
     problem = sourced([lambda: first, lambda: second, lambda: other])
     sizes = survey([problem.site(i) for i in range(3)], digest=True)
-    found = problem.surveyed(sizes)
+    found = problem.with_sizes(sizes)
     assert found.samples.tolist() == [40, 40, 40] and found.dimension == 6
     assert len({size.digest for size in sizes}) == 3
     assert sizes == survey([problem.site(i) for i in range(3)], digest=True)
@@ -64,7 +64,7 @@ def test_sites_of_different_width_are_refused():
     sites = [*make_sites(n=1), *make_sites(n=1, d=7)]
     problem = sourced([lambda: sites[0], lambda: sites[1]])
     with pytest.raises(DataError, match="site 0 has 6, site 1 has 7"):
-        problem.surveyed(survey([problem.site(0), problem.site(1)]))
+        problem.with_sizes(survey([problem.site(0), problem.site(1)]))
 
 
 def test_nothing_is_known_before_the_sources_are_read():

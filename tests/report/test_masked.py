@@ -9,8 +9,8 @@ from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, SumFa
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.report.certificates import from_certificates
 from taciturn.report.claims import headline, marks
+from taciturn.report.cost_curves import cost_curves
 from taciturn.report.html.numbers import written
-from taciturn.report.spent import cost_curves
 
 
 @pytest.fixture

@@ -190,4 +190,4 @@ def test_a_simulation_stays_as_it_was():
         (1, 4),
     )
     assert not noise.whole and noise.share == 1.0
-    assert np.array_equal(noise.released(np.full((1, 1, 4), 3.2)), np.full((1, 1, 4), 3.0))
+    assert np.array_equal(noise.release(np.full((1, 1, 4), 3.2)), np.full((1, 1, 4), 3.0))

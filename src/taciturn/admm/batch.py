@@ -48,7 +48,7 @@ class Batch:
         noise = self._noise(t)
         linear = linear_term(f, heard, self.lam, eta=eta, V=V, noise=noise.inside())
         solved = self.solvers.minimise(curvature(eta, V).ravel(), linear, f, self.tol * noise.share)
-        return noise.released(solved)
+        return noise.release(solved)
 
     def check_history(self, t: int, f: Array, heard: Array) -> None:
         """Raise where a real run cannot be certain of its next solves: a function of public values."""

@@ -52,7 +52,7 @@ class RoundNoise:
             return None
         return self._draw("noise", tables.noise, self.scale)
 
-    def released(self, solved: Array) -> Array:
+    def release(self, solved: Array) -> Array:
         """What the network sees of the solved vectors, (sites, repeats, d)."""
         tables = self.tables
         first = (tables.noise, self.scale) if tables.method == "primal" else (None, None)

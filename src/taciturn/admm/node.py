@@ -71,7 +71,7 @@ class Node:
             tol=self.tol * noise.share,
             state=solver,
         ).f
-        return np.asarray(noise.released(solved[None])[0])
+        return np.asarray(noise.release(solved[None])[0])
 
     def check_history(self, state: NodeState, t: int) -> None:
         """Raise where a real run cannot be certain of its next solve; a function of what is public anyway."""

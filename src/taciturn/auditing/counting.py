@@ -98,7 +98,7 @@ def measure(
     if not 0 <= checks.real("delta", delta) < 1:
         raise ParameterError(f"`delta` must be at least 0 and below 1; got {delta:g}.")
     checks.probability("confidence", confidence)
-    pairs = {name: _checked(name, *pair) for name, pair in scores.items()}
+    pairs = {name: _check_counts(name, *pair) for name, pair in scores.items()}
     choices = [
         (*_best(old[0::2], new[0::2], side, delta, confidence), name, side)
         for name, (old, new) in pairs.items()
@@ -144,7 +144,7 @@ def _bernstein(values: Array, most: float, tail: float) -> float:
     return math.sqrt(2 * float(np.var(values, ddof=1)) * log / n) + 7 * most * log / (3 * (n - 1))
 
 
-def _checked(name: str, old: Array, new: Array) -> tuple[Array, Array]:
+def _check_counts(name: str, old: Array, new: Array) -> tuple[Array, Array]:
     if old.ndim != 1 or old.shape != new.shape or len(old) < 4:
         raise ParameterError(
             f"`scores[{name!r}]` must be two equally long rows of 4 or more; got {old.shape}, {new.shape}."

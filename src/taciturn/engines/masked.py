@@ -165,7 +165,7 @@ def run_masked(
         each: Callable[..., Any] = map if workers == 1 else pool.map
         total = add_up(release.message for release in each(next, loops))
         for t in range(1, setup.tables.rounds + 1):
-            answers = list(each(_told(total), loops))
+            answers = list(each(_tell(total), loops))
             f = _models(setup, _state(answers[0]))
             recorder.record(t, f, *_metrics(setup, f[0], each))
             step()
@@ -183,7 +183,7 @@ def _threads_for(setup: MaskedSetup) -> int:
 Answer = Release[Message, DescentState] | DescentState
 
 
-def _told(total: Message) -> Callable[[SiteLoop], Answer]:
+def _tell(total: Message) -> Callable[[SiteLoop], Answer]:
     """Tells a site the sum of all messages, and takes its next release, or its last state."""
 
     def tell(site: SiteLoop) -> Answer:

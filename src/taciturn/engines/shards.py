@@ -159,7 +159,7 @@ class Shard:
         """The last vectors that other shards need, one block per receiver."""
         return [self.f[places] for places in self.part.outbound.values()]
 
-    def saved(self) -> SavedStates:
+    def states(self) -> SavedStates:
         """The states after the last round that `receive` ended."""
         return SavedStates(self.t, self.part.own.start, self.f, self.lam.copy(), self.heard)
 

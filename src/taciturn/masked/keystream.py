@@ -62,16 +62,16 @@ def _block(state: Words, x: Words) -> None:
 def _quarter(x: Words, a: int, b: int, c: int, d: int) -> None:
     """A quarter round on four of the words."""
     x[a] = (x[a] + x[b]) & _LOW
-    x[d] = _rotated(x[d] ^ x[a], np.uint64(16))
+    x[d] = _rotate(x[d] ^ x[a], np.uint64(16))
     x[c] = (x[c] + x[d]) & _LOW
-    x[b] = _rotated(x[b] ^ x[c], np.uint64(12))
+    x[b] = _rotate(x[b] ^ x[c], np.uint64(12))
     x[a] = (x[a] + x[b]) & _LOW
-    x[d] = _rotated(x[d] ^ x[a], np.uint64(8))
+    x[d] = _rotate(x[d] ^ x[a], np.uint64(8))
     x[c] = (x[c] + x[d]) & _LOW
-    x[b] = _rotated(x[b] ^ x[c], np.uint64(7))
+    x[b] = _rotate(x[b] ^ x[c], np.uint64(7))
 
 
 @compiled
-def _rotated(word: np.uint64, by: np.uint64) -> np.uint64:
+def _rotate(word: np.uint64, by: np.uint64) -> np.uint64:
     """A word of 32 bits, turned to the left."""
     return np.uint64(((word << by) | (word >> (_32 - by))) & _LOW)

@@ -39,11 +39,11 @@ def expand(key: bytes, *label: str | bytes | int) -> bytes:
 
 def label_bytes(*label: str | bytes | int) -> bytes:
     """What HKDF-Expand binds a key to; each part goes in with its length, so that none runs into another."""
-    parts = [_encoded(part) for part in label]
+    parts = [_encode(part) for part in label]
     return b"taciturn" + b"".join(len(part).to_bytes(4, "big") + part for part in parts) + b"\x01"
 
 
-def _encoded(part: str | bytes | int) -> bytes:
+def _encode(part: str | bytes | int) -> bytes:
     if isinstance(part, int):
         return part.to_bytes(8, "big")
     return part.encode() if isinstance(part, str) else part

@@ -20,7 +20,7 @@ from .masks import Message, PairKeys
 from .method import MaskedTables
 from .public.descent import DescentState
 from .shares import Share
-from .sums import masked, to_integers
+from .sums import add_mask, to_integers
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class MaskedNode:
         h = self.share.moments() if state.t == 0 else self.share.gradient(state.y)
         values = np.ascontiguousarray(np.broadcast_to(to_integers(h, facts.grid), shape))
         noise = discrete.draw(self.streams, facts.std, shape, site=self.site, t=facts.t)
-        return masked(values, noise, self.keys.mask(facts.t, facts.part, shape))
+        return add_mask(values, noise, self.keys.mask(facts.t, facts.part, shape))
 
     def charge_of(self, t: int) -> Charge:
         """What the release of round t costs."""

@@ -55,7 +55,7 @@ def to_integers(h: Array, grid: float) -> Integers:
     return steps.astype(np.int64)
 
 
-def masked(values: Integers, noise: Integers, mask: Message) -> Message:
+def add_mask(values: Integers, noise: Integers, mask: Message) -> Message:
     """m = v + z + mask mod 2^64: what leaves the site."""
     return values.view(np.uint64) + noise.view(np.uint64) + mask
 

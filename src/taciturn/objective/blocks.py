@@ -111,7 +111,7 @@ def _cut(part: WeightedRows, repeats: int) -> list[Block]:
             blocks.append(Block(Z[start:stop], Z[start:stop].T, some, part.weight))
         else:
             piece = _csr_rows(Z, start, stop)
-            blocks.append(Block(piece, _transposed(piece), some, part.weight))
+            blocks.append(Block(piece, _transpose(piece), some, part.weight))
     return blocks
 
 
@@ -124,7 +124,7 @@ def _csr_rows(Z: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
     return rows
 
 
-def _transposed(Z: sparse.csr_array) -> sparse.csc_array:
+def _transpose(Z: sparse.csr_array) -> sparse.csc_array:
     """Z' as a view; Z.T would copy what is itself a view."""
     columns = sparse.csc_array((Z.shape[1], Z.shape[0]), dtype=np.float64)
     columns.data, columns.indices, columns.indptr = Z.data, Z.indices, Z.indptr

@@ -122,7 +122,7 @@ class SourcedProblem:
         """O_i of site i, loaded now."""
         return open_site(self.sources[i], i, **self.terms)
 
-    def surveyed(self, sizes: Sequence[Size]) -> SourcedProblem:
+    def with_sizes(self, sizes: Sequence[Size]) -> SourcedProblem:
         """The same problem, with what its sites turned out to hold."""
         for i, size in enumerate(sizes):
             if size.dimension != sizes[0].dimension:
@@ -177,7 +177,7 @@ def save_site(path: str | PathLike[str], X: Any, y: Any) -> None:
 
 def _read(source: Source, i: int) -> tuple[Any, Any]:
     if callable(source):
-        return _called(source, i)
+        return _call(source, i)
     try:
         with open(source, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             if "X" in file:
@@ -191,7 +191,7 @@ def _read(source: Source, i: int) -> tuple[Any, Any]:
         ) from error
 
 
-def _called(source: Callable[[], tuple[Any, Any]], i: int) -> tuple[Any, Any]:
+def _call(source: Callable[[], tuple[Any, Any]], i: int) -> tuple[Any, Any]:
     pair = source()
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise DataError(f"`sources[{i}]` must return a pair (X, y); got {type(pair).__name__}.")

@@ -88,7 +88,7 @@ class Blueprint:
         draft = self.draft(site, samples=samples, degree=degree)
         return float(epsilon_by_site(self.run, draft.releases(np.ones(1)), self.network.budget.delta)[0])
 
-    def relieved(self, site: int, *, samples: int) -> float:
+    def noise_with(self, site: int, *, samples: int) -> float:
         """The factor on a site's noise, within its budget, that other samples would allow."""
         budget = EpsilonBudget((self.network.budget.epsilon[site],), self.network.budget.delta)
         scale = calibrate(self.draft(site, samples=samples), budget)

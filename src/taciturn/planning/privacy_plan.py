@@ -170,7 +170,7 @@ def find_price(blueprint: Blueprint) -> Price:
         epsilon=blueprint.epsilon_with(site),
         edge=None if degree == sites - 1 else blueprint.epsilon_with(site, degree=degree + 1),
         rows=blueprint.epsilon_with(site, samples=2 * samples),
-        noise=blueprint.relieved(site, samples=2 * samples),
+        noise=blueprint.noise_with(site, samples=2 * samples),
     )
 
 

@@ -123,7 +123,7 @@ def pure_costs(run: RunFacts, releases: Releases) -> Array:
         return np.where(releases.charged, np.inf, 0.0)
     cost = _pure_update(run, releases)
     if run.output_noise == "norm":
-        cost = cost + bounds.primal_pure(_strayed(run), releases.output_scale)
+        cost = cost + bounds.primal_pure(_stray(run), releases.output_scale)
     return np.where(releases.charged, bounds.one_vs_rest(cost, run.outputs), 0.0)
 
 
@@ -135,7 +135,7 @@ def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
     total = _renyi_update(run, releases, orders)
     on = releases.charged
     if run.output_noise is not None:
-        moved = np.where(on, _strayed(run), 0.0)
+        moved = np.where(on, _stray(run), 0.0)
         total = total + _renyi_shift(run, run.output_noise, moved, releases.output_scale, orders)
     return bounds.one_vs_rest(total, run.outputs)
 
@@ -193,7 +193,7 @@ def gaussian_totals(run: RunFacts, releases: Releases) -> Array:
         mu = penalty_mu(D, sigma, bounds.bend(k, a, loss.curvature_bound, X), loss_shape(run.loss))
     if run.output_noise == "gaussian":
         spread = releases.output_scale
-        last = up(_strayed(run) / spread)
+        last = up(_stray(run) / spread)
         mu = np.concatenate([mu, last], axis=1)
     if run.integers:
         narrow = spread < _SPREAD * float(run.grid or 0.0)
@@ -248,7 +248,7 @@ def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: 
     )
 
 
-def _strayed(run: RunFacts) -> float:
+def _stray(run: RunFacts) -> float:
     """2 gamma, and sqrt(d) steps of the grid where the release was rounded before its last noise."""
     return float(up(2 * run.tol + _rounding(run))) if run.integers else 2 * run.tol
 

@@ -16,6 +16,7 @@ from ..privacy.certificate.certificate import Certificate
 from ..privacy.certificate.numbers import odds
 from ..types import Array
 from .claims import headline, marks
+from .cost_curves import CostCurves, cost_curves
 from .data import (
     Accounting,
     Chart,
@@ -28,7 +29,6 @@ from .data import (
 )
 from .html.numbers import power
 from .layout import places
-from .spent import Spent, cost_curves
 
 _FEW = 12  # sites up to which the page holds every site's curve; beyond, the totals and the range
 _LEFT_OUT = ("tables", "sites", "statement", "theorems", "conditions")
@@ -68,7 +68,7 @@ def from_certificates(
     )
 
 
-def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, Spent]) -> list[Accounting]:
+def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, CostCurves]) -> list[Accounting]:
     """The three ways to count, the certified one first."""
     delta = next(iter(certificates.values())).delta
     words = {
@@ -94,7 +94,7 @@ def _accounting(
     key: str,
     short: str,
     meaning: str,
-    costs: Mapping[str, Spent],
+    costs: Mapping[str, CostCurves],
     certificates: Mapping[str, Certificate],
 ) -> Accounting:
     bounded = {name: cost[key] for name, cost in costs.items() if np.isfinite(cost[key]).all()}

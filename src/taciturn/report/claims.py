@@ -116,8 +116,8 @@ def _either(some: list[str], everyone: list[str], yes: str, why: str, no: str, w
 
 
 def _only(some: list[str], everyone: list[str]) -> str:
-    return "" if len(some) == len(everyone) else f"{_listed(some)}: "
+    return "" if len(some) == len(everyone) else f"{_list_words(some)}: "
 
 
-def _listed(words: list[str]) -> str:
+def _list_words(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.masked.public.algebra import combined, eigenpairs, multiplied, rebuilt, total
+from taciturn.masked.public.algebra import eigenpairs, product, rebuild, total, transposed_product
 
 PROGRAM = """
 import hashlib
@@ -57,15 +57,15 @@ def test_eigenpairs(d, seed, kind):
     levels, vectors = eigenpairs(A)
     size = 1 + np.abs(A).max()
     np.testing.assert_allclose(vectors @ vectors.T, np.eye(d), atol=1e-13)
-    np.testing.assert_allclose(rebuilt(levels, vectors), A, atol=1e-13 * size * d)
+    np.testing.assert_allclose(rebuild(levels, vectors), A, atol=1e-13 * size * d)
     np.testing.assert_allclose(np.sort(levels), np.linalg.eigvalsh(A), atol=1e-12 * size * d)
 
 
 def test_products_and_sums():
     rng = np.random.default_rng(0)
     A, x, y = rng.normal(size=(5, 3)), rng.normal(size=3), rng.normal(size=5)
-    np.testing.assert_allclose(multiplied(A, x), A @ x, rtol=1e-13)
-    np.testing.assert_allclose(combined(A, y), A.T @ y, rtol=1e-12)
+    np.testing.assert_allclose(product(A, x), A @ x, rtol=1e-13)
+    np.testing.assert_allclose(transposed_product(A, y), A.T @ y, rtol=1e-12)
     assert total(np.array([1e16, 1.0, -1e16])) == 0.0  # from the left, and not otherwise
 
 

@@ -84,7 +84,7 @@ def test_bends_stay_within_the_curvature():
 @pytest.mark.parametrize("kind", [Full, Wide])
 def test_shapes_multiply_and_solve(kind):
     X, _ = made_rows()
-    shape = kind.cleaned(first_of(X, kind is Full), 1e-9, 0.5)
+    shape = kind.from_release(first_of(X, kind is Full), 1e-9, 0.5)
     M = np.stack([shape.times(e) for e in np.eye(X.shape[1])])
     g = np.arange(1.0, 7.0)
     solved = np.linalg.solve(0.3 * M + 0.2 * np.eye(6), g)
@@ -100,7 +100,7 @@ def test_noise_in_the_moments_is_not_taken_for_structure():
     rng = np.random.default_rng(1)
     d, noise = 40, 0.05
     released = first_of(np.eye(d)[rng.integers(0, d, 4000)], True)
-    shape = Full.cleaned(released + noise * rng.normal(size=len(released)), noise, None)
+    shape = Full.from_release(released + noise * rng.normal(size=len(released)), noise, None)
     assert shape.levels.max() < 3 / d
     assert np.linalg.eigvalsh(symmetric(released + noise * rng.normal(size=len(released)))).max() > 10 / d
 

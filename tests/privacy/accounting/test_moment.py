@@ -105,7 +105,7 @@ def narrow(monkeypatch):
 
     def forget():
         moment._cells.cache_clear()
-        moment._kept.cache_clear()
+        moment._cached_moments.cache_clear()
 
     yield leave
     monkeypatch.undo()

@@ -66,7 +66,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters and the table's columns; no value of the table is read."""
-        schema = self._checked()
+        schema = self._check_schema()
         take_columns(schema.names, X)
         self.n_features_in_ = len(schema)
         self.feature_names_in_ = np.array(schema.names, dtype=object)
@@ -74,7 +74,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """The encoded rows, in order, one for each record."""
-        schema = self._checked()
+        schema = self._check_schema()
         Z = encode(schema, parse(schema, X), missing=self.missing, intercept=self.intercept)
         worst = math.sqrt(len(schema) + self.intercept)
         return bound_rows(Z, bound=float(self.data_norm), how=self.rows, worst=worst)
@@ -84,7 +84,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         It is read off the rows: for whoever owns them.
         """
-        schema = self._checked()
+        schema = self._check_schema()
         columns = parse(schema, X)
         unread = [
             columns[field.name] < 0 if isinstance(field, Category) else np.isnan(columns[field.name])
@@ -97,7 +97,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         With `missing="field"` those of which no value at all can be read.
         """
-        schema = self._checked()
+        schema = self._check_schema()
         columns = parse(schema, X)
         absent = [
             columns[field.name] == MISSING if isinstance(field, Category) else np.isnan(columns[field.name])
@@ -109,16 +109,16 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def column_names(self) -> tuple[str, ...]:
         """The names of the table's columns."""
-        return self._checked().names
+        return self._check_schema().names
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The names of the encoded columns: `age`, `sex=female`, `sex=male`."""
-        schema = self._checked()
+        schema = self._check_schema()
         if input_features is not None and tuple(input_features) != schema.names:
             raise DataError("`input_features` must be the schema's columns, in its order.")
         return np.array([*schema.feature_names, *["intercept"] * self.intercept], dtype=object)
 
-    def _checked(self) -> Schema:
+    def _check_schema(self) -> Schema:
         checks.positive("data_norm", self.data_norm)
         checks.choice("rows", self.rows, ("clip", "scale"))
         checks.choice("missing", self.missing, ("row", "field"))

@@ -95,7 +95,7 @@ def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoi
         size for part in fetch([worker.survey.remote(digest) for worker in workers]) for size in part
     ]
     if isinstance(setup.problem, SourcedProblem):
-        setup = setup.on(setup.problem.surveyed(sizes))
+        setup = setup.on(setup.problem.with_sizes(sizes))
     return Driver(setup, parts, workers, saver, [size.digest for size in sizes])
 
 

@@ -60,7 +60,7 @@ class Worker:
         """One round: what the driver records, and one block per receiver; `save` the state before it."""
         self.shard.receive(blocks)
         if save and self.saver is not None:
-            self.saver.save_states(self.shard.saved())
+            self.saver.save_states(self.shard.states())
         stepped = self.shard.step(mean)
         outgoing = self.shard.outgoing()
         return (stepped, *outgoing) if outgoing else stepped

@@ -110,8 +110,8 @@ def _tradeoff_table(drawn: FigureResult) -> Iterator[str]:
         loss = outcome.run.loss[:, -1]
         yield (
             f"| {outcome.name} | {loss.mean():.3f} | {loss.max() - loss.min():.3f} | "
-            f"{outcome.run.accuracy[:, -1].mean():.1%} | {_spent(outcome.paper[-1])} | "
-            f"{_spent(outcome.pure[-1])} | {_spent(outcome.epsilon[-1], 2)} |"
+            f"{outcome.run.accuracy[:, -1].mean():.1%} | {_epsilon(outcome.paper[-1])} | "
+            f"{_epsilon(outcome.pure[-1])} | {_epsilon(outcome.epsilon[-1], 2)} |"
         )
 
 
@@ -134,12 +134,12 @@ def _attack_table(attacked: AttackFigureResult) -> Iterator[str]:
         cosines = " | ".join(f"{attacked.cosine(noise.name, name):.3f}" for name in names)
         level = "none" if noise.rate is None else f"α = {noise.rate:g}"
         yield (
-            f"| {level} | {_spent(attacked.epsilon[noise.name], 2)} | {cosines} | ±{result.chance:.3f} | "
+            f"| {level} | {_epsilon(attacked.epsilon[noise.name], 2)} | {cosines} | ±{result.chance:.3f} | "
             f"{result.prior:.3f} |"
         )
 
 
-def _spent(epsilon: float, digits: int = 1) -> str:
+def _epsilon(epsilon: float, digits: int = 1) -> str:
     return f"{epsilon:.{digits}f}" if math.isfinite(epsilon) else "none"
 
 

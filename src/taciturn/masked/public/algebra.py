@@ -19,7 +19,7 @@ _TURNS = 60  # of the QL iteration for one eigenvalue; two or three are usual
 
 
 @compiled
-def combined(A: Array, x: Array) -> Array:
+def transposed_product(A: Array, x: Array) -> Array:
     """A' x = sum_i x_i A[i], row after row."""
     total = np.zeros(A.shape[1])
     for i in range(A.shape[0]):
@@ -29,7 +29,7 @@ def combined(A: Array, x: Array) -> Array:
 
 
 @compiled
-def multiplied(A: Array, x: Array) -> Array:
+def product(A: Array, x: Array) -> Array:
     """A x, each entry summed from the left."""
     result = np.zeros(A.shape[0])
     for i in range(A.shape[0]):
@@ -50,7 +50,7 @@ def total(x: Array) -> float:
 
 
 @compiled
-def rebuilt(values: Array, vectors: Array) -> Array:
+def rebuild(values: Array, vectors: Array) -> Array:
     """sum_k values_k v_k v_k', v_k the rows of `vectors`; where a value is 0 nothing is added."""
     d = vectors.shape[1]
     A = np.zeros((d, d))
@@ -112,11 +112,11 @@ def _tridiagonal(A: Array) -> tuple[Array, Array, Array]:
         diagonal[i] = A[i, i]
     if d > 1:
         off[d - 2] = A[d - 1, d - 2]
-    return diagonal, off, _reflected(A, scale)
+    return diagonal, off, _reflect(A, scale)
 
 
 @compiled
-def _reflected(A: Array, scale: Array) -> Array:
+def _reflect(A: Array, scale: Array) -> Array:
     """The product of the reflections that `_tridiagonal` left in the rows of A, transposed."""
     d = A.shape[0]
     Q, u = np.eye(d), np.zeros(d)

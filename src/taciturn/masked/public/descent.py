@@ -72,8 +72,8 @@ class Descent:
     def advance(self, state: DescentState, released: Array) -> DescentState:
         """The state after one more round, in which this sum was released, (repeats, length)."""
         if state.t == 0:
-            cleaned = Full.cleaned if self.full else Wide.cleaned
-            shapes = tuple(cleaned(row, self.noise[0], self.constant) for row in released)
+            kind = Full if self.full else Wide
+            shapes = tuple(kind.from_release(row, self.noise[0], self.constant) for row in released)
             return replace(state, t=1, shapes=shapes)
         moved = [self._step(state, k, row.reshape(self.outputs, -1)) for k, row in enumerate(released)]
         x, y, f, sum_y, sum_g = (np.stack(part) for part in zip(*moved, strict=True))
@@ -83,7 +83,7 @@ class Descent:
         """(x, y, f, sum_y, sum_g) of repeat k after one more gradient."""
         step, shape, reg = state.t, state.shapes[k], self.regularization
         x, y = state.x[k], state.y[k]
-        g = _centred(g) + reg * y
+        g = _centre(g) + reg * y
         sum_y, sum_g = state.sum_y[k] + step * y, state.sum_g[k] + step * g
         weight = 0.5 * step * (step + 1.0)
         mean_y, mean_g = sum_y / weight, sum_g / weight
@@ -91,8 +91,8 @@ class Descent:
         damping = self._damping(shape, step, bends, mean_y, mean_g)
         grown = 1.0 + shape.gain * (step - 1.0)
         now = [bend * grown for bend in rule.mean_bends(shape, y, self.loss)]
-        new = y - _solved(shape, now, reg + damping, g)
-        f = mean_y - _solved(shape, bends, reg + rule.RIDGE * damping, mean_g)
+        new = y - _solve(shape, now, reg + damping, g)
+        f = mean_y - _solve(shape, bends, reg + rule.RIDGE * damping, mean_g)
         return new, _within(new + rule.MOMENTUM * (new - x)), f, sum_y, sum_g
 
     def _damping(self, shape: Shape, step: int, bends: list[float], mean_y: Array, mean_g: Array) -> float:
@@ -110,12 +110,12 @@ class Descent:
         return self.steps / ((1.0 - rule.MOMENTUM) * time)  # momentum makes every step 1 / (1 - beta) as long
 
 
-def _solved(shape: Shape, bends: list[float], p: float, g: Array) -> Array:
+def _solve(shape: Shape, bends: list[float], p: float, g: Array) -> Array:
     """(bend M + p)^-1 g for every output."""
     return np.stack([shape.solve(bend, p, row) for bend, row in zip(bends, g, strict=True)])
 
 
-def _centred(g: Array) -> Array:
+def _centre(g: Array) -> Array:
     """Softmax gradients add up to 0 over the classes: what does not is noise."""
     if len(g) == 1:
         return g

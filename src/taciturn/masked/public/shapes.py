@@ -16,7 +16,7 @@ import numpy as np
 
 from ...kernels.arithmetic import dot
 from ...types import Array
-from .algebra import combined, eigenpairs, multiplied, rebuilt, total
+from .algebra import eigenpairs, product, rebuild, total, transposed_product
 
 LEAST = 0.1  # of the mean level: what a level is at least; lower ones are noise. 0 to 0.25 are alike
 _FIXED = 1e-3  # of the mean level: the variance of a constant, which has none
@@ -67,7 +67,7 @@ class Full:
     gain: float = 0.1
 
     @classmethod
-    def cleaned(cls, released: Array, noise: float, constant: float | None) -> Full:
+    def from_release(cls, released: Array, noise: float, constant: float | None) -> Full:
         """From the noisy upper triangle of M, its off-diagonal entries times sqrt 2.
 
         The diagonal is shrunk. Of the rest only what stands out of sqrt(2 d) noise, the edge of a pure noise
@@ -80,7 +80,7 @@ class Full:
         edge, size = math.sqrt(2.0 * d) * noise, np.abs(levels)
         theta = 0.5 * (size + np.sqrt(np.maximum(levels * levels - edge * edge, 0.0)))
         signal = np.where(size > edge, np.where(levels < 0, -theta, theta), 0.0)
-        levels, vectors = eigenpairs(np.diag(diagonal) + rebuilt(signal, vectors))
+        levels, vectors = eigenpairs(np.diag(diagonal) + rebuild(signal, vectors))
         floor = LEAST * max(total(levels) / d, LEAST * level)
         return cls(np.minimum(np.maximum(levels, floor), 1.0), vectors, constant)
 
@@ -89,13 +89,13 @@ class Full:
         return self.levels
 
     def at(self, s: Array) -> Array:
-        return multiplied(self.vectors, s)
+        return product(self.vectors, s)
 
     def times(self, x: Array) -> Array:
-        return combined(self.vectors, self.levels * multiplied(self.vectors, x))
+        return transposed_product(self.vectors, self.levels * product(self.vectors, x))
 
     def solve(self, a: float, p: float, g: Array) -> Array:
-        return combined(self.vectors, multiplied(self.vectors, g) / (a * self.levels + p))
+        return transposed_product(self.vectors, product(self.vectors, g) / (a * self.levels + p))
 
     def margins(self, y: Array) -> tuple[float, float]:
         """The mean of x is the constant's column of M over the constant; without one it is taken as 0."""
@@ -113,7 +113,7 @@ class Wide:
     gain: float = 0.05
 
     @classmethod
-    def cleaned(cls, released: Array, noise: float, constant: float | None) -> Wide:
+    def from_release(cls, released: Array, noise: float, constant: float | None) -> Wide:
         """From the noisy means of x and of x^2, one after the other; of a constant both are known."""
         k = len(released) // 2
         mean, squares = released[:k], released[k:]

@@ -87,7 +87,7 @@ class Point:
     Pg: Array
     size: Array
 
-    def moved(self, other: Point, which: NDArray[np.bool_]) -> Point:
+    def move(self, other: Point, which: NDArray[np.bool_]) -> Point:
         """The other point in the repeats `which`, this one in the rest."""
         if which.all():
             return other
@@ -131,7 +131,7 @@ def lbfgs(
         if not ((bend > 0.0) & np.isfinite(to.size) | ~active).all():
             break
         pairs.add(p, y, to.Pg - at.Pg, np.where(active, bend, 1.0))
-        at = at.moved(to, active & ((slope <= _OVERSHOOT * (bend - slope)) | (to.size <= target)))
+        at = at.move(to, active & ((slope <= _OVERSHOOT * (bend - slope)) | (to.size <= target)))
         history.append(float((at.size / target).max()))
         idle = 0 if history[-1] < 0.7 * least else idle + 1
         least = min(least, history[-1])

@@ -78,11 +78,11 @@ def log_moment(q: ArrayLike, u: ArrayLike, d: int, beyond: ArrayLike | None = No
     """
     q, u, v = np.broadcast_arrays(floats(q), floats(u), floats(u if beyond is None else beyond))
     flat = np.stack([q.ravel(), u.ravel(), v.ravel()], axis=1)
-    return _kept(d, flat.tobytes()).reshape(q.shape).copy()
+    return _cached_moments(d, flat.tobytes()).reshape(q.shape).copy()
 
 
 @lru_cache(maxsize=_KEPT)
-def _kept(d: int, rows: bytes) -> Array:
+def _cached_moments(d: int, rows: bytes) -> Array:
     """One bound per row (q, u, v); a certificate, its curves and its report ask for the same rows."""
     flat = np.frombuffer(rows).reshape(-1, 3)
     result = np.empty(len(flat))

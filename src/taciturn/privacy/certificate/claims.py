@@ -153,7 +153,7 @@ def _costs(
 ) -> tuple[SiteCost, ...]:
     """The cost of every site; sites that are alike are computed once."""
     if run.masked:
-        return tuple(_masked(run, columns, delta) for columns in releases)
+        return tuple(_masked_site_cost(run, columns, delta) for columns in releases)
     keys = [
         (facts.samples, facts.dual_step, limit, *(column.tobytes() for column in columns))
         for facts, limit, columns in zip(sites, budgets, releases, strict=True)
@@ -173,7 +173,7 @@ def _costs(
         limit, columns = budgets[row], releases[row]
         holds = paper_holds(run, sites[row], columns)
         if limit is not None and limit.order is not None:
-            known[key] = _filtered(run, sites[row], columns, limit, delta, holds)
+            known[key] = _filter_cost(run, sites[row], columns, limit, delta, holds)
         else:
             known[key] = _smallest(
                 paper[k], holds, {"pure": pure[k], "gaussian": gaussian[k], "renyi": renyi[k]}, order[k]
@@ -195,7 +195,7 @@ def _smallest(paper: float, holds: bool, found: Mapping[str, float], order: floa
     )
 
 
-def _masked(run: RunFacts, columns: Columns, delta: float) -> SiteCost:
+def _masked_site_cost(run: RunFacts, columns: Columns, delta: float) -> SiteCost:
     """One site's masked sums, against the colluders that the facts name."""
     rounds, honest = columns.t.tolist(), run.honest(run.colluding)
     epsilon = masked_cost(run, rounds, delta, honest)
@@ -210,7 +210,7 @@ def _against(run: RunFacts, releases: Sequence[Columns], delta: float) -> tuple[
     return tuple(max(figures) for figures in zip(*tables, strict=True))
 
 
-def _filtered(
+def _filter_cost(
     run: RunFacts, site: SiteFacts, columns: Columns, limit: SiteBudget, delta: float, holds: bool
 ) -> SiteCost:
     """Charges that reacted to the run: the budget is what holds, and only if they stayed below it."""

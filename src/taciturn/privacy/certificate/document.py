@@ -121,7 +121,7 @@ def _number(value: float | str | None) -> float | str | None:
 def read(source: str) -> dict[str, Any]:
     """The values in a certificate's text; a key that comes twice is refused."""
     try:
-        body = json.loads(source, object_pairs_hook=_once, parse_constant=_refused, parse_int=_whole)
+        body = json.loads(source, object_pairs_hook=_once, parse_constant=_refuse, parse_int=_whole)
     except (json.JSONDecodeError, RecursionError) as error:
         raise CertificateError(
             f"this is not a certificate: not valid JSON ({type(error).__name__})."
@@ -217,7 +217,7 @@ def _whole(digits: str) -> int:
     return int(digits)
 
 
-def _refused(name: str) -> float:
+def _refuse(name: str) -> float:
     raise CertificateError(f"the certificate holds {name}, which is not JSON; null means no finite bound.")
 
 

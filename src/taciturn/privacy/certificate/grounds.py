@@ -60,7 +60,7 @@ def theorems(claims: Claims) -> list[str]:
     if run.noise == "gaussian":
         said.append("no pure epsilon: Gaussian noise has none")
     bend = "" if run.method == "primal" else ", the noise map's bend included"
-    said.append(f"(epsilon, delta): {_accounted(claims, bend)}")
+    said.append(f"(epsilon, delta): {_accountant(claims, bend)}")
     if run.output_noise is not None:
         rounded = " and sqrt(d) steps of the grid" * run.integers
         said.append(f"inexact minimiser: {_last(run)} on the output, shift 2 g / m{rounded}")
@@ -83,7 +83,7 @@ def _unit(run: RunFacts) -> list[str]:
     return said
 
 
-def _accounted(claims: Claims, bend: str) -> str:
+def _accountant(claims: Claims, bend: str) -> str:
     """Whose epsilon the worst site's is."""
     if claims.accountant == "pure":
         return "the pure bound, which no other falls below here"

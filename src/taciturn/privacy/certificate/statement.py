@@ -45,7 +45,7 @@ def statement(claims: Claims) -> str:
 def _done(claims: Claims) -> str:
     run, rounds = claims.run, claims.rounds
     times = "one round" if rounds == 1 else f"each of {_count(rounds, 'round')}"
-    said = f"{_who(run)} In {times} {_sent(run)}."
+    said = f"{_who(run)} In {times} {_messages(run)}."
     if len(claims.sites) < run.sites:
         names = ", ".join(facts.name for facts in claims.sites[:5])
         said += f" This statement covers {len(claims.sites)} of the {run.sites} sites: {names}."
@@ -145,7 +145,7 @@ def _limits(run: RunFacts) -> str:
     )
 
 
-def _sent(run: RunFacts) -> str:
+def _messages(run: RunFacts) -> str:
     """What goes from site to site in a round."""
     inside = run.where == "process"
     if run.masked:

@@ -31,7 +31,7 @@ def by_round(chart: Chart) -> str:
         for t in shown
     )
     thinned = f", every {step} rounds" if step > 1 else ""
-    return _folded(
+    return _fold(
         f"{chart.title}: the numbers",
         f"{chart.label}{thinned}",
         f'<th class="n" scope="col">round</th>{head}',
@@ -48,7 +48,7 @@ def by_site(accounting: Accounting, names: Sequence[str]) -> str:
         + "</tr>"
         for i, name in enumerate(names)
     )
-    return _folded(f"Totals by site, {accounting.short}: the numbers", accounting.chart.label, head, body)
+    return _fold(f"Totals by site, {accounting.short}: the numbers", accounting.chart.label, head, body)
 
 
 def network(graph: NetworkMap) -> str:
@@ -65,7 +65,7 @@ def network(graph: NetworkMap) -> str:
     )
     records = _th("records") if len(graph.samples) else ""
     head = f'<th scope="col">site</th>{records}<th scope="col">talks to</th>'
-    return _folded("Sites and links: the list", "Who talks to whom", head, body)
+    return _fold("Sites and links: the list", "Who talks to whom", head, body)
 
 
 def facts(values: Mapping[str, Any]) -> str:
@@ -106,7 +106,7 @@ def _th(label: str) -> str:
     return f'<th class="n" scope="col">{escape(label)}</th>'
 
 
-def _folded(summary: str, caption: str, head: str, body: str) -> str:
+def _fold(summary: str, caption: str, head: str, body: str) -> str:
     return (
         f'<details><summary>{escape(summary)}</summary><div class="scroll" tabindex="0" role="region" '
         f'aria-label="{escape(summary)}"><table class="data"><caption>{escape(caption)}</caption>'

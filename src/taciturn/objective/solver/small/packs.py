@@ -129,13 +129,13 @@ def pack(objectives: Sequence[Objective]) -> Pack:
         "first": np.cumsum([0, *(rows.samples for rows in held)], dtype=np.int64),
         "facts": np.array([(p.weight, p.rows.norm, p.rows.largest_offset, p.rows.width) for p in parts]),
         "strong": np.array([objective.strong for objective in objectives]),
-        "offset": _NONE if held[0].offset is None else _joined([rows.offset for rows in held]),
+        "offset": _NONE if held[0].offset is None else _join([rows.offset for rows in held]),
     }
     if small_form(objectives[0]) == "dense":
-        made: Pack = DensePack(Z=_joined([rows.Z for rows in held]), **shared)
+        made: Pack = DensePack(Z=_join([rows.Z for rows in held]), **shared)
     else:
-        entries = _joined([_csr(rows).data for rows in held])
-        columns = _joined([_csr(rows).indices for rows in held]).astype(np.int32, copy=False)
+        entries = _join([_csr(rows).data for rows in held])
+        columns = _join([_csr(rows).indices for rows in held]).astype(np.int32, copy=False)
         counts = np.concatenate([[0], *(np.diff(_csr(rows).indptr) for rows in held)])
         pointers = np.cumsum(counts, dtype=np.int64)
         made = SparsePack(entries=entries, columns=columns, pointers=pointers, **shared)
@@ -159,7 +159,7 @@ def _csr(rows: Rows) -> sparse.csr_array:
     return rows.Z
 
 
-def _joined(pieces: list[Any]) -> Any:
+def _join(pieces: list[Any]) -> Any:
     """Consecutive pieces of one array, from a run before this one, as that array; else a copy. Read-only."""
     whole = pieces[0] if len(pieces) == 1 else pieces[0].base
     found = whole is not None and _consecutive(pieces, whole)

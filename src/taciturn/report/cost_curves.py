@@ -22,13 +22,13 @@ from ..privacy.costs import (
 from ..privacy.facts import SiteBudget
 from ..types import Array
 
-Spent = Mapping[str, Array]
+CostCurves = Mapping[str, Array]
 """By "renyi", "pure" and "paper": (sites, rounds), nondecreasing, the last column the certified total."""
 
 _ROWS = 10_000  # releases whose Renyi costs are held at a time
 
 
-def cost_curves(certificate: Certificate) -> Spent:
+def cost_curves(certificate: Certificate) -> CostCurves:
     """Sums over the rounds so far; sites that are alike are computed once."""
     keys = [_key(certificate, row) for row in range(len(certificate.sites))]
     first = {key: row for row, key in reversed(list(enumerate(keys)))}

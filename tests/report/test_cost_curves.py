@@ -7,7 +7,7 @@ from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.certificate.claims import epsilon_curve, paper_curve, pure_curve
 from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteBudget, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
-from taciturn.report.spent import cost_curves
+from taciturn.report.cost_curves import cost_curves
 
 
 @pytest.mark.parametrize("name", ["norm", "gaussian"])
