@@ -54,6 +54,29 @@ def test_an_epsilon_without_a_bound_is_said_in_words():
     assert "epsilon=infinite" in repr(run.certificate())
 
 
+def test_a_statement_comes_in_paragraphs_and_begins_with_what_is_not_real(run):
+    first, done, *_ = run.certificate().statement().split("\n\n")
+    assert first.startswith("SIMULATED: ") and done.startswith("3 sites trained")
+    assert run.certificate()._repr_html_().count("<p") == 1 + len(run.certificate().statement().split("\n\n"))
+
+
+@pytest.mark.parametrize("colluding", [None, 1])
+def test_a_plan_shows_itself_in_few_words(colluding):
+    found = tt.plan(
+        epsilon=1.0,
+        delta=1e-5,
+        samples=[900] * 4,
+        graph="complete",
+        dimension=3,
+        effort="quick",
+        colluding=colluding,
+    )
+    page = found._repr_html_()
+    assert "nothing was run" in page and "1e-05" in page and "<td" in page and "<script" not in page
+    assert len(repr(found)) < 120
+    assert float(repr(found).split("epsilon=")[1].split(",")[0]) >= found.certificate.epsilon
+
+
 def test_names_cannot_write_markup():
     page = facts_table("<b>", {"<i>": "<script>alert(1)</script>"}, "<u>")
     assert "<b>" not in page and "<i>" not in page and "<script>" not in page and "<u>" not in page

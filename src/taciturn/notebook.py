@@ -56,13 +56,14 @@ def draw_panels(panels: Sequence[Panel], title: str = "") -> Picture:
 
 
 def facts_table(title: str, facts: Mapping[str, str], note: str = "") -> str:
-    """A title, one row per fact and a note, as HTML in the notebook's own colours."""
+    """A title, one row per fact and a note in paragraphs, as HTML in the notebook's own colours."""
     cell = "padding:.15em .8em;text-align:left"
     rows = "".join(
         f'<tr><th scope="row" style="{cell};font-weight:600">{escape(name)}</th>'
         f'<td style="{cell}">{escape(value)}</td></tr>'
         for name, value in facts.items()
     )
-    said = f'<p style="max-width:60em;margin:.4em 0">{escape(note)}</p>' if note else ""
+    parts = [part for part in note.split("\n\n") if part]
+    said = "".join(f'<p style="max-width:60em;margin:.4em 0">{escape(part)}</p>' for part in parts)
     head = f'<p style="font-weight:600;margin:.4em 0">{escape(title)}</p>'
     return f"<div>{head}<table>{rows}</table>{said}</div>"

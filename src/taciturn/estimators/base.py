@@ -84,6 +84,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
         large_delta: bool = False,
+        verbose: bool | int = False,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -103,6 +104,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         self.ledger = ledger
         self.random_state = random_state
         self.large_delta = large_delta
+        self.verbose = verbose
 
     def _loss(self) -> Loss:
         raise TypeError("use one of the estimators, not their common part")
@@ -140,7 +142,9 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         if wishes.colluding is not None and not math.isinf(wishes.epsilon):
             shape = {"dimension": Z.shape[1], "outputs": len(targets)}
             fit = MaskedFit(Z, targets, places, plan_fit(wishes, places, ball, loss, **shape), loss, marks)
-            self._keep_masked(ball, fit, fit.run(seed, None if file is None else file.path))
+            self._keep_masked(
+                ball, fit, fit.run(seed, None if file is None else file.path, show=self._shown())
+            )
             return
         settings = choose_settings(wishes, places, loss=loss, dimension=Z.shape[1], outputs=len(targets))
         told: dict[str, Any] = {"outputs": len(targets), "names": places.names, "marks": marks}
@@ -153,7 +157,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         setups = (_setup(problem(y), places.graph, settings, seed, k, told) for k, y in enumerate(targets))
         delta = wishes.delta or _DELTA
         limit = None if file is None or math.isinf(wishes.epsilon) else SiteBudget(wishes.epsilon, delta)
-        runs = run_outputs(setups, ledger=None if file is None else file.path, budget=limit, show=False)
+        path = None if file is None else file.path
+        runs = run_outputs(setups, ledger=path, budget=limit, show=self._shown())
         self.certificate_ = runs[0].certificate(delta, large_delta=True)
         self._keep_results(ball, settings, places, runs)
 
@@ -223,6 +228,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
             real=self.random_state is None,
             colluding=None if self.colluding is None else checks.whole("colluding", self.colluding),
         )
+
+    def _shown(self) -> bool | None:
+        """A bar on a terminal, nothing in a pipe; nothing at all without `verbose`."""
+        return None if self.verbose else False
 
     def _seed(self) -> int | None:
         """None for secret noise. A generator gives a fresh seed to every fit."""

@@ -49,6 +49,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
         large_delta: bool = False,
+        verbose: bool | int = False,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -69,6 +70,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             ledger=ledger,
             random_state=random_state,
             large_delta=large_delta,
+            verbose=verbose,
         )
         self.classes = classes
 
@@ -163,6 +165,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         `simulated`.
     large_delta : insists on a delta above one over the number of records, which is refused otherwise: the
         certificate then says what it is worth.
+    verbose : True shows on a terminal how far the run is; in a pipe or a log it stays silent.
 
     Attributes
     ----------
@@ -234,6 +237,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
         large_delta: bool = False,
+        verbose: bool | int = False,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -255,6 +259,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
             ledger=ledger,
             random_state=random_state,
             large_delta=large_delta,
+            verbose=verbose,
         )
         self.smoothing = smoothing
 

@@ -35,7 +35,7 @@ class MaskedFit:
     loss: Loss
     marks: tuple[str, ...]
 
-    def run(self, seed: int | None, ledger: str | PathLike[str] | None) -> Run:
+    def run(self, seed: int | None, ledger: str | PathLike[str] | None, *, show: bool | None = False) -> Run:
         """A real run with secret noise and masks; with a seed, a simulation."""
         setup = prepare_masked(
             self._problem(),
@@ -52,7 +52,7 @@ class MaskedFit:
         method = self.plan.method
         limit = None if ledger is None else SiteBudget(method.epsilon, method.delta)
         with open_ledger(ledger, setup.run_facts(), setup.site_facts(), limit) as opened:
-            return run_masked(setup, ledger=opened, show=False)
+            return run_masked(setup, ledger=opened, show=show)
 
     def _problem(self) -> Problem | SoftmaxProblem:
         C, rho, places = self.plan.C, self.plan.regularization, self.places

@@ -62,6 +62,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         ledger: str | PathLike[str] | LedgerFile | None = None,
         random_state: Any = None,
         large_delta: bool = False,
+        verbose: bool | int = False,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -82,6 +83,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
             ledger=ledger,
             random_state=random_state,
             large_delta=large_delta,
+            verbose=verbose,
         )
         self.target_scale = target_scale
         self.scale = scale

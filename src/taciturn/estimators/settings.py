@@ -41,7 +41,7 @@ class Settings(Protocol):
     def weights(self) -> tuple[float, ...]: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ChosenSettings:
     """Settings that no planner made."""
 
@@ -51,6 +51,10 @@ class ChosenSettings:
     regularization: float
     tol: float
     weights: tuple[float, ...]
+
+    def __repr__(self) -> str:
+        kind = type(self.method).__name__
+        return f"ChosenSettings({kind}, rounds={self.rounds}, C={self.C:g}, sites={len(self.weights)})"
 
 
 @dataclass(frozen=True)

@@ -50,20 +50,26 @@ class ReadyJob:
     folder: Path
     marks: tuple[str, ...]
 
-    def train(self) -> TrainedJob:
+    def train(self, *, verbose: bool = False) -> TrainedJob:
         """The fit and its files; whatever stops it, what was spent until then is on record."""
-        return TrainedJob(self.job, _spend(self.job, self.rows, self.folder, self.marks), self.folder)
+        fitted = _spend(self, verbose=verbose)
+        return TrainedJob(self.job, fitted, self.folder)
 
 
 def train_job(
-    path: str | PathLike[str], out: str | PathLike[str] | None = None, *, again: bool = False
+    path: str | PathLike[str],
+    out: str | PathLike[str] | None = None,
+    *,
+    again: bool = False,
+    verbose: bool = False,
 ) -> TrainedJob:
     """Train the job in a file; its results go to `out`, a new or empty folder, or to `run` beside the job.
 
     Everything is checked before anything is spent, and what is spent is in the folder's ledger before
-    anything comes of it. `again` runs anew where a run was cut off; both costs then add up.
+    anything comes of it. `again` runs anew where a run was cut off; both costs then add up. `verbose` shows
+    on a terminal how far it is.
     """
-    return prepare_job(path, out, again=again).train()
+    return prepare_job(path, out, again=again).train(verbose=verbose)
 
 
 def prepare_job(
@@ -80,17 +86,20 @@ def prepare_job(
     return ReadyJob(job, gather(job, path.parent), folder, marks)
 
 
-def _spend(job: TrainingJob, rows: TrainingRows, folder: Path, marks: tuple[str, ...]) -> PrivateLinearModel:
+def _spend(ready: ReadyJob, *, verbose: bool) -> PrivateLinearModel:
     """The fit and its files; whatever stops it, what was spent until then is on record."""
     from ..estimators.charging import LedgerFile
     from .training import fit
 
+    job, folder = ready.job, ready.folder
     made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
     ledger = None if job.seed is not None else folder / LEDGER
     try:
         set_aside(folder)
-        fitted, model = fit(job, rows, None if ledger is None else LedgerFile(ledger, marks))
+        fitted, model = fit(
+            job, ready.rows, None if ledger is None else LedgerFile(ledger, ready.marks), verbose=verbose
+        )
         write_results(folder, _contents(job, fitted, model.to_json()))
     except KeyboardInterrupt:
         raise Stopped(f"stopped; {_describe_leftovers(folder)}.") from None

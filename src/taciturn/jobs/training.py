@@ -56,7 +56,7 @@ def make_encoder(job: TrainingJob) -> BoundedEncoder:
 
 
 def fit(
-    job: TrainingJob, rows: TrainingRows, ledger: LedgerFile | None = None
+    job: TrainingJob, rows: TrainingRows, ledger: LedgerFile | None = None, *, verbose: bool = False
 ) -> tuple[PrivateLinearModel, Model]:
     """The estimator, and the model to write; what is spent goes to the ledger first."""
     options: dict[str, Any] = {
@@ -75,6 +75,7 @@ def fit(
         "effort": job.effort,
         "ledger": ledger,
         "random_state": job.seed,
+        "verbose": verbose,
     }
     model: Any
     if job.loss == "log-cosh":

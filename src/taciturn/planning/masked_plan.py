@@ -19,6 +19,7 @@ from ..masked import accounts
 from ..masked.method import MaskedDescent, MaskedTables, PublicFacts
 from ..masked.public import rule
 from ..masked.public.losses import TrainingLoss
+from ..notebook import facts_table
 from ..objective.losses import Logistic
 from ..objective.softmax import Softmax
 from ..privacy.certificate.certificate import Certificate
@@ -108,6 +109,17 @@ class MaskedPlan:
             f"MaskedPlan(rounds={self.rounds}, colluding={self.method.colluding}, "
             f"epsilon={rounded_up(self.certificate.epsilon)}, delta={self.delta:g})"
         )
+
+    def _repr_html_(self) -> str:
+        others = self.facts.sites - 1
+        facts = {
+            "epsilon": f"{rounded_up(self.certificate.epsilon)} at delta = {self.delta:g}",
+            "holds against": f"{self.method.colluding} of {others} other sites working together",
+            "sites": f"{self.facts.sites}",
+            "rounds": f"{self.rounds}",
+            "noise": "discrete, masked",
+        }
+        return facts_table("Plan: nothing was run, nothing is spent", facts, self.sentence())
 
 
 def plan_masked(

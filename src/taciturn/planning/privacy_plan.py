@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..admm.methods import PenaltyPerturbation
+from ..notebook import facts_table
 from ..privacy.certificate.certificate import Certificate
+from ..privacy.certificate.numbers import rounded_up
 from ..privacy.noise import NOISES
 from ..schedules import to_dict
 from .blueprint import TOL, Blueprint
@@ -151,8 +153,21 @@ class PrivacyPlan:
         start = min(schedule.start for schedule in self.blueprint.penalty)
         return (
             f"PrivacyPlan(rounds={self.rounds}, penalty={start:g}.., noise={self.blueprint.run.noise}, "
-            f"epsilon={self.certificate.epsilon:.4g}, delta={self.delta:g})"
+            f"epsilon={rounded_up(self.certificate.epsilon)}, delta={self.delta:g})"
         )
+
+    def _repr_html_(self) -> str:
+        run, certificate = self.blueprint.run, self.certificate
+        facts = {
+            "epsilon": f"{rounded_up(certificate.epsilon)} at delta = {self.delta:g}",
+            "sites": f"{certificate.run.sites}",
+            "rounds": f"{self.rounds}",
+            "noise": f"{run.noise}, {run.method}",
+            "C": f"{self.C:.4g}",
+            "regularization": f"{self.regularization:.4g}",
+            "effort": f"{self.effort}: {len(self.tried)} shapes tried on made-up rows ({self.proxy})",
+        }
+        return facts_table("Plan: nothing was run, nothing is spent", facts, self.price.sentence())
 
 
 def find_price(blueprint: Blueprint) -> Price:

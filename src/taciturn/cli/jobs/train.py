@@ -40,7 +40,7 @@ def train(
         typer.echo(f"{job}: {rows} rows at {sites} sites; everything is in order.")
         typer.echo("The cells were not judged; `taciturn check` counts them, for the rows' owner alone.")
         return
-    done = ready.train()
+    done = ready.train(verbose=True)
     if as_json:
         typer.echo(json.dumps(_facts(done)))
     else:

@@ -1,4 +1,4 @@
-"""A certificate as a paragraph that a data-protection officer can read: plain words, nothing left out."""
+"""A certificate in paragraphs that a data-protection officer can read: plain words, nothing left out."""
 
 from __future__ import annotations
 
@@ -30,16 +30,25 @@ _WEAK = 10.0  # an epsilon above this deserves a warning
 
 
 def statement(claims: Claims) -> str:
-    """What was done, what it cost, how real it is, and what it leaves out."""
-    plan = "PLANNED: no run took place; this is what a run with these settings would be and cost."
+    """Whether it is real, what was done, what it cost, what the figures include, and what they leave out."""
     parts = (
-        plan * claims.run.planned,
+        _pretence(claims.run),
         _done(claims),
         _cost(claims),
         _reality(claims.run),
         _limits(claims.run),
     )
-    return " ".join(" ".join(part.split()) for part in parts if part)
+    return "\n\n".join(" ".join(part.split()) for part in parts if part)
+
+
+def _pretence(run: RunFacts) -> str:
+    """What is said before anything else of a run that protects nobody."""
+    if run.planned:
+        return "PLANNED: no run took place; this is what a run with these settings would be and cost."
+    if not run.simulated:
+        return ""
+    return """SIMULATED: the random numbers can be replayed by whoever knows the seed, so this run protects
+        nobody; the figures say what the same run would cost with secret noise."""
 
 
 def _done(claims: Claims) -> str:
@@ -106,26 +115,16 @@ def _exception(run: RunFacts) -> str:
 
 
 def _reality(run: RunFacts) -> str:
-    said = ""
-    if run.simulated and not run.planned:
-        said = """SIMULATED: the random numbers can be replayed by whoever knows the seed, so this run
-            protects nobody; the figures say what the same run would cost with secret noise. """
     if run.noise == "none":
-        return said
+        return ""
     if run.masked:
-        return (
-            said
-            + f"""The noise is made of whole numbers, drawn exactly, and what {_leaves(run)} are whole
+        return f"""The noise is made of whole numbers, drawn exactly, and what {_leaves(run)} are whole
             numbers: the figures include the rounding before, and what floats may stray."""
-        )
     if run.idealised:
-        return (
-            said
-            + """IDEALISED: the figures assume that each site computes exactly. A computer does not, and
+        return """IDEALISED: the figures assume that each site computes exactly. A computer does not, and
             no further noise was added to cover the difference, so they are no guarantee for what was really
             sent."""
-        )
-    said += f"""A computer solves each site's problem only up to an error, here at most {run.tol:g}; the
+    said = f"""A computer solves each site's problem only up to an error, here at most {run.tol:g}; the
         figures include what that error costs."""
     if run.integers:
         said += f""" What {_leaves(run)} are whole numbers, and the last noise is made of whole numbers, drawn

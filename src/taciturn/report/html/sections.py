@@ -157,7 +157,8 @@ def _statement(statement: Statement, alone: bool) -> str:
             f"<details><summary>{escape(statement.name)}: the certificate's numbers</summary>"
             f'<div class="scroll">{tables.facts(statement.numbers)}</div></details>'
         )
-    return f'<div class="claim">{heading}<p class="words">{escape(statement.text)}</p>{lists}{numbers}</div>'
+    words = "".join(f'<p class="words">{escape(part)}</p>' for part in statement.text.split("\n\n"))
+    return f'<div class="claim">{heading}{words}{lists}{numbers}</div>'
 
 
 def _facts(values: Mapping[str, Any]) -> str:
