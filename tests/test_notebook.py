@@ -56,7 +56,7 @@ def test_an_epsilon_without_a_bound_is_said_in_words():
 
 def test_a_statement_comes_in_paragraphs_and_begins_with_what_is_not_real(run):
     first, done, *_ = run.certificate().statement().split("\n\n")
-    assert first.startswith("SIMULATED: ") and done.startswith("5 sites trained")
+    assert first.startswith("SIMULATED: ") and "5 sites" in done
     assert run.certificate()._repr_html_().count("<p") == 1 + len(run.certificate().statement().split("\n\n"))
 
 
