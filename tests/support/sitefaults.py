@@ -16,6 +16,9 @@ import numpy as np
 
 import taciturn.admm.node as node_module
 import taciturn.masked.node as masked_node_module
+import taciturn.sites.files.difference as difference_module
+import taciturn.sites.files.job as job_module
+import taciturn.sites.rounds.driver as driver_module
 import taciturn.sites.rounds.ending as ending_module
 import taciturn.sites.wire.trust as trust_module
 import taciturn.sites.wire.waiting as waiting_module
@@ -23,7 +26,7 @@ from taciturn.sites.rounds.masked.store import MaskedStore
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.store import SiteStore
 from taciturn.sites.wire.config import key_of
-from taciturn.sites.wire.frame import decode
+from taciturn.sites.wire.frame import decode, to_message
 from taciturn.sites.wire.session import Session
 from taciturn.sites.wire.waiting import Waiting
 
@@ -54,6 +57,8 @@ def arrange(
     leak: bool = False,
     lie: str | None = None,
     descriptors: int | None = None,
+    edge: float | None = None,
+    hash_form: int | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
 
@@ -102,6 +107,10 @@ def arrange(
         _before(masked_node_module.MaskedNode, "message", lambda *rest: time.sleep(slow))
     if leak:
         _leak()
+    if hash_form is not None:
+        job_module.HASH_FORM = difference_module.HASH_FORM = hash_form
+    if edge is not None:
+        driver_module.to_message = lambda vector: to_message(np.full_like(vector, edge))
 
 
 def _before(owner: Any, name: str, act: Any) -> None:

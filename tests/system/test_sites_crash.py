@@ -14,9 +14,10 @@ from support.siteend import charged_rounds, check_end, kept_vector, released_vec
 from support.sitefaults import POINTS
 from support.siteprocess import Network, SiteProcess, run_all
 from support.sitework import PATH_OF_3, RING_OF_3, network, shards
-from taciturn.sites.files.keys import Authority
+from taciturn.sites.files.keys import Authority, load_key, pem, signing_request
 from taciturn.sites.files.site import load_site
 from taciturn.sites.trial.rehearsal import issue
+from taciturn.sites.wire.form import HELLO
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -138,6 +139,28 @@ def test_a_key_is_rotated_in_the_middle(tmp_path):
     again = SiteProcess(paths[0])
     (paths[2].parent / "go").touch()
     assert [entry.wait() for entry in (again, *others)] == [0, 0, 0]
+    check_end(paths)
+
+
+def test_a_certificate_that_ends_while_a_frame_waits_for_a_late_neighbour(tmp_path):
+    """Two days later the frame of round 3 is sealed again, under a new certificate: the same frame."""
+    paths = network(tmp_path)
+    authority, site = Authority.load(tmp_path), load_site(paths[0])
+    short = authority.sign(
+        signing_request(load_key(site.path(site.file.keys.private)), "site-0", ["127.0.0.1"]), days=1
+    )
+    site.path(site.file.keys.certificate).write_bytes(pem(short))
+    first, second = SiteProcess(paths[0]), SiteProcess(paths[1])
+    assert SiteProcess(paths[2], {"point": "before the charge", "t": 3}).wait() < 0
+    until(lambda: rounds_of(site) == 3)
+    first.kill()
+    second.kill()
+    issue(authority, tmp_path, "site-0", ["127.0.0.1"])
+    for suffix in ("key", "pem"):
+        (tmp_path / f"site-0.{suffix}").replace(paths[0].parent / f"site-0.{suffix}")
+    later = [SiteProcess(path, {"jump": 2 * 86_400.0, "t": HELLO}) for path in paths]
+    assert [entry.wait() for entry in later] == [0, 0, 0], [entry.text() for entry in later]
+    assert not any("expired" in entry.text() for entry in later)
     check_end(paths)
 
 

@@ -22,8 +22,8 @@ def started(tmp_path):
     """Starts sites, and ends those that are left."""
     running: list[SiteProcess] = []
 
-    def start(path: Path) -> SiteProcess:
-        running.append(SiteProcess(path))
+    def start(path: Path, fault: dict[str, int] | None = None) -> SiteProcess:
+        running.append(SiteProcess(path, fault))
         return running[-1]
 
     yield start
@@ -75,6 +75,9 @@ def test_a_neighbour_with_another_job_is_named_and_nothing_is_spent(tmp_path, st
     own_job(paths[1], "C = 10.0", "C = 11.0")
     both = [started(path) for path in paths]
     until(lambda: all("it holds another job" in entry.text() for entry in both), seconds=60.0)
+    until(lambda: all("another job" in entry.text() and "`C` is" in entry.text() for entry in both))
+    assert "`C` is 11.0 there, 10.0 here" in both[0].text()
+    assert "`C` is 10.0 there, 11.0 here" in both[1].text()
     assert all("silent" not in entry.text() for entry in both)
     assert [charged_rounds(load_site(path)) for path in paths] == [[], []]
     for entry in both:
@@ -83,3 +86,18 @@ def test_a_neighbour_with_another_job_is_named_and_nothing_is_spent(tmp_path, st
     shutil.rmtree(load_site(paths[1]).state)  # begun for the other job, and nothing in it was spent
     Network(paths).finish()
     check_end(paths)
+
+
+def test_keys_with_their_usual_values_are_the_same_job(tmp_path, started):
+    """One side spells out what the other leaves to its default; a third writes the same numbers otherwise."""
+    paths = network(tmp_path, [(0, 1)])
+    own_job(paths[1], "C = 10.0", 'C = 10\nmethod = "penalty"\nintercept = false')
+    both = [started(path) for path in paths]
+    assert [entry.wait() for entry in both] == [0, 0]
+    check_end(paths)
+
+
+def test_a_release_that_hashes_jobs_otherwise_says_so(tmp_path, started):
+    paths = network(tmp_path, [(0, 1)])
+    both = [started(paths[0]), started(paths[1], {"hash_form": 3})]
+    until(lambda: "its release writes jobs in form 3, this one in form 2" in both[0].text(), seconds=60.0)

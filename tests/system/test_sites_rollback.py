@@ -156,3 +156,27 @@ def test_a_copy_on_another_machine_stops_and_the_run_goes_on(tmp_path, started):
     (paths[0].parent / "go").touch()
     assert [entry.wait() for entry in running] == [0, 0, 0]
     assert len({(site.state / "model.json").read_bytes() for site in sites}) == 1
+
+
+def test_two_copies_started_at_the_same_moment_release_no_round_twice(tmp_path, started):
+    """Whoever asks later is seen by the neighbours beside the other: one goes on at most, or neither."""
+    paths = network(tmp_path, **REAL)
+    running = [started(paths[0]), started(paths[1]), started(paths[2], {"hold": 3})]
+    sites = [load_site(path) for path in paths]
+    until(lambda: rounds_of(sites[2]) == 2 and rounds_of(sites[0]) == 3, seconds=60.0)
+    running[2].kill()
+    copy = tmp_path / "copy"
+    shutil.copytree(paths[2].parent, copy)
+    with (copy / "site.toml").open("a") as file:
+        file.write(f'listen = "tls/127.0.0.1:{free_ports(1)[0]}"\n')
+    twins = [started(paths[2]), started(copy / "site.toml")]
+    until(lambda: any(twin.process.exitcode is not None for twin in twins), seconds=60.0)
+    codes = sorted(twin.wait() for twin in twins)
+    assert codes in ([0, LOST], [LOST, LOST]), [twin.text() for twin in twins]
+    if 0 not in codes:  # each saw the other; the right one goes on alone
+        assert started(paths[2]).wait() == 0
+    assert [entry.wait() for entry in running[:2]] == [0, 0]
+    sent = [frames(site) for site in (sites[2], load_site(copy / "site.toml"))]
+    common = {t for t in sent[0].keys() & sent[1].keys() if t <= 5}
+    assert {t: sent[0][t] for t in common} == {t: sent[1][t] for t in common} and {1, 2} <= common
+    assert len({(site.state / "model.json").read_bytes() for site in sites[:2]}) == 1

@@ -10,7 +10,7 @@ from taciturn.sites.files.job import NetworkJob, load_job
 from taciturn.sites.files.site import load_site
 from taciturn.sites.files.toml import write_toml
 
-HASH = "6f49c09ca2ea485c8accc01edc7f7b0ba064a183fb1a088218f904e905981961"
+HASH = "bad6acc8de427809b47b6d48545bc1e31432548aed3b05de4d8f02f613c72e09"
 
 
 def job(**changes):

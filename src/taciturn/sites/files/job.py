@@ -26,6 +26,7 @@ Name = Annotated[str, Field(pattern=NAME)]
 Endpoint = Annotated[str, Field(pattern=ENDPOINT)]
 _LOOPBACK = re.compile(r"tls/(localhost|127\.[0-9.]+|\[::1\]):")
 _MASKED = ("method", "epsilon", "colluding")
+HASH_FORM = 2  # which text a job's hash is of; a release with another one says so, and not 'another job'
 _WIDEST = 10**6  # features
 _MASKED_ROUNDS = 10**4  # each has noise and a grid of its own, worked out before the first
 
@@ -262,13 +263,17 @@ class NetworkJob(Facts):
         return tuple(self.names[j] for j in self.graph.neighbors(self.names.index(name)))
 
     @cached_property
+    def facts(self) -> dict[str, Any]:
+        """The job as plain facts. What has its usual value is left out, so that a key which a later release
+        adds changes nothing for those who do not use it; so is how a schema was typed."""
+        facts = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        schema = self.public_schema
+        return facts if schema is None else facts | {"schema": schema.to_dict()}
+
+    @cached_property
     def hash(self) -> bytes:
         """SHA-256 of the job as canonical JSON: the layout of the file does not count, all else does."""
-        facts = self.model_dump(mode="json", by_alias=True)
-        # what is not said is not hashed: old jobs keep their hash
-        unsaid = (*_MASKED * (not self.masked), *["large_delta"] * (not self.large_delta))
-        facts = {name: value for name, value in facts.items() if name not in unsaid}
-        return bytes.fromhex(digest(facts))
+        return bytes.fromhex(digest({"form": HASH_FORM, "job": self.facts}))
 
 
 def _schema(entry: dict[str, Any]) -> Schema:

@@ -25,7 +25,7 @@ from ...objective.solver.threads import one_blas_thread
 from ...privacy.release import Release, drive
 from ...types import Array
 from ..wire.form import CHECK, HELLO
-from ..wire.frame import to_message, to_vector
+from ..wire.frame import reaches_edge, to_message, to_vector
 from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
 from ..wire.refusals import Refusals
 from ..wire.session import Session
@@ -139,6 +139,7 @@ class Rounds:
     step: Callable[[int], None]
     frame: bytes | None = None
     heard: dict[int, bytes] = field(default_factory=dict)
+    at_edge: set[int] = field(default_factory=set)
 
     def greeting(self) -> bytes:
         """What 'hello' shows besides its nonce: nothing."""
@@ -177,7 +178,21 @@ class Rounds:
         letters = self.exchange.send(release.t, self.frame)
         self.frame, self.heard = None, {number: letter.data for number, letter in letters.items()}
         self.step(1)
-        near = {job.names.index(name) for name in self.ready.site.neighbours}
-        return sum_heard(
-            {n: letter for n, letter in letters.items() if n in near}, job.dimension, job.penalty.clip
-        )
+        numbers = {job.names.index(name) for name in self.ready.site.neighbours}
+        near = {n: letter for n, letter in letters.items() if n in numbers}
+        self._note_edge(release.t, near)
+        return sum_heard(near, job.dimension, job.penalty.clip)
+
+    def _note_edge(self, t: int, letters: dict[int, Letter]) -> None:
+        """Say, once for each, which neighbour sends values at the edge of the range."""
+        job = self.ready.site.job
+        for n, letter in letters.items():
+            if n not in self.at_edge and reaches_edge(letter.vector, job.penalty.clip):
+                self.at_edge.add(n)
+                log.warning(
+                    "%s sends values at the edge of the job's range of +-%g since round %d: it drives the "
+                    "model there, or is driven there itself",
+                    job.names[n],
+                    job.penalty.clip,
+                    t,
+                )

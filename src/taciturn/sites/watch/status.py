@@ -16,16 +16,21 @@ from ..files.site import Site
 from ..rounds.network import NetworkSeen, read_seen
 from ..rounds.results import STATEMENT
 from ..rounds.store import unreadable_as
+from ..wire.frame import decode, reaches_edge, to_vector
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """One neighbour: the last round heard from it and when; since when it is silent, if it is."""
+    """One neighbour: the last round heard from it and when; since when it is silent, if it is.
+
+    `at_edge`: its last vector has a number at the edge of the job's range.
+    """
 
     name: str
     heard: int
     at: float | None
     silent_since: float | None
+    at_edge: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,7 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
             heard: dict[int, tuple[int, float | None]] = {  # what comes after the last is no round
                 int(sender): (min(int(t), site.job.rounds), float(at)) for sender, t, at in rows
             }
+            at_edge = _at_edge(db, site)
             silent = {int(j): float(at) for j, at in db.execute("SELECT sender, since FROM silent")}
     finally:
         db.close()
@@ -129,7 +135,8 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         completed=completed,
         rounds=site.job.rounds,
         neighbours=tuple(
-            Neighbour(name, *heard.get(j, (0, None)), silent.get(j)) for name, j in numbers.items()
+            Neighbour(name, *heard.get(j, (0, None)), silent.get(j), j in at_edge)
+            for name, j in numbers.items()
         ),
         epsilon=certificate.epsilon if released else 0.0,
         budget=site.file.budget.epsilon,
@@ -137,6 +144,19 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         finished=(finished := (site.state / STATEMENT).exists()),
         network=_current(network or read_seen(site.state), site.name, completed, finished),
     )
+
+
+def _at_edge(db: sqlite3.Connection, site: Site) -> set[int]:
+    """Whose last vector has a number at the edge of the range; of masked messages nobody can say that."""
+    if site.job.masked:
+        return set()
+    rows = db.execute(
+        "SELECT sender, max(t), frame FROM heard WHERE t BETWEEN 1 AND ? GROUP BY sender", (site.job.rounds,)
+    )
+    largest, clip = 8 * site.job.dimension, site.job.penalty.clip
+    return {
+        int(j) for j, _, data in rows if reaches_edge(to_vector(decode(data, largest=largest).message), clip)
+    }
 
 
 def stage_of(t: int, rounds: int) -> str:
@@ -172,7 +192,8 @@ def _line(neighbour: Neighbour) -> str:
         "not heard yet" if neighbour.at is None else f"heard in round {neighbour.heard}, {_ago(neighbour.at)}"
     )
     silent = "" if neighbour.silent_since is None else f"; silent since {_clock(neighbour.silent_since)}"
-    return f"  {neighbour.name}: {heard}{silent}"
+    edge = "; sends values at the edge of the range" if neighbour.at_edge else ""
+    return f"  {neighbour.name}: {heard}{silent}{edge}"
 
 
 def _ago(at: float) -> str:

@@ -168,6 +168,11 @@ def check_values(vector: Array, *, clip: float) -> None:
         raise FrameRefused("values", f"a value outside the job's range of +-{clip:g}")
 
 
+def reaches_edge(vector: Array, clip: float) -> bool:
+    """Whether a vector has a number at the very edge of the job's range, where honest ones hardly get."""
+    return bool(vector.size and np.abs(vector).max() >= clip)
+
+
 def _other_version(data: bytes) -> FrameRefused | None:
     """A frame of another release of this program, which is no stranger's garbage."""
     said = re.match(rb"taciturn/(\d{1,3})\0", data[:14])

@@ -34,17 +34,28 @@ class Refusals:
         self.connected: Callable[[], set[str]] = set
         self._counts: Counter[tuple[str, str]] = Counter()
         self._reasons: dict[str, str] = {}
+        self._explained: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 
     def refuse(self, sender: str, kind: str, message: str) -> None:
         """Count it, and log it the first time."""
         with self._lock:
             self._counts[sender, kind] += 1
-            if kind in LASTING:
+            if kind in LASTING and (sender, kind) not in self._explained:
                 self._reasons[sender] = message
             first = self._counts[sender, kind] == 1
         if first:
             facts = {"event": "refused", "sender": sender, "kind": kind}
+            log.warning("refused, from %s: %s", sender, message, extra={"facts": facts})
+
+    def explain(self, sender: str, kind: str, words: str) -> None:
+        """More about something that was refused, once it is known."""
+        with self._lock:
+            message = f"{self._reasons.get(sender, '')}: {words}"
+            known, self._reasons[sender] = self._explained.get((sender, kind)), message
+            self._explained[sender, kind] = words
+        if known != words:
+            facts = {"event": "explained", "sender": sender, "kind": kind}
             log.warning("refused, from %s: %s", sender, message, extra={"facts": facts})
 
     def reason(self, sender: str) -> str:

@@ -20,8 +20,9 @@ from types import TracebackType
 from typing import Any
 
 from ...errors import MissingExtra, SiteError
+from ..files.difference import difference, show_keys
 from ..files.site import Site
-from .config import key_of, key_of_proof, key_of_recall, key_of_where, site_config
+from .config import key_of, key_of_job, key_of_proof, key_of_recall, key_of_where, site_config
 from .frame import PROOF, pack_proof, size_cap, unpack_proof
 from .mailbox import Mailbox
 from .meter import Door, Meter, take_descriptors
@@ -63,10 +64,11 @@ class Session:
 
     def __init__(self, site: Site, mailbox: Mailbox, refusals: Refusals) -> None:
         self._site, self._mailbox, self.refusals = site, mailbox, refusals
-        self._cap = 2 * size_cap(mailbox.form.cap) + 64  # a proof holds two frames
+        self._cap = max(2 * size_cap(mailbox.form.cap) + 64, 8192)  # a proof holds two frames
         self._outbox: dict[str, tuple[int, bytes]] = {}
         self._proof: bytes | None = None
         self.proved: set[str] = set()  # who has shown a proof
+        self._asked: set[str] = set()  # who was asked what its job says
         self.recalled: dict[str, Recalled] = {}
         self.where: Callable[[], bytes] = bytes  # what to answer to whom asks where this site is
         self.told: Callable[[bytes], None] = lambda data: None  # what a neighbour answered
@@ -197,10 +199,15 @@ class Session:
         elif framed:
             attempt, t, owner = int(framed[2]), int(framed[3]), framed[4]
             self._mailbox.offer(sender, t, data, owner=owner, attempt=attempt, asked=asked)
+            if sender not in self._asked and (sender, "job") in self.refusals.counts():
+                self._asked.add(sender)
+                self._ask(key_of_job(sender))
         elif other and other[4] and asked:
             self._sort_recalled(sender, data)
         elif other and other[6] and asked:
             self.told(data)
+        elif other and other[3] and asked:
+            self.refusals.explain(sender, "job", difference(self._site.job, data))
         else:
             self.refusals.refuse(sender, "key", "a message under a key that is not of this protocol")
 
@@ -220,6 +227,8 @@ class Session:
                 processes = min(255, self._processes(other[5]))
                 position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t, processes)
                 query.reply(key, position + (self._mailbox.newest(other[5]) or b""), express=True)
+            elif other and other[3]:
+                query.reply(key, show_keys(self._site.job), express=True)
             elif other and other[6]:
                 query.reply(key, self.where(), express=True)
             else:

@@ -1,0 +1,54 @@
+"""What differs between two jobs, key by key. Every key of a job is public, and so is its value.
+
+A neighbour with another job is asked for its keys; what it answers is shown to people and believed by nobody.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ...canonical import canonical, digest
+from ...errors import one_line
+from .job import HASH_FORM, NetworkJob
+
+FORMAT = "taciturn-job-keys/1"
+LONGEST = 60  # characters of a value; of a longer one its hash is shown
+MOST = 5  # keys in one line
+
+
+def show_keys(job: NetworkJob) -> bytes:
+    """The keys of a job with their values, or the hashes of those, as a neighbour is shown them."""
+    facts = {"format": FORMAT, "hash": HASH_FORM, "keys": _texts(job)}
+    return canonical(facts).encode()
+
+
+def difference(job: NetworkJob, shown: bytes) -> str:
+    """In what a neighbour's job differs from `job`, in words."""
+    try:
+        facts: dict[str, Any] = json.loads(shown)
+        form, theirs = facts["hash"], dict(facts["keys"])
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return "it does not say in what"
+    if form != HASH_FORM:
+        return one_line(f"its release writes jobs in form {form!r:.20}, this one in form {HASH_FORM}")
+    ours = _texts(job)
+    keys = [key for key in dict.fromkeys([*ours, *theirs]) if ours.get(key) != theirs.get(key)]
+    if not keys:
+        return "it shows the same keys and signs another job"
+    more = f" and {len(keys) - MOST} more" if len(keys) > MOST else ""
+    return ", ".join(_words(key, ours.get(key), theirs.get(key)) for key in keys[:MOST]) + more
+
+
+def _texts(job: NetworkJob) -> dict[str, str]:
+    texts = {key: canonical(value) for key, value in job.facts.items()}
+    return {
+        key: text if len(text) <= LONGEST else f"hash {digest(job.facts[key])[:12]}"
+        for key, text in texts.items()
+    }
+
+
+def _words(key: str, ours: str | None, theirs: object) -> str:
+    there = "not there" if theirs is None else f"{theirs!s:.{LONGEST}} there"
+    here = "not here" if ours is None else f"{ours} here"
+    return one_line(f"`{key:.{LONGEST}}` is {there}, {here}")

@@ -1,0 +1,329 @@
+"""A soak: real sites, killed, halted, put back, robbed, copied, cut off, crowded, given dead certificates.
+
+    python -m tools.soak --minutes 10 --seed 1 --out build/soak.json
+
+Many short runs, one after the other, each of real processes with mutual TLS on loopback. Each must end with
+the bytes of an undisturbed run, or in a stop that names its cause; and never with two different frames of one
+round from one site that nobody has noticed. Runs with a seed show the first, runs with real noise the last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import sqlite3
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+from support.linkcut import Proxy  # noqa: E402
+from support.siteend import check_end  # noqa: E402
+from support.sitemasked import masked_network, model_in_process  # noqa: E402
+from support.siteprocess import SiteProcess  # noqa: E402
+from support.sitework import network  # noqa: E402
+from taciturn.errors import ExitCode  # noqa: E402
+from taciturn.sites.files.keys import DAY, Authority, load_key, pem, signing_request  # noqa: E402
+from taciturn.sites.files.site import Site, load_site  # noqa: E402
+from taciturn.sites.trial.rehearsal import free_ports  # noqa: E402
+from taciturn.sites.wire.frame import decode  # noqa: E402
+
+REAL = {"output_noise": {"kind": "gaussian", "std": 1e-3}}
+LONGEST = 180.0  # seconds for one run
+SETTLE = 30.0  # seconds for a site that cannot go on to say so
+
+
+class Scene:
+    """One run: its folders, processes and links, and what was done to them."""
+
+    def __init__(self, folder: Path, rng: random.Random, sites: int, rounds: int, kind: str) -> None:
+        ring = [(i, (i + 1) % sites) for i in range(sites)]
+        seed = None if kind.endswith("real") else rng.randrange(10**6)
+        job: dict[str, Any] = {"rounds": rounds, "seed": seed}
+        self.masked = kind.startswith("masked")
+        if self.masked:
+            self.paths = masked_network(folder / "net", ring, job=job)
+        else:
+            self.paths = network(folder / "net", ring, job=job, site=REAL)
+        self.sites = [load_site(path) for path in self.paths]
+        self.folder, self.rng, self.kind, self.events = folder, rng, kind, Counter[str]()
+        self.authority = Authority.load(folder / "net")
+        self.proxies = self._put_proxies()
+        self.kept: dict[int, list[Path]] = defaultdict(list)
+        self.stopped: Counter[str] = Counter()
+        self.running = [SiteProcess(path, {"slow": 0.05}) for path in self.paths]
+
+    def _put_proxies(self) -> list[Proxy]:
+        """Each link through a proxy of its own, so that it can be cut."""
+        proxies = []
+        for path, site in zip(self.paths, self.sites, strict=True):
+            ends = {}
+            for name, endpoint in site.dials().items():
+                proxies.append(Proxy(int(endpoint.rsplit(":", 1)[1])))
+                ends[name] = f"tls/127.0.0.1:{proxies[-1].port}"
+            if ends:
+                inside = ", ".join(f'{name} = "{end}"' for name, end in ends.items())
+                with path.open("a") as file:
+                    file.write(f"endpoints = {{ {inside} }}\n")
+        self.sites = [load_site(path) for path in self.paths]
+        return proxies
+
+    # -- what happens -----------------------------------------------------------------------------------
+
+    def start(self, i: int) -> None:
+        self.running[i] = SiteProcess(self.paths[i], {"slow": 0.05})
+
+    def kill(self, i: int) -> None:
+        """kill -9, and start again."""
+        self.running[i].kill()
+        self.start(i)
+
+    def halt(self, i: int) -> None:
+        """SIGSTOP for a while."""
+        pid = self.running[i].process.pid or 0
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(self.rng.uniform(0.2, 1.5))
+        os.kill(pid, signal.SIGCONT)
+
+    def cut(self, i: int) -> None:
+        """A link is silent for a while, or hangs up."""
+        proxy = self.rng.choice(self.proxies)
+        proxy.cut()
+        if self.rng.random() < 0.5:
+            proxy.hang_up()
+        time.sleep(self.rng.uniform(0.1, 1.5))
+        proxy.heal()
+
+    def crowd(self, i: int) -> None:
+        """Callers without a key: idle ones, and some that talk nonsense."""
+        port = int(str(self.sites[i].listens()).rsplit(":", 1)[1])
+        callers = []
+        for k in range(self.rng.randrange(10, 120)):
+            caller = socket.socket()
+            caller.settimeout(1.0)
+            if caller.connect_ex(("127.0.0.1", port)) == 0 and k % 3 == 0:
+                caller.send(self.rng.randbytes(200))
+            callers.append(caller)
+        time.sleep(self.rng.uniform(0.1, 1.0))
+        for caller in callers:
+            caller.close()
+
+    def keep(self, i: int) -> None:
+        """A backup of the state, of a moment in which the site is down."""
+        self.running[i].kill()
+        if self.sites[i].state.exists():
+            copy = self.folder / f"kept-{i}-{len(self.kept[i])}"
+            shutil.copytree(self.sites[i].state, copy)
+            self.kept[i].append(copy)
+        self.start(i)
+
+    def put_back(self, i: int) -> None:
+        """The state of some time ago in the place of that of today."""
+        if not self.kept[i]:
+            self.keep(i)
+            return
+        self._replace_state(i, lambda state: shutil.copytree(self.rng.choice(self.kept[i]), state))
+
+    def rob(self, i: int) -> None:
+        """The state is gone."""
+        self._replace_state(i, lambda state: None)
+
+    def _replace_state(self, i: int, put: Callable[[Path], object]) -> None:
+        self.running[i].kill()
+        state, today = self.sites[i].state, self.folder / f"today-{i}"
+        if not state.exists():
+            self.start(i)
+            return
+        state.rename(today)
+        put(state)
+        self.start(i)
+        if self._ends(i) == ExitCode.STATE_LOST:  # the right folder goes on
+            self.stopped["state lost"] += 1
+            shutil.rmtree(state)
+            today.rename(state)
+            self.start(i)
+        else:  # nothing had left this site since then
+            shutil.rmtree(today)
+
+    def copy(self, i: int) -> None:
+        """The same folder on another machine."""
+        if not self.sites[i].state.exists():
+            return
+        place = self.folder / f"copy-{self.events['copy']}" / self.sites[i].name
+        shutil.copytree(self.paths[i].parent, place, ignore=shutil.ignore_patterns("*.lock", "log.txt"))
+        shutil.copy(self.folder / "net" / "job.toml", place.parent)
+        shutil.copy(self.folder / "net" / "authority.pem", place.parent)
+        with (place / "site.toml").open("a") as file:
+            file.write(f'listen = "tls/127.0.0.1:{free_ports(1)[0]}"\n')
+        double = SiteProcess(place / "site.toml", {"slow": 0.05})
+        end = time.monotonic() + 8.0
+        while time.monotonic() < end and double.process.exitcode is None:
+            time.sleep(0.1)
+        if double.process.exitcode == ExitCode.STATE_LOST:
+            self.stopped["copy"] += 1
+        double.kill()
+
+    def dead_certificate(self, i: int) -> None:
+        """A certificate that ended yesterday, then a new one."""
+        self.running[i].kill()
+        site = self.sites[i]
+        request = signing_request(load_key(site.path(site.file.keys.private)), site.name, ["127.0.0.1"])
+        path = site.path(site.file.keys.certificate)
+        path.write_bytes(pem(self.authority.sign(request, days=-1, starts=-3 * DAY)))
+        self.start(i)
+        if self._ends(i) == ExitCode.WRONG_FILES:
+            self.stopped["certificate"] += 1
+        else:
+            raise AssertionError(f"{site.name} runs with a certificate that has ended")
+        path.write_bytes(pem(self.authority.sign(request)))
+        self.start(i)
+
+    def _ends(self, i: int) -> int | None:
+        """The exit code of a site that should not go on; None if it does."""
+        end = time.monotonic() + SETTLE
+        while time.monotonic() < end and self.running[i].process.exitcode is None:
+            if all(other.process.exitcode == 0 for k, other in enumerate(self.running) if k != i):
+                break
+            time.sleep(0.1)
+        return self.running[i].process.exitcode
+
+    # -- how it ends ------------------------------------------------------------------------------------
+
+    def alive(self) -> bool:
+        """Whether anybody has still to end; whoever stopped for a passing reason is started again."""
+        for i, entry in enumerate(self.running):
+            code = entry.process.exitcode
+            if code in (-signal.SIGKILL, ExitCode.FAILED, ExitCode.NEIGHBOUR, ExitCode.STATE_LOST):
+                self.stopped[f"again after {code}"] += 1
+                self.start(i)
+        return any(entry.process.exitcode is None for entry in self.running)
+
+    def stop(self) -> None:
+        for entry in self.running:
+            if entry.process.exitcode is None:
+                entry.kill()
+        for proxy in self.proxies:
+            proxy.close()
+
+    def outcome(self) -> str:
+        """In one word; raises where two frames went unnoticed, or the bytes are others."""
+        codes = [entry.process.exitcode for entry in self.running]
+        twice = frames_twice(self.sites)
+        proofs = {path.name for site in self.sites for path in site.state.glob("proof-*.json")}
+        if set(codes) == {int(ExitCode.CONTRADICTION)} and proofs:
+            return "contradiction, proved"
+        assert set(codes) == {0}, codes
+        assert not twice, f"two frames that nobody noticed: {twice}"
+        assert len({(site.state / "model.json").read_bytes() for site in self.sites}) == 1
+        if self.kind == "penalty seeded":
+            check_end(self.paths)
+        elif self.kind == "masked seeded":
+            coef = json.loads((self.sites[0].state / "model.json").read_text())["coef"][0]
+            assert coef == model_in_process(self.sites).tolist()
+        return "same bytes" if self.kind.endswith("seeded") else "one model, one frame a round"
+
+
+def frames_twice(sites: list[Site]) -> list[tuple[str, int]]:
+    """(site, round) of which the sites hold, or have sent, more than one frame."""
+    seen: dict[tuple[str, int], set[bytes]] = defaultdict(set)
+    for site in sites:
+        if not site.database.exists():
+            continue
+        with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
+            rows = db.execute("SELECT sender, t, frame FROM heard WHERE t > 0").fetchall()
+            rows += [
+                (site.number, t, frame) for t, frame in db.execute("SELECT t, frame FROM outbox WHERE t > 0")
+            ]
+        for sender, t, frame in rows:
+            seen[site.job.names[sender], t].add(decode(frame, largest=10**8).digest)
+    return [key for key, digests in seen.items() if len(digests) > 1]
+
+
+EVENTS: dict[str, int] = {
+    "kill": 8,
+    "halt": 4,
+    "cut": 5,
+    "crowd": 3,
+    "keep": 3,
+    "put_back": 3,
+    "rob": 1,
+    "copy": 2,
+    "dead_certificate": 2,
+}
+KINDS = ("penalty seeded", "penalty real", "masked seeded", "masked real")
+
+
+def soak_once(scene: Scene, end: float) -> str:
+    """Events until the run is over."""
+    begun = time.monotonic()
+    names, weights = list(EVENTS), list(EVENTS.values())
+    while scene.alive():
+        late = time.monotonic() - begun
+        assert late < LONGEST, "it does not end"
+        time.sleep(scene.rng.uniform(0.1, 0.8))
+        going = [i for i, entry in enumerate(scene.running) if entry.process.exitcode is None]
+        if going and late < LONGEST / 2 and time.monotonic() < end:
+            name = scene.rng.choices(names, weights)[0]
+            scene.events[name] += 1
+            getattr(scene, name)(scene.rng.choice(going))
+    return scene.outcome()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sites", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    rng, begun = random.Random(given.seed), time.monotonic()
+    events, stopped, outcomes, runs = Counter[str](), Counter[str](), Counter[str](), 0
+    while time.monotonic() - begun < 60 * given.minutes:
+        kind = KINDS[runs % len(KINDS)]
+        folder = Path(tempfile.mkdtemp(prefix="soak-"))
+        scene = Scene(folder, rng, given.sites, given.rounds, kind)
+        try:
+            outcome = soak_once(scene, begun + 60 * given.minutes)
+        except BaseException:
+            print(f"run {runs} ({kind}) in {folder}: {dict(scene.events)}", file=sys.stderr)
+            raise
+        finally:
+            scene.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+        runs += 1
+        outcomes[f"{kind}: {outcome}"] += 1
+        events += scene.events
+        stopped += scene.stopped
+        print(f"run {runs} ({kind}): {outcome}; {dict(scene.events)}", flush=True)
+    facts = {
+        "seed": given.seed,
+        "sites": given.sites,
+        "rounds": given.rounds,
+        "minutes": round((time.monotonic() - begun) / 60, 1),
+        "runs": runs,
+        "events": dict(events),
+        "total": sum(events.values()),
+        "stops": dict(stopped),
+        "outcomes": dict(outcomes),
+    }
+    print(json.dumps(facts, indent=1))
+    if given.out is not None:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        given.out.write_text(json.dumps(facts, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
