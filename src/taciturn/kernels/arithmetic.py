@@ -87,3 +87,10 @@ def dot(a: Array, b: Array) -> float:
     for i in range(len(a)):
         total += a[i] * b[i]
     return total
+
+
+@compiled
+def assign(to: Array, values: Array) -> None:
+    """to = values, entry by entry: numba compiles much for the error that `to[:] = values` may raise."""
+    for i in range(len(to)):
+        to[i] = values[i]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.arithmetic import compiled, dot
+from ....kernels.arithmetic import assign, compiled, dot
 from ....types import Array
 from .cholesky import add_gram, factor, product, solve
 from .slopes import Law, curvatures, mean_quality, slopes, total_value
@@ -131,7 +131,7 @@ def _minimise(
     g, p, best = room[0], room[1], room[2]
     pull = math.sqrt(dot(b, b))
     least, bound, idle = np.inf, np.inf, 0
-    best[:] = f
+    assign(best, f)
     for _ in range(_STEPS):
         margins(rows.Zt, rows.offset, f, z)
         slopes(law, z, s)
@@ -145,7 +145,7 @@ def _minimise(
         idle = 0 if size < 0.5 * least else idle + 1
         if size < least:
             least, bound = size, _UP * (size + doubt)
-            best[:] = f
+            assign(best, f)
         if bound <= goal or (idle > _PATIENCE and size <= _NOISE * doubt):
             break
         curvatures(law, z, s, h)
@@ -157,7 +157,7 @@ def _minimise(
         at = _step(law, rows.weight, -dot(g, p), m * dot(f, p) - dot(b, p), rise, z, u, t, s)
         for j in range(d):
             f[j] += at * p[j]
-    f[:] = best
+    assign(f, best)
     return bound
 
 
@@ -198,7 +198,9 @@ def minimise_sites(
         Zt = turned[: (stop - start) * d].reshape((d, stop - start))
         turn(Z[start:stop], Zt)
         if stop - start < d:
-            K[:] = 0.0
+            for k in range(side):
+                for j in range(side):
+                    K[k, j] = 0.0
             add_gram(K, Zt, ones)
         weight, norm, far, _, m, goal = facts[i]
         rows = Matrices(Z[start:stop], Zt, K, A, offset[start:stop], weight, norm, far)

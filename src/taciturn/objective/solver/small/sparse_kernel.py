@@ -189,7 +189,9 @@ def _minimise(law: Law, rows: SparseRows, m: float, B: Array, F: Array, goal: fl
         if np.all(done):
             break
         _move(law, rows, m, B, F, need, room, work)
-    F[:] = best
+    for j in range(d):
+        for r in range(LANES):
+            F[j, r] = best[j, r]
 
 
 @compiled
