@@ -152,11 +152,12 @@ def test_a_solve_that_gave_up_is_charged_and_remembered(begin: Open) -> None:
         ledger.charge(Charge(0, 1, 0.5, 3.0))
 
 
-def test_threads_charge_each_round_once(begin: Open) -> None:
-    ledger, refused = begin(), []
+def test_threads_charge_each_round_once(begin: Open, request: pytest.FixtureRequest) -> None:
+    rounds = 10 if "disk" in request.node.callspec.params["begin"] else 200
+    ledger, refused = begin(run_facts(rounds=rounds)), []
 
     def work() -> None:
-        for charge in charges(3, 4):
+        for charge in charges(3, rounds):
             try:
                 ledger.charge(charge)
             except LedgerError:
@@ -167,7 +168,8 @@ def test_threads_charge_each_round_once(begin: Open) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert counts(ledger) == [4, 4, 4] and len(refused) == 3 * 12
+    assert counts(ledger) == [rounds] * 3 and len(refused) == 3 * 3 * rounds
+    assert (head := getattr(ledger, "head", None)) is None or head.rows == 1 + 3 * rounds
 
 
 def test_nothing_takes_a_charge_back(begin: Open) -> None:

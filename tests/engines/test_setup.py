@@ -7,7 +7,7 @@ import pytest
 
 import taciturn as tt
 from support.problems import make_sites
-from taciturn.engines.setup import prepare
+from support.sharded import setup_of
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.types import Array
 
@@ -20,18 +20,7 @@ def test_every_site_is_charged_for_its_own_rows_degree_and_penalty() -> None:
     method = tt.PenaltyPerturbation(
         [0.5, 1.5, 4.0], 0.5, tt.GaussianNoise(2.0), output_noise=tt.GaussianNoise(0.1)
     )
-    setup = prepare(
-        problem,
-        tt.Graph.path(3),
-        method,
-        rounds=2,
-        repeats=1,
-        seed=1,
-        tol=0.01,
-        start="zeros",
-        strict=True,
-        history=False,
-    )
+    setup = setup_of(problem, tt.Graph.path(3), method, rounds=2, seed=1, tol=0.01)
     run, sites = setup.run_facts(), setup.site_facts()
     assert [facts.samples for facts in sites] == list(SIZES)
     assert [facts.degree for facts in sites] == [1, 2, 1]
@@ -65,18 +54,7 @@ def test_a_regulariser_counts_by_how_strongly_convex_it_is() -> None:
     told = {}
     for regularizer in (None, Half()):
         problem = tt.Problem(make_sites(n=3), C=3.0, regularization=0.6, regularizer=regularizer)
-        setup = prepare(
-            problem,
-            tt.Graph.path(3),
-            method,
-            rounds=2,
-            repeats=1,
-            seed=1,
-            tol=0.01,
-            start="zeros",
-            strict=True,
-            history=False,
-        )
+        setup = setup_of(problem, tt.Graph.path(3), method, rounds=2, seed=1, tol=0.01)
         told[regularizer is None] = setup.run_facts()
     assert told[True].regularization == 0.6
     assert told[False].regularization == 0.3 and told[False].strong == pytest.approx(0.1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import strategies as st
 from scipy import sparse
 
 from taciturn.objective import LocalObjective, LogCosh, Logistic, Loss, SmoothHinge
@@ -58,3 +59,22 @@ class Recipe:
         )
         centre, noise = rng.normal(size=(2, self.repeats, self.dimension)) / self.norm
         return objective, self.curvature * (centre + noise), centre
+
+
+def recipes(*, rows, dimension, rank, repeats, penalty, norm=(1.0,)):
+    """Recipes up to these sizes, of every loss, separable or not, dense or sparse, some with empty rows."""
+    return st.builds(
+        Recipe,
+        rows=st.integers(1, rows),
+        dimension=st.integers(1, dimension),
+        rank=st.integers(1, rank),
+        loss=st.sampled_from(LOSSES),
+        share=st.sampled_from([0.01, 0.2, 1.0]),
+        penalty=st.sampled_from(penalty),
+        norm=st.sampled_from(norm),
+        separable=st.booleans(),
+        csr=st.booleans(),
+        zero_rows=st.booleans(),
+        repeats=st.integers(1, repeats),
+        seed=st.integers(0, 2**32 - 1),
+    )

@@ -9,7 +9,9 @@ from taciturn.engines.setup import prepare
 from taciturn.engines.shards import Shard, ShardTask
 
 
-def setup_of(problem, graph, method, *, rounds, repeats=1, seed=0, start="zeros", history=False, strict=True):
+def setup_of(
+    problem, graph, method, *, rounds, repeats=1, seed=0, tol=1e-8, start="zeros", history=False, strict=True
+):
     return prepare(
         problem,
         graph,
@@ -17,7 +19,7 @@ def setup_of(problem, graph, method, *, rounds, repeats=1, seed=0, start="zeros"
         rounds=rounds,
         repeats=repeats,
         seed=seed,
-        tol=1e-8,
+        tol=tol,
         start=start,
         strict=strict,
         history=history,

@@ -49,7 +49,7 @@ def run_local(
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-    return recorder.finish(network.f[setup.rounds % 2], ledger, setup.facts())
+    return recorder.finish(network.f[setup.rounds % 2], ledger, setup.settings())
 
 
 class Network:

@@ -38,8 +38,8 @@ from ..privacy.release import Loop, Release
 from ..progress import progress
 from ..rng import SecureStreams, SeededStreams, Streams
 from ..types import Array
-from ..versions import versions
 from .choice import cpus_here
+from .setup import describe_run
 
 AnyProblem = Problem | SourcedProblem | SoftmaxProblem
 SiteLoop = Loop[Message, DescentState, Message]
@@ -82,21 +82,8 @@ class MaskedSetup:
 
     def settings(self) -> dict[str, Any]:
         """The settings of the run as plain JSON, for every artefact made from it."""
-        return {
-            "simulated": self.seed is not None,
-            "seed": self.seed,
-            "rounds": self.tables.rounds,
-            "repeats": self.repeats,
-            "start": "zeros",
-            "method": repr(self.method),
-            "graph": {"name": self.graph.name, "sites": self.graph.n, "edges": self.graph.edges},
-            "loss": repr(self.problem.loss),
-            "C": self.problem.C,
-            "regularization": self.problem.regularization,
-            "samples": self.problem.samples.tolist(),
-            "dimension": self.problem.dimension,
-            "versions": versions(),
-        }
+        numbers = {"rounds": self.tables.rounds, "repeats": self.repeats, "start": "zeros"}
+        return describe_run(self.problem, self.graph, self.method, self.seed, numbers)
 
 
 def prepare_masked(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from ..admm.theory import convergence
 from ..errors import ParameterError
 from ..graph import Graph, GraphLike
 from ..objective.problem import Problem
+from ..objective.softmax import SoftmaxProblem
 from ..objective.sources import SourcedProblem
 from ..privacy.facts import RoundCharges, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
@@ -92,24 +93,10 @@ class Setup:
             marks=self.marks,
         )
 
-    def facts(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """The settings of the run as plain JSON, for every artefact made from it."""
-        return {
-            "simulated": self.seed is not None,
-            "seed": self.seed,
-            "rounds": self.rounds,
-            "repeats": self.repeats,
-            "tol": self.tol,
-            "start": self.start,
-            "method": repr(self.method),
-            "graph": {"name": self.graph.name, "sites": self.graph.n, "edges": self.graph.edges},
-            "loss": repr(self.problem.loss),
-            "C": self.problem.C,
-            "regularization": self.problem.regularization,
-            "samples": self.problem.samples.tolist(),
-            "dimension": self.problem.dimension,
-            "versions": versions(),
-        }
+        numbers = {"rounds": self.rounds, "repeats": self.repeats, "tol": self.tol, "start": self.start}
+        return describe_run(self.problem, self.graph, self.method, self.seed, numbers)
 
     def site_facts(self) -> list[SiteFacts]:
         """B_i, V_i and the dual steps of every site."""
@@ -121,6 +108,29 @@ class Setup:
     def planned_ledger(self) -> MemoryLedger:
         """The ledger that the run will leave behind."""
         return accounts.planned_ledger(self.tables, self.run_facts(), self.site_facts())
+
+
+def describe_run(
+    problem: Problem | SoftmaxProblem | SourcedProblem,
+    graph: Graph,
+    method: object,
+    seed: int | None,
+    numbers: Mapping[str, Any],
+) -> dict[str, Any]:
+    """A run as plain JSON: what it was asked to do, to whose rows, and with which versions."""
+    return {
+        "simulated": seed is not None,
+        "seed": seed,
+        **numbers,
+        "method": repr(method),
+        "graph": {"name": graph.name, "sites": graph.n, "edges": graph.edges},
+        "loss": repr(problem.loss),
+        "C": problem.C,
+        "regularization": problem.regularization,
+        "samples": problem.samples.tolist(),
+        "dimension": problem.dimension,
+        "versions": versions(),
+    }
 
 
 def start_vectors(start: Start, sites: Sequence[int], shape: tuple[int, int], streams: Streams) -> Array:

@@ -6,7 +6,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -201,28 +200,6 @@ def test_a_ledger_changed_behind_its_back_charges_no_more(filled: Path) -> None:
 def test_reading_does_not_charge(filled: Path) -> None:
     with SqliteLedger(filled, readonly=True) as ledger, pytest.raises(LedgerError, match="to read only"):
         ledger.charge(Charge(0, 6, 0.5, 3.0))
-
-
-def test_threads_share_one_ledger(path: Path) -> None:
-    refused: list[int] = []
-    with SqliteLedger(path, RUN, SITES) as ledger:
-
-        def race() -> None:
-            for charge in charges(3, 10):
-                try:
-                    ledger.charge(charge)
-                except LedgerError:
-                    refused.append(charge.t)
-
-        threads = [threading.Thread(target=race) for _ in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(refused) == 2 * 30 and ledger.head.rows == 31
-
-
-# -- transactions -----------------------------------------------------------------------------------
 
 
 def test_charge_and_outbox_together_or_not_at_all(path: Path) -> None:

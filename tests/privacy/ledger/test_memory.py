@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 import pytest
 
@@ -132,26 +130,6 @@ def test_a_run_without_noise_takes_no_scale() -> None:
     ledger.charge(Charge(site=0, t=1, eta=0.5))
     with pytest.raises(ParameterError, match="`scale` must be left out"):
         ledger.charge(Charge(site=1, t=1, eta=0.5, scale=3.0))
-
-
-def test_many_threads_charge_each_round_once() -> None:
-    ledger = MemoryLedger(run_facts(rounds=200), site_facts())
-    refused: list[int] = []
-
-    def race() -> None:
-        for charge in charges(3, 200):
-            try:
-                ledger.charge(charge)
-            except LedgerError:
-                refused.append(charge.t)
-
-    threads = [threading.Thread(target=race) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(refused) == 3 * 600
-    assert [ledger.columns(i).t.size for i in range(3)] == [200] * 3
 
 
 def test_a_filter_at_a_fixed_order_does_not_look_at_the_pure_cost() -> None:

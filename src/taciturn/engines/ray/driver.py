@@ -70,7 +70,7 @@ class Driver:
             self._record(t, stepped)
             step()
         self._record_gap(rounds, fetch([worker.gap.remote(mean) for worker in self.workers]))
-        return self.recorder.finish(self._vectors(), self.ledger, self.setup.facts())
+        return self.recorder.finish(self._vectors(), self.ledger, self.setup.settings())
 
     def _ask(self, save: bool, mean: Array | None, blocks: Blocks | None) -> tuple[list[Any], Blocks]:
         """Ask every shard for one round; what it reports, and what crosses after it, by reference."""

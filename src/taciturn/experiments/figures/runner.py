@@ -216,7 +216,7 @@ def _restore(setup: Setup, kept: Arrays) -> Run:
         coef=kept["coef"],
         history=kept.get("history"),
         ledger=setup.planned_ledger(),
-        settings=setup.facts(),
+        settings=setup.settings(),
     )
 
 

@@ -11,11 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, reject, settings
-from hypothesis import strategies as st
 
 from objective.test_checking import Counted, Elastic
 from support.exact_gradient import gradient_error
-from support.hard_problems import LOSSES, Recipe
+from support.hard_problems import LOSSES, Recipe, recipes
 from taciturn.errors import NotConverged, ParameterError
 from taciturn.objective import LocalObjective, Logistic, Objective, SolverState, minimise
 from taciturn.objective.solver.general import minimise_general
@@ -25,20 +24,8 @@ from taciturn.objective.solver.small.packs import DensePack, SparsePack, pack
 from taciturn.objective.solver.small.sites import is_small, is_small_size, small_form
 from taciturn.types import Array
 
-hard = st.builds(
-    Recipe,
-    rows=st.integers(1, 80),
-    dimension=st.integers(1, 24),
-    rank=st.integers(1, 12),
-    loss=st.sampled_from(LOSSES),
-    share=st.sampled_from([0.01, 0.2, 1.0]),
-    penalty=st.sampled_from([1e-4, 1e-2, 0.5, 1e4]),
-    norm=st.sampled_from([1.0, 1e-3, 1e3]),
-    separable=st.booleans(),
-    csr=st.booleans(),
-    zero_rows=st.booleans(),
-    repeats=st.integers(1, 6),
-    seed=st.integers(0, 2**32 - 1),
+hard = recipes(
+    rows=80, dimension=24, rank=12, repeats=6, penalty=[1e-4, 1e-2, 0.5, 1e4], norm=[1.0, 1e-3, 1e3]
 )
 
 
