@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .planning.plan import plan
     from .privacy.certificate.certificate import Certificate
     from .privacy.facts import SiteBudget
+    from .privacy.ledger.budget import Budget
     from .privacy.ledger.disk import SqliteLedger
     from .privacy.ledger.memory import MemoryLedger
     from .privacy.noise import GaussianNoise, NormNoise
@@ -46,6 +47,7 @@ __all__ = [
     "ADMM",
     "L2",
     "MADMM",
+    "Budget",
     "Certificate",
     "Constant",
     "DualPerturbation",
@@ -123,6 +125,7 @@ _HOMES = {
     "planning.plan": ("plan",),
     "privacy.certificate.certificate": ("Certificate",),
     "privacy.facts": ("SiteBudget",),
+    "privacy.ledger.budget": ("Budget",),
     "privacy.ledger.disk": ("SqliteLedger",),
     "privacy.ledger.memory": ("MemoryLedger",),
     "privacy.noise": (

@@ -6,7 +6,7 @@
     │   └── DataError                   the features or labels cannot be used as they are
     ├── NotConverged                    the solver missed its tolerance; nothing was sent, yet it is charged
     ├── OutOfReach                      what was heard is too large for floats; nothing was drawn
-    ├── BudgetExceeded                  the charge would pass a site's budget; nothing was released
+    ├── BudgetExceeded                  the charge would pass a budget; nothing was released
     ├── LedgerError                     the ledger on disk was altered, or is held by another process
     ├── CertificateError                a certificate's numbers do not follow from its facts
     ├── DataUnavailable                 a public data set was not found; lists what was tried

@@ -1,6 +1,6 @@
 """The command line: parse, call, print. One file per command; importing it adds the command."""
 
-from . import certify, data, demo, plan
+from . import budget, certify, data, demo, plan
 from .app import main
 from .jobs import check, init, predict, train
 from .research import attack, audit, reproduce, sweep
@@ -12,6 +12,7 @@ from .sites import up as site_up
 __all__ = [
     "attack",
     "audit",
+    "budget",
     "certify",
     "check",
     "data",

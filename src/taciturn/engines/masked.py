@@ -32,8 +32,11 @@ from ..objective.regularizers import L2
 from ..objective.softmax import Softmax, SoftmaxProblem
 from ..objective.solver.threads import one_blas_thread
 from ..objective.sources import SourcedProblem
-from ..privacy.facts import RunFacts, SiteFacts
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.facts import RunFacts, SiteBudget, SiteFacts
+from ..privacy.ledger.active import charge_run
 from ..privacy.ledger.memory import Ledger, MemoryLedger
+from ..privacy.ledger.opening import LedgerLike, open_ledger
 from ..privacy.release import Loop, Release
 from ..progress import progress
 from ..rng import SecureStreams, SeededStreams, Streams
@@ -159,6 +162,25 @@ def run_masked(
             if t < setup.tables.rounds:
                 total = add_up(answer.message for answer in answers if isinstance(answer, Release))
     return recorder.finish(f, ledger, setup.settings())
+
+
+def run_and_charge(
+    setup: MaskedSetup,
+    *,
+    ledger: LedgerLike | None = None,
+    budget: SiteBudget | None = None,
+    threads: int | None = None,
+    show: bool | None = None,
+    what: str = "train",
+) -> Run:
+    """`run_masked` with a ledger of its own; inside a `Budget` the whole run is reserved there first."""
+    facts, sites = setup.run_facts(), setup.site_facts()
+
+    def plan(delta: float) -> Certificate:
+        return Certificate.from_ledger(accounts.planned_ledger(setup.tables, facts, sites), delta)
+
+    with charge_run(what, plan), open_ledger(ledger, facts, sites, budget) as opened:
+        return run_masked(setup, ledger=opened, threads=threads, show=show)
 
 
 def _threads_for(setup: MaskedSetup) -> int:

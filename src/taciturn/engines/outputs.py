@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
+from ..admm.accounts import planned_ledger
 from ..admm.run import Run
+from ..admm.tables import Tables
 from ..errors import ParameterError
-from ..privacy.facts import SiteBudget
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.facts import RunFacts, SiteBudget, SiteFacts
+from ..privacy.ledger.active import charge_run
 from ..privacy.ledger.opening import LedgerLike, open_ledger
 from ..privacy.ledger.shared import SharedLedger
 from .local import run_local
@@ -21,18 +26,21 @@ def run_outputs(
     budget: SiteBudget | None = None,
     threads: int | None = None,
     show: bool | None = None,
+    what: str = "train",
 ) -> list[Run]:
     """One run per setup, one after the other; each setup says how many there are in all, `outputs`.
 
-    A round is charged once, for all of them, before the first of them is released.
+    A round is charged once, for all of them, before the first of them is released. Inside a `Budget` the
+    whole run is reserved there first, under the name `what`.
     """
     coming = iter(setups)
     first = next(coming)
     facts, sites = first.run_facts(), first.site_facts()
+    reserved = charge_run(what, partial(_plan, first.tables, facts, sites))
     setup: Setup | None = first
     del first
     runs: list[Run] = []
-    with open_ledger(ledger, facts, sites, budget) as one:
+    with reserved, open_ledger(ledger, facts, sites, budget) as one:
         shared = SharedLedger(one) if facts.outputs > 1 else one
         while setup is not None:
             if (setup.run_facts(), setup.site_facts()) != (facts, sites):
@@ -40,3 +48,8 @@ def run_outputs(
             runs.append(run_local(setup, ledger=shared, threads=threads, show=show))
             setup = next(coming, None)  # the rows of one output at a time
     return [replace(run, ledger=one) for run in runs]
+
+
+def _plan(tables: Tables, facts: RunFacts, sites: list[SiteFacts], delta: float) -> Certificate:
+    """What the run will have cost after its last round."""
+    return Certificate.from_ledger(planned_ledger(tables, facts, sites), delta)

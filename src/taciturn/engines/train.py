@@ -12,7 +12,7 @@ from ..graph import Graph, GraphLike
 from ..objective.problem import Problem
 from ..objective.softmax import SoftmaxProblem
 from ..privacy.facts import SiteBudget
-from ..privacy.ledger.opening import LedgerLike, open_ledger
+from ..privacy.ledger.opening import LedgerLike
 from ..privacy.noise import GaussianNoise, NormNoise
 from .choice import is_masked
 from .cover import cover_method
@@ -48,16 +48,16 @@ def train(
     accuracy, functions of the data that no noise covers: without it they are nan, and the run holds nothing
     but released vectors. `ledger` is a new file for a durable record, where each charge is on disk before its
     release, or an open ledger that was begun with the facts of this run. `budget` stops the run before a
-    site passes it. Masked descent solves nothing: `tol` and `idealised` are not for it.
+    site passes it; inside a `Budget` the whole run is reserved there first. Masked descent solves nothing:
+    `tol` and `idealised` are not for it.
     """
     if is_masked(method):
-        from .masked import prepare_masked, run_masked
+        from .masked import prepare_masked, run_and_charge
 
         masked = prepare_masked(
             problem, graph, method, rounds=rounds, repeats=1, seed=None, history=history, measure=measure
         )
-        with open_ledger(ledger, masked.run_facts(), masked.site_facts(), budget) as opened:
-            return run_masked(masked, ledger=opened, threads=threads, show=progress)
+        return run_and_charge(masked, ledger=ledger, budget=budget, threads=threads, show=progress)
     if isinstance(problem, SoftmaxProblem):
         raise ParameterError("`method` must be MaskedDescent for a SoftmaxProblem.")
     setup = prepare_real(

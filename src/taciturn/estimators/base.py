@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import warnings
+from copy import deepcopy
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import checks
@@ -28,14 +29,17 @@ from ..objective.losses import Loss
 from ..objective.problem import Problem
 from ..planning.masked_plan import MaskedPlan
 from ..privacy.facts import SiteBudget
+from ..privacy.ledger.active import join_budget, note_origin
+from ..privacy.ledger.budget import active_budget
 from ..types import Array
 from .assignment import SiteAssignment, assign_sites
 from .charging import LedgerFile, ledger_file
 from .masked import MaskedFit, plan_fit
 from .rows import Ball
-from .settings import Settings, Wishes, choose_settings, for_persons
+from .settings import Settings, Wishes, choose_settings, for_budget, for_persons
 
 FROM_DATA = "from data"
+_ORIGIN = "_budget_origin"
 _TINY = 1e-100
 _DELTA = 1e-5  # of the certificate, where a pure guarantee was asked for
 LEAK = "`data_norm` was taken from the data, which no noise covers"
@@ -109,7 +113,15 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _loss(self) -> Loss:
         raise TypeError("use one of the estimators, not their common part")
 
-    def _fit_targets(
+    def _fit_targets(self, X: Any, targets: Array, site: Any, **told: Any) -> None:
+        """Fit one model per row of `targets`, (outputs, rows), and set the public attributes.
+
+        Rows where `keep` is False count as rows of zeros. The fit is charged to the budget it is in.
+        """
+        with join_budget(getattr(self, _ORIGIN, None)):
+            self._fit_here(X, targets, site, **told)
+
+    def _fit_here(
         self,
         X: Any,
         targets: Array,
@@ -119,13 +131,11 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         keep: NDArray[np.bool_] | None = None,
         marks: tuple[str, ...] = (),
     ) -> None:
-        """Fit one model per row of `targets`, (outputs, rows), and set the public attributes.
-
-        Rows where `keep` is False count as rows of zeros.
-        """
         wishes, seed = self._wishes(), self._seed()
         if person is not None:
             wishes = for_persons(wishes)
+        if (budget := active_budget()) is not None:
+            wishes = for_budget(wishes, budget.accountant)
         file = ledger_file(self.ledger, seed)
         if self.data_norm == FROM_DATA:
             marks = (*marks, LEAK)
@@ -141,7 +151,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         Z, loss = ball.rows(X, keep), self._loss()
         if wishes.colluding is not None and not math.isinf(wishes.epsilon):
             shape = {"dimension": Z.shape[1], "outputs": len(targets)}
-            fit = MaskedFit(Z, targets, places, plan_fit(wishes, places, ball, loss, **shape), loss, marks)
+            plan = plan_fit(wishes, places, ball, loss, **shape)
+            fit = MaskedFit(Z, targets, places, plan, loss, marks, type(self).__name__)
             self._keep_masked(
                 ball, fit, fit.run(seed, None if file is None else file.path, show=self._shown())
             )
@@ -157,8 +168,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         setups = (_setup(problem(y), places.graph, settings, seed, k, told) for k, y in enumerate(targets))
         delta = wishes.delta or _DELTA
         limit = None if file is None or math.isinf(wishes.epsilon) else SiteBudget(wishes.epsilon, delta)
-        path = None if file is None else file.path
-        runs = run_outputs(setups, ledger=path, budget=limit, show=self._shown())
+        path, what = None if file is None else file.path, type(self).__name__
+        runs = run_outputs(setups, ledger=path, budget=limit, show=self._shown(), what=what)
         self.certificate_ = runs[0].certificate(delta, large_delta=True)
         self._keep_results(ball, settings, places, runs)
 
@@ -213,6 +224,21 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         raise DataError(
             "`X`, and `y` of a regression, must hold numbers; some entries are texts. Encode them."
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Takes the budget that is in use along, so that a fit in another process is charged to it too."""
+        state: dict[str, Any] = super().__getstate__()
+        origin = note_origin()
+        return state if origin is None else {**state, _ORIGIN: origin}
+
+    def __sklearn_clone__(self) -> Self:
+        """A clone is charged where its model would be."""
+        values = self.get_params(deep=False)
+        copy = type(self)(**{name: clone(value, safe=False) for name, value in values.items()})
+        for name in (_ORIGIN, "_metadata_request"):
+            if name in vars(self):
+                setattr(copy, name, deepcopy(vars(self)[name]))
+        return copy
 
     def _wishes(self) -> Wishes:
         return Wishes(

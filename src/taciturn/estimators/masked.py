@@ -10,14 +10,13 @@ import numpy as np
 
 from ..admm.run import Run
 from ..data.tables.dealing import deal
-from ..engines.masked import prepare_masked, run_masked
+from ..engines.masked import prepare_masked, run_and_charge
 from ..errors import ParameterError
 from ..objective.losses import Logistic, Loss
 from ..objective.problem import Problem
 from ..objective.softmax import SoftmaxProblem
 from ..planning.masked_plan import MaskedPlan, plan_masked
 from ..privacy.facts import SiteBudget
-from ..privacy.ledger.opening import open_ledger
 from ..types import Array
 from .assignment import SiteAssignment
 from .rows import Ball
@@ -34,6 +33,7 @@ class MaskedFit:
     plan: MaskedPlan
     loss: Loss
     marks: tuple[str, ...]
+    what: str
 
     def run(self, seed: int | None, ledger: str | PathLike[str] | None, *, show: bool | None = False) -> Run:
         """A real run with secret noise and masks; with a seed, a simulation."""
@@ -51,8 +51,7 @@ class MaskedFit:
         )
         method = self.plan.method
         limit = None if ledger is None else SiteBudget(method.epsilon, method.delta)
-        with open_ledger(ledger, setup.run_facts(), setup.site_facts(), limit) as opened:
-            return run_masked(setup, ledger=opened, show=show)
+        return run_and_charge(setup, ledger=ledger, budget=limit, show=show, what=self.what)
 
     def _problem(self) -> Problem | SoftmaxProblem:
         C, rho, places = self.plan.C, self.plan.regularization, self.places

@@ -88,6 +88,14 @@ def for_persons(wishes: Wishes) -> Wishes:
     return replace(wishes, noise="gaussian")
 
 
+def for_budget(wishes: Wishes, accountant: str | None) -> Wishes:
+    """The same wishes inside a budget that adds up squares of mu: by Gaussian noise, whose mu is known."""
+    gaussian = wishes.delta > 0 and wishes.noise == "best" and accountant in (None, "gaussian")
+    if gaussian and wishes.method is None and wishes.colluding is None:
+        return replace(wishes, noise="gaussian")
+    return wishes
+
+
 def choose_settings(
     wishes: Wishes, places: SiteAssignment, *, loss: Loss, dimension: int, outputs: int
 ) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from contextlib import nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -24,16 +25,18 @@ from .training_job import TrainingJob, read_job
 
 if TYPE_CHECKING:
     from ..estimators.base import PrivateLinearModel
+    from ..privacy.ledger.budget import Budget
     from .training import TrainingRows
 
 
 @dataclass(frozen=True)
 class TrainedJob:
-    """A job that was trained: the fitted estimator, and the folder with its results."""
+    """A job that was trained: the fitted estimator, the folder with its results, and its shared budget."""
 
     job: TrainingJob
     estimator: PrivateLinearModel
     folder: Path
+    budget: Budget | None = None
 
     @property
     def files(self) -> list[Path]:
@@ -49,11 +52,13 @@ class ReadyJob:
     rows: TrainingRows
     folder: Path
     marks: tuple[str, ...]
+    budget: Budget | None = None
 
     def train(self, *, verbose: bool = False) -> TrainedJob:
         """The fit and its files; whatever stops it, what was spent until then is on record."""
-        fitted = _spend(self, verbose=verbose)
-        return TrainedJob(self.job, fitted, self.folder)
+        with nullcontext() if self.budget is None else self.budget:
+            fitted = _spend(self, verbose=verbose)
+        return TrainedJob(self.job, fitted, self.folder, self.budget)
 
 
 def train_job(
@@ -75,7 +80,7 @@ def train_job(
 def prepare_job(
     path: str | PathLike[str], out: str | PathLike[str] | None = None, *, again: bool = False
 ) -> ReadyJob:
-    """The job in a file and the rows of its sites, checked; nothing is written."""
+    """The job in a file and the rows of its sites, checked; nothing is written but a new, empty budget."""
     from .training import gather
 
     path = Path(path)
@@ -83,7 +88,9 @@ def prepare_job(
     folder = path.parent / "run" if out is None else Path(out)
     before = interrupted_runs(folder, job.delta or 1e-5, again=again)
     marks = tuple(f"a run before this one was {run.words()}: that comes on top" for run in before)
-    return ReadyJob(job, gather(job, path.parent), folder, marks)
+    rows = gather(job, path.parent)
+    budget = None if job.budget is None else job.budget.open(path.parent)
+    return ReadyJob(job, rows, folder, marks, budget)
 
 
 def _spend(ready: ReadyJob, *, verbose: bool) -> PrivateLinearModel:

@@ -14,6 +14,7 @@ from ..data.tables.files import CsvForm
 from ..data.tables.schema import Schema
 from ..errors import GraphError, ParameterError
 from ..graph import Graph
+from ..privacy.ledger.budget import Budget
 from ..toml import Facts, complaint, read_toml
 from .lines import line_of
 
@@ -59,6 +60,18 @@ class TrainingLabel(Facts):
         return entry
 
 
+class SharedBudget(Facts):
+    """`[budget]`: the file of a budget over several runs; `epsilon` and `delta` begin one."""
+
+    ledger: str = Field(min_length=1)
+    epsilon: float | None = Field(default=None, gt=0)
+    delta: float | None = Field(default=None, ge=0, lt=1)
+
+    def open(self, folder: Path) -> Budget:
+        """The budget in the file, from the folder of the job on."""
+        return Budget(folder / self.ledger, self.epsilon, self.delta)
+
+
 class TrainingJob(Facts):
     """A training run, as a person writes it down.
 
@@ -70,6 +83,7 @@ class TrainingJob(Facts):
     csv : how the CSV files are written; a site may have its own.
     colluding : how many of the other sites may work together; left out: all of them.
     missing : what a missing value makes zero: its whole "row", or its own "field".
+    budget : a file that all runs on these rows are charged to, whole and beforehand; see `taciturn.Budget`.
     seed : noise that can be replayed, for rehearsals; the certificate then says `simulated`.
     rounds, max_rounds, noise, C, regularization, effort : as for `taciturn.PrivateLogisticRegression`.
     """
@@ -94,6 +108,7 @@ class TrainingJob(Facts):
     effort: Literal["quick", "full"] = "full"
     seed: int | None = Field(default=None, ge=0)
     csv: CsvFacts = CsvFacts()
+    budget: SharedBudget | None = None
     label: TrainingLabel
     sites: list[TrainingSite] = Field(min_length=2)
     table: dict[str, Any] = Field(alias="schema")
@@ -116,6 +131,8 @@ class TrainingJob(Facts):
             raise ValueError(f"`sites.{k}.data` must be a file of its own: each record is at one site only")
         if self.rounds is not None and self.max_rounds is not None:
             raise ValueError("`max_rounds` must be left out where `rounds` is given")
+        if self.budget is not None and self.seed is not None:
+            raise ValueError("`seed` must be left out with a `budget`: replayable noise protects nobody")
         if self.label.column in self.schema_.names:
             raise ValueError(
                 "`label.column` must not be among the columns of the schema: it is what is learnt"
@@ -177,9 +194,10 @@ def _numbers(entries: dict[str, Any]) -> dict[str, Any]:
     """`epsilon = 1` is a number too."""
     floats = ("epsilon", "delta", "C", "regularization")
     found = {k: float(v) if k in floats and type(v) is int else v for k, v in entries.items()}
-    label = found.get("label")
-    if isinstance(label, dict) and type(label.get("scale")) is int:
-        found["label"] = {**label, "scale": float(label["scale"])}
+    for part, names in (("label", ("scale",)), ("budget", ("epsilon", "delta"))):
+        inner = found.get(part)
+        if isinstance(inner, dict):
+            found[part] = {k: float(v) if k in names and type(v) is int else v for k, v in inner.items()}
     return found
 
 

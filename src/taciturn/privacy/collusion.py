@@ -37,6 +37,11 @@ def masked_cost(run: RunFacts, rounds: Iterable[int], delta: float, honest: int)
     return _epsilon(masked_mu(run, charged, honest), delta, _slack(_sums(run, charged), honest))
 
 
+def masked_slack(run: RunFacts, rounds: Iterable[int], honest: int) -> Slack:
+    """What discrete noise adds to these rounds together when so many noises protect a site."""
+    return _slack(_sums(run, rounds), honest)
+
+
 def masked_table(run: RunFacts, rounds: Iterable[int], delta: float) -> tuple[float, ...]:
     """epsilon at delta against c = 0 .. N-1 colluding sites; it never falls."""
     charged = list(rounds)

@@ -206,21 +206,21 @@ def exact_epsilon(run: RunFacts, mu: Array, delta: float) -> Array:
     """epsilon at delta of a run that is mu-GDP, what whole numbers and floats add included."""
     if not run.integers:
         return gaussian_epsilon(mu, delta)
-    return masked_epsilon(mu, usable_delta(run, delta), _slack(run))
+    return masked_epsilon(mu, usable_delta(run, delta), exact_slack(run))
 
 
 def exact_mu(run: RunFacts, epsilon: float, delta: float) -> float:
     """A mu that stays within (epsilon, delta), by hardly less than the largest."""
     if not run.integers:
         return float(gaussian_mu(epsilon, delta))
-    slack = _slack(run)
+    slack = exact_slack(run)
     left = epsilon - 2 * slack.epsilon
     if not (left > 0 and left < _CERTAIN):
         return 0.0
     return float(down(gaussian_mu(left, usable_delta(run, delta) * math.exp(-slack.epsilon) * (1 - 1e-6))))
 
 
-def _slack(run: RunFacts) -> Slack:
+def exact_slack(run: RunFacts) -> Slack:
     """By how much all whole numbers of a run differ from rounded normals."""
     return discrete_slack(_SPREAD, run.dimension, run.rounds * run.outputs)
 

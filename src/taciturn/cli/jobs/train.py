@@ -86,6 +86,9 @@ def _show(done: TrainedJob) -> None:
         table.add_row(name, value)
     console.print(table)
     console.print(certificate.statement(), markup=False)
-    console.print("\nAnother run on the same rows costs again: the epsilons add up.", markup=False)
+    if done.budget is None:
+        console.print("\nAnother run on the same rows costs again: the epsilons add up.", markup=False)
+    else:
+        console.print(f"\n{done.budget}, in {done.budget.path}", markup=False, soft_wrap=True)
     for path in done.files:
         console.print(f"wrote {path}", markup=False, soft_wrap=True)

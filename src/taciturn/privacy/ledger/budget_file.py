@@ -1,0 +1,147 @@
+"""The file of a budget: SQLite, hash-chained; every change is one transaction, synced before it counts.
+
+Row 0 holds the budget. A run is one row when it is reserved, before anything is drawn, and one more when it
+has ended. Nothing takes a reservation back: a process that dies in between leaves the whole run charged.
+Connections live for one transaction, so that threads and forked processes may share a budget.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...errors import LedgerError, ParameterError
+from ..accounting.budgets import BUDGET_ORDERS, RunCost
+from . import chain
+from .chain import Head, ledger_errors
+
+FORMAT = "taciturn-budget/1"
+_PATIENCE = 60.0  # seconds to wait for another process
+
+
+@dataclass(frozen=True)
+class BudgetTerms:
+    """What a budget was begun with; `accountant` is None until the first run decides."""
+
+    epsilon: float
+    delta: float
+    unit: str
+    accountant: str | None
+    large_delta: bool = False
+
+
+@dataclass(frozen=True)
+class BudgetRun:
+    """One run in a budget.
+
+    run : its number in the file, which says nothing about the run.
+    what : what it was, e.g. "PrivateLogisticRegression".
+    time : when it was reserved, UTC.
+    against : whom its figure holds against.
+    cost : by every accountant; `cost.alone` is its own epsilon at the budget's delta.
+    finished : False while it runs, and for ever if it was cut off. It is charged either way.
+    """
+
+    run: str
+    what: str
+    time: str
+    unit: str
+    against: str
+    cost: RunCost
+    finished: bool = False
+
+
+class Contents(NamedTuple):
+    """All that the file says."""
+
+    terms: BudgetTerms
+    runs: tuple[BudgetRun, ...]
+    head: Head
+
+    @property
+    def costs(self) -> list[RunCost]:
+        return [run.cost for run in self.runs]
+
+
+@contextmanager
+def open_rows(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
+    """One transaction, alone at the file: on disk at the end of the block, or not at all."""
+    if not create and not path.exists():
+        raise LedgerError(f"there is no budget at {path}; begin one with `epsilon` and `delta`.")
+    with ledger_errors():
+        uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)
+    try:
+        with ledger_errors():
+            db.execute("PRAGMA synchronous = EXTRA")  # the folder too: a commit survives a power cut
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    finally:
+        db.close()
+
+
+def begin(db: sqlite3.Connection, terms: BudgetTerms) -> None:
+    """An empty budget."""
+    chain.create(db)
+    chain.append(db, chain.EMPTY, {"format": FORMAT, **asdict(terms)})
+
+
+def read(db: sqlite3.Connection, path: Path, at_least: Head | None = None) -> Contents:
+    """The whole file, verified."""
+    bodies, head = chain.verify_rows(db, at_least)
+    if bodies[0].get("format") != FORMAT:
+        raise LedgerError(f"{path} is the ledger of one run, not a budget over several: take a new file.")
+    try:
+        terms = BudgetTerms(**{key: bodies[0][key] for key in BudgetTerms.__dataclass_fields__})
+        ended = {body["ended"] for body in bodies[1:] if "ended" in body}
+        runs = [_run(body, ended) for body in bodies[1:] if "ended" not in body]
+        chosen = next((body["accountant"] for body in bodies[1:] if "accountant" in body), terms.accountant)
+    except (KeyError, TypeError, ValueError) as error:
+        raise LedgerError(f"{path} was written in a form this version does not know.") from error
+    terms = replace(terms, accountant=chosen)
+    return Contents(terms, tuple(runs), head)
+
+
+def add_run(db: sqlite3.Connection, contents: Contents, run: BudgetRun, accountant: str) -> Head:
+    """One more run, reserved."""
+    body = {**asdict(run), "cost": _plain(run.cost), "accountant": accountant}
+    return chain.append(db, contents.head, {key: value for key, value in body.items() if key != "finished"})
+
+
+def end_run(db: sqlite3.Connection, contents: Contents, run: str) -> Head:
+    """The run has come to its end."""
+    return chain.append(db, contents.head, {"ended": run})
+
+
+def _run(body: dict[str, Any], ended: set[str]) -> BudgetRun:
+    facts = {key: body[key] for key in ("run", "what", "time", "unit", "against")}
+    return BudgetRun(**facts, cost=_cost(body["cost"]), finished=body["run"] in ended)
+
+
+def _plain(cost: RunCost) -> dict[str, Any]:
+    """JSON knows no infinity: None stands for it."""
+    plain = asdict(cost)
+    plain["renyi"] = [_number(value) for value in cost.renyi]
+    return {key: value if key == "renyi" else _number(value) for key, value in plain.items()}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _cost(plain: dict[str, Any]) -> RunCost:
+    found = {key: math.inf if value is None else value for key, value in plain.items() if key != "renyi"}
+    renyi = tuple(math.inf if value is None else float(value) for value in plain["renyi"])
+    if len(renyi) != len(BUDGET_ORDERS) or not all(value >= 0 for value in (*found.values(), *renyi)):
+        raise ParameterError("the cost of a run is at least 0, at every order.")
+    return RunCost(renyi=renyi, **found)

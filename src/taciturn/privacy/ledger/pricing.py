@@ -1,0 +1,85 @@
+"""What a planned run will cost any one record, as a budget over several runs counts it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ...errors import ParameterError
+from ..accounting.budgets import BUDGET_ORDERS, RunCost, pure_mu
+from ..accounting.gaussian import compose_mu
+from ..accounting.masked import Slack
+from ..accounting.rounding import up
+from ..collusion import masked_mu, masked_slack
+from ..costs import Releases, exact_slack, float_delta, gaussian_totals, pure_costs, renyi_totals
+from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
+
+
+class Planned(Protocol):
+    """The certificate of a run after its last round, whether or not it took place: a `Certificate`."""
+
+    @property
+    def run(self) -> RunFacts: ...
+    @property
+    def sites(self) -> tuple[SiteFacts, ...]: ...
+    @property
+    def budgets(self) -> tuple[SiteBudget | None, ...]: ...
+    @property
+    def releases(self) -> tuple[Columns, ...]: ...
+    @property
+    def epsilon(self) -> float: ...
+    @property
+    def pure_epsilon(self) -> float: ...
+
+
+def run_cost(planned: Planned, *, pure: bool = False) -> RunCost:
+    """The worst site's cost by every accountant: a record may be at another site in the next run.
+
+    `pure` says that the budget's delta is 0. Otherwise the certificate must be at the budget's delta.
+    """
+    if any(limit is not None and limit.order is not None for limit in planned.budgets):
+        raise ParameterError(
+            "`budget` of the run must have no `order`: what such a run costs is not known before its end."
+        )
+    alone = planned.pure_epsilon if pure else planned.epsilon
+    if planned.run.masked:
+        return _masked(planned, alone)
+    return _noisy(planned.run, planned.sites, planned.releases, alone)
+
+
+def _masked(planned: Planned, alone: float) -> RunCost:
+    run = planned.run
+    honest = run.honest(run.colluding)
+    rounds = sorted({t for columns in planned.releases for t in columns.t.tolist()})
+    mu, slack = masked_mu(run, rounds, honest), masked_slack(run, rounds, honest)
+    renyi = tuple(up(BUDGET_ORDERS * mu**2 / 2).tolist())
+    return RunCost(mu, renyi, np.inf, alone, slack.epsilon, slack.failure)
+
+
+@np.errstate(over="ignore", invalid="ignore")  # beyond the floats there is no finite bound
+def _noisy(run: RunFacts, sites: Sequence[SiteFacts], releases: Sequence[Columns], alone: float) -> RunCost:
+    table = Releases.of(sites, releases)
+    rounds = pure_costs(run, table)
+    gaussian = _worst(gaussian_totals(run, table))
+    slack = exact_slack(run) if run.integers and np.isfinite(gaussian) else Slack(0.0, 0.0)
+    renyi = np.max(_finite(renyi_totals(run, table, BUDGET_ORDERS)), axis=0)
+    mu = min(gaussian, _worst(compose_mu(pure_mu(rounds))))
+    return RunCost(
+        mu=mu,
+        renyi=tuple(np.minimum(renyi, up(BUDGET_ORDERS * mu**2 / 2)).tolist()),
+        pure=_worst(up(np.sum(rounds, axis=1))),
+        alone=alone,
+        slack=slack.epsilon,
+        failure=slack.failure,
+        floats=float_delta(run),
+    )
+
+
+def _finite(costs: np.ndarray) -> np.ndarray:
+    return np.where(np.isnan(costs), np.inf, costs)
+
+
+def _worst(costs: np.ndarray) -> float:
+    return float(np.max(_finite(costs)))

@@ -1,0 +1,50 @@
+"""`[budget]` in a job: several jobs on the same rows under one budget."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import taciturn as tt
+from taciturn.cli.app import run
+from taciturn.errors import BudgetExceeded, ParameterError
+from taciturn.jobs.training_job import read_job
+
+
+@pytest.fixture
+def job(tmp_path):
+    assert run(["init", str(tmp_path / "study")]) == 0
+    path = tmp_path / "study" / "job.toml"
+    text = path.read_text()
+    path.write_text(text + '\n[budget]\nledger = "../all.sqlite"\nepsilon = 1\ndelta = 1e-5\n')
+    return path
+
+
+def test_jobs_share_a_budget_and_the_one_that_would_pass_it_is_refused(job, tmp_path, capsys):
+    epsilon = read_job(job).epsilon
+    done = tt.train_job(job, tmp_path / "one")
+    assert done.budget.path.samefile(tmp_path / "all.sqlite")
+    assert done.budget.spent == pytest.approx(epsilon, rel=1e-3)
+    with pytest.raises(BudgetExceeded, match="nothing was drawn"):
+        tt.train_job(job, tmp_path / "two")
+    assert not (tmp_path / "two").exists()
+    capsys.readouterr()
+    assert run(["budget", "show", str(tmp_path / "all.sqlite")]) == 0
+    told = capsys.readouterr().out
+    assert "PrivateLogisticRegression: epsilon = " in told and "Note it elsewhere" in told
+    assert run(["budget", "show", str(tmp_path / "all.sqlite"), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["spent"] >= done.budget.spent and facts["left"] <= done.budget.left
+    assert [entry["finished"] for entry in facts["runs"]] == [True]
+
+
+def test_a_rehearsal_has_no_budget(job):
+    job.write_text("seed = 0\n" + job.read_text())
+    with pytest.raises(ParameterError, match="`seed` must be left out with a `budget`"):
+        read_job(job)
+
+
+def test_a_budget_that_is_not_there_is_one_line(tmp_path, capsys):
+    assert run(["budget", "show", str(tmp_path / "none.sqlite")]) == 1
+    assert "there is no budget at" in capsys.readouterr().err

@@ -1,0 +1,131 @@
+"""Real runs on a few rows, and what has truly left them: recomputed here, by formulas of this file alone."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from scipy.stats import norm
+
+import taciturn as tt
+from support.problems import make_sites
+from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
+from taciturn.privacy.ledger import opening
+from taciturn.privacy.ledger.memory import MemoryLedger
+
+PROBLEM = tt.Problem(make_sites(3, rows=12, d=2), loss=tt.Logistic(), C=12.0, regularization=0.5)
+ETA, ROUNDS = 2.0, 3
+
+
+class Crash(Exception):  # noqa: N818
+    """Stands for a process that dies."""
+
+
+def start_run(kind: str, epsilon: float) -> tt.Run:
+    """A real run that costs about epsilon by itself."""
+    if kind == "masked":
+        method: Any = tt.MaskedDescent(epsilon=epsilon, delta=1e-5, colluding=1)
+    else:
+        noise = tt.GaussianNoise(1.7 / epsilon) if kind == "gaussian" else tt.NormNoise(epsilon / 4)
+        method = tt.PrimalPerturbation(penalty=ETA, dual_step=0.5, noise=noise)
+    return tt.train(PROBLEM, "complete", method, rounds=ROUNDS, threads=1)
+
+
+def squared_mu(run: RunFacts, site: SiteFacts, charge: Charge) -> float:
+    """mu^2 of one release: how far one record moves it, over the noise that hides it."""
+    if run.masked:
+        entry = run.sums[charge.t - 1]
+        move = (entry.sensitivity + 2 * entry.stray) / entry.grid + math.sqrt(entry.length)
+        return (move / entry.std) ** 2 / (run.sites - (run.colluding or 0))
+    convexity = run.regularization / run.sites + 2 * charge.eta * site.degree
+    move = 2 * run.C / (site.samples * convexity) + 2 * run.tol + run.grid * math.sqrt(run.dimension)
+    return (move / charge.scale) ** 2
+
+
+def delta_of(mu: float, epsilon: float) -> float:
+    """The delta of mu-GDP at epsilon."""
+    if mu == 0:
+        return 0.0
+    return float(norm.cdf(-epsilon / mu + mu / 2) - math.exp(epsilon) * norm.cdf(-epsilon / mu - mu / 2))
+
+
+def mu_of(released: Iterable[tuple[Any, int, float]]) -> float:
+    """mu of all that was released, (run, site, mu^2): of each run what its worst site shows."""
+    sites: dict[Any, float] = defaultdict(float)
+    for run, site, square in released:
+        sites[run, site] += square
+    runs: dict[Any, float] = defaultdict(float)
+    for (run, _), square in sites.items():
+        runs[run] = max(runs[run], square)
+    return math.sqrt(sum(runs.values()))
+
+
+@contextmanager
+def watch_releases(
+    released: list[tuple[Any, int, float]], crash_after: int | None, end: Any = None
+) -> Iterator[None]:
+    """Note every release of the runs inside; after so many of them `end` is called, or `Crash` raised."""
+
+    class Watch(MemoryLedger):
+        count = 0
+
+        def __init__(self, *facts: Any) -> None:
+            super().__init__(*facts)
+            self.number = len(released), id(self)
+            self._step()
+
+        def charge(self, charge: Charge) -> None:
+            super().charge(charge)
+            site = next(site for site in self.sites if site.site == charge.site)
+            released.append((self.number, charge.site, squared_mu(self.run, site, charge)))
+            self._step()
+
+        def charge_round(self, charges: Any) -> None:
+            for charge in charges.each():
+                self.charge(charge)
+
+        def _step(self) -> None:
+            if Watch.count == crash_after:
+                if end is not None:
+                    end()
+                raise Crash
+            Watch.count += 1
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(opening, "MemoryLedger", Watch)
+        yield
+
+
+def _child(path: str, log: str, kind: str, epsilon: float, crash_after: int) -> None:
+    """Runs until the budget refuses one, or until the process dies; every release goes to the log first."""
+    released: list[tuple[Any, int, float]] = []
+
+    def write() -> None:
+        with open(log, "a") as file:
+            file.writelines(json.dumps([[os.getpid(), *run], site, mu]) + "\n" for run, site, mu in released)
+            file.flush()
+            os.fsync(file.fileno())
+        released.clear()
+
+    def die() -> None:
+        write()
+        os._exit(9)
+
+    with tt.Budget(path) as budget, watch_releases(released, crash_after if crash_after >= 0 else None, die):
+        while budget.left > 0:
+            try:
+                start_run(kind, epsilon)
+            except tt.errors.BudgetExceeded:
+                break
+    write()
+
+
+if __name__ == "__main__":
+    _child(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4]), int(sys.argv[5]))
