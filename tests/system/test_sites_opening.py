@@ -3,33 +3,15 @@
 import shutil
 import sqlite3
 from contextlib import closing
-from pathlib import Path
-
-import pytest
 
 from support.linkcut import until
 from support.siteend import charged_rounds, check_end
-from support.siteprocess import Network, SiteProcess
+from support.siteprocess import Network
 from support.sitework import network
 from taciturn.sites.files.site import load_site
 from taciturn.sites.wire.form import HELLO
 
 PATH_OF_4 = [(0, 1), (1, 2), (2, 3)]
-
-
-@pytest.fixture
-def started(tmp_path):
-    """Starts sites, and ends those that are left."""
-    running: list[SiteProcess] = []
-
-    def start(path: Path, fault: dict[str, int] | None = None) -> SiteProcess:
-        running.append(SiteProcess(path, fault))
-        return running[-1]
-
-    yield start
-    for entry in running:
-        if entry.process.exitcode is None:
-            entry.kill()
 
 
 def said(site, t):

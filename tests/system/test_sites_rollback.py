@@ -8,7 +8,6 @@ import pytest
 
 from support.linkcut import until
 from support.siteend import charged_rounds, check_end, rounds_of
-from support.siteprocess import SiteProcess
 from support.sitework import PATH_OF_3, network
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.evidence import cost_of
@@ -19,21 +18,6 @@ from taciturn.sites.wire.trust import load_trust
 
 REAL = {"job": {"seed": None}, "site": {"output_noise": {"kind": "gaussian", "std": 1e-3}}}
 LOST = 3  # the exit code
-
-
-@pytest.fixture
-def started():
-    """Starts sites, and ends those that are left."""
-    running: list[SiteProcess] = []
-
-    def start(path, fault=None):
-        running.append(SiteProcess(path, fault))
-        return running[-1]
-
-    yield start
-    for entry in running:
-        if entry.process.exitcode is None:
-            entry.kill()
 
 
 def frames(site, table="outbox", who=None):
