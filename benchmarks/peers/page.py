@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from taciturn.privacy.certificate.numbers import rounded_up
+from taciturn.privacy.accounting.shown import rounded_up
 
 from .results import OURS, Finding
 from .words import NAMES, PARAGRAPHS, WEAKER

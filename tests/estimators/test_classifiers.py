@@ -249,5 +249,5 @@ def test_a_method_of_ones_own_is_paid_for_once_per_class(rows):
 def test_a_method_of_ones_own_must_be_pure_for_a_pure_budget(rows):
     X, y = rows
     method = tt.PenaltyPerturbation(0.01, 0.01, tt.GaussianNoise(5.0), output_noise=tt.GaussianNoise(1e-3))
-    with pytest.raises(ParameterError, match="cost inf at delta = 0"):
+    with pytest.raises(ParameterError, match="cost infinite at delta = 0"):
         PrivateLogisticRegression(epsilon=1.0, delta=0, method=method, rounds=2).fit(X, y)

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import checks
 from ..objective.solver.threads import one_blas_thread
+from ..privacy.accounting.shown import rounded_down, rounded_up
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.ledger.memory import MemoryLedger
 from ..progress import progress as shown
@@ -108,8 +109,9 @@ class AuditReport:
             nearest = max(self.results, key=lambda result: result.measured.epsilon / result.certified)
             return (
                 f"In {runs:,} runs on worst-case neighbouring data no event proved more than is certified; "
-                f"the nearest was {nearest.case!r}, measured {nearest.measured.epsilon:.3g} of certified "
-                f"{nearest.certified:.3g} (each bound wrong with probability at most {doubt})."
+                f"the nearest was {nearest.case!r}, measured "
+                f"{rounded_down(nearest.measured.epsilon)} of certified {rounded_up(nearest.certified)} "
+                f"(each bound wrong with probability at most {doubt})."
             )
         above = [result for result in failed if result.measured.epsilon > result.certified]
         if not above:
@@ -119,8 +121,8 @@ class AuditReport:
             )
         worst = max(above, key=lambda result: result.measured.epsilon - result.certified)
         return (
-            f"FAILED: {worst.case!r} leaks epsilon = {worst.measured.epsilon:.3g} at least, above the "
-            f"certified {worst.certified:.3g} (wrong with probability at most {doubt})."
+            f"FAILED: {worst.case!r} leaks epsilon = {rounded_down(worst.measured.epsilon)} at least, "
+            f"above the certified {rounded_up(worst.certified)} (wrong with probability at most {doubt})."
         )
 
     def to_dict(self) -> dict[str, Any]:

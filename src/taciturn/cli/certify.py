@@ -256,7 +256,7 @@ def _figures(certificate: Certificate) -> dict[str, Any]:
     if figures["paper"] is not None and not all(cost.paper_condition for cost in certificate.costs):
         figures["paper_condition"] = False
     if certificate.run.masked:
-        from ..privacy.certificate.numbers import rounded_up
+        from ..privacy.accounting.shown import rounded_up
 
         against = [float(rounded_up(epsilon).replace("infinite", "inf")) for epsilon in certificate.against]
         figures |= {"colluding": certificate.run.colluding, "mu": certificate.mu}
@@ -285,10 +285,11 @@ def _show(certificate: Certificate, *, verified: bool) -> None:
 
 def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
     """(bound, epsilon, delta), one for each line of the table."""
-    delta = f"{certificate.delta:g}"
+    from ..privacy.accounting.shown import rounded_up, shown_delta
+
+    delta = shown_delta(certificate.delta)
     if certificate.run.masked:
         from ..privacy.certificate.masked_words import lines
-        from ..privacy.certificate.numbers import rounded_up
 
         others = certificate.run.sites - 1
         chosen = lines(certificate)

@@ -58,7 +58,7 @@ def demo(
 def _table(task: Task, results: list[MethodResult]) -> Table:
     from rich.table import Table
 
-    from ..privacy.certificate.numbers import rounded_up
+    from ..privacy.accounting.shown import rounded_up
 
     table = Table(title=f"five sites on a ring, delta = {task.delta:g}; loss and accuracy on rows held out")
     table.add_column("choice", no_wrap=True)

@@ -127,11 +127,13 @@ def _show(found: PrivacyPlan) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from ..privacy.accounting.shown import rounded_up, shown_delta
+
     entry = found.to_dict()
     console = Console(highlight=False)
     table = Table(title="The plan", show_header=False)
     rows = {
-        "epsilon, delta": f"{entry['epsilon']:.4g}, {found.delta:g}",
+        "epsilon, delta": f"{rounded_up(entry['epsilon'])}, {shown_delta(found.delta)}",
         "rounds": str(found.rounds),
         "penalty": _schedules(entry["penalty"]),
         "dual step": f"{entry['dual_step']:g}",
@@ -155,11 +157,11 @@ def _show_masked(found: MaskedPlan) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ..privacy.certificate.numbers import rounded_up
+    from ..privacy.accounting.shown import rounded_up, shown_delta
 
     console, certificate = Console(highlight=False), found.certificate
     table = Table(title="The plan", show_header=False)
-    table.add_row("epsilon, delta", f"{rounded_up(certificate.epsilon)}, {found.delta:g}")
+    table.add_row("epsilon, delta", f"{rounded_up(certificate.epsilon)}, {shown_delta(found.delta)}")
     table.add_row("method", f"masked descent, {found.rounds} rounds")
     for c in sorted({0, found.method.colluding or 0, found.facts.sites // 3, found.facts.sites - 1}):
         table.add_row(f"epsilon if {c} collude", rounded_up(certificate.epsilon_against(c)))

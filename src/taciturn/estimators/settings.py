@@ -15,6 +15,7 @@ from ..objective.losses import Loss
 from ..objective.persons import persons_of
 from ..planning.plan import plan
 from ..planning.privacy_plan import PrivacyPlan
+from ..privacy.accounting.shown import rounded_up
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.facts import PLANNED
 from .assignment import SiteAssignment
@@ -169,8 +170,8 @@ def _check_own_method(
     cost = certificate.pure_epsilon if pure else certificate.epsilon
     if not cost <= wishes.epsilon:
         raise ParameterError(
-            f"`method` must stay within epsilon = {wishes.epsilon:g}; {rounds} rounds of it cost {cost:.4g} "
-            f"at delta = {wishes.delta:g}. Add noise, or run fewer rounds."
+            f"`method` must stay within epsilon = {wishes.epsilon:g}; {rounds} rounds of it cost "
+            f"{rounded_up(cost)} at delta = {wishes.delta:g}. Add noise, or run fewer rounds."
         )
     return chosen
 

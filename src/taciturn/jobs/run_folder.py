@@ -27,10 +27,10 @@ class InterruptedRun:
 
     def words(self) -> str:
         """How far it came, and at what cost."""
-        from ..privacy.certificate.numbers import rounded_up
+        from ..privacy.accounting.shown import rounded_up, shown_delta
 
         c = self.certificate
-        cost = f"epsilon = {rounded_up(c.epsilon)} at delta = {c.delta:g}"
+        cost = f"epsilon = {rounded_up(c.epsilon)} at delta = {shown_delta(c.delta)}"
         return f"cut off in round {c.rounds} of {c.run.rounds}, with {cost} on record"
 
 

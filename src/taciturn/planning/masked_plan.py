@@ -22,8 +22,8 @@ from ..masked.public.losses import TrainingLoss
 from ..notebook import facts_table
 from ..objective.losses import Logistic
 from ..objective.softmax import Softmax
+from ..privacy.accounting.shown import rounded_up, shown_delta
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.certificate.numbers import rounded_up
 from ..privacy.facts import PLANNED, SiteFacts
 
 REGULARIZATION = 1e-6  # rho / (C N): the rule stops in time, so that nothing else need hold the model back
@@ -107,7 +107,7 @@ class MaskedPlan:
     def __repr__(self) -> str:
         return (
             f"MaskedPlan(rounds={self.rounds}, colluding={self.method.colluding}, "
-            f"epsilon={rounded_up(self.certificate.epsilon)}, delta={self.delta:g})"
+            f"epsilon={rounded_up(self.certificate.epsilon)}, delta={shown_delta(self.delta)})"
         )
 
     def _repr_html_(self) -> str:

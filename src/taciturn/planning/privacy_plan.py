@@ -11,8 +11,8 @@ import numpy as np
 
 from ..admm.methods import PenaltyPerturbation
 from ..notebook import facts_table
+from ..privacy.accounting.shown import rounded_up, shown_delta
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.certificate.numbers import rounded_up
 from ..privacy.noise import NOISES
 from ..schedules import to_dict
 from .blueprint import TOL, Blueprint
@@ -53,12 +53,16 @@ class Price:
 
     def sentence(self) -> str:
         """In words."""
-        link = "it has every link already" if self.edge is None else f"one more link there: {self.edge:.3g}"
+        link = (
+            "it has every link already"
+            if self.edge is None
+            else f"one more link there: {rounded_up(self.edge)}"
+        )
         return (
             f"Site {self.site} ({self.samples:,} rows, degree {self.degree}) sets the price: "
-            f"{self.share:.0%} of the average's noise. The same run costs it epsilon {self.epsilon:.3g}; "
-            f"{link}; twice the rows: {self.rows:.3g}, or the same epsilon with {self.noise:.2g} times the "
-            "noise."
+            f"{self.share:.0%} of the average's noise. The same run costs it epsilon "
+            f"{rounded_up(self.epsilon)}; {link}; twice the rows: {rounded_up(self.rows)}, or the same "
+            f"epsilon with {self.noise:.2g} times the noise."
         )
 
 
@@ -153,13 +157,13 @@ class PrivacyPlan:
         start = min(schedule.start for schedule in self.blueprint.penalty)
         return (
             f"PrivacyPlan(rounds={self.rounds}, penalty={start:g}.., noise={self.blueprint.run.noise}, "
-            f"epsilon={rounded_up(self.certificate.epsilon)}, delta={self.delta:g})"
+            f"epsilon={rounded_up(self.certificate.epsilon)}, delta={shown_delta(self.delta)})"
         )
 
     def _repr_html_(self) -> str:
         run, certificate = self.blueprint.run, self.certificate
         facts = {
-            "epsilon": f"{rounded_up(certificate.epsilon)} at delta = {self.delta:g}",
+            "epsilon": f"{rounded_up(certificate.epsilon)} at delta = {shown_delta(self.delta)}",
             "sites": f"{certificate.run.sites}",
             "rounds": f"{self.rounds}",
             "noise": f"{run.noise}, {run.method}",

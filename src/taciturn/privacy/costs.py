@@ -20,6 +20,7 @@ from .accounting import bounds, persons
 from .accounting.gaussian import compose_mu, gaussian_epsilon, gaussian_mu
 from .accounting.masked import Slack, discrete_slack, masked_epsilon
 from .accounting.rounding import down, up
+from .accounting.shown import rounded_up
 from .accounting.widening import penalty_mu
 from .facts import Charge, Columns, LossFacts, RunFacts, SiteFacts
 
@@ -280,8 +281,8 @@ def usable_delta(run: RunFacts, delta: float) -> float:
     left = checks.probability("delta", delta) - float_delta(run)
     if left < delta / 2:
         raise ParameterError(
-            f"`delta` must be above {2.1 * float_delta(run):.2g}: drawing noise in floats leaves a chance of "
-            f"{float_delta(run):.2g}; got {delta:g}."
+            f"`delta` must be above {rounded_up(2.1 * float_delta(run))}: drawing noise in floats leaves a "
+            f"chance of {rounded_up(float_delta(run))}; got {delta:g}."
         )
     return left
 

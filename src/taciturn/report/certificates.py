@@ -11,9 +11,9 @@ import numpy as np
 
 from ..errors import ParameterError
 from ..graph import Graph
+from ..privacy.accounting.shown import odds
 from ..privacy.certificate import grounds
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.certificate.numbers import odds
 from ..types import Array
 from .claims import headline, marks
 from .cost_curves import CostCurves, cost_curves

@@ -16,7 +16,7 @@ import pytest
 from support.sitework import network, shards
 from taciturn.cli.app import run
 from taciturn.errors import ExitCode
-from taciturn.privacy.certificate.numbers import rounded_up
+from taciturn.privacy.accounting.shown import rounded_up
 from taciturn.sites.files.keys import Authority
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.driver import open_store

@@ -67,7 +67,7 @@ def _show(done: TrainedJob) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ...privacy.certificate.numbers import rounded_up
+    from ...privacy.accounting.shown import rounded_up, shown_delta
 
     job, fitted = done.job, done.estimator
     certificate = fitted.certificate_
@@ -75,9 +75,10 @@ def _show(done: TrainedJob) -> None:
     table = Table(title=job.name, show_header=False)
     sites = ", ".join(f"{facts.name} ({facts.samples:,} rows)" for facts in certificate.sites[:8])
     more = f" and {len(certificate.sites) - 8} more" if len(certificate.sites) > 8 else ""
+    delta = shown_delta(certificate.delta)
     entries = {
         "sites": sites + more,
-        "epsilon": f"{rounded_up(certificate.epsilon)} of {job.epsilon:g}, at delta = {certificate.delta:g}",
+        "epsilon": f"{rounded_up(certificate.epsilon)} of {job.epsilon:g}, at delta = {delta}",
         "rounds": f"{certificate.rounds}, with {certificate.run.noise} noise",
         "model": f"{fitted.trace_.released.shape[3]} numbers, {fitted.trace_.released.shape[2]} output(s)",
         "noise": "replayable: a rehearsal" if certificate.run.simulated else "secret, and gone",

@@ -45,6 +45,8 @@ def _show(report: AuditReport) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from ...privacy.accounting.shown import rounded_down, rounded_up, shown_delta
+
     table = Table(title="Measured from below, certified from above")
     for column in ("case", "delta", "measured", "certified", "mean ratio", "verdict"):
         table.add_column(column, justify="left" if column in ("case", "verdict") else "right")
@@ -52,9 +54,9 @@ def _show(report: AuditReport) -> None:
         ratio = "" if result.ratio is None else f"{result.ratio.mean:.3f} +- {result.ratio.margin:.3f}"
         table.add_row(
             result.case,
-            f"{result.measured.delta:g}",
-            f"{result.measured.epsilon:.2f}",
-            f"{result.certified:.2f}",
+            shown_delta(result.measured.delta),
+            rounded_down(result.measured.epsilon),
+            rounded_up(result.certified),
             ratio,
             "ok" if result.passed else "FAILED",
         )

@@ -96,6 +96,7 @@ def verify(
     ] = None,
 ) -> None:
     """Check who signed a site's statement, and that the files beside it agree; or check a proof."""
+    from ...privacy.accounting.shown import rounded_up, shown_delta
     from ...sites.rounds.evidence import read_proof
     from ...sites.rounds.results import verify_statement
     from ...sites.wire.trust import load_trust
@@ -116,7 +117,7 @@ def verify(
     kind = "a rehearsal, not private" if facts["simulated"] else "a real run"
     counted = f"{len(facts['released'])} releases" if "released" in facts else f"{facts['rounds']} rounds"
     typer.echo(one_line(f"signed by {facts['site']}: {counted} of {facts['job']['name']}, {kind}"))
-    typer.echo(f"epsilon {facts['epsilon']:.6g} at delta {facts['delta']:g}")
+    typer.echo(f"epsilon {rounded_up(facts['epsilon'])} at delta {shown_delta(facts['delta'])}")
 
 
 def _authority(folder: Path, *, new: bool = False) -> Authority:

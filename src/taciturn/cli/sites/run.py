@@ -99,9 +99,9 @@ def run(
         shown = watched(watch or ready.site.file.watch)
         with progress(ready.run.rounds, "rounds", show=log is LogForm.TEXT) as step:
             outcome = run_site(ready, step=step, watch=watch_zenoh(ready.site), show=shown)
-    from ...privacy.certificate.numbers import rounded_up
+    from ...privacy.accounting.shown import rounded_up, shown_delta
 
-    cost = f"epsilon {rounded_up(outcome.epsilon)} at delta {outcome.delta:g}"
+    cost = f"epsilon {rounded_up(outcome.epsilon)} at delta {shown_delta(outcome.delta)}"
     typer.echo(f"{cost}; results in {outcome.folder}")
 
 

@@ -46,9 +46,9 @@ def up(
         statuses = watch(paths, processes, shown)
     models = [json.loads((path.parent / "state" / "model.json").read_text()) for path in paths]
     for status in statuses:
-        from ...privacy.certificate.numbers import rounded_up
+        from ...privacy.accounting.shown import rounded_up, shown_delta
 
-        spent = f"epsilon {rounded_up(status.epsilon)} at delta {status.delta:g}"
+        spent = f"epsilon {rounded_up(status.epsilon)} at delta {shown_delta(status.delta)}"
         typer.echo(f"  {status.site}: {status.completed} rounds, {spent}")
     same = all(model["coef"] == models[0]["coef"] for model in models)
     typer.echo(

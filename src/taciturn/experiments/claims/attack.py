@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...privacy.accounting.shown import rounded_up
 from ..figures.attack_runner import AttackFigureResult
 from .claim import Claim, claim, judge
 
@@ -18,7 +19,7 @@ def _known(attacked: AttackFigureResult) -> Claim:
     return claim(
         "attack-known",
         f"Mean cosine to the record after {attacked.figure.run.rounds} rounds: {clean:.3f} without noise, "
-        f"{noisy:.3f} with α = 3 (ε = {attacked.epsilon['paper']:.2g}), where a random direction has "
+        f"{noisy:.3f} with α = 3 (ε = {rounded_up(attacked.epsilon['paper'])}), where a random direction has "
         f"±{attacked.results['paper'].chance:.3f}.",
         judge([clean > FOUND, noisy > FOUND]),
         {"no_noise": clean, "paper_noise": noisy, "epsilon": attacked.epsilon["paper"]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...privacy.accounting.shown import rounded_up
 from ...versions import versions
 from ..figures.attack_runner import AttackFigureResult
 from ..figures.runner import FigureResult
@@ -111,7 +112,7 @@ def _tradeoff_table(drawn: FigureResult) -> Iterator[str]:
         yield (
             f"| {outcome.name} | {loss.mean():.3f} | {loss.max() - loss.min():.3f} | "
             f"{outcome.run.accuracy[:, -1].mean():.1%} | {_epsilon(outcome.paper[-1])} | "
-            f"{_epsilon(outcome.pure[-1])} | {_epsilon(outcome.epsilon[-1], 2)} |"
+            f"{_epsilon(outcome.pure[-1])} | {_epsilon(outcome.epsilon[-1])} |"
         )
 
 
@@ -134,13 +135,13 @@ def _attack_table(attacked: AttackFigureResult) -> Iterator[str]:
         cosines = " | ".join(f"{attacked.cosine(noise.name, name):.3f}" for name in names)
         level = "none" if noise.rate is None else f"α = {noise.rate:g}"
         yield (
-            f"| {level} | {_epsilon(attacked.epsilon[noise.name], 2)} | {cosines} | ±{result.chance:.3f} | "
+            f"| {level} | {_epsilon(attacked.epsilon[noise.name])} | {cosines} | ±{result.chance:.3f} | "
             f"{result.prior:.3f} |"
         )
 
 
-def _epsilon(epsilon: float, digits: int = 1) -> str:
-    return f"{epsilon:.{digits}f}" if math.isfinite(epsilon) else "none"
+def _epsilon(epsilon: float) -> str:
+    return rounded_up(epsilon) if math.isfinite(epsilon) else "none"
 
 
 def made_with() -> str:

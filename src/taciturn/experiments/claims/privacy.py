@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...privacy.accounting.shown import rounded_up
 from ..figures.runner import CurveResult, FigureResult
 from .claim import Claim, as_list, claim, judge
 
@@ -106,7 +107,7 @@ def _dearer(drawn: FigureResult) -> Claim:
             cheap, dear = sorted(two, key=lambda outcome: float(outcome.paper[-1]))
             checks.append(dear.final_loss < cheap.final_loss)
             shown.append(
-                f"{name}, {row.name}: P from {cheap.paper[-1]:.1f} to {dear.paper[-1]:.1f}, "
+                f"{name}, {row.name}: P from {rounded_up(cheap.paper[-1])} to {rounded_up(dear.paper[-1])}, "
                 f"L from {cheap.final_loss:.3f} to {dear.final_loss:.3f}"
             )
     return claim("fig2-tradeoff", "; ".join(shown) + ".", judge(checks))
@@ -115,8 +116,8 @@ def _dearer(drawn: FigureResult) -> Claim:
 def _tight(drawn: FigureResult) -> Claim:
     found = pairs(drawn)
     shown = "; ".join(
-        f"{pair.name}: {pair.pp.epsilon[-1]:.2f} against {pair.dvp.epsilon[-1]:.2f} "
-        f"(pure {pair.pp.pure[-1]:.1f} against {pair.dvp.pure[-1]:.1f})"
+        f"{pair.name}: {rounded_up(pair.pp.epsilon[-1])} against {rounded_up(pair.dvp.epsilon[-1])} "
+        f"(pure {rounded_up(pair.pp.pure[-1])} against {rounded_up(pair.dvp.pure[-1])})"
         for pair in found
     )
     below = [float(one.paper[-1] / one.epsilon[-1]) for pair in found for one in (pair.pp, pair.dvp)]
@@ -134,7 +135,7 @@ def _pvp(drawn: FigureResult) -> Claim:
         pvp, *others = (drawn[row.name, name] for name in ("PVP 1", "DVP 1 1", "PP 1.04 1.03"))
         checks.append(pvp.final_loss > max(other.final_loss for other in others))
         each = ", ".join(
-            f"{one.curve.method} L = {one.final_loss:.3f} at ε = {one.epsilon[-1]:.2f}"
+            f"{one.curve.method} L = {one.final_loss:.3f} at ε = {rounded_up(one.epsilon[-1])}"
             for one in (pvp, *others)
         )
         shown.append(f"{row.name}: {each}")
@@ -163,7 +164,7 @@ def claims_of_budget(drawn: FigureResult) -> list[Claim]:
     start, grown = drawn["DVP 2"], drawn["PP 2 growing"]
     tuned, best = _best(drawn, "dual"), _best(drawn, "penalty")
     spent = max(float(outcome.epsilon[-1]) for outcome in drawn.outcomes)
-    budget = f"ε = {spent:.2f}, δ = {drawn.figure.run.delta:g}"
+    budget = f"ε = {rounded_up(spent)}, δ = {drawn.figure.run.delta:g}"
     return [
         claim(
             "budget-same-start",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ...auditing.audit import audit
 from ...auditing.cases import Case, bend_case, norm_case
 from ...privacy.accounting import bounds
+from ...privacy.accounting.shown import rounded_down, rounded_up
 from .claim import Claim, claim, judge
 from .findings import constant_of_theorem_3
 
@@ -23,8 +24,9 @@ def claims_of_theorem3(*, quick: bool, seed: int) -> list[Claim]:
     found = [
         claim(
             "theorem3-holds",
-            f"{2 * runs:,} runs of {tight.rounds} rounds show ε ≥ {shown.measured.epsilon:.2f} (wrong once "
-            f"in a million); ours is {shown.certified:.2f}, Theorem 3's {paper:.2f}.",
+            f"{2 * runs:,} runs of {tight.rounds} rounds show ε ≥ {rounded_down(shown.measured.epsilon)} "
+            f"(wrong once in a million); ours is {rounded_up(shown.certified)}, "
+            f"Theorem 3's {rounded_up(paper)}.",
             judge([shown.measured.epsilon <= shown.certified <= paper]),
             {"measured": shown.measured.epsilon, "ours": shown.certified, "paper": paper},
         )
@@ -45,8 +47,8 @@ def _loose() -> Claim:
     one = constant_of_theorem_3()
     return claim(
         "theorem3-loose",
-        f"One run (C = 1750, B = 9044, V = 2, η = 0.5, α = 3, d = 105, T = 100): {one.paper:.2f} by Theorem "
-        f"3, {one.pure:.2f} by our pure bound, {one.renyi:.2f} at δ = 1e-5.",
+        f"One run (C = 1750, B = 9044, V = 2, η = 0.5, α = 3, d = 105, T = 100): {rounded_up(one.paper)} by "
+        f"Theorem 3, {rounded_up(one.pure)} by our pure bound, {rounded_up(one.renyi)} at δ = 1e-5.",
         judge([one.renyi < one.pure < one.paper]),
         {"paper": one.paper, "pure": one.pure, "renyi": one.renyi, "ratio": one.paper / one.renyi},
     )

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from ...privacy.accounting.shown import rounded_up
 from .attack_runner import AttackFigureResult
 from .style import GREY, letter, new_figure
 
@@ -80,8 +81,8 @@ def _observer(axes: Axes, result: AttackResult, observer: spec.Observer, k: int)
 
 
 def _short(epsilon: float) -> str:
-    """1.2, 313 or 1.3 times 10^5."""
+    """1.21, 313 or 1.32 times 10^5; never below the truth."""
     if epsilon < 1000:
-        return f"{epsilon:.2g}" if epsilon < 100 else f"{epsilon:.0f}"
+        return rounded_up(epsilon)
     exponent = int(np.floor(np.log10(epsilon)))
-    return rf"{epsilon / 10**exponent:.1f} \cdot 10^{exponent}"
+    return rf"{rounded_up(epsilon / 10**exponent)} \cdot 10^{exponent}"

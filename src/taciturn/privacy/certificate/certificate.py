@@ -8,11 +8,11 @@ from typing import Any
 
 from ...errors import CertificateError, ParameterError
 from ...notebook import Panel, Picture, draw_panels, facts_table
+from ..accounting.shown import rounded_up, shown_delta
 from ..facts import ABORTED
 from ..ledger.memory import Ledger
 from . import document, grounds
 from .claims import Claims, epsilon_curve
-from .numbers import rounded_up
 from .statement import statement
 
 
@@ -47,13 +47,13 @@ class Certificate(Claims):
         return cls.from_facts(run, ledger.sites, ledger.budgets, releases, delta, head)
 
     def __repr__(self) -> str:
-        about = f"epsilon={rounded_up(self.epsilon)}, delta={self.delta:g}"
+        about = f"epsilon={rounded_up(self.epsilon)}, delta={shown_delta(self.delta)}"
         kind = "simulated" if self.run.simulated else "planned" if self.run.planned else "real"
         return f"Certificate({about}, sites={self.run.sites}, rounds={self.rounds}, {kind})"
 
     def _repr_html_(self) -> str:
         facts = {
-            "epsilon": f"{rounded_up(self.epsilon)} at delta = {self.delta:g}",
+            "epsilon": f"{rounded_up(self.epsilon)} at delta = {shown_delta(self.delta)}",
             "status": grounds.status(self),
             "sites": f"{self.run.sites}",
             "rounds": f"{self.rounds} of {self.run.rounds}",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from ..accounting.shown import rounded_up
 from ..costs import float_delta, paper_speaks
 from ..facts import RunFacts
 from . import masked_words
 from .claims import Claims
-from .numbers import rounded_up
 from .possible import WHERE
 
 IDEALISED = "idealised: exact minimiser assumed"

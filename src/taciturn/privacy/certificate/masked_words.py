@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..accounting.shown import rounded_up
 from ..collusion import colluders
 from ..facts import RunFacts
 from .claims import Claims
-from .numbers import rounded_up
 
 CIPHERS = "X25519 key agreement and the ChaCha20 stream cipher"
 

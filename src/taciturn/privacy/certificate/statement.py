@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from ..accounting.shown import odds, rounded_up, shown_delta
 from ..costs import float_delta
 from ..facts import PLANNED, RunFacts
 from . import masked_words
 from .claims import Claims
-from .numbers import odds, rounded_up
 
 _WHERE = {
     "penalty": "inside the computation (penalty perturbation)",
@@ -79,7 +79,7 @@ def _who(run: RunFacts) -> str:
 
 
 def _cost(claims: Claims) -> str:
-    run, epsilon, delta = claims.run, claims.epsilon, f"{claims.delta:g}"
+    run, epsilon, delta = claims.run, claims.epsilon, shown_delta(claims.delta)
     if run.noise == "none":
         return """No random noise was added, so nothing limits what can be learnt about a person from what was
             sent: epsilon is infinite. Treat everything that was sent as personal data."""

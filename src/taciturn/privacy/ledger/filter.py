@@ -20,6 +20,7 @@ import numpy as np
 from ...errors import BudgetExceeded
 from ...types import Array
 from ..accounting import bounds
+from ..accounting.shown import rounded_up, shown_delta
 from ..collusion import masked_cost
 from ..costs import Releases, exact_epsilon, exact_mu, gaussian_totals, pure_costs, renyi_totals, usable_delta
 from ..facts import Charge, RunFacts, SiteBudget, SiteFacts
@@ -133,6 +134,6 @@ def filters(
 def _admit(site: SiteFacts, budget: SiteBudget, charge: Charge, epsilon: float) -> None:
     if epsilon > budget.epsilon * (1 + _SLACK):
         raise BudgetExceeded(
-            f"round {charge.t} would take {site.name} to epsilon = {epsilon:.4g}, past its budget "
-            f"of {budget.epsilon:.4g} at delta = {budget.delta:g}; nothing was released."
+            f"round {charge.t} would take {site.name} to epsilon = {rounded_up(epsilon)}, past its "
+            f"budget of {budget.epsilon:g} at delta = {shown_delta(budget.delta)}; nothing was released."
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_TINY = 1e-9  # relative; so that 1.1, which is stored as 1.100000000000000089, is not printed as 1.11
+_TINY = 1e-15  # relative; so that 1.1, which is stored as 1.100000000000000089, is not printed as 1.11
 
 
 def written(value: float | None, form: str = "plain") -> str:
@@ -29,7 +29,7 @@ def written(value: float | None, form: str = "plain") -> str:
 
 
 def power(value: float) -> str:
-    """A small number such as delta as a power of ten.
+    """A small number such as delta as a power of ten, rounded up.
 
     >>> power(1e-5), power(2.5e-6), power(0.3)
     ('10⁻⁵', '2.5 × 10⁻⁶', '0.3')
@@ -38,7 +38,8 @@ def power(value: float) -> str:
         return f"{value:g}"
     mantissa, exponent = f"{value:.3e}".split("e")
     ten = "10" + str(int(exponent)).translate(_SUPERSCRIPTS)
-    digits = f"{float(mantissa):g}"
+    short = float(f"{mantissa}e{exponent}") < value * (1 - _TINY)  # a delta is never shown below itself
+    digits = f"{float(mantissa) + 1e-3 * short:g}"
     return ten if digits == "1" else f"{digits} × {ten}"
 
 

@@ -28,7 +28,7 @@ function bound(value) {
   if (value <= 0) return "0";
   const decimals = value >= 0.1 ? 2 : 2 - Math.floor(Math.log10(value));
   if (decimals > 8) return "< 10⁻⁶";
-  return (Math.ceil(value * (1 - 1e-9) * 10 ** decimals) / 10 ** decimals).toFixed(decimals);
+  return (Math.ceil(value * (1 - 1e-15) * 10 ** decimals) / 10 ** decimals).toFixed(decimals);
 }
 
 function written(value, form) {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...privacy.certificate.numbers import rounded_up
+from ...privacy.accounting.shown import rounded_up, shown_delta
 from ...types import Array
 from ..wire.form import HELLO
 from ..wire.frame import to_vector
@@ -59,9 +59,9 @@ def end(exchange: Exchange, model_of: Callable[[], Array]) -> SiteResult:
     model = model_of()
     certificate = write_results(ready, store, model)
     log.info(
-        "done: epsilon %s at delta %g; results in %s",
+        "done: epsilon %s at delta %s; results in %s",
         rounded_up(certificate.epsilon),
-        certificate.delta,
+        shown_delta(certificate.delta),
         ready.site.state,
     )
     if mailbox.t == form.left:

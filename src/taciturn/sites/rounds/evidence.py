@@ -18,8 +18,8 @@ from typing import Any, NoReturn
 
 from ...diskfile import write_whole
 from ...errors import Contradiction, SiteError, StateLost
+from ...privacy.accounting.shown import rounded_up, shown_delta
 from ...privacy.certificate.certificate import Certificate
-from ...privacy.certificate.numbers import rounded_up
 from ...privacy.ledger.memory import MemoryLedger
 from ..wire.frame import Frame, FrameRefused, decode
 from ..wire.mailbox import Caught, Forgotten, Letter, contradict
@@ -171,7 +171,8 @@ def _state_released(ready: Ready, store: SiteStore[Any], found: Frame | None, ca
     }
     write_whole(ready.site.state / STOPPED, json.dumps(sign_facts(ready, facts), indent=1) + "\n")
     times = f"{len(released)} releases" if len(released) != 1 else "1 release"
-    cost = f"epsilon {rounded_up(epsilon)} at delta {ready.site.job.delta:g}" if released else "nothing spent"
+    at = shown_delta(ready.site.job.delta)
+    cost = f"epsilon {rounded_up(epsilon)} at delta {at}" if released else "nothing spent"
     return f"What has left this site: {times}, {cost}"
 
 

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from ...errors import SiteError
+from ...privacy.accounting.shown import rounded_up, shown_delta
 from ...privacy.certificate.certificate import Certificate
-from ...privacy.certificate.numbers import rounded_up
 from ..rounds.driver import greeting
 from ..rounds.prepare import Ready
 from ..rounds.whereabouts import Whereabouts
@@ -28,7 +28,8 @@ def costs(ready: Ready) -> list[Finding]:
     """What the whole run will cost, against the budget."""
     job, rounds = ready.site.job, ready.run.rounds
     forecast, budget = ready.forecast(), ready.budget.epsilon
-    cost = f"epsilon {rounded_up(forecast.epsilon)} at delta {ready.budget.delta:g}{_against(forecast)}"
+    at = shown_delta(ready.budget.delta)
+    cost = f"epsilon {rounded_up(forecast.epsilon)} at delta {at}{_against(forecast)}"
     text = f"all {rounds} rounds cost {cost}; the budget is {budget:g}"
     findings = [Finding(forecast.epsilon <= budget, text)]
     if not findings[0].good:

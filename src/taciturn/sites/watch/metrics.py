@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from ...privacy.certificate.numbers import rounded_down, rounded_up
+from ...privacy.accounting.shown import rounded_down, rounded_up
 from ..rounds.exchange import Exchange
 from ..rounds.network import seen
 from ..wire.waiting import SAY

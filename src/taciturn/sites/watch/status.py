@@ -8,8 +8,8 @@ import time
 from dataclasses import asdict, dataclass, field
 
 from ...errors import SiteError
+from ...privacy.accounting.shown import rounded_down, rounded_up, shown_delta
 from ...privacy.certificate.certificate import Certificate
-from ...privacy.certificate.numbers import rounded_down, rounded_up
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
 from ..files.site import Site
@@ -66,7 +66,7 @@ class Status:
         spent = f"epsilon {rounded_up(self.epsilon)} spent, {rounded_down(self.left)} left of {self.budget:g}"
         return [
             f"{self.site} in job {self.job}{simulated}: {stage}, {self.released} released",
-            f"{spent}, at delta {self.delta:g}",
+            f"{spent}, at delta {shown_delta(self.delta)}",
             *(_line(neighbour) for neighbour in self.neighbours),
             *self.further(),
         ]

@@ -1,4 +1,4 @@
-"""Numbers of a certificate as people read them, never below the truth."""
+"""Numbers of a promise as people read them: what bounds a cost is never below the truth, wherever shown."""
 
 from __future__ import annotations
 
@@ -34,6 +34,19 @@ def rounded_up(epsilon: float) -> str:
     digits = 2 - math.floor(math.log10(epsilon))
     scaled = math.ceil(epsilon * 10.0**digits * (1 - 1e-15))
     return f"{scaled / 10.0**digits:.{max(digits, 0)}f}"
+
+
+def shown_delta(delta: float) -> str:
+    """Up to six digits, never below the truth.
+
+    >>> shown_delta(1e-5), shown_delta(1.2345671e-5), shown_delta(0.0)
+    ('1e-05', '1.23457e-05', '0')
+    """
+    near = f"{delta:g}"
+    if float(near) >= delta:
+        return near
+    whole, _, exponent = f"{delta:.5e}".partition("e")
+    return f"{(round(float(whole) * 1e5) + 1) / 1e5:.5f}".rstrip("0").rstrip(".") + f"e{exponent}"
 
 
 def rounded_down(epsilon: float) -> str:
