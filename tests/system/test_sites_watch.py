@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 from support.linkcut import until
-from support.siteprocess import SiteProcess, check_end
+from support.siteend import check_end
+from support.siteprocess import SiteProcess
 from support.sitework import PATH_OF_3, network
 
 
