@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.data import Dataset, load_adult, load_credit, load_support
-from taciturn.estimators.rows import Ball
+from taciturn.data.tables.ball import Ball
 
 Array = NDArray[np.float64]
 Hands = list[tuple[Array, Array]]

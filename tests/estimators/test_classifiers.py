@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import taciturn as tt
+from taciturn.data.tables.ball import Ball
 from taciturn.errors import (
     ClippedRowsWarning,
     DataError,
@@ -23,7 +24,6 @@ from taciturn.errors import (
 )
 from taciturn.estimators import PrivateLinearSVC, PrivateLogisticRegression
 from taciturn.estimators.classifiers import READ_OFF
-from taciturn.estimators.rows import Ball
 
 pytestmark = pytest.mark.filterwarnings("ignore::taciturn.errors.ClippedRowsWarning")  # long rows on purpose
 BOTH = [PrivateLogisticRegression, PrivateLinearSVC]

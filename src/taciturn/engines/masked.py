@@ -22,7 +22,7 @@ from ..errors import ParameterError
 from ..graph import Graph, GraphLike
 from ..masked import accounts
 from ..masked.masks import Message, PairKeys, expand
-from ..masked.method import MaskedDescent, MaskedTables, PublicFacts
+from ..masked.method import MANY_ROWS, MaskedDescent, MaskedTables, PublicFacts
 from ..masked.node import MaskedNode, loop
 from ..masked.public.descent import DescentState
 from ..masked.shares import share_of
@@ -46,7 +46,6 @@ from .setup import describe_run
 
 AnyProblem = Problem | SourcedProblem | SoftmaxProblem
 SiteLoop = Loop[Message, DescentState, Message]
-_MANY_ROWS = 2**26  # at one site, where persons may have any number of them
 _THREADED = 200_000  # rows x features x repeats of a site from which on a second thread helps
 
 
@@ -129,7 +128,7 @@ def _most_rows(problem: Problem | SoftmaxProblem) -> int:
     if problem.persons is None:
         return int(problem.samples.max())
     most = problem.persons.most_rows
-    return _MANY_ROWS if most is None else int(problem.samples.max()) * most
+    return MANY_ROWS if most is None else int(problem.samples.max()) * most
 
 
 def run_masked(

@@ -18,6 +18,7 @@ from .. import checks
 from ..admm.averaging import network_average
 from ..admm.methods import Method
 from ..admm.run import Run
+from ..data.tables.ball import Ball
 from ..data.tables.clipping import clip_rows, row_norms
 from ..data.tables.dealing import deal
 from ..engines.outputs import run_outputs
@@ -35,7 +36,6 @@ from ..types import Array
 from .assignment import SiteAssignment, assign_sites
 from .charging import LedgerFile, ledger_file
 from .masked import MaskedFit, plan_fit
-from .rows import Ball
 from .settings import Settings, Wishes, choose_settings, for_budget, for_persons
 
 FROM_DATA = "from data"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..admm.run import Run
+from ..data.tables.ball import Ball
 from ..data.tables.dealing import deal
 from ..engines.masked import prepare_masked, run_and_charge
 from ..errors import ParameterError
@@ -19,7 +20,6 @@ from ..planning.masked_plan import MaskedPlan, plan_masked
 from ..privacy.facts import SiteBudget
 from ..types import Array
 from .assignment import SiteAssignment
-from .rows import Ball
 from .settings import Wishes
 
 

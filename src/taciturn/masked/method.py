@@ -20,6 +20,7 @@ from .public.descent import Descent, DescentState
 from .public.losses import BoundedLogistic, TrainingLoss, loss_facts
 from .sums import check_room, grid_for, open_sum
 
+MANY_ROWS = 2**26  # at one site, where persons may have any number of them
 _ROOM = 1e-7  # of epsilon and delta: for the slack of discrete noise and for rounding up
 
 

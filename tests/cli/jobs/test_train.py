@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from taciturn.cli.app import run
+from taciturn.data.tables.ball import Ball
 from taciturn.estimators import load_model
-from taciturn.estimators.rows import Ball
 
 
 @pytest.fixture(scope="module")

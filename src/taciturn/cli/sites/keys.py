@@ -97,6 +97,7 @@ def verify(
 ) -> None:
     """Check who signed a site's statement, and that the files beside it agree; or check a proof."""
     from ...privacy.accounting.shown import rounded_up, shown_delta
+    from ...privacy.certificate.masked_words import holds_while
     from ...sites.rounds.evidence import read_proof
     from ...sites.rounds.results import verify_statement
     from ...sites.wire.trust import load_trust
@@ -117,7 +118,9 @@ def verify(
     kind = "a rehearsal, not private" if facts["simulated"] else "a real run"
     counted = f"{len(facts['released'])} releases" if "released" in facts else f"{facts['rounds']} rounds"
     typer.echo(one_line(f"signed by {facts['site']}: {counted} of {facts['job']['name']}, {kind}"))
-    typer.echo(f"epsilon {rounded_up(facts['epsilon'])} at delta {shown_delta(facts['delta'])}")
+    against = facts.get("epsilon_against")
+    held = holds_while(facts.get("colluding"), against[-1]) if against else ""
+    typer.echo(f"epsilon {rounded_up(facts['epsilon'])} at delta {shown_delta(facts['delta'])}{held}")
 
 
 def _authority(folder: Path, *, new: bool = False) -> Authority:

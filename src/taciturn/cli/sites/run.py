@@ -66,7 +66,8 @@ def check(
     say(Finding(True, f"files: {ready.site.name} in job {job.name}, {job.hash.hex()[:16]}"))
     for finding in (*own.keys(ready), *own.place(ready.site)):
         say(finding)
-    say(Finding(True, f"data: {ready.site.samples} rows, {job.dimension} features, norms at most 1"))
+    counted = "persons" if job.person else "rows"
+    say(Finding(True, f"data: {ready.site.samples} {counted}, {job.dimension} features, norms at most 1"))
     for finding in (*own.rows(ready.site), *costs(ready)):
         say(finding)
     if wait > 0:

@@ -22,6 +22,14 @@ def observer(run: RunFacts) -> str:
     return f"controls any {_those(c)} of the {run.sites - 1} other sites"
 
 
+def holds_while(colluding: int | None, everybody: float) -> str:
+    """After a figure: whom it holds against, and what is left if all the other sites work together."""
+    if colluding is None:
+        return ""
+    worst = rounded_up(everybody)
+    return f" while at most {colluding} of the other sites work together, {worst} if all of them do"
+
+
 def rests_on_masks(run: RunFacts) -> bool:
     """Whether the figure counts more noise than that of the site itself."""
     return run.honest(run.colluding) > 1

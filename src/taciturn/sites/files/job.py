@@ -18,8 +18,10 @@ from .toml import read_file
 from .toml_fields import LISTED, NAME, LossField, ScheduleField
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
+    from ...data.tables.ball import Ball
     from ...data.tables.schema import Schema
     from ...masked.method import MaskedTables, PublicFacts
+    from ...objective.persons import Persons
 
 ENDPOINT = r"^tls/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$"
 Name = Annotated[str, Field(pattern=NAME)]
@@ -32,7 +34,11 @@ _MASKED_ROUNDS = 10**4  # each has noise and a grid of its own, worked out befor
 
 
 class NetworkSite(Facts):
-    """One party: its name, where it can be reached (nowhere, if it only connects outward), and B_i."""
+    """One party: its name, where it can be reached (nowhere, if it only connects outward), and B_i.
+
+    samples : its rows; where the job has a `person` column its persons. How many rows these have is its own
+        business, and nobody counts on it.
+    """
 
     name: Name
     endpoint: Endpoint | None = None
@@ -40,10 +46,16 @@ class NetworkSite(Facts):
 
 
 class NetworkLabel(Facts):
-    """The column to learn; for classification also the value that counts as +1, every other being -1."""
+    """The column to learn; for classification also the value that counts as +1, every other being -1.
+
+    classes : in place of `positive`, all values of which one is to be told, three or more.
+    """
 
     column: str = Field(min_length=1)
     positive: str | None = None
+    classes: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], LISTED] | None = Field(
+        default=None, min_length=3
+    )
 
 
 class Relay(Facts):
@@ -74,6 +86,8 @@ class NetworkJob(Facts):
         sites work together.
     dimension : d; or `schema`, from which it follows, with `label`, for sites that hold tables. `intercept`
         adds a column of ones to tables, inside the bound on the rows.
+    person : the column, or array, that says whose row it is; then all rows of a person together are covered.
+        They must be at one site.
     large_delta : insists on a delta above one over the number of all records.
     seed : only for rehearsals: noise that can be replayed, so that everything made from it says `simulated`.
     """
@@ -97,6 +111,7 @@ class NetworkJob(Facts):
     table: dict[str, Any] | None = Field(default=None, alias="schema")
     label: NetworkLabel | None = None
     intercept: bool = False
+    person: str | None = Field(default=None, min_length=1)
     seed: int | None = Field(default=None, ge=0)
     sites: Annotated[tuple[NetworkSite, ...], LISTED] = Field(min_length=2, max_length=65535)
     links: Annotated[tuple[Annotated[tuple[Name, Name], LISTED], ...], LISTED]
@@ -137,12 +152,13 @@ class NetworkJob(Facts):
             raise ValueError("give either `dimension` or `schema`")
         if (self.table is None) != (self.label is None):
             raise ValueError("`schema` and `label`, the column to learn, go together")
-        if self.label is not None and (self.label.positive is None) != (self.loss.kind == "regression"):
-            raise ValueError("`label.positive` must be given for classification, and only there")
+        if self.label is not None:
+            self._check_label(self.label)
         if self.intercept and self.table is None:
             raise ValueError("`intercept` needs a `schema`; with `dimension`, put the column into the data")
         if self.dimension > _WIDEST:
             raise ValueError(f"`schema` must make at most {_WIDEST} features; it makes {self.dimension}")
+        self._check_persons()
         self._check_method()
         for site in self.sites:
             if self.C > site.samples:
@@ -150,6 +166,27 @@ class NetworkJob(Facts):
                     f"`C` must not exceed the samples of {site.name}, {site.samples}; got {self.C:g}"
                 )
         return self
+
+    def _check_label(self, label: NetworkLabel) -> None:
+        """What is to be told apart, for classification and only there."""
+        told = (label.positive is not None) + (label.classes is not None)
+        if told != (self.loss.kind != "regression"):
+            raise ValueError(
+                "`label.positive`, or `label.classes`, must be given for classification, and only there"
+            )
+        if label.classes is None:
+            return
+        if len(set(label.classes)) < len(label.classes):
+            raise ValueError("`label.classes` must differ")
+        if not self.masked or self.loss.name != "logistic":
+            raise ValueError("`label.classes` needs method 'masked' and the loss 'logistic'")
+
+    def _check_persons(self) -> None:
+        """Whose row it is, is no part of the row."""
+        if self.person is not None and self.table is not None:
+            used = {self.label.column if self.label else "", *_schema(self.table).names}
+            if self.person in used:
+                raise ValueError("`person` must be a column of its own: it says whose row it is")
 
     def _check_method(self) -> None:
         """What the method needs is there, and nothing that belongs to the other."""
@@ -188,21 +225,49 @@ class NetworkJob(Facts):
 
         if self.epsilon is None or self.colluding is None:
             raise SiteError(f"the job {self.name} has no settings of method 'masked'.")
-        method = MaskedDescent(epsilon=self.epsilon, delta=self.delta, colluding=self.colluding)
+        constant = None if self.ball is None else self.ball.constant
+        method = MaskedDescent(
+            epsilon=self.epsilon, delta=self.delta, colluding=self.colluding, constant=constant
+        )
         return method.tables(self.public_facts, self.rounds)
+
+    @cached_property
+    def ball(self) -> Ball | None:
+        """Of a masked job with an intercept: how rows and their constant share the ball."""
+        from ...data.tables.ball import Ball
+
+        return Ball(1.0, intercept=True) if self.masked and self.intercept else None
+
+    @cached_property
+    def persons(self) -> Persons | None:
+        """What is public of the persons behind the rows."""
+        import numpy as np
+
+        from ...objective.persons import Persons
+
+        counts = [site.samples for site in self.sites]
+        return None if self.person is None else Persons((), np.array(counts), sum(counts))
+
+    @cached_property
+    def training_loss(self) -> Any:
+        """The loss of the model: softmax where there are several classes."""
+        from ...objective.softmax import Softmax
+
+        classes = None if self.label is None else self.label.classes
+        return self.loss if classes is None else Softmax(len(classes))
 
     @cached_property
     def public_facts(self) -> PublicFacts:
         """What everybody knows of the rows: the job says it all."""
-        from ...masked.method import PublicFacts
+        from ...masked.method import MANY_ROWS, PublicFacts
 
         samples = [site.samples for site in self.sites]
         return PublicFacts(
             sites=len(samples),
             total=sum(samples),
-            largest=max(samples),
+            largest=max(samples) if self.person is None else MANY_ROWS,
             dimension=self.dimension,
-            loss=self.loss,
+            loss=self.training_loss,
             regularization=self.regularization / (self.C * len(samples)),
         )
 

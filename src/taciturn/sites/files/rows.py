@@ -32,7 +32,7 @@ def load_rows(site: Site) -> tuple[Array, Array]:
         raise SiteError(f"{path}: X must have two dimensions and y one; got {X.ndim} and {y.ndim}.")
     if len(y) != len(X):
         raise SiteError(f"{path}: X and y must have as many rows; got {len(X)} and {len(y)}.")
-    if len(X) != site.samples:
+    if job.person is None and len(X) != site.samples:
         raise SiteError(f"{path}: the job says {site.samples} rows for {site.name}; the file has {len(X)}.")
     if X.shape[1] != job.dimension:
         raise SiteError(f"{path}: the job has dimension {job.dimension}; the file has {X.shape[1]}.")
@@ -43,15 +43,49 @@ def load_rows(site: Site) -> tuple[Array, Array]:
     return X, y
 
 
-def read_arrays(path: Path, *names: str) -> list[Array]:
-    """Some arrays of a NumPy archive; objects, which would have to be unpickled, are refused."""
+def load_weights(site: Site) -> Array | None:
+    """For every row 1/m, m being how many rows its person has here; None in a job without persons."""
+    path, person = site.path(site.file.data), site.job.person
+    if person is None:
+        return None
+    ids = _ids(path, person)
+    everyone, number, rows = np.unique(ids, return_inverse=True, return_counts=True)
+    if len(everyone) != site.samples:
+        raise SiteError(
+            f"{path}: the job says {site.samples} persons for {site.name}; the file has {len(everyone)}."
+        )
+    return np.asarray(1.0 / rows[number])
+
+
+def _ids(path: Path, person: str) -> NDArray[np.str_]:
+    """Whose row it is, as text; no row may be without."""
+    if path.suffix == ".npz":
+        return read_arrays(path, person, kinds="iuU")[0].astype(str)
+    values = read_columns(path, (person,))[person]
+    ids = ["" if value is None or value != value else str(value).strip() for value in values]
+    if not all(ids):
+        raise SiteError(f"{path}: some rows do not say whose they are; each needs an id in `{person}`.")
+    return np.array(ids)
+
+
+def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArray[Any]]:
+    """Some arrays of a NumPy archive; objects, which would have to be unpickled, are refused.
+
+    As floats, or of one of these kinds of NumPy types.
+    """
     try:
         with path.open("rb") as file, zipfile.ZipFile(file):
             archive = np.load(path, allow_pickle=False)
             with archive:
-                return [archive[name].astype(np.float64) for name in names]
+                if kinds is None:
+                    return [archive[name].astype(np.float64) for name in names]
+                found = [np.asarray(archive[name]) for name in names]
+                if any(array.ndim != 1 or array.dtype.kind not in kinds for array in found):
+                    raise ValueError("kind")
+                return found
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
-        raise SiteError(f"{path}: must be an .npz with arrays of numbers: {', '.join(names)}.") from error
+        what = "numbers" if kinds is None else "whole numbers or texts, one per row"
+        raise SiteError(f"{path}: must be an .npz with arrays of {what}: {', '.join(names)}.") from error
 
 
 def _from_table(path: Path, job: NetworkJob) -> tuple[Array, Array]:
@@ -64,8 +98,11 @@ def _from_table(path: Path, job: NetworkJob) -> tuple[Array, Array]:
     from ...data.tables.encoder import BoundedEncoder
 
     table = read_columns(path, (*schema.names, label.column))
-    X = BoundedEncoder(schema, data_norm=1.0, intercept=job.intercept).transform(table)
     y, known = _labels(label, table[label.column])
+    if job.ball is not None:
+        X = BoundedEncoder(schema, data_norm=1.0).transform(table)
+        return job.ball.rows(X, known & X.any(axis=1)), y
+    X = BoundedEncoder(schema, data_norm=1.0, intercept=job.intercept).transform(table)
     X[~known] = 0.0
     return X, y
 
@@ -85,6 +122,9 @@ def _labels(label: NetworkLabel, values: Any) -> tuple[Array, NDArray[np.bool_]]
     from ...data.tables.columns import parse_column
     from ...data.tables.fields import Category, Number
 
+    if label.classes is not None:
+        places = parse_column(Category(label.column, label.classes), values)
+        return np.maximum(places, 0).astype(np.float64), places >= 0
     if label.positive is None:
         numbers = parse_column(Number(label.column, -1e300, 1e300), values)
         return np.nan_to_num(numbers), ~np.isnan(numbers)

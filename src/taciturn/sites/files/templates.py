@@ -32,7 +32,9 @@ tol = 1e-10                     # how far a solved vector may be from the exact 
 dimension = 10
 # ... or `schema` and `label`, for .csv and .parquet files: public facts, never taken from the data.
 # intercept = true
-# label = { column = "income", positive = ">50K" }
+# label = { column = "income", positive = ">50K" }    # several classes, masked: classes = ["A", "B", "C"]
+# person = "patient"            # whose row it is: a person's rows are covered together. Then `samples` of a
+#                               # site counts its persons, and all rows of a person must be at one site
 # [schema]
 # fields = [
 #   { name = "age", low = 0, high = 100 },

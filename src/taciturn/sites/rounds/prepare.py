@@ -17,7 +17,7 @@ from ...privacy.certificate.certificate import Certificate
 from ...privacy.facts import RunFacts, SiteBudget, SiteFacts
 from ...privacy.ledger.memory import MemoryLedger
 from ...rng import SecureStreams, SeededStreams
-from ..files.rows import load_rows
+from ..files.rows import load_rows, load_weights
 from ..files.site import Site
 from ..files.toml import about_files
 from ..wire.form import Form, form_of
@@ -124,6 +124,12 @@ def make_ready(site: Site) -> Ready:
     trust = load_trust(site.path(keys.authority), keys.revoked)
     identity = load_identity(site.path(keys.private), site.path(keys.certificate), site.name, trust)
     X, y = load_rows(site)
+    weights = load_weights(site)
+    weighted: dict[str, Any] = {} if weights is None else {"weights": weights, "count": site.samples}
+    budget = SiteBudget(site.file.budget.epsilon, site.file.budget.delta)
+    if job.masked:
+        part = masked_part(site, X, y, weighted)
+        return Ready(site, part, identity, trust, *masked_facts(site), budget)
     objective = LocalObjective(
         X,
         y,
@@ -132,10 +138,8 @@ def make_ready(site: Site) -> Ready:
         regularization=job.regularization,
         sites=len(job.sites),
         name=site.name,
+        **weighted,
     )
-    budget = SiteBudget(site.file.budget.epsilon, site.file.budget.delta)
-    if job.masked:
-        return Ready(site, masked_part(site, objective), identity, trust, *masked_facts(site), budget)
     node = _node(site, objective)
     if not job.simulated:
         _check_reach(site, node)
@@ -162,6 +166,7 @@ def _penalty_facts(site: Site, node: Node) -> tuple[RunFacts, SiteFacts]:
         simulated=job.simulated,
         where=job.where,
         sites=len(job.sites),
+        persons=job.persons,
     )
     return run, facts
 

@@ -51,16 +51,21 @@ def write_results(ready: Ready, store: SiteStore[Any], model: Array) -> Certific
 def model_facts(job: NetworkJob, coef: Array) -> dict[str, Any]:
     """The content of model.json, as `taciturn.data.model_file` reads it; the same bytes at every site.
 
-    An intercept of the job is a constant inside x, so its weight is the last of `coef`.
+    An intercept of the job is a constant inside x, so its weight is the last of `coef`; a masked job's has a
+    public value and stands apart. Several classes have a row of `coef` each.
     """
+    coef = coef.reshape(-1, job.dimension)
+    apart, names = np.zeros(len(coef)), list(job.feature_names)
+    if job.ball is not None:
+        (coef, apart), names = job.ball.model(coef), names[:-1]
     settings = {_SETTINGS[name]: value for name, value in vars(job.loss).items() if name in _SETTINGS}
     facts: dict[str, Any] = {
         "format": "taciturn-model/1",
-        "loss": job.loss.name,
-        "features": list(job.feature_names),
-        "coef": [coef.tolist()],
-        "intercept": [0.0],
-        "settings": {"delta": job.delta, "fit_intercept": False, **settings},
+        "loss": job.training_loss.name,
+        "features": names,
+        "coef": coef.tolist(),
+        "intercept": apart.tolist(),
+        "settings": {"delta": job.delta, "fit_intercept": job.ball is not None, **settings},
         "simulated": job.simulated,
         "run": {
             "job": job.name,
@@ -69,11 +74,17 @@ def model_facts(job: NetworkJob, coef: Array) -> dict[str, Any]:
             "rounds": job.rounds,
         },
     }
-    if job.loss.kind != "regression":
+    if job.label is not None and job.label.classes is not None:
+        facts["classes"] = list(job.label.classes)
+    elif job.loss.kind != "regression":
         positive = None if job.label is None else job.label.positive
         facts["classes"] = [-1, 1] if positive is None else [f"not {positive}", positive]
     if job.label is not None:
-        facts |= {"label": job.label.column, "schema": job.table, "encoding": {"intercept": job.intercept}}
+        facts |= {
+            "label": job.label.column,
+            "schema": job.table,
+            "encoding": {"intercept": job.intercept and job.ball is None},
+        }
     return facts
 
 
@@ -141,6 +152,11 @@ def _check_facts(facts: dict[str, Any]) -> None:
         raise TypeError("rounds")
     if not 0 <= float(facts["delta"]) < 1 or not float(facts["epsilon"]) >= 0:
         raise ValueError("cost")
+    against, colluding = facts.get("epsilon_against", []), facts.get("colluding", 0)
+    if not all(isinstance(entry, float) and entry >= 0 for entry in against):
+        raise TypeError("epsilon_against")
+    if not (colluding is None or isinstance(colluding, int)):
+        raise TypeError("colluding")
     if not isinstance(facts["simulated"], bool):
         raise TypeError("simulated")
     if not all(
@@ -157,6 +173,9 @@ def _check_agreement(path: Path, facts: dict[str, Any]) -> None:
         certificate.verify()
         for key in ("epsilon", "delta", "rounds"):
             if facts.get(key) != getattr(certificate, key):
+                raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
+        for key, value in _collusion(certificate).items():
+            if facts.get(key) != value:
                 raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
         if [entry.name for entry in certificate.sites] != [facts["site"]]:
             raise SiteError(f"{path}: {beside.name} beside it is about another site.")

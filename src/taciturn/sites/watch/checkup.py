@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ...errors import SiteError
 from ...privacy.accounting.shown import rounded_up, shown_delta
 from ...privacy.certificate.certificate import Certificate
+from ...privacy.certificate.masked_words import holds_while
 from ..rounds.driver import greeting
 from ..rounds.prepare import Ready
 from ..rounds.whereabouts import Whereabouts
@@ -47,11 +48,7 @@ def costs(ready: Ready) -> list[Finding]:
 
 def _against(forecast: Certificate) -> str:
     """Of a masked job: whom its figure holds against, and what is left if more work together."""
-    run = forecast.run
-    if not run.masked or run.colluding is None:
-        return ""
-    worst = rounded_up(forecast.epsilon_against(None))
-    return f" while at most {run.colluding} of the other sites work together, {worst} if all of them do"
+    return holds_while(forecast.run.colluding, forecast.epsilon_against(None)) if forecast.run.masked else ""
 
 
 def neighbours(

@@ -143,7 +143,13 @@ def rows(site: Site) -> Iterator[Finding]:
     if zeros:
         yield Finding(zeros < len(X), mine(f"{zeros} of {len(X)} rows become zeros and teach nothing"))
     positive = int(np.sum(y[X.any(axis=1)] > 0))
-    if site.job.loss.kind != "regression" and zeros < len(X) and positive in (0, len(X) - zeros):
+    several = site.job.label is not None and site.job.label.classes is not None
+    if (
+        site.job.loss.kind != "regression"
+        and not several
+        and zeros < len(X)
+        and positive in (0, len(X) - zeros)
+    ):
         what = (
             "not " * (positive == 0) + "`positive`"
             if site.job.label

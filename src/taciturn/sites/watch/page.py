@@ -27,7 +27,7 @@ progress {{ width: 100%; }}
 </style></head><body>
 <h1>{title}</h1>
 {held}<p>{stage}</p><progress aria-label="rounds" max="{rounds}" value="{completed}"></progress>
-<p>epsilon {shown} spent, {left} left of {budget:g}, at delta {delta}</p>
+<p>epsilon {shown} spent, {left} left of {budget:g}, at delta {delta}{against}</p>
 <progress aria-label="epsilon" max="{budget}" value="{epsilon}"></progress>
 <table><thead><tr><th>site</th><th>heard</th><th>is</th><th>waits for</th></tr></thead>
 <tbody>{rows}</tbody></table>{more}
@@ -51,6 +51,7 @@ def page(status: Status) -> str:
         left=rounded_down(status.left),
         budget=status.budget,
         delta=shown_delta(status.delta),
+        against=html.escape(status.against),
         held=f'<p class="held">{html.escape(held[0].upper() + held[1:])}.</p>\n' if held else "",
         rows="".join(_row(status, name) for name in names[:MOST]),
         more=f"<p>and {len(names) - MOST} more</p>" if len(names) > MOST else "",

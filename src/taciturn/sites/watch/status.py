@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from ...errors import SiteError
 from ...privacy.accounting.shown import rounded_down, rounded_up, shown_delta
 from ...privacy.certificate.certificate import Certificate
+from ...privacy.certificate.masked_words import holds_while
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
 from ..files.site import Site
@@ -48,12 +49,19 @@ class Status:
     budget: float
     delta: float
     finished: bool
+    colluding: int | None = None
+    epsilon_against: tuple[float, ...] = ()
     network: NetworkSeen = field(default_factory=NetworkSeen)
 
     @property
     def left(self) -> float:
         """What the budget still holds."""
         return max(0.0, self.budget - self.epsilon)
+
+    @property
+    def against(self) -> str:
+        """Of a masked job: whom its figure holds against; else nothing."""
+        return holds_while(self.colluding, self.epsilon_against[-1]) if self.epsilon_against else ""
 
     def to_json(self) -> str:
         """As one line of JSON."""
@@ -66,7 +74,7 @@ class Status:
         spent = f"epsilon {rounded_up(self.epsilon)} spent, {rounded_down(self.left)} left of {self.budget:g}"
         return [
             f"{self.site} in job {self.job}{simulated}: {stage}, {self.released} released",
-            f"{spent}, at delta {shown_delta(self.delta)}",
+            f"{spent}, at delta {shown_delta(self.delta)}{self.against}",
             *(_line(neighbour) for neighbour in self.neighbours),
             *self.further(),
         ]
@@ -141,6 +149,8 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         epsilon=certificate.epsilon if released else 0.0,
         budget=site.file.budget.epsilon,
         delta=site.file.budget.delta,
+        colluding=certificate.run.colluding,
+        epsilon_against=certificate.against if released else (),
         finished=(finished := (site.state / STATEMENT).exists()),
         network=_current(network or read_seen(site.state), site.name, completed, finished),
     )

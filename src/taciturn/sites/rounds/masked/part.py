@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ....masked import accounts
 from ....masked.masks import PairKeys
@@ -10,8 +11,10 @@ from ....masked.method import MaskedTables
 from ....masked.node import MaskedNode
 from ....masked.shares import Share, share_of
 from ....objective.local import LocalObjective
+from ....objective.softmax import Softmax, SoftmaxObjective
 from ....privacy.facts import Charge, RunFacts, SiteFacts
 from ....rng import SecureStreams, SeededStreams, Streams
+from ....types import Array
 from ...files.site import Site
 
 
@@ -33,11 +36,25 @@ class MaskedPart:
         return MaskedNode(self.site, self.share, self.tables, keys, self.streams)
 
 
-def masked_part(site: Site, objective: LocalObjective) -> MaskedPart:
-    """What this site adds to each sum, from its rows."""
-    job = site.job
+def masked_part(site: Site, X: Array, y: Array, weighted: dict[str, Any]) -> MaskedPart:
+    """What this site adds to each sum, from its rows; `weighted`: their weights, where they are persons'."""
+    job, facts = site.job, site.job.public_facts
+    objective: LocalObjective | SoftmaxObjective
+    if isinstance(facts.loss, Softmax):
+        objective = SoftmaxObjective(X, y, loss=facts.loss, name=site.name, **weighted)
+    else:
+        objective = LocalObjective(
+            X,
+            y,
+            loss=job.loss,
+            C=job.C,
+            regularization=job.regularization,
+            sites=facts.sites,
+            name=site.name,
+            **weighted,
+        )
     streams = SecureStreams() if job.seed is None else SeededStreams(job.seed)
-    share = share_of(objective, job.sums.descent, job.public_facts.total)
+    share = share_of(objective, job.sums.descent, facts.total)
     return MaskedPart(site.number, share, job.sums, streams)
 
 
@@ -51,6 +68,7 @@ def masked_facts(site: Site) -> tuple[RunFacts, SiteFacts]:
         regularization=job.regularization,
         simulated=job.simulated,
         where=job.where,
+        persons=job.persons,
     )
     facts = SiteFacts(site=site.number, samples=site.samples, degree=len(site.neighbours), name=site.name)
     return run, facts

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
+from taciturn.data.tables.ball import Ball
 from taciturn.data.tables.clipping import row_norms
-from taciturn.estimators.rows import Ball
 
 ANY = st.floats(allow_nan=False, allow_infinity=False)
 TABLES = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=5), elements=ANY)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..data.tables.clipping import is_sparse, merge_entries, shrink_factors
-from ..types import Array
+from ...types import Array
+from .clipping import is_sparse, merge_entries, shrink_factors
 
 
 @dataclass(frozen=True)

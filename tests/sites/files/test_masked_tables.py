@@ -1,0 +1,166 @@
+"""Masked jobs of tables: several classes, persons and an intercept, as in one process to the last bit."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import taciturn as tt
+from support.masking import all_keys
+from support.sitemasked import JOB, SITE
+from support.sitework import network, shards
+from taciturn.data.model_file import ModelFile
+from taciturn.errors import SiteError
+from taciturn.masked.method import MANY_ROWS
+from taciturn.masked.node import loop
+from taciturn.masked.sums import add_up
+from taciturn.objective.softmax import SoftmaxProblem
+from taciturn.privacy.release import Release
+from taciturn.sites.files.rows import load_rows, load_weights
+from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.masked.part import MaskedPart
+from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.rounds.results import model_facts
+
+SCHEMA = {"fields": [{"name": "age", "low": 0, "high": 100}, {"name": "sex", "values": ["f", "m"]}]}
+TRIANGLE = [(0, 1), (1, 2), (0, 2)]
+CLASSES = ["red", "green", "blue"]
+PERSONS = 40
+
+
+def tables(rows=60, seed=1):
+    """The text of three tables: 40 persons with one to three rows each, three classes, some cells missing."""
+    rng = np.random.default_rng(seed)
+    texts = []
+    for site in range(3):
+        whose = np.concatenate([np.arange(PERSONS), rng.integers(0, PERSONS, rows - PERSONS)])
+        age, sex = rng.integers(0, 100, rows), rng.choice(["f", "m"], rows)
+        colour = np.where(age < 35, "red", np.where(age < 65, "green", "blue")).astype(object)
+        colour[3], colours = "", colour
+        lines = [f"{a},{s},{c},{site}-{w}" for a, s, c, w in zip(age, sex, colours, whose, strict=True)]
+        texts.append("\n".join(["age,sex,colour,patient", *lines]) + "\n")
+    return texts
+
+
+def masked_sites(folder: Path, texts=None, **job):
+    facts = {"schema": SCHEMA, "dimension": None, "C": 1.0, "intercept": True, "seed": 5, "rounds": 4}
+    facts |= {"label": {"column": "colour", "classes": CLASSES}, "person": "patient"}
+    data = shards(3, rows=PERSONS)
+    site = SITE | {"data": "rows.csv"}
+    paths = network(folder, TRIANGLE, job=JOB | facts | job, site=site, data=data)
+    for path, text in zip(paths, texts or tables(), strict=True):
+        (path.parent / "rows.csv").write_text(text)
+    return [load_site(path) for path in paths]
+
+
+def run_by_hand(parts):
+    """All rounds of these sites, each with keys of its own, in this process; the model."""
+    loops = [
+        loop(part.node(keys), part.tables.descent.start(1), commit=lambda release: None)
+        for part, keys in zip(parts, all_keys(len(parts)), strict=True)
+    ]
+    answers = [next(one) for one in loops]
+    while isinstance(answers[0], Release):
+        total = add_up(answer.message for answer in answers)
+        answers = [_told(one, total) for one in loops]
+    return answers[0].f.reshape(-1)
+
+
+def _told(one, total):
+    try:
+        return one.send(total)
+    except StopIteration as end:
+        return end.value
+
+
+def test_a_network_with_classes_persons_and_an_intercept_is_the_engine_s_run(tmp_path):
+    sites = masked_sites(tmp_path)
+    ready = [make_ready(site) for site in sites]
+    assert all(isinstance(one.node, MaskedPart) for one in ready)
+    model = run_by_hand([one.node for one in ready])
+    rows = [load_rows(site) for site in sites]
+    ids = [np.loadtxt(site.path(site.file.data), str, delimiter=",", skiprows=1)[:, 3] for site in sites]
+    job = sites[0].job
+    problem = SoftmaxProblem(rows, classes=3, C=1.0, regularization=job.regularization, persons=ids)
+    method = tt.MaskedDescent(epsilon=job.epsilon, delta=job.delta, colluding=1, constant=job.ball.constant)
+    run = tt.simulate(problem, "complete", method, rounds=4, seed=5, progress=False)
+    assert np.array_equal(model, run.coef[0, 0])
+    facts, own = run.certificate(job.delta), ready[0].forecast()
+    assert own.run.unit == "person" and own.run.persons == 3 * PERSONS and own.run.largest == MANY_ROWS
+    assert own.epsilon == facts.epsilon and "all records of that person" in own.statement()
+
+
+def test_the_model_file_has_classes_and_an_intercept_of_its_own(tmp_path):
+    sites = masked_sites(tmp_path)
+    job = sites[0].job
+    model = run_by_hand([make_ready(site).node for site in sites])
+    written = ModelFile.model_validate_json(json.dumps(model_facts(job, model)))
+    assert written.loss == "softmax" and written.classes == CLASSES
+    assert len(written.features) == 3 and len(written.intercept) == 3
+    X, _ = load_rows(sites[0])
+    known = X.any(axis=1)
+    table = {"age": [50, 20], "sex": ["f", "m"]}
+    z = job.ball.rows(written.rows(table))
+    scores = written.rows(table) @ np.array(written.coef).T + np.array(written.intercept)
+    np.testing.assert_allclose(scores, z @ model.reshape(3, -1).T, rtol=1e-12)
+    np.testing.assert_allclose(X[known, -1], job.ball.constant)
+    assert not X[3].any()  # no label: the constant too is 0
+
+
+def test_the_weights_of_a_person_add_up_to_one(tmp_path):
+    site = masked_sites(tmp_path)[0]
+    weights = load_weights(site)
+    assert len(weights) == 60 and weights.sum() == pytest.approx(PERSONS, rel=1e-12)
+
+
+def test_one_person_moves_a_sum_no_further_than_one_record_would(tmp_path):
+    """All rows of a person are replaced, their number too; the share moves by at most S."""
+    old = tables()
+    lines = old[0].splitlines()
+    kept = [line for line in lines if not line.endswith(",0-7")]
+    new = ["\n".join([*kept, *["99,m,blue,0-7"] * 9]) + "\n", *old[1:]]
+    parts = [
+        make_ready(masked_sites(tmp_path / name, texts)[0]).node
+        for name, texts in (("old", old), ("new", new))
+    ]
+    y = np.random.default_rng(0).normal(size=(1, 3, 4))
+    first, gradient = parts[0].tables.sums[0], parts[0].tables.sums[2]
+    assert 0 < np.linalg.norm(parts[0].share.moments() - parts[1].share.moments()) <= first.sensitivity
+    moved = parts[0].share.gradient(y) - parts[1].share.gradient(y)
+    assert 0 < np.linalg.norm(moved) <= gradient.sensitivity
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        ({"label": {"column": "colour", "classes": ["red", "green"]}}, "classes"),
+        ({"label": {"column": "colour", "classes": ["red", "green", "red"]}}, "must differ"),
+        ({"label": {"column": "colour", "classes": CLASSES, "positive": "red"}}, "label.positive"),
+        ({"loss": {"kind": "smooth-hinge", "h": 0.5}}, "needs method 'masked' and the loss 'logistic'"),
+        ({"person": "age"}, "`person` must be a column of its own"),
+        ({"person": "colour"}, "`person` must be a column of its own"),
+    ],
+)
+def test_what_does_not_go_together(tmp_path, job, words):
+    with pytest.raises(SiteError, match=words):
+        masked_sites(tmp_path, **job)
+
+
+def test_persons_are_counted_and_never_quoted(tmp_path):
+    texts = tables()
+    texts[0] = texts[0].replace(",0-7\n", ",0-8\n")
+    with pytest.raises(SiteError, match="says 40 persons for site-0; the file has 39") as raised:
+        make_ready(masked_sites(tmp_path / "a", texts)[0])
+    assert "0-8" not in str(raised.value)
+    texts[0] = tables()[0].replace(",0-7\n", ",\n")
+    with pytest.raises(SiteError, match="do not say whose they are"):
+        make_ready(masked_sites(tmp_path / "b", texts)[0])
+
+
+def test_what_is_not_said_is_not_hashed(tmp_path):
+    """Jobs from before there were persons and classes keep their hash."""
+    plain = {"label": {"column": "colour", "positive": "red"}, "person": None}
+    first = masked_sites(tmp_path / "a", **plain)[0].job
+    assert "person" not in first.facts and "classes" not in first.facts["label"]
+    assert masked_sites(tmp_path / "b")[0].job.facts["person"] == "patient"

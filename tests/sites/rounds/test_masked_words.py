@@ -1,0 +1,71 @@
+"""What people read of a masked job: epsilon rounded up, and whom it holds against."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from support.sitemasked import masked_network
+from taciturn.canonical import canonical
+from taciturn.cli.app import run
+from taciturn.errors import SiteError
+from taciturn.privacy.accounting.shown import rounded_up
+from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.driver import open_store
+from taciturn.sites.rounds.masked.store import MaskedState
+from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.rounds.results import verify_statement, write_results
+from taciturn.sites.watch.page import page
+from taciturn.sites.watch.status import read_status
+from taciturn.sites.wire.trust import load_trust
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    """A site that has released all of its rounds."""
+    ready = make_ready(load_site(masked_network(tmp_path_factory.mktemp("masked"))[0]))
+    start = ready.node.tables.descent.start(1)
+    with open_store(ready) as store:
+        for t in range(1, 7):
+            state = MaskedState(replace(start, t=t - 1))
+            store.release(state, ready.node.charge_of(t), b"f", {})
+        certificate = write_results(ready, store, np.zeros(4))
+    return ready, certificate
+
+
+def said(certificate):
+    worst = rounded_up(certificate.epsilon_against(None))
+    return f"while at most 1 of the other sites work together, {worst} if all of them do"
+
+
+def test_the_status_says_whom_the_figure_holds_against(ended):
+    ready, certificate = ended
+    status = read_status(ready.site)
+    assert said(certificate) in status.lines()[1] and said(certificate) in page(status)
+    assert f"epsilon {rounded_up(certificate.epsilon)} spent" in status.lines()[1]
+    facts = json.loads(status.to_json())
+    assert facts["colluding"] == 1 and facts["epsilon_against"] == list(certificate.against)
+
+
+def test_verify_rounds_up_and_says_whom_it_holds_against(ended, capsys):
+    ready, certificate = ended
+    authority = str(ready.site.path(ready.site.file.keys.authority))
+    assert run(["site", "verify", str(ready.site.state / "statement.json"), "--authority", authority]) == 0
+    shown = capsys.readouterr().out
+    assert f"epsilon {rounded_up(certificate.epsilon)} at delta 1e-05 {said(certificate)}" in shown
+
+
+def test_a_statement_that_promises_more_against_more_is_refused(ended):
+    ready, _ = ended
+    path = ready.site.state / "statement.json"
+    entries, text = json.loads(path.read_text()), path.read_text()
+    facts = entries["statement"]
+    facts["epsilon_against"][-1] = facts["epsilon_against"][0]
+    entries["signature"] = ready.identity.sign(canonical(facts).encode()).hex()
+    path.write_text(json.dumps(entries))
+    try:
+        with pytest.raises(SiteError, match="another `epsilon_against`"):
+            verify_statement(path, load_trust(ready.site.path(ready.site.file.keys.authority)))
+    finally:
+        path.write_text(text)
