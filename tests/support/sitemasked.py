@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from support.siteend import charged_rounds
 from support.sitework import network, shards
 from taciturn.engines.masked import MaskedSetup, prepare_masked, run_masked
 from taciturn.masked.discrete import draw
@@ -21,7 +23,7 @@ from taciturn.masked.sums import to_integers as on_grid
 from taciturn.objective.problem import Problem
 from taciturn.rng import SeededStreams
 from taciturn.sites.files.rows import load_rows
-from taciturn.sites.files.site import Site
+from taciturn.sites.files.site import Site, load_site
 from taciturn.sites.rounds.masked.keys import agree, key_shown
 from taciturn.sites.rounds.masked.rounds import to_integers
 from taciturn.sites.wire.form import HELLO
@@ -123,6 +125,23 @@ def bare_values(sites: list[Site], number: int) -> list[Message]:
         values.append((on_grid(h, facts.grid).reshape(1, -1) + noise).view(np.uint64))
         state = setup.tables.after(state, add_up(messages_sent(site)[t - 1] for site in sites))
     return values
+
+
+def check_masked_end(paths: list[Path]) -> None:
+    """One model everywhere, that of an undisturbed run; what was heard is what the senders stored."""
+    sites = [load_site(path) for path in paths]
+    rounds = sites[0].job.rounds
+    for site in sites:
+        assert charged_rounds(site) == list(range(1, rounds + 1))
+        for other in sites:
+            if other is not site:
+                sent, heard = frames_sent(other), frames_heard(site, other.number)
+                assert all(heard[t].digest == sent[t].digest for t in (HELLO, *range(1, rounds + 2)))
+    models = {(site.state / "model.json").read_bytes() for site in sites}
+    assert len(models) == 1
+    if sites[0].job.simulated:
+        coef = json.loads(models.pop())["coef"][0]
+        assert np.array(coef).tobytes() == model_in_process(sites).tobytes()
 
 
 def _frames(site: Site, query: str) -> dict[int, Frame]:
