@@ -149,20 +149,26 @@ class Scene:
         state.rename(today)
         put(state)
         self.start(i)
-        if self._ends(i) == ExitCode.STATE_LOST:  # the right folder goes on
-            self.stopped["state lost"] += 1
-            shutil.rmtree(state)
-            today.rename(state)
-            self.start(i)
-        else:  # nothing had left this site since then
+        code = self._ends(i)
+        self.stopped["state lost"] += code == ExitCode.STATE_LOST
+        if code is None and newest(state) >= newest(today):  # nothing had left this site since then
             shutil.rmtree(today)
+            return
+        self.running[i].kill()
+        shutil.rmtree(state, ignore_errors=True)  # the right folder goes on
+        today.rename(state)
+        self.start(i)
 
     def copy(self, i: int) -> None:
         """The same folder on another machine."""
         if not self.sites[i].state.exists():
             return
         place = self.folder / f"copy-{self.events['copy']}" / self.sites[i].name
-        shutil.copytree(self.paths[i].parent, place, ignore=shutil.ignore_patterns("*.lock", "log.txt"))
+        shutil.copytree(
+            self.paths[i].parent,
+            place,
+            ignore=shutil.ignore_patterns("*.lock", "*.part", "*.json", "log.txt"),
+        )
         shutil.copy(self.folder / "net" / "job.toml", place.parent)
         shutil.copy(self.folder / "net" / "authority.pem", place.parent)
         with (place / "site.toml").open("a") as file:
@@ -233,6 +239,15 @@ class Scene:
             coef = json.loads((self.sites[0].state / "model.json").read_text())["coef"][0]
             assert coef == model_in_process(self.sites).tolist()
         return "same bytes" if self.kind.endswith("seeded") else "one model, one frame a round"
+
+
+def newest(state: Path) -> int:
+    """The last round that a state folder has a frame of; -2 if none."""
+    try:
+        with closing(sqlite3.connect(f"file:{state / 'site.sqlite'}?mode=ro", uri=True)) as db:
+            return int(db.execute("SELECT coalesce(max(t), -2) FROM outbox").fetchone()[0])
+    except sqlite3.OperationalError:
+        return -2
 
 
 def frames_twice(sites: list[Site]) -> list[tuple[str, int]]:
