@@ -189,10 +189,8 @@ class Scene:
         path = site.path(site.file.keys.certificate)
         path.write_bytes(pem(self.authority.sign(request, days=-1, starts=-3 * DAY)))
         self.start(i)
-        if self._ends(i) == ExitCode.WRONG_FILES:
-            self.stopped["certificate"] += 1
-        else:
-            raise AssertionError(f"{site.name} runs with a certificate that has ended")
+        assert self.running[i].wait() == ExitCode.WRONG_FILES, "it runs with a certificate that has ended"
+        self.stopped["certificate"] += 1
         path.write_bytes(pem(self.authority.sign(request)))
         self.start(i)
 

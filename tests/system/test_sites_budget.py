@@ -1,12 +1,20 @@
 """A hostile job file does not get past a site's own budget."""
 
+import shutil
+import tomllib
+
 import pytest
 
-from support.sitework import network
+from support.siteend import charged_rounds
+from support.sitemasked import masked_network
+from support.siteprocess import SiteProcess, run_all
+from support.sitework import PATH_OF_3, network
+from taciturn import Budget
 from taciturn.cli.app import run
-from taciturn.errors import BudgetExceeded
+from taciturn.errors import BudgetExceeded, ExitCode
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.sites.files.site import load_site
+from taciturn.sites.files.toml import write_toml
 from taciturn.sites.rounds.prepare import make_ready
 
 BUDGET = {"epsilon": 3.0}
@@ -59,3 +67,44 @@ def test_a_job_is_judged_at_the_delta_of_the_site(tmp_path, delta):
     with pytest.raises(BudgetExceeded, match="at delta = 1e-05"):
         for t in range(1, 6):
             ledger.charge(loose.node.charge_of(t))
+
+
+def another_job(paths, name):
+    """The same tables, a new job, new state folders."""
+    for path in paths:
+        shutil.rmtree(load_site(path).state)
+    job = paths[0].parent.parent / "job.toml"
+    job.write_text(job.read_text().replace('name = "trial"', f'name = "{name}"'))
+
+
+@pytest.mark.parametrize("kind", ["penalty", "masked"])
+def test_one_budget_for_one_table_across_all_jobs(tmp_path, capsys, kind):
+    """It pays for one run and not for two; what a killed run was charged for stays charged, once."""
+    real = {"output_noise": {"kind": "gaussian", "std": 1e-3}} if kind == "penalty" else {}
+    make = network if kind == "penalty" else masked_network
+    paths = make(tmp_path, PATH_OF_3, job={"seed": None})
+    for path in paths:
+        ready = make_ready(load_site_with(path, real, 1000.0))
+        load_site_with(path, real, 1.1 * ready.forecast().epsilon)
+    sites = [load_site(path) for path in paths]
+    assert run(["site", "check", str(paths[0]), "--wait", "0"]) == 0
+    assert "account: 0 runs" in capsys.readouterr().out and not (tmp_path / "site-0" / "account").exists()
+    done = run_all(paths, {0: {"point": "after the charge", "t": 2}})
+    assert done.restarts == 1
+    accounts = [Budget(site.path(site.file.budget.ledger)) for site in sites]
+    assert [[entry.finished for entry in account.runs] for account in accounts] == [[True]] * 3
+    another_job(paths, "second")
+    assert run(["site", "check", str(paths[0]), "--wait", "0"]) == 1
+    assert "FAIL  account: " in capsys.readouterr().out
+    again = [SiteProcess(path) for path in paths]
+    assert [entry.wait() for entry in again] == [ExitCode.BUDGET_SPENT] * 3, again[0].text()
+    assert [charged_rounds(site) for site in sites] == [[]] * 3
+    assert [len(account.runs) for account in accounts] == [1] * 3
+
+
+def load_site_with(path, entries, epsilon):
+    """The site with another budget, and other settings, in its file."""
+    facts = tomllib.loads(path.read_text()) | entries
+    facts["budget"] = {"epsilon": epsilon, "ledger": "account/budget.sqlite"}
+    path.write_text(write_toml(facts))
+    return load_site(path)

@@ -1,6 +1,7 @@
 """Twenty sites on a ring: what must not happen to five does not happen to them."""
 
 import json
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -19,7 +20,10 @@ RING_OF_20 = [(i, (i + 1) % 20) for i in range(20)]
 REAL = {"job": {"seed": None, "rounds": 3}, "site": {"output_noise": {"kind": "gaussian", "std": 1e-3}}}
 
 
-@pytest.mark.parametrize("make", [network, masked_network])
+LONG = pytest.mark.skipif("TACITURN_LONG" not in os.environ, reason="takes long; set TACITURN_LONG to run it")
+
+
+@pytest.mark.parametrize("make", [network, pytest.param(masked_network, marks=LONG)])
 def test_a_site_that_lies_ends_the_run_for_all_twenty_with_a_proof(tmp_path, make):
     """Site 10 is ten links away from the one that signs two frames of a round."""
     paths = make(tmp_path, RING_OF_20, job={"rounds": 3})

@@ -24,11 +24,14 @@ def unit(
     path, state = file.absolute(), loaded.state.absolute()
     program = os.path.join(os.path.dirname(sys.executable), "taciturn")
     command = [program, "site", "run", path.name]
+    ledger = loaded.file.budget.ledger
+    account = None if ledger is None else loaded.path(ledger).absolute().parent
     typer.echo(
-        units.unit(f"site {loaded.name}", command, path.parent, user=user, writes=state),
+        units.unit(f"site {loaded.name}", command, path.parent, user=user, writes=state, account=account),
         nl=False,
     )
-    if not state.is_dir():
-        typer.echo(
-            f"make {state} first, for {user} alone: systemd opens no folder that is not there", err=True
-        )
+    for place in (state, account):
+        if place is not None and not place.is_dir():
+            typer.echo(
+                f"make {place} first, for {user} alone: systemd opens no folder that is not there", err=True
+            )

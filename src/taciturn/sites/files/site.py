@@ -42,12 +42,15 @@ class BudgetEntry(Facts):
         costs at.
     large_delta : insist on a delta, here or in the job, above 1 / rows, with which a row may be given away.
     least_grid : the finest grid of a job that this site takes part in.
+    ledger : a file that every job with this table is charged to, whole and before its first round; the budget
+        is then one for all of them together (`taciturn.Budget`).
     """
 
     epsilon: float = Field(gt=0)
     delta: float = Field(default=1e-5, gt=0, lt=1)
     large_delta: bool = False
     least_grid: float = Field(default=2.0**-44, gt=0)
+    ledger: FilePath | None = None
 
 
 class SiteFile(Facts):

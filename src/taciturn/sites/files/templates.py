@@ -83,8 +83,10 @@ noise = {{ kind = "gaussian", std = 1.0 }}
 # and the job's tol it costs next to nothing.
 output_noise = {{ kind = "gaussian", std = 1e-5 }}
 
-# What this site may spend, at a delta of its own (1e-5 unless it is given here), whatever the job says.
-budget = {{ epsilon = 2.0 }}      # the round whose charge would pass it is not released, and the site stops
+# What this site may spend, at a delta of its own (1e-5 unless it is given here), whatever the job says: the
+# round whose charge would pass it is not released, and the site stops. Each job with this table is charged to
+# `ledger`, whole and before its first round: one budget for all of them.
+budget = {{ epsilon = 2.0, ledger = "account/budget.sqlite" }}
 
 # listen = "tls/0.0.0.0:7447"   # if not the endpoint in the job (behind NAT, for one)
 # endpoints = {{ beta = "tls/10.0.0.7:7447" }}   # where to reach a neighbour, if not where the job says

@@ -60,9 +60,18 @@ WantedBy=multi-user.target
 """
 
 
-def unit(what: str, command: list[str], folder: Path, *, user: str, writes: Path | None = None) -> str:
-    """A unit that runs `command` in `folder` as `user`, who may write to `writes` alone."""
-    words = [*command, str(folder), *([] if writes is None else [str(writes)])]
+def unit(
+    what: str,
+    command: list[str],
+    folder: Path,
+    *,
+    user: str,
+    writes: Path | None = None,
+    account: Path | None = None,
+) -> str:
+    """A unit that runs `command` in `folder` as `user`, who may write to `writes` and `account` alone."""
+    places = [str(place) for place in (writes, account) if place is not None]
+    words = [*command, str(folder), *places]
     for word in [*words, user]:
         if not word.isprintable() or set(word) & set(" \t\"'\\%$;"):
             raise ParameterError(f"a unit cannot hold {word!r}: use paths and names without such characters.")
@@ -73,6 +82,6 @@ def unit(what: str, command: list[str], folder: Path, *, user: str, writes: Path
         folder=folder,
         user=user,
         codes=" ".join(str(int(code)) for code in NOT_AGAIN),
-        paths="" if writes is None else f"ReadWritePaths={writes}\n",
+        paths=f"ReadWritePaths={' '.join(places)}\n" if places else "",
         home="read-only" if home else "true",
     )

@@ -29,6 +29,7 @@ from ..wire.frame import reaches_edge, to_message, to_vector
 from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
 from ..wire.refusals import Refusals
 from ..wire.session import Session
+from .account import pay, settle
 from .ending import SiteResult, end, last_vectors, resumes_at
 from .evidence import find_proof, stop_for
 from .exchange import Exchange
@@ -102,8 +103,11 @@ def _run(rounds: Rounds | MaskedRounds, resumed: SavedRound[Any]) -> SiteResult:
         if resumed.state.t:
             log.info("resumed after round %d of %d", resumed.state.t, ready.run.rounds)
             rounds.step(resumed.state.t)
+        pay(ready, exchange.store)
         rounds.run(resumed)
-    return end(exchange, rounds.model)
+    result = end(exchange, rounds.model)
+    settle(ready, exchange.store)
+    return result
 
 
 def open_store(ready: Ready) -> SiteStore[Any]:

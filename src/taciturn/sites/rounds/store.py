@@ -210,6 +210,24 @@ class SiteStore(Generic[State]):
             row = self._open().execute("SELECT frame FROM outbox WHERE t = ?", (t,)).fetchone()
             return None if row is None else _blob(row[0])
 
+    def paid(self) -> str | None:
+        """The number of this run in the account of the table, once it was charged there."""
+        with ledger_errors(), self.readable():
+            db = self._open()
+            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'account'").fetchone() is None:
+                return None
+            row = db.execute("SELECT run FROM account").fetchone()
+            return None if row is None else str(row[0])
+
+    def note_paid(self, run: str) -> None:
+        """The number under which this run was charged to the account of the table."""
+        with self._transaction() as db:
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS account "
+                "(one INTEGER PRIMARY KEY CHECK (one = 1), run TEXT NOT NULL)"
+            )
+            db.execute("INSERT INTO account VALUES (1, ?)", (run,))
+
     def charged(self) -> list[int]:
         """The rounds in the ledger."""
         return [int(t) for t in self.ledger.columns(self.ledger.sites[0].site).t]

@@ -10,6 +10,7 @@ from ...errors import SiteError
 from ...privacy.accounting.shown import rounded_up, shown_delta
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.certificate.masked_words import holds_while
+from ..rounds.account import foresee
 from ..rounds.driver import greeting
 from ..rounds.prepare import Ready
 from ..rounds.whereabouts import Whereabouts
@@ -38,6 +39,7 @@ def costs(ready: Ready) -> list[Finding]:
         findings.append(
             Finding(False, f"the budget pays for {paid} of {rounds} rounds; the site would stop there")
         )
+    findings += [Finding(good, text) for good, text in foresee(ready)]
     if job.simulated:
         findings.append(
             Finding(True, "the job has a seed: its noise can be replayed, so nothing here is private")
