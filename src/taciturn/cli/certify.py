@@ -14,6 +14,7 @@ import typer
 from .. import checks
 from ..errors import ParameterError
 from .app import app
+from .documents import write_documents
 from .options import LossName, usage_errors
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ def certify(
     context: typer.Context,
     file: Annotated[
         Path | None,
-        typer.Argument(help="A certificate to verify, or a ledger to certify; no other settings then."),
+        typer.Argument(
+            help="A certificate to verify, a ledger to certify, or the folder of a run to check as a whole."
+        ),
     ] = None,
     noise: Annotated[NoiseKind | None, typer.Option(help="Kind of noise.")] = None,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the loss.")] = None,
@@ -79,26 +82,42 @@ def certify(
     output_rate: Annotated[float | None, typer.Option(help="Rate of norm noise on the output.")] = None,
     output_std: Annotated[float | None, typer.Option(help="Std of Gaussian noise on the output.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the certificate to this file.")] = None,
+    registry: Annotated[
+        Path | None, typer.Option(help="Write an entry for the public registry of deployments, in YAML.")
+    ] = None,
+    card: Annotated[Path | None, typer.Option(help="Write a model card, in Markdown.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what a run with these settings costs, or verify the certificate in FILE.
 
     Masked runs take --sites, --samples (of each), --dimension, --epsilon, --colluding, perhaps --rounds.
 
-    FILE may be the ledger of a run too, say of one that was cut off: then this is what is charged in it.
+    FILE may be the ledger of a run too, say of one that was cut off: then this is what is charged in it. Of
+    the folder of a run model, certificate, ledger and trace are checked against each other.
 
     Numbers are printed rounded; the certificate itself (--out) holds them in full.
     """
     settings = {
-        name: value for name, value in context.params.items() if name not in ("file", "out", "as_json")
+        name: value
+        for name, value in context.params.items()
+        if name not in ("file", "out", "registry", "card", "as_json")
     }
-    certificate = _from_settings(settings) if file is None else _read_certificate(file, context)
+    found: list[str] = []
+    if file is None:
+        certificate = _from_settings(settings)
+    elif file.is_dir():
+        certificate, found = _read_folder(file, context)
+    else:
+        certificate = _read_certificate(file, context)
+    write_documents(certificate, file, registry=registry, card=card)
     if out is not None:
         out.write_text(certificate.to_json(), encoding="utf-8")
     if as_json:
         typer.echo(json.dumps(_figures(certificate)))
     else:
         _show(certificate, verified=file is not None)
+        for line in found:
+            typer.echo(f"ok  {line}")
 
 
 # -- settings -> certificate ------------------------------------------------------------------------
@@ -196,15 +215,26 @@ def _schedule(given: dict[str, Any], name: str) -> Schedule:
 # -- a file -----------------------------------------------------------------------------------------
 
 
-def _read_certificate(file: Path, context: typer.Context) -> Certificate:
-    from ..errors import CertificateError
-    from ..privacy.certificate.certificate import Certificate
+def _read_folder(folder: Path, context: typer.Context) -> tuple[Certificate, list[str]]:
+    from ..jobs.verify_run import verify_run
 
+    _refuse_settings(context)
+    return verify_run(folder)
+
+
+def _refuse_settings(context: typer.Context) -> None:
     given = [
         name for name in (*_NEEDED, "rate", "std", "epsilon", "colluding") if context.params[name] is not None
     ]
     if given:
         raise typer.BadParameter(f"a certificate brings its own facts; leave out --{given[0]}.")
+
+
+def _read_certificate(file: Path, context: typer.Context) -> Certificate:
+    from ..errors import CertificateError
+    from ..privacy.certificate.certificate import Certificate
+
+    _refuse_settings(context)
     if _is_ledger(file):
         from ..privacy.ledger.disk import SqliteLedger
 

@@ -79,7 +79,11 @@ class Model(ModelFile):
             "settings": _settings(fitted),
             "certificate": _certificate(fitted, whole=whole),
             "simulated": fitted.certificate_.run.simulated,
-            "run": {"sites": fitted.trace_.settings["names"], "rounds": fitted.n_iter_},
+            "run": {
+                "sites": fitted.trace_.settings["names"],
+                "rounds": fitted.n_iter_,
+                "weights": _weights(fitted),
+            },
         }
         return cls.model_validate(entries)
 
@@ -169,6 +173,13 @@ def load_model(path: str | Path, *, unreadable: str = "nan") -> LoadedModel:
 def read_model(path: Path) -> Model:
     """The file as a `Model`, or one line that says what is wrong with it."""
     return read_as(Model, path)
+
+
+def _weights(fitted: PrivateLinearModel) -> list[float]:
+    """How much each site's last vector counts in the model; after masked sums all of them are the same."""
+    sites = len(fitted.trace_.settings["names"])
+    found = getattr(fitted.plan_, "weights", None)
+    return [1.0] + [0.0] * (sites - 1) if found is None else [float(weight) for weight in found]
 
 
 def _certificate(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any] | str:

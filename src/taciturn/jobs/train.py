@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -166,6 +167,12 @@ def _report(job: TrainingJob, fitted: PrivateLinearModel) -> Any:
         subtitle=f"{len(job.sites)} sites learn {job.label.column} together",
         graph=Graph(facts["sites"], tuple((i, j) for i, j in facts["edges"]), facts["name"]),
         charts=[gaps] if len(gap) > 1 else [],
+        about={
+            "date": datetime.date.today().isoformat(),
+            "learnt": f"{job.label.column}, by {job.loss} loss",
+            "features": list(job.schema_.names),
+            "verify": "taciturn certify run/ (the folder of this report)",
+        },
         settings={key: value for key, value in settings.items() if key not in hidden},
         provenance={"versions": versions},
     )

@@ -15,6 +15,7 @@ from ..privacy.accounting.shown import odds
 from ..privacy.certificate import grounds
 from ..privacy.certificate.certificate import Certificate
 from ..types import Array
+from .brief import brief
 from .claims import headline, marks
 from .cost_curves import CostCurves, cost_curves
 from .data import (
@@ -41,13 +42,15 @@ def from_certificates(
     subtitle: str = "",
     graph: Graph | None = None,
     charts: Sequence[Chart] = (),
+    about: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> ReportData:
     """A report of one or more certified runs, by name; all at the same delta.
 
     `charts` may hold what else is known of them by round, under the same names. It is shown as it is: mark
-    with `private=False` what was computed from the records and is covered by no guarantee.
+    with `private=False` what was computed from the records and is covered by no guarantee. `about` is what a
+    certificate does not know: `date`, `learnt`, `features` (names of columns), `verify` (the command).
     """
     if len({certificate.delta for certificate in certificates.values()}) != 1:
         raise ParameterError("`certificates` must hold at least one, all with the same `delta`.")
@@ -58,6 +61,7 @@ def from_certificates(
         subtitle=subtitle,
         headline=headline(certificates),
         marks=marks(certificates),
+        brief=brief(next(iter(certificates.values())), about) if len(certificates) == 1 else {},
         key_numbers={name: _key_numbers(name, certificates[name], charts) for name in certificates},
         charts=charts,
         accountings=counted,

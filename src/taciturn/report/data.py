@@ -151,6 +151,7 @@ class ReportData:
     """Everything on the page.
 
     headline : the result in one sentence.
+    brief : what is asked first, with its answer; it stands beside the claim, before any chart.
     key_numbers : by run, the figures of the first screen.
     settings, provenance : nested mappings of plain values.
     """
@@ -159,6 +160,7 @@ class ReportData:
     headline: str
     subtitle: str = ""
     marks: Sequence[Mark] = ()
+    brief: Mapping[str, str] = field(default_factory=dict)
     key_numbers: Mapping[str, Sequence[KeyNumber]] = field(default_factory=dict)
     charts: Sequence[Chart] = ()
     accountings: Sequence[Accounting] = ()

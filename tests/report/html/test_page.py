@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 
 from taciturn.errors import ParameterError
-from taciturn.report import Mark, ReportData, Statement, render, write
+from taciturn.report import (
+    Chart,
+    Curve,
+    Mark,
+    ReportData,
+    Statement,
+    from_certificates,
+    render,
+    write,
+)
 from taciturn.report.html.numbers import written
 
 VOID = {"meta", "link", "input", "br"}
@@ -125,9 +134,34 @@ def test_sections_without_content_are_left_out(bare: ReportData, single: ReportD
     def present(data: ReportData) -> list:
         return [a["id"] for tag, a in Page(render(data)).tags if tag == "section"]
 
-    assert present(bare) == ["certificate"]
-    assert present(single) == ["results", "privacy", "network", "certificate", "settings", "provenance"]
-    assert present(replace(single, charts=(), network=None))[:2] == ["privacy", "certificate"]
+    assert present(bare) == ["claim"]
+    assert present(single) == [
+        "claim",
+        "results",
+        "privacy",
+        "network",
+        "certificate",
+        "settings",
+        "provenance",
+    ]
+    assert present(replace(single, charts=(), network=None))[:3] == ["claim", "privacy", "certificate"]
+
+
+def test_the_claim_stands_in_words_before_any_chart(certificates) -> None:
+    about = {"date": "2026-11-16", "features": ["age", "ward"], "verify": "taciturn certify run/"}
+    page = render(from_certificates({"fit": certificates["norm"]}, title="t", about=about))
+    claim = page.index("SIMULATED: the random numbers")
+    assert claim < page.index("data-chart=")
+    for words in ("2026-11-16", "age, ward", "site 0 (30 records)", "controls all the other sites"):
+        assert claim < page.index(words, claim) < page.index("data-chart=")
+    for words in ("Not covered", "How to check it", "taciturn certify run/", "One promise covers"):
+        assert words in page
+
+
+def test_one_round_is_a_number_and_not_a_chart(single: ReportData) -> None:
+    one = Curve("fit", [1], [0.25])
+    page = render(ReportData("t", "h", charts=[Chart("loss", "Loss", "mean loss", [one])]))
+    assert "data-chart=" not in page and "0.25" in page and "after round 1" in page
 
 
 def test_what_is_not_private_is_marked_as_such(single: ReportData) -> None:

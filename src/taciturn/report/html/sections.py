@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -21,14 +22,31 @@ NOT_PRIVATE = (
 def sections(data: ReportData) -> list[Section]:
     """Those that have something to show, in reading order."""
     found = [
+        ("claim", "Claim", "What may be claimed", _claim(data)),
         ("results", "Results", "What was learned", _results(data)),
         ("privacy", "Privacy", "What it cost in privacy", _privacy(data)),
         ("network", "Network", "The network", _network(data)),
-        ("certificate", "Certificate", "What may be claimed", _statements(data)),
+        ("certificate", "Certificate", _heading(data), _statements(data)),
         ("settings", "Settings", "Settings", _facts(data.settings)),
         ("provenance", "Provenance", "Where the numbers come from", _facts(data.provenance)),
     ]
     return [section for section in found if section[3]]
+
+
+def _heading(data: ReportData) -> str:
+    return "What the claim rests on" if len(data.statements) == 1 else "What may be claimed"
+
+
+def _claim(data: ReportData) -> str:
+    """Of one run: the words, then what is asked first. Of several each claim stands with its grounds."""
+    if len(data.statements) != 1:
+        return ""
+    table = tables.facts({name.capitalize(): answer for name, answer in data.brief.items()})
+    return f'<div class="claim">{_words(data.statements[0])}</div>{table if data.brief else ""}'
+
+
+def _words(statement: Statement) -> str:
+    return "".join(f'<p class="words">{escape(part)}</p>' for part in statement.text.split("\n\n"))
 
 
 def _results(data: ReportData) -> str:
@@ -49,12 +67,29 @@ def _results(data: ReportData) -> str:
 
 
 def _figure(place: str, chart: Chart, size: str, site_choice: str = "") -> str:
+    if all(len(curve.rounds) <= 1 for curve in chart.curves):
+        return _single(chart)
     note = f'<p class="remark">{escape(chart.note)}</p>' if chart.note else ""
     return (
         f'<figure data-chart="{place}"><figcaption><div class="head"><h3>{escape(chart.title)}</h3>'
         f'<div class="controls"><span class="tools"></span>{site_choice}</div></div></figcaption>'
         f"{_plot(size, f'{chart.title}. Arrow keys move from round to round; a table follows.')}"
         f'<div class="legend"></div>{note}{tables.by_round(chart)}</figure>'
+    )
+
+
+def _single(chart: Chart) -> str:
+    """One round is a number, not a chart."""
+    found = [
+        f"<li>{escape(curve.name)}: <strong>{tables.digits(curve.mean[0], chart.format)}</strong> "
+        f"after round {curve.rounds[0]}</li>"
+        for curve in chart.curves
+        if len(curve.rounds)
+    ]
+    note = f'<p class="remark">{escape(chart.note)}</p>' if chart.note else ""
+    return (
+        f'<figure class="single"><figcaption><h3>{escape(chart.title)}</h3></figcaption>'
+        f'<p class="remark">{escape(chart.label)}</p><ul>{"".join(found)}</ul>{note}</figure>'
     )
 
 
@@ -91,16 +126,24 @@ def _panel(data: ReportData, k: int, accounting: Accounting) -> str:
         known = any(len(costs.by_round) for costs in accounting.sites)
         figures += _figure(f"accountings.{k}", accounting.chart, "full", _select(names) if known else "")
     if any(costs.name not in accounting.unbounded for costs in accounting.sites):
-        label = f"Total of each site, {accounting.short}. Arrow keys move from site to site."
-        figures += (
-            f'<figure data-chart="sites.{k}"><figcaption><h3>Total by site</h3></figcaption>'
-            f'{_plot("full", label)}<div class="legend"></div>'
-            f"{tables.by_site(accounting, names)}</figure>"
-        )
+        figures += _by_site(k, accounting, names)
     return (
         f'<div class="printed" data-accounting="{escape(accounting.key)}"{hidden}>'
         f'<p class="panel-head"><strong>{escape(accounting.short)}.</strong> '
         f"{escape(accounting.meaning)}</p>{unbounded}{figures}</div>"
+    )
+
+
+def _by_site(k: int, accounting: Accounting, names: Sequence[str]) -> str:
+    """A bar for each site; where one site is all that is known, its total is among the numbers above."""
+    known = [total for costs in accounting.sites for total in costs.totals if not math.isnan(total)]
+    if len(known) < 2:
+        return ""
+    label = f"Total of each site, {accounting.short}. Arrow keys move from site to site."
+    return (
+        f'<figure data-chart="sites.{k}"><figcaption><h3>Total by site</h3></figcaption>'
+        f'{_plot("full", label)}<div class="legend"></div>'
+        f"{tables.by_site(accounting, names)}</figure>"
     )
 
 
@@ -157,8 +200,8 @@ def _statement(statement: Statement, alone: bool) -> str:
             f"<details><summary>{escape(statement.name)}: the certificate's numbers</summary>"
             f'<div class="scroll">{tables.facts(statement.numbers)}</div></details>'
         )
-    words = "".join(f'<p class="words">{escape(part)}</p>' for part in statement.text.split("\n\n"))
-    return f'<div class="claim">{heading}{words}{lists}{numbers}</div>'
+    words = "" if alone else _words(statement)
+    return f'<div class="claim">{heading}{words}{lists}{numbers}</div>' if words or lists or numbers else ""
 
 
 def _facts(values: Mapping[str, Any]) -> str:

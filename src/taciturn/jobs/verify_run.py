@@ -1,0 +1,141 @@
+"""Whether the files of a run fit together: model, certificate, ledger, trace; and a site's signed statement.
+
+What this shows is that nobody changed one of them alone. Whoever makes all of them anew can make them agree:
+the signature of a site's statement (`taciturn site verify`), or a hash kept elsewhere, stands against that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import CertificateError, LedgerError, ParameterError
+from .run_folder import CERTIFICATE, LEDGER, MODEL, TRACE
+
+if TYPE_CHECKING:
+    from ..estimators.model_file import Model
+    from ..privacy.certificate.certificate import Certificate
+
+STATEMENT, STORE = "statement.json", "site.sqlite"
+_CLOSE = 1e-9
+
+
+def verify_run(folder: Path) -> tuple[Certificate, list[str]]:
+    """The certificate of a run folder and what was found in order; the first thing that is not is raised."""
+    certificate = _read_certificate(folder / CERTIFICATE)
+    found = [f"{CERTIFICATE}: every number follows from the facts in it"]
+    found += _check_statement(folder)
+    found += _check_ledger(folder, certificate)
+    found += _check_model(folder, certificate)
+    return certificate, found
+
+
+def _read_certificate(path: Path) -> Certificate:
+    from ..privacy.certificate.certificate import Certificate
+
+    try:
+        certificate = Certificate.from_json(path.read_text(encoding="utf-8-sig"))
+        certificate.verify()
+    except (CertificateError, ParameterError, UnicodeDecodeError) as error:
+        raise CertificateError(f"{path}: {error}") from error
+    return certificate
+
+
+def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
+    from ..privacy.certificate.certificate import Certificate
+    from ..privacy.certificate.document import compare, document
+    from ..privacy.ledger.disk import SqliteLedger
+
+    path = next((folder / name for name in (LEDGER, STORE) if (folder / name).exists()), None)
+    if path is None:
+        if certificate.head is not None:
+            raise LedgerError(f"{folder / LEDGER}: is missing; the certificate names its last row.")
+        return ["no ledger: the certificate names none"]
+    if certificate.head is None:
+        raise CertificateError(f"{path}: is not the ledger of {CERTIFICATE}, which names none.")
+    with SqliteLedger(path, readonly=True) as ledger:
+        fresh = Certificate.from_ledger(ledger, delta=certificate.delta)
+    if fresh.head != certificate.head:
+        raise LedgerError(f"{path}: is the ledger of another run than {CERTIFICATE}, or was charged since.")
+    try:
+        compare(json.loads(certificate.to_json()), document(fresh))
+    except CertificateError as error:
+        raise LedgerError(f"{path}: says something else than {CERTIFICATE}: {error}") from error
+    return [f"{path.name}: {certificate.head.rows} rows, chained; the certificate follows from them"]
+
+
+def _check_model(folder: Path, certificate: Certificate) -> list[str]:
+    from ..estimators.model_file import read_model
+
+    if not (folder / MODEL).exists():
+        return [f"no {MODEL}: nothing was learnt, or it is kept elsewhere"]
+    model = read_model(folder / MODEL)
+    digest = hashlib.sha256((folder / CERTIFICATE).read_bytes()).hexdigest()
+    if isinstance(model.certificate, str) and model.certificate != digest:
+        raise CertificateError(
+            f"{folder / MODEL}: is the model of another run: it names another certificate than {CERTIFICATE}."
+        )
+    if model.simulated != certificate.run.simulated:
+        raise CertificateError(f"{folder / MODEL}: and {CERTIFICATE} disagree whether the run was simulated.")
+    named = "" if model.certificate is None else f"names {CERTIFICATE}"
+    traced = _check_trace(folder, model)
+    said = " and ".join(part for part in (named, traced) if part)
+    return [f"{MODEL}: {said}"] if said else []
+
+
+def _check_trace(folder: Path, model: Model) -> str:
+    """The coefficients are the average of what the sites released last."""
+    path, weights = folder / TRACE, model.run.get("weights")
+    if not path.exists() or weights is None:
+        return ""
+    try:
+        with np.load(path, allow_pickle=False) as trace:
+            released = np.asarray(trace["released"], dtype=np.float64)
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise CertificateError(f"{path}: cannot be read.") from error
+    coef, intercept = _average(released, model, weights)
+    stated = np.array(model.coef), np.array(model.intercept)
+    fits = coef.shape == stated[0].shape and intercept.shape == stated[1].shape
+    if not fits or not (_near(coef, stated[0]) and _near(intercept, stated[1])):
+        raise CertificateError(
+            f"{folder / MODEL}: was changed, or is of another run: its coefficients are not the average of "
+            f"what {TRACE} says was released."
+        )
+    return f"is the average of what {TRACE} says was released last"
+
+
+def _average(released: Any, model: Model, weights: Any) -> tuple[Any, Any]:
+    from ..admm.averaging import network_average
+    from ..estimators.rows import Ball
+
+    given = model.settings
+    ball = Ball(model.data_norm, bool(given.get("fit_intercept", True)), given.get("intercept_scaling", 0.5))
+    try:
+        return ball.model(network_average(released[-1].swapaxes(0, 1), weights))
+    except (ParameterError, IndexError, ValueError, TypeError) as error:
+        raise CertificateError(f"{TRACE} and {MODEL} are of different runs: their shapes differ.") from error
+
+
+def _near(found: Any, stated: Any) -> bool:
+    return bool(np.allclose(found, stated, rtol=_CLOSE, atol=1e-12))
+
+
+def _check_statement(folder: Path) -> list[str]:
+    """Of a network's site: the files are those that it signed; the signature itself needs its keys."""
+    path = folder / STATEMENT
+    if not path.exists():
+        return []
+    try:
+        files = dict(json.loads(path.read_text(encoding="utf-8"))["statement"]["files"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CertificateError(f"{path}: not a signed statement.") from error
+    for name, digest in files.items():
+        beside = folder / Path(name).name
+        if beside.exists() and hashlib.sha256(beside.read_bytes()).hexdigest() != digest:
+            raise CertificateError(f"{beside}: is not the file that {STATEMENT} was signed for.")
+    return [f"{STATEMENT}: names the files beside it; `taciturn site verify` checks the signature"]

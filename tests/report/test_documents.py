@@ -1,0 +1,50 @@
+"""A certificate for others: an entry of the public registry, and a model card."""
+
+from __future__ import annotations
+
+import pytest
+
+from taciturn.report.card import answers, model_card
+from taciturn.report.registry import registry_entry
+
+SECTIONS = {
+    "basic",
+    "dp_variant",
+    "privacy_loss",
+    "deployment_model",
+    "implementation",
+    "administrative",
+}
+
+
+def test_an_entry_is_yaml_with_the_fields_of_the_registry(certificates):
+    yaml = pytest.importorskip("yaml", reason="the extra `docs` is not installed")
+    one = certificates["gaussian"]
+    entry = yaml.safe_load(registry_entry(one, {"name": "A: model #1", "learnt": "yes"}))
+    deployment = entry["deployment"]
+    assert set(entry) == {"url_slug", "deployment"} and set(deployment) == SECTIONS
+    assert deployment["basic"]["name"] == "A: model #1"
+    assert deployment["basic"]["data_curators"][0]["data_curator_name"] == "site 0"
+    loss = deployment["privacy_loss"]
+    assert loss["privacy_parameters"]["epsilon"] >= one.epsilon
+    assert loss["privacy_parameters"]["delta"] == 1e-5 and loss["privacy_unit"] == "record-level"
+    assert loss["number_of_privacy_units"] == 135
+    assert deployment["dp_variant"]["variant_name"] == "Approximate DP"
+    assert deployment["deployment_model"]["release_type"] == "Many releases"
+
+
+def test_no_bound_is_no_number(certificates):
+    yaml = pytest.importorskip("yaml", reason="the extra `docs` is not installed")
+    entry = yaml.safe_load(registry_entry(certificates["none"]))
+    assert "epsilon" not in entry["deployment"]["privacy_loss"]["privacy_parameters"]
+
+
+def test_a_card_answers_from_the_facts_and_leaves_the_rest_to_its_publisher(certificates):
+    one = certificates["norm"]
+    card = model_card(one, {"name": "Readmission", "learnt": "readmitted"})
+    assert card.startswith("# Readmission\n\nSIMULATED") and "to be filled in" in card
+    said = answers(one)
+    assert "can be replayed" in said["Is the randomness fit for it?"]
+    assert "one record replaced by another" in said["Which data sets are neighbours?"]
+    assert "infinite" in answers(certificates["none"])["What are the privacy parameters?"]
+    assert all(answer in card for answer in said.values())
