@@ -100,10 +100,12 @@ def run(
         shown = watched(watch or ready.site.file.watch)
         with progress(ready.run.rounds, "rounds", show=log is LogForm.TEXT) as step:
             outcome = run_site(ready, step=step, watch=watch_zenoh(ready.site), show=shown)
+    from ...jobs.site_report import write_site_report
     from ...privacy.accounting.shown import rounded_up, shown_delta
 
+    page = write_site_report(ready.site)
     cost = f"epsilon {rounded_up(outcome.epsilon)} at delta {shown_delta(outcome.delta)}"
-    typer.echo(f"{cost}; results in {outcome.folder}")
+    typer.echo(f"{cost}; results in {outcome.folder}, for a reader {page.name}")
 
 
 @site.command("status")
