@@ -78,13 +78,11 @@ def test_a_network_of_processes_comes_up_with_one_command(tmp_path):
     assert model["simulated"] is False
 
 
-def test_every_site_has_a_page_and_a_folder_that_fits_together(trained, capsys):
+def test_every_site_has_a_folder_that_fits_together(trained, capsys):
     from taciturn.cli.app import run
 
     for path in trained[:2]:
         state = load_site(path).state
-        page = (state / "report.html").read_text()
-        assert page.index('id="claim"') < page.index("SIMULATED") < page.index("data-chart=")
         assert run(["certify", str(state)]) == 0
         said = " ".join(capsys.readouterr().out.split())
         assert "ok statement.json" in said and "ok site.sqlite" in said

@@ -55,7 +55,9 @@ def from_certificates(
     if len({certificate.delta for certificate in certificates.values()}) != 1:
         raise ParameterError("`certificates` must hold at least one, all with the same `delta`.")
     costs = {name: cost_curves(certificate) for name, certificate in certificates.items()}
-    counted = accountings(certificates, costs)
+    counted = [
+        entry for entry in accountings(certificates, costs) if entry.key == "renyi" or entry.chart.curves
+    ]
     return ReportData(
         title=title,
         subtitle=subtitle,
@@ -160,12 +162,12 @@ def _key_numbers(name: str, certificate: Certificate, charts: Sequence[Chart]) -
             if curve.name == name and chart.key in ("loss", "accuracy"):
                 low, high = (curve.low[-1], curve.high[-1]) if len(curve.low) else (None, None)
                 found.append(KeyNumber(chart.title, curve.mean[-1], chart.format, low, high))
-    return [
-        *found,
-        KeyNumber(f"ε at δ = {power(certificate.delta)}", certificate.epsilon, "bound"),
+    stated = KeyNumber(f"ε at δ = {power(certificate.delta)}", certificate.epsilon, "bound")
+    others = [
         KeyNumber("Pure ε", certificate.pure_epsilon, "bound"),
         KeyNumber("Paper's P(t)", certificate.paper_epsilon, "bound"),
     ]
+    return [*found, stated, *(one for one in others if math.isfinite(one.value))]
 
 
 def _statement(name: str, certificate: Certificate) -> Statement:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from taciturn.data import Category, Number, Schema
+from taciturn.data import Boolean, Category, Date, Number, Schema
 from taciturn.data.datasets.load import shipped_schema
-from taciturn.errors import ParameterError
+from taciturn.errors import DataError, ParameterError
 
 PEOPLE = Schema(
     (Number("age", 0, 100), Category("sex", ("female", "male")), Number("gain", 0, 1e5, log=True, fill=5))
@@ -89,3 +89,20 @@ def test_a_schema_is_a_table_of_fields(entry: Any) -> None:
 def test_only_fields_make_a_schema() -> None:
     with pytest.raises(ParameterError, match="must hold Number, Category, Date or Boolean; got dict"):
         Schema(({"name": "age"},))  # type: ignore[arg-type]
+
+
+def test_public_facts_in_one_line():
+    found = Schema.of(age=(0, 110), ward=["a", "b"], smoker=bool, day=Date("day", "2020-01-01", "2021-01-01"))
+    wanted = (
+        Number("age", 0, 110),
+        Category("ward", ("a", "b")),
+        Boolean("smoker"),
+        Date("day", "2020-01-01", "2021-01-01"),
+    )
+    assert found == Schema(wanted)
+
+
+@pytest.mark.parametrize("public", [None, 3, [], (1, 2, 3), {"low": 0}, Number("other", 0, 1)])
+def test_what_is_no_public_fact_is_refused(public):
+    with pytest.raises(DataError, match="`age` must be"):
+        Schema.of(age=public)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...errors import DataError
-from .fields import Field, Number, field_from_dict
+from .fields import Boolean, Category, Field, Number, field_from_dict
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +43,15 @@ class Schema:
         if twice:
             raise DataError(f"`fields` must have different names; got {', '.join(twice)} twice.")
         object.__setattr__(self, "fields", fields)
+
+    @classmethod
+    def of(cls, **columns: Any) -> Schema:
+        """A schema in one line: (low, high) for a number, a list of words for a category, bool for yes or no.
+
+        >>> Schema.of(age=(0, 110), ward=["medical", "surgical"], smoker=bool).feature_names
+        ('age', 'ward=medical', 'ward=surgical', 'smoker')
+        """
+        return cls(tuple(_field(name, public) for name, public in columns.items()))
 
     def __repr__(self) -> str:
         return f"Schema({len(self.fields)} columns, {len(self.feature_names)} features)"
@@ -89,3 +98,19 @@ class Schema:
         if not isinstance(entry["fields"], list | tuple):
             raise DataError("`fields` must be a list of columns.")
         return cls(tuple(field_from_dict(k, field) for k, field in enumerate(entry["fields"])))
+
+
+def _field(name: str, public: Any) -> Field:
+    """What is public of a column, in short, as a field."""
+    if isinstance(public, Field):
+        if public.name != name:
+            raise DataError(f"`{name}` must be a field of that name; got {public.name!r}.")
+        return public
+    if public is bool:
+        return Boolean(name)
+    listed = list(public) if isinstance(public, list | tuple) else []
+    if listed and all(isinstance(one, str) for one in listed):
+        return Category(name, tuple(listed))
+    if len(listed) == 2:
+        return Number(name, *listed)
+    raise DataError(f"`{name}` must be (low, high), a list of words, bool or a field; got {public!r}.")

@@ -42,7 +42,8 @@ def _claim(data: ReportData) -> str:
     if len(data.statements) != 1:
         return ""
     table = tables.facts({name.capitalize(): answer for name, answer in data.brief.items()})
-    return f'<div class="claim">{_words(data.statements[0])}</div>{table if data.brief else ""}'
+    asked = f'<div class="brief">{table}</div>' if data.brief else ""
+    return f'<div class="claim">{_words(data.statements[0])}</div>{asked}'
 
 
 def _words(statement: Statement) -> str:
