@@ -4,37 +4,72 @@ Privacy costs a site what one of its rows weighs, C / (2 eta V B): a bank with f
 needs more noise.
 """
 
+from pathlib import Path
+
 import numpy as np
+from matplotlib.figure import Figure
 
 import taciturn as tt
 from taciturn.data.tables.dealing import assign_unevenly
 
 
-def main() -> dict[str, float]:
+def load_clients(rows: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """The credit data of UCI; or so many made-up clients, with nothing to fetch."""
+    if rows is None:
+        data = tt.data.load_credit()
+        return data.X, data.y
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(rows, 8))
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
+    return X, np.where(4 * X[:, 0] - 3 * X[:, 1] - 1.5 + rng.logistic(size=rows) > 0, 1.0, -1.0)
+
+
+def main(
+    folder: Path = Path("taciturn-gallery"), rows: int | None = None, effort: str = "full"
+) -> dict[str, float]:
     """Train on a star, on a ring and with every link; the held-out accuracy of each."""
-    data = tt.data.load_credit()
-    rng = np.random.default_rng(0)
-    test = rng.random(len(data)) < 0.2
-    X, y = data.X[~test], data.y[~test]
-    bank = assign_unevenly(len(y), 6, seed=1, concentration=0.5, least=400)
+    X, y = load_clients(rows)
+    test = np.random.default_rng(0).random(len(y)) < 0.2
+    bank = assign_unevenly(int((~test).sum()), 6, seed=1, concentration=0.5, least=len(y) // 75)
     sizes = np.bincount(bank)
     print("clients:", ", ".join(f"bank {i} {size:,}" for i, size in enumerate(sizes)))
 
-    found = {}
+    found, shares = {}, {}
     for name, graph in {
         "star around bank 0": tt.Graph.star(6),
         "ring": tt.Graph.ring(6),
         "every link": tt.Graph.complete(6),
     }.items():
-        model = tt.PrivateLogisticRegression(epsilon=1.0, graph=graph, classes=[-1.0, 1.0]).fit(
-            X, y, site=bank
-        )
-        found[name] = float(model.score(data.X[test], data.y[test]))
+        model = tt.PrivateLogisticRegression(epsilon=1.0, graph=graph, classes=[-1.0, 1.0], effort=effort)
+        model.fit(X[~test], y[~test], site=bank)
+        found[name] = float(model.score(X[test], y[test]))
+        price = model.plan_.price
+        shares[name] = (price.site, price.share)
         print(
             f"\n{name}: {found[name]:.3f} of the test clients right, epsilon {model.certificate_.epsilon:.3f}"
         )
-        print(model.plan_.price.sentence())
+        print(price.sentence())
+    draw(sizes, found, shares, folder)
     return found
+
+
+def draw(
+    sizes: np.ndarray, found: dict[str, float], shares: dict[str, tuple[int, float]], folder: Path
+) -> None:
+    """How many clients each bank has, and who pays on each network."""
+    figure = Figure(figsize=(8, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.bar([f"bank {i}" for i in range(len(sizes))], sizes)
+    left.set_ylabel("clients")
+    left.tick_params(axis="x", rotation=45)
+    names = [f"{name}\n(bank {shares[name][0]})" for name in found]
+    right.bar(names, [shares[name][1] for name in found], color="#d55e00")
+    right.set_ylabel("share of the noise from one bank")
+    for place, name in enumerate(found):
+        right.text(place, shares[name][1], f"{found[name]:.1%} right", ha="center", va="bottom")
+    right.margins(y=0.15)
+    folder.mkdir(parents=True, exist_ok=True)
+    figure.savefig(folder / "uneven_banks.png", dpi=120)
 
 
 if __name__ == "__main__":

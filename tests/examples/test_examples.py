@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from taciturn.errors import DataUnavailable
@@ -25,13 +26,33 @@ def test_five_hospitals(tmp_path, capsys, adult_files):
     assert "epsilon 1.000" in capsys.readouterr().out
 
 
-def test_uneven_banks(capsys, adult_files):
+def test_uneven_banks(tmp_path, capsys, adult_files):
     try:
-        found = main_of("uneven_banks.py")()
+        found = main_of("uneven_banks.py")(tmp_path)
     except DataUnavailable as reason:
         pytest.skip(str(reason))
     assert len(found) == 3 and min(found.values()) > 0.77
     assert "sets the price" in capsys.readouterr().out
+
+
+def test_uneven_banks_with_made_up_clients(tmp_path, capsys):
+    found = main_of("uneven_banks.py")(tmp_path, rows=3000, effort="quick")
+    assert len(found) == 3 and max(found.values()) > 0.6 and (tmp_path / "uneven_banks.png").exists()
+    assert "sets the price" in capsys.readouterr().out
+
+
+def test_visits_per_person(tmp_path, capsys):
+    found = main_of("visits_per_person.py")(tmp_path, persons=800)
+    assert found["one visit"][-1] > 0.6 and found["one person"][-1] > 0.6
+    assert "all records of one person" in capsys.readouterr().out
+    assert (tmp_path / "visits_per_person.png").exists()
+
+
+def test_own_method(tmp_path, capsys):
+    found = main_of("own_method.py")(tmp_path, rows=500)
+    assert len(found["root"]) == len(found["geometric"]) == 8
+    assert all(np.isfinite(point).all() for points in found.values() for point in points)
+    assert (tmp_path / "own_method.png").exists() and "root: loss" in capsys.readouterr().out
 
 
 def test_regression(capsys):
@@ -41,5 +62,11 @@ def test_regression(capsys):
 
 def test_every_example_is_tested_and_listed():
     names = {path.name for path in EXAMPLES.glob("*.py")}
-    assert names == {"five_hospitals.py", "uneven_banks.py", "regression.py"}
+    assert names == {
+        "five_hospitals.py",
+        "uneven_banks.py",
+        "regression.py",
+        "visits_per_person.py",
+        "own_method.py",
+    }
     assert all(name in (EXAMPLES / "README.md").read_text(encoding="utf-8") for name in names)
