@@ -113,7 +113,7 @@ class MaskedPlan:
     def _repr_html_(self) -> str:
         others = self.facts.sites - 1
         facts = {
-            "epsilon": f"{rounded_up(self.certificate.epsilon)} at delta = {self.delta:g}",
+            "epsilon": f"{rounded_up(self.certificate.epsilon)} at delta = {shown_delta(self.delta)}",
             "holds against": f"{self.method.colluding} of {others} other sites working together",
             "sites": f"{self.facts.sites}",
             "rounds": f"{self.rounds}",

@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..privacy.accounting.shown import rounded_up, shown_delta
 from ..privacy.certificate import masked_words
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.certificate.numbers import rounded_up
 
 _MANY = 12  # names that are listed
 _PLACES = {
@@ -64,7 +64,7 @@ def cost(certificate: Certificate) -> str:
     if not math.isfinite(certificate.epsilon):
         return "no bound: epsilon is infinite"
     rounds = "one round" if certificate.rounds == 1 else f"all {certificate.rounds} rounds together"
-    return f"epsilon = {rounded_up(certificate.epsilon)} at delta = {certificate.delta:g}, for {rounds}"
+    return f"epsilon = {rounded_up(certificate.epsilon)} at delta = {shown_delta(certificate.delta)}, for {rounds}"
 
 
 def holds_against(certificate: Certificate) -> str:

@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..privacy.accounting.shown import odds, rounded_up, shown_delta
 from ..privacy.certificate import grounds
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.certificate.numbers import odds, rounded_up
 from .brief import NOT_COVERED, brief, covers, holds_against
 
 YOURS = "*to be filled in by whoever publishes the model*"
@@ -68,7 +68,7 @@ def _parameters(certificate: Certificate) -> str:
         return "None: epsilon is infinite."
     factor = rounded_up(math.exp(min(certificate.epsilon, 700.0)))
     return (
-        f"epsilon = {rounded_up(certificate.epsilon)}, delta = {certificate.delta:g}: nothing seen becomes "
+        f"epsilon = {rounded_up(certificate.epsilon)}, delta = {shown_delta(certificate.delta)}: nothing seen becomes "
         f"more likely, or less, by more than a factor of {factor}, but for a chance of "
         f"{odds(certificate.delta)}."
     )

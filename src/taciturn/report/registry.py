@@ -11,9 +11,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..privacy.accounting.shown import rounded_up
 from ..privacy.certificate import grounds
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.certificate.numbers import rounded_up
 from .brief import NOT_COVERED, covers, holds_against, took_part
 
 _HEAD = (
