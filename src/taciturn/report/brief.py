@@ -64,7 +64,8 @@ def cost(certificate: Certificate) -> str:
     if not math.isfinite(certificate.epsilon):
         return "no bound: epsilon is infinite"
     rounds = "one round" if certificate.rounds == 1 else f"all {certificate.rounds} rounds together"
-    return f"epsilon = {rounded_up(certificate.epsilon)} at delta = {shown_delta(certificate.delta)}, for {rounds}"
+    delta = shown_delta(certificate.delta)
+    return f"epsilon = {rounded_up(certificate.epsilon)} at delta = {delta}, for {rounds}"
 
 
 def holds_against(certificate: Certificate) -> str:

@@ -68,8 +68,8 @@ def _parameters(certificate: Certificate) -> str:
         return "None: epsilon is infinite."
     factor = rounded_up(math.exp(min(certificate.epsilon, 700.0)))
     return (
-        f"epsilon = {rounded_up(certificate.epsilon)}, delta = {shown_delta(certificate.delta)}: nothing seen becomes "
-        f"more likely, or less, by more than a factor of {factor}, but for a chance of "
+        f"epsilon = {rounded_up(certificate.epsilon)}, delta = {shown_delta(certificate.delta)}: "
+        f"nothing seen becomes more likely, or less, by more than a factor of {factor}, but for a chance of "
         f"{odds(certificate.delta)}."
     )
 
