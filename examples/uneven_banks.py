@@ -5,12 +5,15 @@ needs more noise.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 import taciturn as tt
 from taciturn.data.tables.dealing import assign_unevenly
+
+_CHANGES = {"as it is": "epsilon", "a link more": "edge", "twice the rows": "rows"}
 
 
 def load_clients(rows: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -34,7 +37,7 @@ def main(
     sizes = np.bincount(bank)
     print("clients:", ", ".join(f"bank {i} {size:,}" for i, size in enumerate(sizes)))
 
-    found, shares = {}, {}
+    found, prices = {}, {}
     for name, graph in {
         "star around bank 0": tt.Graph.star(6),
         "ring": tt.Graph.ring(6),
@@ -43,31 +46,30 @@ def main(
         model = tt.PrivateLogisticRegression(epsilon=1.0, graph=graph, classes=[-1.0, 1.0], effort=effort)
         model.fit(X[~test], y[~test], site=bank)
         found[name] = float(model.score(X[test], y[test]))
-        price = model.plan_.price
-        shares[name] = (price.site, price.share)
+        prices[name] = price = model.plan_.price
         print(
             f"\n{name}: {found[name]:.3f} of the test clients right, epsilon {model.certificate_.epsilon:.3f}"
         )
         print(price.sentence())
-    draw(sizes, found, shares, folder)
+    draw(sizes, found, prices, folder)
     return found
 
 
-def draw(
-    sizes: np.ndarray, found: dict[str, float], shares: dict[str, tuple[int, float]], folder: Path
-) -> None:
-    """How many clients each bank has, and who pays on each network."""
-    figure = Figure(figsize=(8, 3.4), layout="constrained")
+def draw(sizes: np.ndarray, found: dict[str, float], prices: dict[str, Any], folder: Path) -> None:
+    """How many clients each bank has; what the run would cost the dearest one with a link more, or more rows."""
+    figure = Figure(figsize=(9, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
-    left.bar([f"bank {i}" for i in range(len(sizes))], sizes)
+    left.bar([f"bank {i}" for i in range(len(sizes))], sizes, color="#0072b2")
     left.set_ylabel("clients")
     left.tick_params(axis="x", rotation=45)
-    names = [f"{name}\n(bank {shares[name][0]})" for name in found]
-    right.bar(names, [shares[name][1] for name in found], color="#d55e00")
-    right.set_ylabel("share of the noise from one bank")
-    for place, name in enumerate(found):
-        right.text(place, shares[name][1], f"{found[name]:.1%} right", ha="center", va="bottom")
-    right.margins(y=0.15)
+    places = np.arange(len(found))
+    for shift, (name, key) in zip((-0.27, 0.0, 0.27), _CHANGES.items(), strict=True):
+        costs = [getattr(price, key) or np.nan for price in prices.values()]
+        right.bar(places + shift, costs, width=0.25, label=name)
+    right.set_xticks(places, [f"{name}\n{share:.1%} right" for name, share in found.items()])
+    right.set_ylabel("epsilon of the bank that sets the price")
+    right.set_ylim(0, 1.5)
+    right.legend(ncols=3, fontsize="small")
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "uneven_banks.png", dpi=120)
 

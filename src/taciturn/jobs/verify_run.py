@@ -111,7 +111,7 @@ def _check_trace(folder: Path, model: Model) -> str:
 
 def _average(released: Any, model: Model, weights: Any) -> tuple[Any, Any]:
     from ..admm.averaging import network_average
-    from ..estimators.rows import Ball
+    from ..data.tables.ball import Ball
 
     given = model.settings
     ball = Ball(model.data_norm, bool(given.get("fit_intercept", True)), given.get("intercept_scaling", 0.5))
