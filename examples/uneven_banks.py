@@ -56,7 +56,7 @@ def main(
 
 
 def draw(sizes: np.ndarray, found: dict[str, float], prices: dict[str, Any], folder: Path) -> None:
-    """How many clients each bank has; what the run would cost the dearest one with a link more, or more rows."""
+    """How many clients each bank has; what the run would cost the dearest with a link more, or more rows."""
     figure = Figure(figsize=(9, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.bar([f"bank {i}" for i in range(len(sizes))], sizes, color="#0072b2")
