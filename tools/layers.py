@@ -11,6 +11,7 @@ SAYS = {
     "cli": "parse, call, print",
     "experiments": "the paper as data",
     "jobs": "from files to a model",
+    "statistics": "scores and tables with noise",
     "estimators": "the scikit-learn face",
     "planning": "a budget becomes settings",
     "auditing": "measured lower bounds",

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from .privacy.ledger.memory import MemoryLedger
     from .privacy.noise import GaussianNoise, NormNoise
     from .schedules import Constant, Geometric, Table
+    from .statistics.descriptions import PrivateDescription, private_description
+    from .statistics.scores import PrivateScore, private_score
 
 __version__ = VERSION
 
@@ -61,9 +63,11 @@ __all__ = [
     "NormNoise",
     "PenaltyPerturbation",
     "PrimalPerturbation",
+    "PrivateDescription",
     "PrivateHuberRegressor",
     "PrivateLinearSVC",
     "PrivateLogisticRegression",
+    "PrivateScore",
     "Problem",
     "RayEngine",
     "Run",
@@ -80,6 +84,8 @@ __all__ = [
     "load_model",
     "network_average",
     "plan",
+    "private_description",
+    "private_score",
     "report",
     "run_attack",
     "save_model",
@@ -137,6 +143,8 @@ _HOMES = {
         "Geometric",
         "Table",
     ),
+    "statistics.descriptions": ("PrivateDescription", "private_description"),
+    "statistics.scores": ("PrivateScore", "private_score"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

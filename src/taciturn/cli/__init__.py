@@ -2,7 +2,7 @@
 
 from . import budget, certify, data, demo, plan
 from .app import main
-from .jobs import check, init, predict, train
+from .jobs import check, init, predict, statistics, train
 from .research import attack, audit, reproduce, sweep
 from .sites import keys as site_keys
 from .sites import run as site
@@ -26,6 +26,7 @@ __all__ = [
     "site_keys",
     "site_unit",
     "site_up",
+    "statistics",
     "sweep",
     "train",
 ]

@@ -43,8 +43,8 @@ def gather(job: TrainingJob, folder: Path) -> TrainingRows:
         form = (site.csv or job.csv).form()
         whose = [] if job.person is None else [job.person]
         table = read_table(folder / site.data, [*job.schema_.names, job.label.column, *whose], form)
-        y = _targets(job, table[job.label.column])
-        ids = _persons(table[job.person], folder / site.data) if job.person else np.full(len(y), "")
+        y = read_targets(job, table[job.label.column])
+        ids = person_ids(table[job.person], folder / site.data) if job.person else np.full(len(y), "")
         parts.append((encoder.transform(table), y, np.full(len(y), site.name), ids))
     X, y, names, persons = (np.concatenate(part) for part in zip(*parts, strict=True))
     return TrainingRows(X, y, names, persons if job.person else None)
@@ -87,7 +87,7 @@ def fit(
     return model, Model.of(model, schema=make_encoder(job), label=job.label.column)
 
 
-def _persons(values: Any, file: Path) -> NDArray[np.str_]:
+def person_ids(values: Any, file: Path) -> NDArray[np.str_]:
     """Whose row it is, as text; no row may be without."""
     ids = ["" if value is None or value != value else str(value).strip() for value in values]
     if not all(ids):
@@ -97,7 +97,7 @@ def _persons(values: Any, file: Path) -> NDArray[np.str_]:
     return np.array(ids)
 
 
-def _targets(job: TrainingJob, values: Any) -> NDArray[Any]:
+def read_targets(job: TrainingJob, values: Any) -> NDArray[Any]:
     """The targets; NaN, or a label that nobody declared, where there is none: such a row counts as zeros."""
     if job.label.classes is None:
         return parse_column(Number(job.label.column, -1e300, 1e300), values)

@@ -102,4 +102,5 @@ _SHIPPED: dict[str, tuple[str, tuple[str, ...], Bounds]] = {
     "log-cosh": ("regression", ("scale",), partial(_inverse, 1.0)),
     "bounded-logistic": ("classification", (), lambda: (0.5, 0.5)),
     "softmax": ("classes", ("bounded", "classes"), _softmax),
+    "counts": ("classification", (), lambda: (1.0, 0.0)),  # no loss at all: records are counted
 }

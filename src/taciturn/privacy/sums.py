@@ -15,7 +15,7 @@ from ..errors import ParameterError
 from .accounting import sensitivity as sens
 from .loss_facts import LossFacts
 
-MOMENTS, SQUARES, GRADIENT = "second moments", "means and squares", "gradient"
+MOMENTS, SQUARES, GRADIENT, COUNTS = "second moments", "means and squares", "gradient", "counts"
 """What may be summed."""
 
 LEAST_STD = 8.0  # grid units; from here on sums of discrete Gaussians are discrete Gaussians to 250 digits
@@ -28,7 +28,7 @@ class SumFacts:
     Parameters
     ----------
     t : the round, 1, 2, ...; there is one sum per round.
-    part : what is summed: "second moments", "means and squares" or "gradient".
+    part : what is summed: "second moments", "means and squares", "gradient"; or "counts", and nothing else.
     length : how many whole numbers a message holds.
     sensitivity : S, how far one unit, record or person, replaced can move the sum, in the sum's own units.
     stray : gamma, by how much floats may move a site's share away from its exact value.
@@ -45,7 +45,7 @@ class SumFacts:
     std: float
 
     def __post_init__(self) -> None:
-        checks.choice("part", self.part, (MOMENTS, SQUARES, GRADIENT))
+        checks.choice("part", self.part, (MOMENTS, SQUARES, GRADIENT, COUNTS))
         for name in ("t", "length"):
             object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=1))
         for name in ("sensitivity", "grid", "std"):
@@ -75,7 +75,7 @@ def check_sums(sums: Sequence[SumFacts], rounds: int) -> tuple[SumFacts, ...]:
 
 
 class SumBounds(NamedTuple):
-    """What follows from public facts: how long a message may be, S and gamma."""
+    """What follows from public facts: how long a message may be (any, if nothing is said), S and gamma."""
 
     lengths: tuple[int, ...]
     sensitivity: float
@@ -88,7 +88,8 @@ class SumTerms:
 
     units : n, the records of all sites together, or the persons.
     largest : the most rows at one site; floats stray with their number.
-    features : d; a gradient has as many entries for every class.
+    features : d; a gradient has as many entries for every class. Of counts: in how many tables each unit is
+        counted, once in each, so that one that is replaced moves two counts of a table by at most 1.
     """
 
     loss: LossFacts
@@ -100,6 +101,10 @@ class SumTerms:
     def bounds(self, part: str, *, first: bool = False) -> SumBounds:
         """S and gamma of such a sum; `first`: a gradient at f = 0, where many losses are less steep."""
         loss, n, d, X = self.loss, self.units, self.features, self.data_norm
+        if (part == COUNTS) != (loss.name == COUNTS):
+            raise ParameterError(f"`part` must fit the loss, {loss.name}; got {part!r}.")
+        if part == COUNTS:
+            return SumBounds((), sens.counts_sensitivity(d), 0.0)
         if part == MOMENTS:
             S, stray = sens.moments_sensitivity(X, n), sens.moments_stray(self.largest, X)
             return SumBounds((d * (d + 1) // 2,), S, stray)
@@ -125,7 +130,7 @@ class SumTerms:
         for entry in sums:
             least = self.bounds(entry.part, first=not seen)
             seen = seen or entry.part == GRADIENT
-            if entry.length not in least.lengths:
+            if least.lengths and entry.length not in least.lengths:
                 raise ParameterError(
                     f"`length` of sum {entry.t} must be {least.lengths[0]}; got {entry.length}."
                 )

@@ -1,9 +1,11 @@
 """How far one unit, replaced, moves a masked sum, and by how much floats move a site's share: S and gamma.
 
 Every sum is a mean over n records, or over n persons whose rows' weights add up to at most 1; ||x|| <= X.
+Counts are no mean: they are sums.
 
     second moments      S = sqrt 2 X^2 / n                  upper triangle, off-diagonal entries times sqrt 2
     means and squares   S = sqrt(2 X^2 + 2 X^4 + 1/2) / n   for X^2 >= 1/2, else 2 X / n
+    counts              S = sqrt(2 k)                       of k tables in each of which a unit counts once
     gradients           S = 2 sup|L'| X / n                 with |L'(0)| in the step at f = 0
 
 Why the second: moving from a to b, with norms up to X, changes (x, x^2) by ||a - b||^2 + ||a^2 - b^2||^2. Pad
@@ -34,6 +36,15 @@ def squares_sensitivity(X: float, n: float) -> float:
     """S of the means of x and of x^2 together; without the entries of a constant it is no larger."""
     X2 = X**2
     return (math.sqrt(2 * X2 + 2 * X2**2 + 0.5) if X2 >= 0.5 else 2 * X) / n
+
+
+def counts_sensitivity(tables: int) -> float:
+    """S of so many tables of counts, in each of which every unit has a weight of 1 in all: sqrt(2 tables).
+
+    The weights of one unit and of another in one table are p, q >= 0 that add up to at most 1 each, so
+    ||p - q||^2 <= ||p||^2 + ||q||^2 <= 2. Two units in different cells attain it.
+    """
+    return math.sqrt(2.0 * tables)
 
 
 def gradient_sensitivity(slope: float, X: float, n: float) -> float:

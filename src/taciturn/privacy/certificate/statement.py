@@ -67,6 +67,8 @@ def _done(claims: Claims) -> str:
 def _who(run: RunFacts) -> str:
     """Who trained, and who held whose records meanwhile."""
     sites = _count(run.sites, "site")
+    if run.loss.name == "counts":
+        return _who_counted(run, sites)
     if run.where == "process":
         return f"""One process, which held the records of all {sites}, trained one model for them: whoever
             ran it could see every record."""
@@ -76,6 +78,17 @@ def _who(run: RunFacts) -> str:
         return f"""{sites} on one machine, each a process that read the records in its own folder, trained
             one model together."""
     return f"{sites} trained one model together without pooling their records."
+
+
+def _who_counted(run: RunFacts, sites: str) -> str:
+    """The same where nothing was learnt but counts."""
+    tables = _count(run.dimension, "table")
+    if run.where == "process":
+        return f"""One process, which held the records of all {sites}, counted them in {tables}: whoever ran
+            it could see every record."""
+    if run.where == "simulated":
+        return f"One process simulated {sites} that count their records in {tables} without pooling them."
+    return f"{sites} counted their records in {tables} together without pooling them."
 
 
 def _cost(claims: Claims) -> str:

@@ -1,0 +1,44 @@
+"""`taciturn describe` and `taciturn evaluate`: before and after training, under the job's budget."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import taciturn as tt
+from taciturn.cli.app import run
+from taciturn.errors import ExitCode
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """A job of three steps under one budget: described, trained, scored."""
+    folder = tmp_path_factory.mktemp("study")
+    assert run(["init", str(folder / "study")]) == 0
+    job = folder / "study" / "job.toml"
+    job.write_text(job.read_text() + '\n[budget]\nledger = "all.sqlite"\nepsilon = 5\n')
+    return job
+
+
+def test_a_job_is_described_trained_and_scored_under_one_budget(study, capsys, tmp_path):
+    assert run(["describe", str(study), "--epsilon", "0.5", "--json"]) == 0
+    described = json.loads(capsys.readouterr().out)
+    assert described["epsilon"] <= 0.5 and not described["simulated"]
+    assert all(0 <= column["readable"]["value"] <= 1 for column in described["columns"].values())
+    done = tt.train_job(study)
+    kept = tmp_path / "score.json"
+    arguments = ["evaluate", str(done.folder / "model.json"), str(study), "--epsilon", "1"]
+    assert run([*arguments, "--certificate", str(kept)]) == 0
+    told = capsys.readouterr().out
+    assert "accuracy" in told and "AUC" in told and "counted them in 1 table" in told
+    tt.Certificate.from_json(kept.read_text()).verify()
+    assert run([*arguments, "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["accuracy"]["low"] <= facts["accuracy"]["value"] <= facts["accuracy"]["high"]
+    whats = [entry.what for entry in done.budget.runs]
+    assert whats == ["private_description", "PrivateLogisticRegression", "private_score", "private_score"]
+    assert run([*arguments[:-1], "9"]) == ExitCode.BUDGET_SPENT
+    assert "nothing was drawn" in capsys.readouterr().err
+    assert run(["describe", str(study)]) == 0
+    assert "readable" in capsys.readouterr().out

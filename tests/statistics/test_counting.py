@@ -1,0 +1,125 @@
+"""One sum of counts: what it costs, what it tells, and that the noise it is charged for is there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import taciturn as tt
+from taciturn.errors import BudgetExceeded, ParameterError
+from taciturn.privacy.facts import LossFacts, RunFacts
+from taciturn.privacy.ledger.disk import SqliteLedger
+from taciturn.privacy.sums import COUNTS, SumFacts
+from taciturn.statistics.counting import CountWishes, release_counts
+
+ROWS = 1000
+
+
+def release(epsilon=0.5, tables=1, **wishes):
+    """Rows in 4 cells of each table, the k-th of them in cell k mod 4."""
+    cells = np.tile((np.arange(ROWS) % 4)[:, None], (1, tables))
+    return release_counts(cells, (4,) * tables, CountWishes(epsilon, **wishes), "counts")
+
+
+def delta_at(mu, epsilon):
+    return norm.cdf(-epsilon / mu + mu / 2) - np.exp(epsilon) * norm.cdf(-epsilon / mu - mu / 2)
+
+
+@pytest.mark.parametrize("colluding", [None, 0, 1])
+@pytest.mark.parametrize("tables", [1, 5])
+def test_the_noise_is_what_one_record_needs(tables, colluding):
+    """By how far a record really moves the tables, and by the noise of the sites that are honest."""
+    found = release(tables=tables, colluding=colluding)
+    one, other = np.zeros((tables, 4)), np.zeros((tables, 4))
+    one[:, 0], other[:, 1] = 1, 1
+    honest = {None: 1, 0: 5, 1: 4}[colluding]
+    mu = np.linalg.norm(one - other) / (found.sigma * np.sqrt(honest / 5))
+    assert 0.999e-5 < delta_at(mu, 0.5) < 1e-5
+    assert found.certificate.epsilon <= 0.5 and found.certificate.epsilon > 0.4999
+    assert len(found.certificate.sites) == 5 and found.certificate.run.where == "process"
+
+
+def test_the_noise_that_is_charged_is_drawn():
+    """Real noise, 400 cells of it: half of it would be seen, and so would none at one site."""
+    found = release(tables=100)
+    noise = np.concatenate(found.tables) - ROWS / 4
+    assert 0.8 < np.std(noise) / found.sigma < 1.2
+    assert np.abs(np.mean(noise)) < 5 * found.sigma / 20
+    assert not np.array_equal(release().tables[0], release().tables[0])
+
+
+def test_a_simulation_can_be_replayed_and_says_so():
+    one, two = release(random_state=3), release(random_state=3)
+    np.testing.assert_array_equal(one.tables[0], two.tables[0])
+    assert one.certificate.run.simulated and "SIMULATED" in one.certificate.statement()
+
+
+def test_a_certificate_of_counts_is_verified_and_believes_no_smaller_sensitivity():
+    found = release(tables=3)
+    again = tt.Certificate.from_json(found.certificate.to_json())
+    again.verify()
+    assert "counted them in 3 tables" in again.statement()
+    run = found.certificate.run
+    entry = run.sums[0]
+    facts = {
+        "method": "masked",
+        "noise": "discrete",
+        "sites": 5,
+        "rounds": 1,
+        "C": 1.0,
+        "regularization": 0.0,
+    }
+    facts |= {"records": ROWS, "largest": 200, "loss": LossFacts(COUNTS, 1.0, 0.0)}
+    smaller = SumFacts(1, COUNTS, entry.length, entry.sensitivity / 2, 0.0, entry.grid, entry.std)
+    with pytest.raises(ParameterError, match=r"`sensitivity` of sum 1 must be at least 2\.44949"):
+        RunFacts(dimension=3, sums=(smaller,), **facts)
+    with pytest.raises(ParameterError, match="`part` must fit the loss"):
+        RunFacts(dimension=3, sums=(entry,), **(facts | {"loss": LossFacts("logistic", 1.0, 0.25)}))
+
+
+def test_all_rows_of_a_person_weigh_one():
+    person = np.repeat(np.arange(250), 4)
+    cells = np.where(person == 0, 0, 1)[:, None]
+    many = release_counts(cells, (2,), CountWishes(50, person=person, colluding=1), "counts")
+    np.testing.assert_allclose(many.tables[0], [1, 249], atol=2)
+    run = many.certificate.run
+    assert (run.unit, run.persons, run.records, many.units) == ("person", 250, None, 250)
+    assert "one person" in many.certificate.statement()
+
+
+def test_it_is_charged_to_the_budget_before_anything_is_drawn(tmp_path, monkeypatch):
+    from taciturn.statistics import counting
+
+    with tt.Budget(tmp_path / "b.sqlite", epsilon=1) as budget:
+        found = release(epsilon=0.6, colluding=1)
+        assert budget.spent == pytest.approx(found.certificate.epsilon, rel=1e-9)
+        assert budget.runs[0].what == "counts" and budget.runs[0].finished
+        monkeypatch.setattr(counting, "_sum", lambda *_: pytest.fail("drawn"))
+        with pytest.raises(BudgetExceeded):
+            release(epsilon=0.9)
+        with pytest.raises(ParameterError, match="`random_state` must be None inside a Budget"):
+            release(random_state=0)
+    assert len(budget.runs) == 1
+
+
+def test_its_record_is_on_disk(tmp_path):
+    found = release(ledger=tmp_path / "a.sqlite")
+    with SqliteLedger(tmp_path / "a.sqlite", readonly=True) as ledger:
+        assert tt.Certificate.from_ledger(ledger, 1e-5).to_json() == found.certificate.to_json()
+
+
+@pytest.mark.parametrize(
+    ("wishes", "words"),
+    [
+        ({"epsilon": 0}, "`epsilon`"),
+        ({"epsilon": 1e5}, "`epsilon` must be at most 50"),
+        ({"epsilon": 1, "delta": 0}, "`delta`"),
+        ({"epsilon": 1, "delta": 0.01}, "`delta` must be at most 1/1,000"),
+        ({"epsilon": 1, "colluding": 5}, "`colluding`"),
+        ({"epsilon": 1, "random_state": 0, "ledger": "a"}, "`ledger` must be None"),
+    ],
+)
+def test_wishes_that_make_no_sense(wishes, words):
+    with pytest.raises(ParameterError, match=words):
+        release(**wishes)
