@@ -34,7 +34,7 @@ class SiteProcess:
         self.process = _FORKS.Process(target=_run, args=(str(path), str(self.log), fault), daemon=True)
         self.process.start()
 
-    def wait(self, seconds: float = 90.0) -> int:
+    def wait(self, seconds: float = 300.0) -> int:
         """The exit code; -9 after a kill."""
         self.process.join(seconds)
         if self.process.exitcode is None:
@@ -67,7 +67,7 @@ class Network:
                 self.running[i] = SiteProcess(self.paths[i])
         return [i for i, entry in enumerate(self.running) if entry.process.exitcode is None]
 
-    def finish(self, seconds: float = 90.0) -> None:
+    def finish(self, seconds: float = 300.0) -> None:
         """Wait until every site has ended well."""
         end = time.monotonic() + seconds
         try:
