@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
@@ -153,8 +154,12 @@ def test_two_copies_started_at_the_same_moment_release_no_round_twice(tmp_path, 
     shutil.copytree(paths[2].parent, copy)
     with (copy / "site.toml").open("a") as file:
         file.write(f'listen = "tls/127.0.0.1:{free_ports(1)[0]}"\n')
-    twins = [started(paths[2]), started(copy / "site.toml")]
-    until(lambda: any(twin.process.exitcode is not None for twin in twins), seconds=60.0)
+    twins = [started(paths[2], {"hold": 3}), started(copy / "site.toml", {"hold": 3})]
+    end = time.monotonic() + 20.0  # both would stand before their release by then
+    while time.monotonic() < end and all(twin.process.exitcode is None for twin in twins):
+        time.sleep(0.05)
+    for folder in (paths[2].parent, copy):
+        (folder / "go").touch()
     codes = sorted(twin.wait() for twin in twins)
     assert codes in ([0, LOST], [LOST, LOST]), [twin.text() for twin in twins]
     if 0 not in codes:  # each saw the other; the right one goes on alone

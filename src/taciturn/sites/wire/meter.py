@@ -34,6 +34,7 @@ log = logging.getLogger("taciturn.site")
 _RECEIVED = struct.Struct("=Q")
 _RECEIVED_AT = 128  # of tcpi_bytes_received in struct tcp_info, since Linux 4.1
 EVERY = 0.25  # seconds between two looks
+DOOR = 4  # looks between two at the door: the kernel's table is of the whole machine
 CROWD, FEW = 20, 5  # callers that have given up, above which it is worth it; callers that may be there still
 MOST_DESCRIPTORS = 2**20
 _ESTABLISHED, _CLOSED = "01", "08"  # of /proc/net/tcp: both ends are there; the far end has closed
@@ -80,15 +81,16 @@ class Meter:
                 )
 
     def _run(self) -> None:
-        said = False
+        said, looks = False, 0
         while not self._stopped.wait(EVERY):
+            looks += 1
             try:
                 self.look()
             except OSError as error:  # no descriptor is left to look with
                 if not said:
                     log.warning("cannot look at the links: %s", error.strerror)
                 said = True
-            if self._door is not None and self._door.crowd_left():
+            if self._door is not None and looks % DOOR == 0 and self._door.crowd_left():
                 self._crowd()
 
 
