@@ -33,9 +33,11 @@ class SiteAssignment:
     @property
     def ids(self) -> list[NDArray[np.int64]] | None:
         """Whose rows each site holds, in the order in which `deal` gives them out."""
-        if self.person is None:
-            return None
-        return [self.person[self.site == i] for i in range(self.graph.n)]
+        return self.by_site(self.person)
+
+    def by_site(self, values: NDArray[Any] | None) -> list[NDArray[Any]] | None:
+        """One number per row as one array per site, in the order in which `deal` gives the rows out."""
+        return None if values is None else [values[self.site == i] for i in range(self.graph.n)]
 
 
 def assign_sites(

@@ -116,7 +116,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _fit_targets(self, X: Any, targets: Array, site: Any, **told: Any) -> None:
         """Fit one model per row of `targets`, (outputs, rows), and set the public attributes.
 
-        Rows where `keep` is False count as rows of zeros. The fit is charged to the budget it is in.
+        Rows where `keep` is False count as rows of zeros; `weights`, from 0 to 1, say what a row counts. The
+        fit is charged to the budget it is in.
         """
         with join_budget(getattr(self, _ORIGIN, None)):
             self._fit_here(X, targets, site, **told)
@@ -130,6 +131,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         person: Any = None,
         keep: NDArray[np.bool_] | None = None,
         marks: tuple[str, ...] = (),
+        weights: Array | None = None,
     ) -> None:
         wishes, seed = self._wishes(), self._seed()
         if person is not None:
@@ -152,7 +154,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         if wishes.colluding is not None and not math.isinf(wishes.epsilon):
             shape = {"dimension": Z.shape[1], "outputs": len(targets)}
             plan = plan_fit(wishes, places, ball, loss, **shape)
-            fit = MaskedFit(Z, targets, places, plan, loss, marks, type(self).__name__)
+            fit = MaskedFit(Z, targets, places, plan, loss, marks, type(self).__name__, weights)
             self._keep_masked(
                 ball, fit, fit.run(seed, None if file is None else file.path, show=self._shown())
             )
@@ -162,8 +164,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
         def problem(y: Array) -> Problem:
             rows = deal(Z, y, places.site, sites=places.graph.n)
-            weight, rho = settings.C, settings.regularization
-            return Problem(rows, loss=loss, C=weight, regularization=rho, persons=places.ids)
+            return Problem(
+                rows,
+                loss=loss,
+                C=settings.C,
+                regularization=settings.regularization,
+                weights=places.by_site(weights),
+                persons=places.ids,
+            )
 
         setups = (_setup(problem(y), places.graph, settings, seed, k, told) for k, y in enumerate(targets))
         delta = wishes.delta or _DELTA

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ from ..objective.losses import Logistic, Loss, SmoothHinge
 from ..types import Array
 from .base import PrivateLinearModel
 from .charging import LedgerFile
-from .labels import has_missing, places, public_labels
+from .labels import class_weights, has_missing, places, public_labels, weights_mark
 
 READ_OFF = "the list of classes was read off the labels, and is taken to be public"
 
@@ -39,6 +39,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: Sequence[Any] | None = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        class_shares: Mapping[Any, float] | None = None,
         C: float | str = "auto",
         regularization: float | str = "auto",
         rounds: int | None = None,
@@ -73,6 +75,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             verbose=verbose,
         )
         self.classes = classes
+        self.class_weight = class_weight
+        self.class_shares = class_shares
 
     def fit(self, X: Any, y: Any, site: Any = None, person: Any = None) -> Self:
         """Train across sites. There is no `sample_weight`: a row that weighs more would cost more.
@@ -91,13 +95,16 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
             known = public_labels(self.classes)
             X, index = self._validated(X, places(known, y))
         outputs = range(1, 2) if len(known) == 2 else range(len(known))
+        by_class = class_weights(known, self.class_weight, self.class_shares)
+        told = () if by_class is None else (weights_mark(known, by_class),)
         self._fit_targets(
             X,
             np.stack([np.where(index == k, 1.0, -1.0) for k in outputs]),
             site,
             person=person,
             keep=None if self.classes is None else index >= 0,
-            marks=(READ_OFF,) if self.classes is None else (),
+            marks=(*((READ_OFF,) if self.classes is None else ()), *told),
+            weights=None if by_class is None else by_class[np.maximum(index, 0)],
         )
         self.classes_ = known
         return self
@@ -155,6 +162,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     intercept_scaling : the constant that carries the intercept, in units of data_norm. A smaller one leaves
         more of the bound to the features, and holds the intercept closer to 0.
     classes : the PUBLIC list of labels. Where it is left out it is read off y, and the certificate says so.
+    class_weight, class_shares : "balanced" with the PUBLIC share of each class, {label: share}, lets rare
+        classes count as much as common ones; or a mapping of public weights. The heaviest class counts 1 and
+        the others less, so that the cost stays what it is.
     C, regularization, noise, rounds : what the planner chooses ("auto", "best", None) or is told.
     max_rounds : the most rounds that the planner may choose.
     method : a private method of your own, with `rounds`; refused if it costs more than epsilon.
@@ -226,6 +236,8 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: Sequence[Any] | None = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        class_shares: Mapping[Any, float] | None = None,
         smoothing: float = 0.5,
         C: float | str = "auto",
         regularization: float | str = "auto",
@@ -249,6 +261,8 @@ class PrivateLinearSVC(PrivateLinearClassifier):
             fit_intercept=fit_intercept,
             intercept_scaling=intercept_scaling,
             classes=classes,
+            class_weight=class_weight,
+            class_shares=class_shares,
             C=C,
             regularization=regularization,
             rounds=rounds,

@@ -1,17 +1,22 @@
-"""Labels against a public list of classes: which one a row has, or none. Types may be said, values never."""
+"""Labels against a public list of classes: which one a row has, or none, and what it counts.
+
+Types may be said, values never.
+"""
 
 from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from .. import checks
 from ..errors import DataError, ParameterError
+from ..types import Array
 
 _MISSING, _NUMBERS, _TEXTS = "nothing", "numbers", "texts"
 _KINDS = dict.fromkeys("biuf", _NUMBERS) | dict.fromkeys("US", _TEXTS)
@@ -89,3 +94,46 @@ def _kind(label: Any) -> str:
     if isinstance(label, numbers.Real | np.bool_):
         return _MISSING if math.isnan(label) else _NUMBERS
     return _MISSING if label is None or type(label).__name__ in ("NAType", "NaTType") else "others"
+
+
+def class_weights(known: NDArray[Any], wanted: Any, shares: Any) -> Array | None:
+    """What a row of each class counts, at most 1; None where all count alike.
+
+    "balanced" is share of the rarest class / own share, from public shares alone. A weight up to 1 that
+    depends on nothing but the row itself moves no sum further than the row does without it, so no bound
+    changes, and no weight above 1 is ever used.
+    """
+    if wanted is None:
+        if shares is not None:
+            raise ParameterError("`class_shares` needs class_weight='balanced'.")
+        return None
+    if isinstance(wanted, str):
+        if wanted != "balanced":
+            raise ParameterError(f"`class_weight` must be 'balanced', a mapping or None; got {wanted!r}.")
+        if shares is None:
+            raise ParameterError(
+                "`class_shares` must say the public share of each class, {label: share}: shares counted in "
+                "the rows would be a release that nothing covers."
+            )
+        found = _by_class("class_shares", shares, known)
+        if abs(float(found.sum()) - 1.0) > 0.01:
+            raise ParameterError(f"`class_shares` must add up to 1; got {found.sum():.3g}.")
+        return np.asarray(found.min() / found)
+    if shares is not None:
+        raise ParameterError("`class_shares` needs class_weight='balanced'.")
+    found = _by_class("class_weight", wanted, known)
+    return np.asarray(found / found.max())
+
+
+def weights_mark(known: NDArray[Any], weights: Array) -> str:
+    """What the certificate says of them."""
+    said = ", ".join(f"{label} {weight:.3g}" for label, weight in zip(known.tolist(), weights, strict=True))
+    return f"rows count by their class, by public numbers: {said}"[:300]
+
+
+def _by_class(name: str, given: Any, known: NDArray[Any]) -> Array:
+    """One positive number for every class, in the order of the classes."""
+    labels = known.tolist()
+    if not isinstance(given, Mapping) or set(given) != set(labels):
+        raise ParameterError(f"`{name}` must be a mapping with one number for each of the classes {labels}.")
+    return np.array([checks.positive(f"{name}[{label!r}]", given[label]) for label in labels])

@@ -34,6 +34,7 @@ class MaskedFit:
     loss: Loss
     marks: tuple[str, ...]
     what: str
+    weights: Array | None = None
 
     def run(self, seed: int | None, ledger: str | PathLike[str] | None, *, show: bool | None = False) -> Run:
         """A real run with secret noise and masks; with a seed, a simulation."""
@@ -54,14 +55,19 @@ class MaskedFit:
         return run_and_charge(setup, ledger=ledger, budget=limit, show=show, what=self.what)
 
     def _problem(self) -> Problem | SoftmaxProblem:
-        C, rho, places = self.plan.C, self.plan.regularization, self.places
+        places = self.places
+        options: dict[str, Any] = {
+            "C": self.plan.C,
+            "regularization": self.plan.regularization,
+            "weights": places.by_site(self.weights),
+            "persons": places.ids,
+        }
         softmax = len(self.targets) > 1
         y = self.targets.argmax(axis=0).astype(np.float64) if softmax else self.targets[0]
         rows = deal(self.Z, y, places.site, sites=places.graph.n)
         if softmax:
-            classes = len(self.targets)
-            return SoftmaxProblem(rows, classes=classes, C=C, regularization=rho, persons=places.ids)
-        return Problem(rows, loss=self.loss, C=C, regularization=rho, persons=places.ids)
+            return SoftmaxProblem(rows, classes=len(self.targets), **options)
+        return Problem(rows, loss=self.loss, **options)
 
 
 def plan_fit(

@@ -32,6 +32,8 @@ class Problem:
     C : the weight of the loss, C <= B_i at every site
     regularization : rho > 0
     regularizer : a `Regularizer`; `L2()` if not given
+    weights : one array per site, from 0 to 1 for every row; each may depend on its own row and public facts,
+        so that a row counts at most as one without weights, and every bound stays what it is
     persons : one array of ids per site, whose row it is; then a promise covers one person, not one row
     rows_per_person, sites_per_person : public bounds on how many rows and sites one person has; a person at
         several sites is for masked sums only
@@ -49,6 +51,7 @@ class Problem:
         regularization: float,
         loss: Loss | None = None,
         regularizer: Regularizer | None = None,
+        weights: Sequence[Any] | None = None,
         persons: Sequence[Any] | None = None,
         rows_per_person: int | None = None,
         sites_per_person: int = 1,
@@ -69,8 +72,7 @@ class Problem:
                 sites=len(pairs),
                 regularizer=self.regularizer,
                 name=f"site {i}",
-                weights=None if self.persons is None else self.persons.weights[i],
-                count=None if self.persons is None else int(self.persons.counts[i]),
+                **row_weights(self.persons, weights, i, len(pairs)),
             )
             for i, (X, y) in enumerate(pairs)
         )
@@ -152,6 +154,24 @@ def _pairs(sites: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
     if not pairs:
         raise DataError("`sites` must hold at least one pair (X, y); got none.")
     return pairs
+
+
+def row_weights(
+    persons: Persons | None, weights: Sequence[Any] | None, site: int, sites: int
+) -> dict[str, Any]:
+    """The `weights` of a site's rows and their public `count`; a person's rows share what they have."""
+    if weights is None:
+        return (
+            {} if persons is None else {"weights": persons.weights[site], "count": int(persons.counts[site])}
+        )
+    if len(weights) != sites:
+        raise DataError(f"`weights` must hold one array per site, {sites}; got {len(weights)}.")
+    own = np.asarray(weights[site], dtype=np.float64)
+    if persons is None:
+        return {"weights": own, "count": own.size}
+    if own.shape != persons.weights[site].shape:
+        raise DataError(f"`weights` of site {site} must be one number per row.")
+    return {"weights": own * persons.weights[site], "count": int(persons.counts[site])}
 
 
 def given_persons(

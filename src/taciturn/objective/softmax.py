@@ -19,7 +19,7 @@ from .. import checks
 from ..errors import DataError, ParameterError
 from ..types import Array
 from .blocks import Block, WeightedRows, row_blocks
-from .problem import check_unit_rows, given_persons
+from .problem import check_unit_rows, given_persons, row_weights
 from .regularizers import L2
 from .rows import signed_rows
 
@@ -131,7 +131,7 @@ class SoftmaxProblem:
     ----------
     sites : one (X, y) per site, y from 0 to classes - 1
     classes : K, public
-    C, regularization, persons, rows_per_person, sites_per_person : as in `Problem`
+    C, regularization, weights, persons, rows_per_person, sites_per_person : as in `Problem`
 
     >>> problem = SoftmaxProblem([([[1.0]], [0]), ([[0.5]], [2])], classes=3, C=1.0, regularization=0.1)
     >>> problem.n, problem.dimension, problem.samples.tolist()
@@ -145,6 +145,7 @@ class SoftmaxProblem:
         classes: int,
         C: float,
         regularization: float,
+        weights: Sequence[Any] | None = None,
         persons: Sequence[Any] | None = None,
         rows_per_person: int | None = None,
         sites_per_person: int = 1,
@@ -159,8 +160,7 @@ class SoftmaxProblem:
                 y,
                 loss=self.loss,
                 name=f"site {i}",
-                weights=None if self.persons is None else self.persons.weights[i],
-                count=None if self.persons is None else int(self.persons.counts[i]),
+                **row_weights(self.persons, weights, i, len(sites)),
             )
             for i, (X, y) in enumerate(sites)
         )
