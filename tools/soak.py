@@ -149,14 +149,13 @@ class Scene:
         state.rename(today)
         put(state)
         self.start(i)
-        code = self._ends(i)
-        self.stopped["state lost"] += code == ExitCode.STATE_LOST
-        if code is None and newest(state) >= newest(today):  # nothing had left this site since then
-            shutil.rmtree(today)
-            return
+        self.stopped["state lost"] += self._ends(i) == ExitCode.STATE_LOST
         self.running[i].kill()
-        shutil.rmtree(state, ignore_errors=True)  # the right folder goes on
-        today.rename(state)
+        if newest(state) > newest(today):  # nothing had left this site since then, and it went on
+            shutil.rmtree(today)
+        else:  # the right folder goes on
+            shutil.rmtree(state, ignore_errors=True)
+            today.rename(state)
         self.start(i)
 
     def copy(self, i: int) -> None:
@@ -242,7 +241,7 @@ class Scene:
 def newest(state: Path) -> int:
     """The last round that a state folder has a frame of; -2 if none."""
     try:
-        with closing(sqlite3.connect(f"file:{state / 'site.sqlite'}?mode=ro", uri=True)) as db:
+        with closing(sqlite3.connect(f"file:{state / 'site.sqlite'}?mode=rw", uri=True)) as db:
             return int(db.execute("SELECT coalesce(max(t), -2) FROM outbox").fetchone()[0])
     except sqlite3.OperationalError:
         return -2
@@ -287,7 +286,8 @@ def soak_once(scene: Scene, end: float) -> str:
         assert late < LONGEST, "it does not end"
         time.sleep(scene.rng.uniform(0.1, 0.8))
         going = [i for i, entry in enumerate(scene.running) if entry.process.exitcode is None]
-        if going and late < LONGEST / 2 and time.monotonic() < end:
+        everybody = len(going) == len(scene.running)  # whoever has left cannot tell a site what it has lost
+        if everybody and late < LONGEST / 2 and time.monotonic() < end:
             name = scene.rng.choices(names, weights)[0]
             scene.events[name] += 1
             getattr(scene, name)(scene.rng.choice(going))

@@ -60,7 +60,7 @@ def run_site(
     run for good.
     """
     with open_store(ready) as store:
-        resumed, refusals = store.resume(), Refusals()
+        resumed, refusals, proof = store.resume(), Refusals(), find_proof(ready)
         at = resumes_at(ready, store, resumed)
         mailbox = Mailbox(ready.form, ready.site.name, ready.trust, refusals, at)
         with (
@@ -73,7 +73,7 @@ def run_site(
             session.keep(HELLO, greeting(ready), attempt=CHECK)
             with nullcontext() if show is None else show(exchange):
                 try:
-                    if (proof := find_proof(ready)) is not None:
+                    if proof is not None:
                         raise proof
                     return _run(rounds_of(exchange, step), resumed)
                 except (Caught, Forgotten) as trouble:
