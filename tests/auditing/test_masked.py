@@ -10,7 +10,7 @@ from taciturn.auditing.masked import masked_case, pulled_case
 from taciturn.masked import discrete, masks
 from taciturn.privacy.ledger.memory import MemoryLedger
 
-RUNS = 50_000
+RUNS = 50_000  # the audit's default
 
 
 def found(case, runs=RUNS, seed=5):
@@ -18,9 +18,9 @@ def found(case, runs=RUNS, seed=5):
 
 
 def test_a_rushing_colluder_nearly_reaches_the_certificate_and_never_passes_it():
-    result = found(masked_case(), runs=200_000)
+    result = found(masked_case())  # at the audit's usual number of runs
     assert result.passed and result.certified == pytest.approx(2.0, rel=1e-6)
-    assert result.measured.epsilon > 0.87 * result.certified
+    assert result.measured.epsilon > 0.9 * result.certified
     assert result.measured.score == "honest sums"
 
 
@@ -86,4 +86,4 @@ def test_secret_noise_is_drawn_exactly():
         patch.setattr(discrete, "draw_secret", lambda std, size: drawn.append(size) or exact(std, size))
         report = audit([masked_case()], runs=200)
     assert report.passed and not report.simulated
-    assert np.sum(drawn) == 2 * 2 * 3 * 200  # data sets, honest sites, rounds, runs
+    assert np.sum(drawn) == 2 * 2 * 3 * 4 * 200  # data sets, honest sites, rounds, runs, four times as many

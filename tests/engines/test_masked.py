@@ -149,7 +149,6 @@ def test_persons_count_once_wherever_their_rows_are():
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"engine": "ray"}, "`engine` must be 'local'"),
         ({"start": "random"}, "`start` must be 'zeros'"),
         ({"rounds": 2}, "`rounds` must be at least 3"),
         ({"method": tt.MaskedDescent(colluding=4)}, "`colluding` must be at most 3"),

@@ -33,12 +33,12 @@ def test_a_sum_without_one_site_is_uniform():
     assert stats.kstest(partial / 2.0**64, "uniform").pvalue > 1e-6
 
 
-@pytest.mark.parametrize("change", ["run", "attempt", "t", "part", "key"])
-def test_a_mask_belongs_to_run_attempt_round_part_and_pair(change):
+@pytest.mark.parametrize("change", ["run", "t", "part", "key"])
+def test_a_mask_belongs_to_run_round_part_and_pair(change):
     key = bytes(range(32))
-    labels = {"run": RUN, "attempt": 0, "t": 1}
+    labels = {"run": RUN, "t": 1}
     base = PairKeys(0, {1: key}, **labels).mask(1, "a", (64,))
-    other = {"run": b"run 2", "attempt": 1, "t": 2}
+    other = {"run": b"run 2", "t": 2}
     if change in labels:
         labels[change] = other[change]
     keys = PairKeys(0, {1: bytes(32) if change == "key" else key}, **labels)
@@ -75,23 +75,11 @@ def test_old_keys_are_gone_and_new_ones_do_not_lead_back():
     assert not any(repr(key)[2:-1] in held for key in first.values())
 
 
-def test_an_attempt_begins_anew_with_fewer_partners():
-    keys = all_keys(4)
-    before = [site.mask(1, "a", (20,)) for site in keys]
-    for site in keys[:3]:
-        site.retry(1, [j for j in range(3) if j != site.site])
-    after = [site.mask(1, "a", (20,)) for site in keys[:3]]
-    assert not np.add.reduce(after).any()
-    assert not any(np.any(a == b) for a, b in zip(before, after, strict=False))
-    with pytest.raises(ParameterError, match="`attempt` must be above 1"):
-        keys[0].retry(1, [1])
-
-
 def test_the_keystream_is_chacha20():
     algorithms = pytest.importorskip("cryptography.hazmat.primitives.ciphers.algorithms")
     ciphers = pytest.importorskip("cryptography.hazmat.primitives.ciphers")
     key = bytes(range(32))
-    label = expand(key, "mask", RUN, 0, 1, "a")
+    label = expand(key, "mask", RUN, 1, "a")
     for size in (1, 7, 8, 105, 1000):
         mask = PairKeys(0, {1: key}, run=RUN).mask(1, "a", (size,))
         encryptor = ciphers.Cipher(algorithms.ChaCha20(label, bytes(16)), None).encryptor()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +50,16 @@ _THREADED = 200_000  # rows x features x repeats of a site from which on a secon
 
 
 @dataclass(frozen=True)
+class NodeTask:
+    """What every node of a masked run in one place, or on one cluster, must be told."""
+
+    tables: MaskedTables
+    total: int
+    seed: int | None
+    repeats: int
+
+
+@dataclass(frozen=True)
 class MaskedSetup:
     """One run of masked descent, checked. With a seed a simulation; without, secret noise and masks."""
 
@@ -77,6 +87,10 @@ class MaskedSetup:
             marks=self.marks,
             persons=self.problem.persons,
         )
+
+    def node_task(self) -> NodeTask:
+        """All that a node must be told of the run."""
+        return NodeTask(self.tables, self.facts.total, self.seed, self.repeats)
 
     def site_facts(self) -> list[SiteFacts]:
         """B_i and V_i of every site."""
@@ -142,9 +156,8 @@ def run_masked(
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts()) if ledger is None else ledger
     recorder = Recorder(setup.tables.rounds, setup.repeats, history=setup.history)
     start = setup.tables.descent.start(setup.repeats)
-    loops = [
-        loop(node, start, commit=lambda release: ledger.charge(release.charge)) for node in _nodes(setup)
-    ]
+    nodes = make_nodes(setup.node_task(), [setup.problem.site(i) for i in range(setup.facts.sites)])
+    loops = [loop(node, start, commit=lambda release: ledger.charge(release.charge)) for node in nodes]
     workers = threads or _threads_for(setup)
     with (
         one_blas_thread(),
@@ -154,8 +167,8 @@ def run_masked(
         each: Callable[..., Any] = map if workers == 1 else pool.map
         total = add_up(release.message for release in each(next, loops))
         for t in range(1, setup.tables.rounds + 1):
-            answers = list(each(_tell(total), loops))
-            f = _models(setup, _state(answers[0]))
+            answers = list(each(tell_total(total), loops))
+            f = _models(setup, state_of(answers[0]))
             recorder.record(t, f, *_metrics(setup, f[0], each))
             step()
             if t < setup.tables.rounds:
@@ -191,7 +204,7 @@ def _threads_for(setup: MaskedSetup) -> int:
 Answer = Release[Message, DescentState] | DescentState
 
 
-def _tell(total: Message) -> Callable[[SiteLoop], Answer]:
+def tell_total(total: Message) -> Callable[[SiteLoop], Answer]:
     """Tells a site the sum of all messages, and takes its next release, or its last state."""
 
     def tell(site: SiteLoop) -> Answer:
@@ -204,7 +217,7 @@ def _tell(total: Message) -> Callable[[SiteLoop], Answer]:
     return tell
 
 
-def _state(answer: Answer) -> DescentState:
+def state_of(answer: Answer) -> DescentState:
     """Where a site stands after the round that it was told about."""
     return answer.state if isinstance(answer, Release) else answer
 
@@ -238,26 +251,27 @@ def _metrics(setup: MaskedSetup, f: Array, each: Callable[..., Any]) -> Array:
     return np.stack([np.stack(part) for part in zip(*found, strict=True)])
 
 
-def _nodes(setup: MaskedSetup) -> list[MaskedNode]:
-    streams: Streams = SecureStreams() if setup.seed is None else SeededStreams(setup.seed)
-    root = _root(setup.seed)
-    run, together = expand(root, "run"), _Together(setup.tables)
+def make_nodes(task: NodeTask, objectives: Sequence[Any], first: int = 0) -> list[MaskedNode]:
+    """The nodes of sites first, first + 1, ..., which hold these rows."""
+    streams: Streams = SecureStreams() if task.seed is None else SeededStreams(task.seed)
+    root = _root(task.seed)
+    run, together = expand(root, "run"), _Together(task.tables)
 
     def keys(i: int) -> PairKeys:
-        partners = setup.tables.pairs.partners(i)
+        partners = task.tables.pairs.partners(i)
         return PairKeys(i, {j: expand(root, "pair", min(i, j), max(i, j)) for j in partners}, run=run)
 
     return [
         MaskedNode(
             site=i,
-            share=share_of(setup.problem.site(i), setup.tables.descent, setup.facts.total),
-            tables=setup.tables,
+            share=share_of(objective, task.tables.descent, task.total),
+            tables=task.tables,
             keys=keys(i),
             streams=streams,
-            repeats=setup.repeats,
+            repeats=task.repeats,
             after=together,
         )
-        for i in range(setup.facts.sites)
+        for i, objective in enumerate(objectives, start=first)
     ]
 
 

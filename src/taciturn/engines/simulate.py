@@ -20,6 +20,7 @@ from .setup import Setup, Start, prepare
 
 if TYPE_CHECKING:
     from ..masked.method import MaskedDescent
+    from .masked import MaskedSetup
 
 
 @runtime_checkable
@@ -28,6 +29,10 @@ class Engine(Protocol):
 
     def run(self, setup: Setup, *, show: bool | None = None) -> Run:
         """Drive `setup` through all rounds."""
+        ...
+
+    def run_masked(self, setup: MaskedSetup, *, show: bool | None = None) -> Run:
+        """The same for masked descent."""
         ...
 
 
@@ -100,11 +105,13 @@ def simulate(
     if is_masked(method):
         from .masked import prepare_masked, run_masked
 
-        _check_masked(engine, start)
+        _check_masked(start)
         masked = prepare_masked(
             problem, graph, method, rounds=rounds, repeats=repeats, seed=seed, history=history, measure=True
         )
-        return run_masked(masked, threads=threads, show=progress)
+        if engine in ("local", "auto"):
+            return run_masked(masked, threads=threads, show=progress)
+        return _cluster(engine).run_masked(masked, show=progress)
     if isinstance(problem, SoftmaxProblem):
         raise ParameterError("`method` must be MaskedDescent for a SoftmaxProblem.")
     setup = prepare(
@@ -123,15 +130,18 @@ def simulate(
         engine = choose(setup)
     if engine == "local":
         return run_local(setup, threads=threads, show=progress)
-    if not isinstance(engine, Engine):
-        from .ray import RayEngine  # an extra: only those who ask for it need it
-
-        engine = RayEngine()
-    return engine.run(setup, show=progress)
+    return _cluster(engine).run(setup, show=progress)
 
 
-def _check_masked(engine: str | Engine, start: Start) -> None:
-    if engine == "ray" or isinstance(engine, Engine):
-        raise ParameterError("`engine` must be 'local' for MaskedDescent: a round needs all sites.")
+def _cluster(engine: str | Engine) -> Engine:
+    """The engine itself, or that of the word "ray"."""
+    if isinstance(engine, Engine):
+        return engine
+    from .ray import RayEngine  # an extra: only those who ask for it need it
+
+    return RayEngine()
+
+
+def _check_masked(start: Start) -> None:
     if start != "zeros":
         raise ParameterError(f"`start` must be 'zeros' for MaskedDescent; got {start!r}.")

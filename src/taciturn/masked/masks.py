@@ -2,7 +2,8 @@
 
     m_i = y_i + sum over partners j > i of u_ij - sum over partners j < i of u_ji          mod 2^64
 
-u_ij is the ChaCha20 keystream under a key that HKDF makes of the pair's key and (run, attempt, round, part).
+u_ij is the ChaCha20 keystream under a key that HKDF makes of the pair's key and (run, round, part). Whoever
+begins again begins another run, with another id and other keys.
 After each round the pair's key is replaced by one that does not lead back to it: who breaks into a site later
 cannot open the rounds before. The same code runs in one process and over a network.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import hmac
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ def _encode(part: str | bytes | int) -> bytes:
 class PairKeys:
     """The keys that one site shares with its partners, as they stand in round t.
 
-    Each opens one mask for every (attempt, round, part), once: a mask that is used twice hides nothing.
+    Each opens one mask for every (round, part), once: a mask that is used twice hides nothing.
 
     Parameters
     ----------
@@ -61,11 +62,8 @@ class PairKeys:
     run : the id of the run, a hash of every site's fresh nonce and of the whole job
     """
 
-    def __init__(
-        self, site: int, keys: Mapping[int, bytes], *, run: bytes, attempt: int = 0, t: int = 1
-    ) -> None:
-        self.site, self.run = checks.whole("site", site), bytes(run)
-        self.attempt, self.t = checks.whole("attempt", attempt), checks.whole("t", t, least=1)
+    def __init__(self, site: int, keys: Mapping[int, bytes], *, run: bytes, t: int = 1) -> None:
+        self.site, self.run, self.t = checks.whole("site", site), bytes(run), checks.whole("t", t, least=1)
         if not keys or site in keys or any(len(key) != KEY_BYTES for key in keys.values()):
             raise ParameterError(
                 f"`keys` must hold {KEY_BYTES} bytes for each partner of site {site}, at least one, "
@@ -85,12 +83,12 @@ class PairKeys:
             raise ParameterError(f"`t` must be {self.t}, the round of these keys; got {t}.")
         if part in self._used:
             raise ParameterError(
-                f"`part` {part!r} of round {t}, attempt {self.attempt}, has been masked already, and a mask "
-                "is used once. Send the stored message again."
+                f"`part` {part!r} of round {t} has been masked already, and a mask is used once. Send the "
+                "stored message again."
             )
         self._used.add(part)
         total: Message = np.zeros(math.prod(shape), dtype=np.uint64)
-        info = label_bytes("mask", self.run, self.attempt, t, part)
+        info = label_bytes("mask", self.run, t, part)
         keys = b"".join(hmac.digest(key, info, "sha256") for key in self._keys.values())
         words = np.frombuffer(keys, dtype="<u4").reshape(-1, 8).astype(np.uint64)
         add_keystreams(words, np.array([partner > self.site for partner in self._keys]), total)
@@ -102,13 +100,3 @@ class PairKeys:
         self._keys = {partner: hmac.digest(key, info, "sha256") for partner, key in self._keys.items()}
         self._used.clear()
         self.t += 1
-
-    def retry(self, attempt: int, partners: Iterable[int]) -> None:
-        """Begin this round again under a later attempt's label, with these of the partners."""
-        kept = sorted(set(partners))
-        if checks.whole("attempt", attempt) <= self.attempt or not kept or not set(kept) <= set(self._keys):
-            raise ParameterError(
-                f"`attempt` must be above {self.attempt}, with at least one of the partners; got {attempt}."
-            )
-        self.attempt, self._keys = attempt, {partner: self._keys[partner] for partner in kept}
-        self._used.clear()

@@ -12,7 +12,7 @@ from taciturn.masked.public.descent import Descent
 from taciturn.masked.public.losses import BoundedLogistic, bend
 from taciturn.masked.public.shapes import Full, Wide, symmetric
 from taciturn.objective import LogCosh, Logistic, SmoothHinge
-from taciturn.objective.softmax import Softmax
+from taciturn.objective.softmax import Softmax, SoftmaxObjective
 from taciturn.privacy.accounting.sensitivity import REACH
 
 
@@ -134,3 +134,20 @@ def test_more_noise_means_less_time():
     times = [rule.run_time(H, 1.0, noise) for noise in (1e-4, 1e-3, 1e-2)]
     assert times[0] > times[1] > times[2]
     assert rule.solution_scale(5.0 * H, H, 1e-8) > rule.solution_scale(0.5 * H, H, 1e-8)
+
+
+def test_bounded_softmax_is_the_gradient_of_no_loss():
+    """For three classes the Jacobian of w(p) (p - e_y) is not symmetric; for two, and unbounded, it is."""
+
+    def field(u, loss):
+        row = SoftmaxObjective(np.ones((1, 1)), [0.0], loss=loss)
+        (block,) = row.blocks(1)
+        return row.residuals(block, u.reshape(1, loss.classes, 1), loss)[0, 0]
+
+    def skew(loss):
+        u, moves = np.array([0.3, -0.8, 0.5][: loss.classes]), 1e-5 * np.eye(loss.classes)
+        jacobian = np.array([field(u + move, loss) - field(u - move, loss) for move in moves]) / 2e-5
+        return np.abs(jacobian - jacobian.T).max()
+
+    assert skew(Softmax(3)) < 1e-9 and skew(Softmax(2, bounded=True)) < 1e-9
+    assert skew(Softmax(3, bounded=True)) > 1e-2

@@ -80,3 +80,23 @@ def test_slack_is_added_to_epsilon_and_taken_from_delta():
 def test_noise_on_too_coarse_a_grid_is_refused():
     with pytest.raises(ParameterError, match="`spread` must be at least 8 grid units; got 2"):
         discrete_slack(2.0, d=3, releases=1)
+
+
+@pytest.mark.parametrize("s", [0.5, 0.7, 1.0])
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_sums_of_discrete_gaussians_are_nearly_discrete_gaussians(s, n):
+    """Lemma 8, where it can be seen: point by point, and not by much more than there is."""
+    k = np.arange(-60, 61)
+    one = np.exp(-(k**2) / (2 * s * s))
+    one /= one.sum()
+    summed = one
+    for _ in range(n - 1):
+        summed = np.convolve(summed, one)
+    x = np.arange(len(summed)) - len(summed) // 2
+    whole = np.exp(-(x**2) / (2 * n * s * s))
+    whole /= whole.sum()
+    near = whole > 1e-12
+    worst = np.abs(np.log(summed[near] / whole[near])).max()
+    bound = 10 * sum(math.exp(-2 * math.pi**2 * s * s * j / (j + 1)) for j in range(1, n))
+    assert worst <= bound
+    assert n > 2 or worst > 0.05 * bound  # with more of them there is less to see

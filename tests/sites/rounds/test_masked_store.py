@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from support.sitemasked import masked_network
-from taciturn.errors import SiteError
+from taciturn.errors import RunOver, SiteError
 from taciturn.masked.masks import PairKeys
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.masked.keys import agree, new_secret, public_of
+from taciturn.sites.rounds.masked.rounds import MaskedRounds
 from taciturn.sites.rounds.masked.store import MaskedState
 from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.rounds.results import write_results
 
 NAMES = ("a", "b", "c")
 
@@ -95,3 +97,44 @@ def test_two_sites_agree_and_a_third_does_not():
 def test_a_key_that_is_none_is_named():
     with pytest.raises(SiteError, match="b showed a key for this run that is none"):
         agree(0, new_secret(), {1: bytes(32)}, run=b"run", names=NAMES, partners=[1])
+
+
+def released(ready, rounds):
+    """A site that has released so many rounds, and heard all of them but the last; its states."""
+    keys, tables, rng = first_keys(), ready.node.tables, np.random.default_rng(1)
+    states, total = [ready.start().descent], None
+    with open_store(ready) as store:
+        for t in range(1, rounds + 1):
+            keys.advance()
+            store.release(MaskedState(states[-1], total, keys), ready.node.charge_of(t), b"frame", {})
+            total = rng.integers(0, 2**40, (1, tables.sums[t - 1].length)).astype(np.uint64)
+            states.append(tables.after(states[-1], total))
+    return states, keys
+
+
+def test_a_run_may_end_with_the_model_of_an_earlier_round(ready):
+    states, keys = released(ready, 5)  # four rounds are complete here, the fifth is released
+    with open_store(ready) as store:
+        for t in (3, 4):  # others may have completed one round less
+            assert store.end_after(t).tobytes() == states[t].f.tobytes()
+        assert store.charged() == [1, 2, 3, 4, 5]  # what was released stays charged
+        certificate = write_results(ready, store, store.end_after(3))
+    assert certificate.rounds == 5
+    assert not any(key in on_disk(ready) for key in keys.keys.values())
+
+
+def test_after_the_end_no_mask_can_be_made(ready):
+    released(ready, 5)
+    with open_store(ready) as store:
+        store.end_after(4)
+    with open_store(ready) as store:
+        rounds = MaskedRounds(ready, ready.node, store, exchange=None, step=lambda steps: None)
+        with pytest.raises(RunOver, match="ended after round 4"):
+            rounds.run(store.resume())
+
+
+@pytest.mark.parametrize("t", [0, 1, 5, 6])
+def test_there_is_no_model_of_a_round_that_is_not_complete(ready, t):
+    released(ready, 5)
+    with open_store(ready) as store, pytest.raises(SiteError, match=f"cannot end after round {t}"):
+        store.end_after(t)

@@ -18,10 +18,12 @@ from ...objective.sources import Size, SourcedProblem
 from ...progress import Step, progress
 from ..checkpoint import Checkpoint
 from ..choice import cpus_here
+from ..masked import MaskedSetup
 from ..partition import Part, cut
 from ..setup import Setup
 from .cluster import cluster
 from .driver import Driver
+from .masked import run_masked_on_cluster
 from .worker import crew, fetch
 
 _TRIES = 3
@@ -67,9 +69,26 @@ class RayEngine:
         ):
             return self._attempts(setup, saver, step)
 
+    def run_masked(self, setup: MaskedSetup, *, show: bool | None = None) -> Run:
+        """Masked descent through all rounds, to the bits of the local engine; it keeps no checkpoints."""
+        if self.checkpoint is not None:
+            raise ParameterError("`checkpoint` must be None for MaskedDescent: its runs are short.")
+        with (
+            cluster(self.address, self.shards or cpus_here()),
+            progress(setup.tables.rounds, "rounds", show=show) as step,
+        ):
+            parts = cut(setup.graph, self._shards())
+            try:
+                return run_masked_on_cluster(setup, parts, step)
+            except RayError as error:
+                raise WorkerLost("a worker was lost, and the run with it; call again.") from error
+
+    def _shards(self) -> int:
+        return self.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
+
     def _attempts(self, setup: Setup, saver: Checkpoint | None, step: Step) -> Run:
         """Try until the run ends; give up when several attempts in a row were lost after the same round."""
-        parts = cut(setup.graph, self.shards or max(1, int(ray.cluster_resources().get("CPU", 1))))
+        parts = cut(setup.graph, self._shards())
         start, reached, lost = -1, 0, 0
         while True:
             try:

@@ -14,8 +14,8 @@ from ray.exceptions import RayError, RayTaskError
 from threadpoolctl import threadpool_limits
 
 from ...errors import TaciturnError, WorkerLost
-from ...objective.local import LocalObjective
 from ...objective.problem import Problem
+from ...objective.softmax import SoftmaxProblem
 from ...objective.sources import Size, Source, SourcedProblem, Terms, open_site, survey
 from ...types import Array
 from ...versions import versions
@@ -37,9 +37,9 @@ class Worker:
         """The versions that the bits depend on."""
         return versions()
 
-    def take(self, objectives: list[LocalObjective]) -> None:
+    def take(self, objectives: list[Any]) -> None:
         """Keep sites that came with the call."""
-        self.objectives = objectives
+        self.objectives: list[Any] = objectives
 
     def open(self, first: int, sources: Sequence[Source], terms: Terms) -> None:
         """Load sites first, first + 1, ... from their sources."""
@@ -80,16 +80,16 @@ class Worker:
 
 
 @contextmanager
-def crew(parts: Sequence[Part], problem: Problem | SourcedProblem) -> Iterator[list[Any]]:
+def crew(
+    parts: Sequence[Part], problem: Problem | SourcedProblem | SoftmaxProblem, kind: type[Worker] = Worker
+) -> Iterator[list[Any]]:
     """One worker per part, its sites loaded; all are gone afterwards.
 
     Nothing is retried: with `max_restarts=0` and `max_task_retries=0` a lost worker stays lost, and a step
     that failed is not run a second time.
     """
     cpus = 1 if len(parts) <= ray.cluster_resources().get("CPU", 0) else 0
-    remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=cpus, scheduling_strategy="SPREAD")(
-        Worker
-    )
+    remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=cpus, scheduling_strategy="SPREAD")(kind)
     workers = [remote.remote() for _ in parts]
     try:
         _check_versions(workers)
@@ -110,7 +110,7 @@ def fetch(references: Sequence[Any]) -> list[Any]:
         raise error.cause from error
 
 
-def _load(worker: Any, own: range, problem: Problem | SourcedProblem) -> Any:
+def _load(worker: Any, own: range, problem: Problem | SourcedProblem | SoftmaxProblem) -> Any:
     if isinstance(problem, SourcedProblem):
         return worker.open.remote(own.start, problem.sources[own.start : own.stop], problem.terms)
     return worker.take.remote([problem.site(i) for i in own])

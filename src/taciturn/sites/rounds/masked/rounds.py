@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....errors import SiteError
+from ....errors import RunOver, SiteError
 from ....masked.masks import Message, PairKeys
 from ....masked.node import MaskedNode, loop
 from ....masked.public.descent import DescentState
@@ -50,6 +50,11 @@ class MaskedRounds:
     def run(self, resumed: SavedRound[MaskedState]) -> None:
         """From the round after `resumed.state` to the last."""
         state, released = resumed.state, None
+        if state.keys is None and (state.t > 0 or resumed.frame is not None):
+            raise RunOver(
+                f"the run was ended after round {state.t}, and the keys of later rounds are gone: this site "
+                "sends nothing more. For another run, agree on a new job and a new `state` folder."
+            )
         if resumed.frame is not None:
             self.frame = resumed.frame
             released = to_integers(self.ready.open_frame(resumed.frame).message)

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....errors import SiteError
 from ....masked.masks import KEY_BYTES, Message, PairKeys
 from ....masked.method import MaskedTables
 from ....masked.public.descent import DescentState
 from ....privacy.facts import Charge
 from ....privacy.ledger.chain import ledger_errors
+from ....types import Array
 from ..store import SiteStore
 from .keys import new_secret
 
@@ -70,14 +72,19 @@ class MaskedMemory:
     def read(self, db: sqlite3.Connection) -> MaskedState:
         """The state after the last full round: every sum once more, to the same bits."""
         (t,) = db.execute("SELECT t FROM state").fetchone()
+        state, total = self.state_after(db, t)
+        row = db.execute("SELECT run, t, keys FROM masks WHERE secret IS NULL").fetchone()
+        return MaskedState(state, total, None if row is None else self._keys(*row))
+
+    def state_after(self, db: sqlite3.Connection, t: int) -> tuple[DescentState, Message | None]:
+        """The state after round t, and the sum that led there."""
         state, total = self.tables.descent.start(1), None
         for (blob,) in db.execute("SELECT total FROM sums WHERE t <= ? ORDER BY t", (t,)):
             total = np.frombuffer(blob, dtype="<u8").astype(np.uint64)[None, :]
             state = self.tables.after(state, total)
         if state.t != t:
             raise ValueError(f"the sums of {state.t} rounds")
-        row = db.execute("SELECT run, t, keys FROM masks WHERE secret IS NULL").fetchone()
-        return MaskedState(state, total, None if row is None else self._keys(*row))
+        return state, total
 
     def _keys(self, run: bytes, t: int, blob: bytes) -> PairKeys:
         each = [blob[k : k + KEY_BYTES] for k in range(0, len(blob), KEY_BYTES)]
@@ -87,6 +94,22 @@ class MaskedMemory:
 
 class MaskedStore(SiteStore[MaskedState]):
     """The file of one masked site."""
+
+    def end_after(self, t: int) -> Array:
+        """End the run after round t, the last that all sites completed, by agreement: its model.
+
+        A site that is gone cannot be replaced: whoever published its masks would lay it bare. So nobody does.
+        The keys of later rounds are deleted here, this site can send nothing more, and what the ledger holds
+        stays charged.
+        """
+        memory = self._memory
+        if not isinstance(memory, MaskedMemory) or not 2 <= t <= self.resume().state.t:
+            raise SiteError(f"the run cannot end after round {t}: this site has no model of that round.")
+        with self._transaction() as db, self.readable():
+            state, _ = memory.state_after(db, t)
+            db.execute("DELETE FROM masks")
+        self._empty_journal()
+        return np.asarray(state.f.reshape(-1))
 
     def secret(self) -> bytes:
         """The private key of this run: made once, and gone as soon as round 1 is stored."""

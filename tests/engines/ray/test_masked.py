@@ -1,0 +1,40 @@
+"""Masked descent on a cluster: the bits of the local engine, for one model and for several classes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import taciturn as tt
+from support.problems import make_sites
+from taciturn.engines import RayEngine
+from taciturn.errors import ParameterError
+from taciturn.objective.softmax import SoftmaxProblem
+
+METHOD = tt.MaskedDescent(epsilon=1.0, delta=1e-5, colluding=1)
+SETTINGS = {"rounds": 5, "repeats": 2, "seed": 3, "history": True, "progress": False}
+
+
+def same(run, other):
+    for name in ("coef", "loss", "accuracy", "history", "consensus_gap"):
+        assert np.array_equal(getattr(run, name), getattr(other, name)), name
+    assert run.certificate().to_json() == other.certificate().to_json()
+    assert run.settings == other.settings
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_equal_to_the_local_engine(joined, classes):
+    sites = make_sites(5)
+    problem = tt.Problem(sites, C=1.0, regularization=0.1)
+    if classes == 3:
+        labels = [np.arange(len(y)) % 3 for _, y in sites]
+        dealt = [(X, y) for (X, _), y in zip(sites, labels, strict=True)]
+        problem = SoftmaxProblem(dealt, classes=3, C=1.0, regularization=0.1)
+    here = tt.simulate(problem, "ring", METHOD, **SETTINGS)
+    same(tt.simulate(problem, "ring", METHOD, engine=RayEngine(shards=2), **SETTINGS), here)
+
+
+def test_checkpoints_are_for_other_runs(tmp_path):
+    problem = tt.Problem(make_sites(5), C=1.0, regularization=0.1)
+    with pytest.raises(ParameterError, match="`checkpoint`"):
+        tt.simulate(problem, "ring", METHOD, engine=RayEngine(checkpoint=tmp_path), **SETTINGS)
