@@ -15,7 +15,7 @@ from support.sweeps import GRID
 from taciturn.errors import ParameterError
 from taciturn.experiments.figures.build import build_graph, build_method, build_problem
 from taciturn.experiments.sweeps import sweep
-from taciturn.experiments.sweeps.grid import read_grid
+from taciturn.experiments.sweeps.grid import load_grid, read_grid
 from taciturn.experiments.sweeps.plot_front import plot_front
 
 
@@ -106,3 +106,54 @@ def test_points_without_privacy_are_never_on_the_front(tmp_path):
 def test_an_unknown_engine_is_named(small, tmp_path):
     with pytest.raises(ParameterError, match="`engine` must be one of local, ray, auto; got 'abacus'"):
         sweep.run_sweep(small, tmp_path, engine="abacus")
+
+
+OWN = """
+[data]
+name = "table"
+file = "rows.csv"
+columns = { age = [0, 100], ward = ["a", "b"], smoker = "boolean" }
+label = { column = "back", positive = "yes" }
+sites = 3
+"""
+
+
+def _own(tmp_path, **changes):
+    made = np.random.default_rng(0)
+    age, lines = made.uniform(0, 100, 90), ["age,ward,smoker,back"]
+    for k, one in enumerate(age):
+        lines.append(f"{one:.1f},{'ab'[k % 2]},{'yes' if k % 3 else 'no'},{'yes' if one > 50 else 'no'}")
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    text = GRID.replace('[data]\nname = "breast-cancer"\nlimit = 60\nsites = 3\n', OWN.strip() + "\n")
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    (tmp_path / "grid.toml").write_text(text)
+    return tmp_path / "grid.toml"
+
+
+def test_a_table_of_ones_own(tmp_path, monkeypatch):
+    grid = load_grid(_own(tmp_path))
+    monkeypatch.chdir(tmp_path.parent)
+    swept = sweep.run_sweep(grid, tmp_path / "out", engine="local")
+    assert len(swept.rows) == 4 and all(row.numbers["loss_mean"] < 1 for row in swept.rows)
+    (tmp_path / "moved").mkdir()
+    again = load_grid(_own(tmp_path / "moved"))
+    assert [one.key for one in again.points] == [one.key for one in grid.points], "not where it lies"
+    lines = (tmp_path / "moved" / "rows.csv").read_text().replace("yes", "no", 40)
+    (tmp_path / "moved" / "other.csv").write_text(lines)
+    other = load_grid(_own(tmp_path / "moved", **{'"rows.csv"': '"other.csv"'}))
+    assert {one.key for one in other.points}.isdisjoint(one.key for one in grid.points)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('name = "table"', 'name = "adult"', "and only there"),
+        ('label = { column = "back", positive = "yes" }', "", "must be given together"),
+        ("age = [0, 100]", "age = [100, 0]", "`age.high` must be above low"),
+        ("age = [0, 100]", "age = 3", "`age` must be"),
+    ],
+)
+def test_a_table_of_ones_own_is_stated_whole(tmp_path, old, new, words):
+    with pytest.raises(ParameterError, match=words):
+        load_grid(_own(tmp_path, **{old: new}))

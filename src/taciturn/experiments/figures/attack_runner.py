@@ -58,8 +58,8 @@ def settings(figure: spec.AttackFigure, noise: spec.NoiseLevel) -> dict[str, Any
     facts = figure.data
     return {
         "attack": 1,
-        "data": facts.model_dump(),
-        "sha256": dict(load_rows(facts.name, facts.scaling, facts.rows).sha256),
+        "data": facts.identity(),
+        "sha256": dict(load_rows(facts).sha256),
         "graph": figure.graph.model_dump(),
         "problem": figure.problem.model_dump(),
         "run": figure.run.model_dump(),

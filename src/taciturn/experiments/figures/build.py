@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,11 @@ from ...admm.methods import (
     PrimalPerturbation,
 )
 from ...data.datasets.adult import load_adult
+from ...data.tables.columns import MISSING, parse_column
 from ...data.tables.dealing import deal_evenly, deal_unevenly
+from ...data.tables.encoder import BoundedEncoder
+from ...data.tables.fields import Category
+from ...data.tables.files import read_table
 from ...errors import ParameterError, PrivacyLeakWarning
 from ...graph import Graph
 from ...objective.losses import Logistic
@@ -43,9 +49,28 @@ class FigureRows:
     sha256: Mapping[str, str]
 
 
-@lru_cache(maxsize=4)
-def load_rows(name: str, scaling: str, rows: str) -> FigureRows:
+def load_rows(facts: spec.FigureData) -> FigureRows:
     """The rows of a data set, all of them, in the order of its files."""
+    if facts.file is not None and facts.columns is not None and facts.label is not None:
+        label = facts.label.column, facts.label.positive
+        return _own_rows(facts.file, json.dumps(facts.columns), *label, facts.rows)
+    return _known_rows(facts.name, facts.scaling, facts.rows)
+
+
+@lru_cache(maxsize=4)
+def _own_rows(file: str, columns: str, column: str, positive: str, rows: str) -> FigureRows:
+    """A table of one's own, encoded by the public facts that the file states."""
+    path, schema = Path(file), spec.public_schema(json.loads(columns))
+    table = read_table(path, [*schema.names, column])
+    known = parse_column(Category(column, (positive,)), table[column])
+    X = BoundedEncoder(schema, rows=rows).transform(table)
+    X[known == MISSING] = 0.0  # a row without a label says nothing
+    y = np.where(known == 0, 1.0, -1.0)
+    return FigureRows(X, y, {path.name: hashlib.sha256(path.read_bytes()).hexdigest()})
+
+
+@lru_cache(maxsize=4)
+def _known_rows(name: str, scaling: str, rows: str) -> FigureRows:
     if name == "adult":
         with warnings.catch_warnings():  # a figure says itself how its columns were scaled
             warnings.simplefilter("ignore", PrivacyLeakWarning)
@@ -58,7 +83,7 @@ def load_rows(name: str, scaling: str, rows: str) -> FigureRows:
 def build_problem(figure: spec.AnyFigure, regularization: float | None = None) -> Problem:
     """The rows dealt to the sites, with another rho where one is given."""
     facts = figure.data
-    rows = load_rows(facts.name, facts.scaling, facts.rows)
+    rows = load_rows(facts)
     X, y = rows.X, rows.y
     if facts.limit is not None:
         if facts.limit > len(y):

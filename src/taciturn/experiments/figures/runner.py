@@ -146,8 +146,8 @@ def settings(figure: spec.Figure, curve: spec.FigureCurve) -> dict[str, Any]:
     facts = figure.data
     return {
         "format": _FORMAT,
-        "data": facts.model_dump(),
-        "sha256": dict(load_rows(facts.name, facts.scaling, facts.rows).sha256),
+        "data": facts.identity(),
+        "sha256": dict(load_rows(facts).sha256),
         "graph": figure.graph.model_dump(),
         "problem": figure.problem.model_dump(),
         "run": figure.run.model_dump(),

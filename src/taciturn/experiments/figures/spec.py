@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
+from ...data.tables.schema import Schema
 from ...schedules import Constant
 from ...sites.files.toml_fields import NoiseField, ScheduleField, SchedulesField
 
@@ -16,20 +17,39 @@ Seed = Annotated[int, Field(ge=0)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
 
 
+def public_schema(columns: Mapping[str, Any]) -> Schema:
+    """The schema that a file states in short."""
+    return Schema.of(**{name: bool if entry == "boolean" else entry for name, entry in columns.items()})
+
+
 class FigureTable(BaseModel):
     """A table without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
 
+class OwnLabel(FigureTable):
+    """The column that is learnt, and the word in it that counts as +1; every other word is -1."""
+
+    column: str
+    positive: str
+
+
 class FigureData(FigureTable):
     """Which rows, and which site holds them.
 
+    name : "adult", "breast-cancer", or "table" for a CSV or Parquet file of one's own, with the next three.
+    file : its path, from the folder of this file.
+    columns : what is public of each column, as `Schema.of` takes it: [low, high], a list of words, "boolean".
+    label : the column to learn, and which word of it is +1.
     limit : how many rows are used, drawn by chance; all of them where it is left out.
     deal : "evenly"; "unevenly", `least` rows each and the rest in shares ~ Dirichlet(concentration).
     """
 
-    name: Literal["adult", "breast-cancer"]
+    name: Literal["adult", "breast-cancer", "table"]
+    file: str | None = None
+    columns: dict[str, Any] | None = None
+    label: OwnLabel | None = None
     scaling: Literal["paper", "public"] = "paper"
     rows: Literal["clip", "scale"] = "clip"
     limit: Count | None = None
@@ -38,6 +58,22 @@ class FigureData(FigureTable):
     seed: Seed
     concentration: Positive = 1.0
     least: Count = 1
+
+    @model_validator(mode="after")
+    def _whole(self) -> FigureData:
+        own = (self.file, self.columns, self.label)
+        if (self.name == "table") != any(part is not None for part in own):
+            raise ValueError('`file`, `columns` and `label` must be given for name = "table", and only there')
+        if self.name == "table":
+            if any(part is None for part in own):
+                raise ValueError("`file`, `columns` and `label` must be given together")
+            public_schema(self.columns or {})
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """What results depend on, besides what is in the files; not where a file lies."""
+        own = self.name == "table"
+        return self.model_dump(exclude={"file"} if own else {"file", "columns", "label"})
 
 
 class FigureGraph(FigureTable):

@@ -145,5 +145,5 @@ def _finite(value: float) -> float | None:
 def provenance(drawn: FigureResult | AttackFigureResult) -> dict[str, Any]:
     """Where the numbers come from: the checksum of the data, and the file that was run."""
     facts = drawn.figure.data
-    rows = load_rows(facts.name, facts.scaling, facts.rows)
+    rows = load_rows(facts)
     return {"data": facts.name, "data_sha256": dict(rows.sha256), "figure": drawn.figure.name}

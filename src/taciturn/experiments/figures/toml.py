@@ -38,6 +38,7 @@ def load_figure(name_or_path: str, *, quick: bool = False, seed: int | None = No
     if seed is not None:
         stated = _laid_over(stated, {"run": {"seed": seed}})
     _count_runs(stated)
+    place_own_table(stated, Path(where).parent)
     kind: type[Figure] | type[AttackFigure] = AttackFigure if stated.get("layout") == "attack" else Figure
     try:
         return kind.model_validate(stated)
@@ -59,6 +60,13 @@ def _read(name_or_path: str) -> tuple[str, str]:
         return str(path), path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise ParameterError(f"{path}: not UTF-8 text.") from None
+
+
+def place_own_table(stated: Mapping[str, Any], folder: Path) -> None:
+    """The path of one's own table counts from the folder of the file that names it."""
+    data = stated.get("data")
+    if isinstance(data, dict) and isinstance(data.get("file"), str):
+        data["file"] = str((folder / data["file"]).resolve())
 
 
 def _count_runs(stated: dict[str, Any]) -> None:

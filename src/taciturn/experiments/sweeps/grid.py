@@ -19,6 +19,7 @@ from ...errors import ParameterError
 from ...toml import complaint, read_toml
 from ..figures import spec
 from ..figures.runner import settings
+from ..figures.toml import place_own_table
 from ..store import fingerprint
 from .points import grid, place_settings
 
@@ -65,6 +66,7 @@ class Grid:
 def load_grid(path: Path) -> Grid:
     """The sweep in a file, or one line that names the file, the key and what is wrong with it."""
     _, entries = read_toml(path)
+    place_own_table(entries, path.parent)
     try:
         return read_grid(entries)
     except ParameterError as error:
