@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from taciturn import Graph, plan
 from taciturn.cli.app import run
+from taciturn.jobs.training_job import read_job
+from taciturn.sites.files.site import load_site
 
 DESIGN = "plan --epsilon 1 --delta 1e-5 --samples 9044 --sites 5 --graph ring --dimension 105".split()
 QUICK = [*DESIGN, "--effort", "quick"]
@@ -66,3 +69,29 @@ def test_a_plan_is_shown_with_its_price(capsys: pytest.CaptureFixture[str]) -> N
 def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
     assert run([*QUICK, *arguments]) == 2
     assert words in " ".join(capsys.readouterr().err.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("colluding", [[], ["--colluding", "1"]])
+def test_files_to_begin_with_are_valid_as_they_stand(tmp_path, colluding, capsys) -> None:
+    small = "plan --epsilon 1 --sites 3 --graph path --dimension 5 --effort quick".split()
+    small += ["--samples", "900,1000,1100"]
+    assert run([*small, *colluding, "--toml", str(tmp_path / "out")]) == 0
+    job = read_job(tmp_path / "out" / "train.toml")
+    assert job.epsilon == 1.0 and len(job.sites) == 3 and job.colluding == (1 if colluding else None)
+    assert len(job.schema_) == 4 and job.network().edges == ((0, 1), (1, 2))
+    for i, name in enumerate(("site-0", "site-1", "site-2")):
+        site = load_site(tmp_path / "out" / f"{name}.toml")
+        assert site.number == i and site.job.masked == bool(colluding) and site.file.budget.epsilon == 1.0
+        assert [entry.samples for entry in site.job.sites] == [900, 1000, 1100]
+    capsys.readouterr()
+    assert run([*small, *colluding, "--toml", str(tmp_path / "out")]) == 1
+    assert "must be a folder without train.toml" in capsys.readouterr().err
+
+
+def test_a_loss_has_the_loss_without_privacy_beside_it(capsys) -> None:
+    small = "plan --epsilon 1 --samples 300 --sites 3 --dimension 3 --max-rounds 2".split()
+    assert run(small) == 0
+    shown = capsys.readouterr().out
+    found = plan(epsilon=1.0, samples=300, graph=Graph.complete(3), dimension=3, max_rounds=2, baseline=True)
+    assert found.baseline is not None and found.baseline <= min(tried.loss for tried in found.tried) + 0.01
+    assert f"{found.baseline:.4f}" in shown and found.to_dict()["baseline"] == found.baseline

@@ -68,6 +68,10 @@ def plan(
     schema: Annotated[Path | None, typer.Option(help="A public schema to make the proxy from.")] = None,
     effort: Annotated[Effort, typer.Option(help="quick: a formula; full: trial runs too.")] = Effort.full,
     seed: Annotated[int, typer.Option(min=0, help="Of the proxy.")] = 0,
+    toml: Annotated[
+        Path | None,
+        typer.Option(help="A folder for files to begin with: train.toml, job.toml, one file per site."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Choose rounds, penalty and noise for a privacy budget, on public proxy data alone."""
@@ -75,6 +79,7 @@ def plan(
     from ..planning.masked_plan import MaskedPlan
     from ..planning.plan import plan as make_plan
 
+    public = None if schema is None else _schema(schema)
     with usage_errors():
         found = make_plan(
             epsilon=_numbers("epsilon", epsilon, float),
@@ -91,10 +96,16 @@ def plan(
             noise=noise.value,
             loss=loss.make(),
             outputs=outputs,
-            proxy=None if schema is None else _schema(schema),
+            proxy=public,
             effort=effort.value,
             seed=seed,
+            baseline=True,
         )
+    if toml is not None:
+        from ..jobs.planned_files import write_planned
+
+        for path in write_planned(found, toml, public):
+            typer.echo(f"wrote {path}", err=True)
     if as_json:
         typer.echo(found.to_json())
     elif isinstance(found, MaskedPlan):
@@ -180,7 +191,17 @@ def _trials_table(found: PrivacyPlan) -> Any:
     from rich.table import Table
 
     table = Table(title="Best shapes tried")
-    for column in ("rounds", "penalty x degree", "growth", "noise tilt", "noise", "forecast", "loss"):
+    columns = (
+        "rounds",
+        "penalty x degree",
+        "growth",
+        "noise tilt",
+        "noise",
+        "forecast",
+        "loss",
+        "no privacy",
+    )
+    for column in columns:
         table.add_column(column, justify="right")
     for tried in found.tried[:6]:
         shape = tried.shape
@@ -192,5 +213,6 @@ def _trials_table(found: PrivacyPlan) -> Any:
             shape.noise,
             "" if tried.predicted is None else f"+{tried.predicted:.4f}",
             "" if tried.loss is None else f"{tried.loss:.4f}",
+            "" if tried.loss is None or found.baseline is None else f"{found.baseline:.4f}",
         )
     return table

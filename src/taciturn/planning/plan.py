@@ -54,6 +54,7 @@ def plan(
     data_norm: float = 1.0,
     seed: int = 0,
     large_delta: bool = False,
+    baseline: bool = False,
 ) -> PrivacyPlan | MaskedPlan:
     """Choose a method, its noise and its rounds for a budget.
 
@@ -80,6 +81,7 @@ def plan(
     data_norm : X, the public bound on the norm of every row.
     seed : of the proxy and its runs; the same seed gives the same plan.
     large_delta : insists on a delta above one over the number of all records.
+    baseline : with effort "full", also the loss without privacy on the same public rows.
 
     Returns
     -------
@@ -126,7 +128,8 @@ def plan(
             f"`epsilon` = {min(network.budget.epsilon):g} at delta = {delta:g} is out of reach: under no "
             f"penalty tried is any noise enough for the smallest site, with {network.samples.min()} rows."
         )
-    return PrivacyPlan(chosen, find_price(chosen), tried, effort, stand_in.origin, seed)
+    least = Rehearsal(network, graph, loss, stand_in, seed).baseline() if baseline and full else None
+    return PrivacyPlan(chosen, find_price(chosen), tried, effort, stand_in.origin, seed, graph, least)
 
 
 def _masked(

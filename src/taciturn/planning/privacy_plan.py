@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..admm.methods import PenaltyPerturbation
+from ..graph import Graph
 from ..notebook import facts_table
 from ..privacy.accounting.shown import rounded_up, shown_delta
 from ..privacy.certificate.certificate import Certificate
@@ -74,6 +75,7 @@ class PrivacyPlan:
     weights : of the sites in the released average, `network_average(run.coef, plan.weights)`.
     certificate : what the run will have cost, computed from the settings.
     epsilon, delta : what was asked for, one epsilon per site.
+    baseline : the loss without privacy on the same public rows, where it was asked for.
     """
 
     blueprint: Blueprint
@@ -82,6 +84,8 @@ class PrivacyPlan:
     effort: str
     proxy: str
     seed: int
+    graph: Graph
+    baseline: float | None = None
 
     @property
     def method(self) -> PenaltyPerturbation:
@@ -146,6 +150,7 @@ class PrivacyPlan:
             "effort": self.effort,
             "proxy": self.proxy,
             "seed": self.seed,
+            "baseline": self.baseline,
             "tried": [entry.to_dict() for entry in self.tried],
         }
 

@@ -19,6 +19,7 @@ from .shapes import PlannedNetwork, RunShape
 Drawer = Callable[[RunShape], Blueprint | None]
 
 _REPEATS = 4
+_WEAK = 1e-3  # rho / N of the comparison without privacy
 _NEAR = 1.002  # of the best loss: fewer rounds are preferred within this
 _WORTH = 1.6  # of the best predicted excess: what is worth a run
 
@@ -70,6 +71,13 @@ class Rehearsal:
                     (blueprint, Trial(shape, None if np.isnan(predicted) else predicted, loss, quality))
                 )
         return results
+
+    def baseline(self) -> float:
+        """The mean loss of the best model without privacy, on the rows held out."""
+        sites = len(self._sites)
+        problem = Problem(self._sites, loss=self._loss, C=1.0, regularization=_WEAK * sites)
+        loss, _ = self._held.metrics(problem.optimum(tol=1e-6)[None])
+        return float(loss[0])
 
     def score(self, blueprint: Blueprint) -> tuple[float, float]:
         """Mean loss and accuracy (or mean absolute error) of the network's average on the rows held out."""
