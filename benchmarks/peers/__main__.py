@@ -32,11 +32,13 @@ def steps(peer: str, env: Environment, base: Path, kept: Path) -> Iterator[Step]
     """The sections that a peer has a part in."""
     if peer in FEDERATED:
         yield peer, "work", partial(work.measure, peer, env, base)
-        yield peer, "faults", partial(faults.measure, peer, env, base, kept)
     if peer == "flwr":
         yield peer, "privacy", partial(privacy.measure_flower, env, base)
     if peer == "appfl":
         yield peer, "privacy", partial(privacy.measure_appfl, env, base)
+    if peer in FEDERATED:
+        for what in ("kill",) if peer == "nvflare" else ("kill", "stranger", "late"):
+            yield peer, what, partial(faults.measure, peer, what, env, base, kept)
     if peer == "diffprivlib":
         yield peer, "work", partial(work.measure_pooled, env, base)
         yield peer, "privacy", partial(privacy.measure_diffprivlib, env, base)

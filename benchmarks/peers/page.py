@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from taciturn.privacy.accounting.shown import rounded_up
 
 from .results import OURS, Finding
-from .words import NAMES, PARAGRAPHS, WEAKER
+from .words import BUDGET, NAMES, PARAGRAPHS, TLS, WEAKER
 
 Found = Mapping[tuple[str, str], Finding]
 Show = Callable[[dict[str, Any]], str]
@@ -76,7 +76,7 @@ _PRIVACY = (
 )
 _FAULTS = (
     "The same runs (ours: a masked one, rehearsed with a seed so that models can be compared). One party "
-    "is killed with -9 after the second round and started again two seconds later; or comes 20 seconds "
+    "is killed with -9 after the first round and started again two seconds later; or comes 20 seconds "
     "late; or a sixth party, whose labels are turned round, connects without having been asked (at ours: "
     "under the name of a site, with a key of another authority). `same` is the model of the undisturbed "
     "run. FLARE's late party and stranger were not played: its clients come with the certificates of its "
@@ -84,7 +84,7 @@ _FAULTS = (
 )
 _SOLVING = (
     "50 rounds of ADMM on a ring, no noise, mean loss with 0.001 ‖f‖² / 2. Distance: of the worst site "
-    "from the optimum of all rows, as a share of its length. Each side has the best of three penalties "
+    "from the optimum of all rows, as a share of its length. Each side has the best of five penalties "
     "(disropt's chosen on every twentieth row). disropt runs five MPI processes and solves each step "
     "with cvxpy; `simulate` is one process with a solver for this very problem, so that this is a "
     "comparison of purposes as much as of programs."
@@ -94,9 +94,10 @@ _SOLVING = (
 def _how(found: Found) -> str:
     dates = sorted({entry.date for entry in found.values()})
     loads = [entry.load for entry in found.values()]
+    cores = max(entry.cores for entry in found.values())
     when = dates[0] if len(set(dates)) == 1 else f"{dates[0]} to {dates[-1]}"
     return (
-        f"Made by `python -m benchmarks.peers` on {when}, on two cores that were shared "
+        f"Made by `python -m benchmarks.peers` on {when}, on {cores} cores that were shared "
         f"(load {min(loads):g} to {max(loads):g}): "
         "compare the seconds with each other rather than with a watch. Everything ran in a network "
         "namespace with loopback and nothing else, telemetry switched off."
@@ -109,7 +110,7 @@ def _result(found: Found, peer: str, section: str) -> Any:
 
 
 def _cell(found: Found, peer: str, section: str, show: Show) -> str:
-    entry = found.get((peer, section))
+    entry = _faults(found, peer) if section == "faults" else found.get((peer, section))
     if entry is None:
         return _NONE
     if entry.error is not None:
@@ -118,6 +119,17 @@ def _cell(found: Found, peer: str, section: str, show: Show) -> str:
         return show(entry.result)
     except KeyError:
         return _NONE
+
+
+def _faults(found: Found, peer: str) -> Finding | None:
+    """All that is known of a peer's disturbed runs, the undisturbed one being that of the work."""
+    work = found.get((peer, "work"))
+    if (peer, "faults") in found or work is None or not work.result or "tls" not in work.result:
+        return found.get((peer, "faults"))
+    plain = {"ended": True, "seconds": work.result["seconds"], "tls": work.result["tls"]}
+    parts = {what: _result(found, peer, what) for what in ("kill", "late", "stranger")}
+    known = {what: result for what, result in parts.items() if result}
+    return replace(work, section="faults", result={"plain": plain} | known)
 
 
 def _version(found: Found, peer: str) -> str:
@@ -135,11 +147,17 @@ def table(head: list[str], rows: Iterable[list[str]]) -> str:
     return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
 
 
-def summary(found: Found) -> str:
+def summary(found: Found, only: Iterable[str] | None = None) -> str:
     """The table that the page begins with: a line for a question, a column for a package."""
     peers = peers_in(found)
     head = ["", *(f"{NAMES[peer]} {_version(found, peer)}".strip() for peer in peers)]
-    return table(head, [[name, *(ask(found, peer) for peer in peers)] for name, ask in QUESTIONS])
+    chosen = [(name, ask) for name, ask in QUESTIONS if only is None or name in only]
+    return table(head, [[name, *(ask(found, peer) for peer in peers)] for name, ask in chosen])
+
+
+def readme_rows(found: Found) -> str:
+    """The five rows that the README has."""
+    return summary(found, IN_README)
 
 
 def _work(show: Show) -> Callable[[Found, str], str]:
@@ -173,6 +191,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
     ("accuracy without privacy", lambda found, peer: _NONE if peer == OURS else _accuracy(found, peer)),
     ("best accuracy at (1, 10⁻⁵), whole run", _best_private),
     ("its epsilon is of", _printed),
+    ("CPU seconds a round, all processes", _work(lambda result: seconds(result["round_cpu"]))),
     ("seconds a round", _work(lambda result: seconds(result["round_seconds"]))),
     ("seconds to the model", _work(lambda result: seconds(result["seconds"]))),
     ("bytes per site and round", _work(lambda result: f"{result['round_bytes']:,.0f}")),
@@ -181,7 +200,19 @@ QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
     ("lines a user writes", _work(lambda result: str(result["lines"]))),
     ("after kill -9 of one party", _after_kill),
     ("a stranger", _stranger),
-    ("at the door", lambda found, peer: _cell(found, peer, "faults", lambda result: result["plain"]["tls"])),
+    (
+        "a handshake without a certificate finds",
+        lambda found, peer: _cell(found, peer, "faults", lambda result: result["plain"]["tls"]),
+    ),
+)
+
+
+IN_README = (
+    "best accuracy at (1, 10⁻⁵), whole run",
+    "its epsilon is of",
+    "CPU seconds a round, all processes",
+    "after kill -9 of one party",
+    "a stranger",
 )
 
 
@@ -202,7 +233,7 @@ def seconds(value: float) -> str:
 def outcome(disturbed: dict[str, Any], plain: dict[str, Any]) -> str:
     """What became of a disturbed run, and how much longer it took."""
     if not disturbed["ended"]:
-        return "no end within 600 s"
+        return "no end within 600 s" if disturbed["seconds"] >= 600 else "the run fails"
     more = max(0.0, disturbed["seconds"] - plain["seconds"])
     model = "same model" if disturbed.get("same") else f"another model (by {disturbed['gap']:.2g})"
     return f"{model}, {seconds(more)} s more"
@@ -227,6 +258,7 @@ def work_table(found: Found) -> str:
         "rounds",
         "accuracy",
         "test loss",
+        "CPU s a round",
         "s a round",
         "s to the model",
         "CPU s",
@@ -248,6 +280,7 @@ def work_table(found: Found) -> str:
                 show("rounds", ".0f"),
                 show("accuracy", ".4f"),
                 show("loss", ".4f"),
+                seconds(result["round_cpu"]) if "round_cpu" in result else _NONE,
                 seconds(result["round_seconds"]) if "round_seconds" in result else _NONE,
                 seconds(result["seconds"]) if "seconds" in result else _NONE,
                 show("cpu", ".0f"),
@@ -292,7 +325,7 @@ def privacy_table(found: Found) -> str:
 
 def faults_table(found: Found) -> str:
     """Section 3."""
-    peers = [peer for peer in peers_in(found) if _result(found, peer, "faults")]
+    peers = [peer for peer in peers_in(found) if _faults(found, peer)]
     head = ["", *(NAMES[peer] for peer in peers)]
 
     def row(name: str, show: Show) -> list[str]:
@@ -304,17 +337,18 @@ def faults_table(found: Found) -> str:
             row("kill -9, restart", lambda result: outcome(result["kill"], result["plain"])),
             row("20 s late", lambda result: outcome(result["late"], result["plain"])),
             row("a stranger", lambda result: stranger(result["stranger"])),
-            row("budget known after the kill", _budget),
+            ["budget known after the kill", *(_budget(found, peer) for peer in peers)],
+            ["TLS by default", *(TLS[peer] for peer in peers)],
             row("a handshake without a certificate finds", lambda result: result["plain"]["tls"]),
         ],
     )
 
 
-def _budget(result: dict[str, Any]) -> str:
-    spent = result["kill"].get("epsilon")
-    return (
-        "not kept by the clients" if spent is None else f"yes, {rounded_up(spent)}, from the ledger on disk"
-    )
+def _budget(found: Found, peer: str) -> str:
+    def spent(result: dict[str, Any]) -> str:
+        return f"yes, {rounded_up(result['kill']['epsilon'])}, from the ledger on disk"
+
+    return BUDGET.get(peer) or _cell(found, peer, "faults", spent)
 
 
 def solving_table(found: Found) -> str:
@@ -326,13 +360,13 @@ def solving_table(found: Found) -> str:
             rows.append(
                 [
                     name,
+                    seconds(result["round_cpu"]),
                     seconds(result["round_seconds"]),
-                    f"{result['cpu']:.1f}",
                     f"{result['distance']:.1e}",
                     f"{result['accuracy']:.4f}",
                 ]
             )
-    return table(["", "s a round", "CPU s, all rounds", "distance", "accuracy"], rows)
+    return table(["", "CPU s a round", "s a round", "distance", "accuracy"], rows)
 
 
 def _failures(found: Found) -> list[str]:

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ class Finding:
     load: float
     result: Any = None
     error: str | None = None
+    cores: int = field(default_factory=lambda: os.cpu_count() or 1)
 
 
 def obtain(

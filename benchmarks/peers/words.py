@@ -12,21 +12,20 @@ NAMES = {
 PARAGRAPHS = {
     "flwr": (
         "trains any model that Python can train, on thousands of clients that come and go, phones among "
-        "them, and has by far the largest community. It goes on when a client is gone, averaging those "
-        "that are left, where our sites wait for the one that is missing. Its accountant counts a whole "
-        "client, present or not: a stronger promise than one about a record, and with many clients a "
-        "cheap one. Take Flower for neural networks, for many small clients, or where a server may be "
-        "trusted. With five sites a whole client is a fifth of all data, and no noise hides that; a "
-        "promise about records is yours to work out."
+        "them, with strategies for nearly everything that was ever published. It goes on without a client "
+        "that is gone, where our sites wait for the one that is missing. Its accountant counts a whole "
+        "client, present or not: a stronger promise than one about a record, and with many clients a cheap "
+        "one. Take Flower for neural networks, for many small clients, or where a server may be trusted. "
+        "With five sites a whole client is a fifth of all data, and a promise about records is yours to "
+        "work out."
     ),
     "nvflare": (
-        "is made for hospitals and firms that run it for years: a provisioning tool with certificates "
-        "for every site, roles and audit logs, many jobs on one network, homomorphic encryption, and "
-        "mutual TLS even in its proof of concept. Its recipe for logistic regression sends Hessians and "
-        "meets the optimum of all rows in a few rounds, exactly, which nothing private can. Take it for "
-        "an installation that has to serve many projects, or where the gradients themselves are no "
-        "secret. Its privacy filters count what an update costs, clipped number by number; they are not "
-        "calibrated to a budget for a run."
+        "is made for hospitals and firms that run it for years: a provisioning tool with certificates for "
+        "every site, roles and audit logs, many jobs on one network, homomorphic encryption, and mutual TLS "
+        "even in its proof of concept. Its recipe for logistic regression sends Hessians and walks to the "
+        "optimum of all rows itself. Take it for an installation that has to serve many projects, or where "
+        "gradients are no secret. Its privacy filter counts what updates cost that are clipped number by "
+        "number; it is not calibrated to a budget for a run."
     ),
     "appfl": (
         "is at home on supercomputers: it sends work through Globus Compute and MPI as well as gRPC, has "
@@ -57,3 +56,16 @@ WEAKER = (
     "ends; a run without any noise at all between real sites. It needs the number of rows of each site "
     "beforehand, and a public bound on every row."
 )
+
+# From their documentation and source; the doors of the runs above are measured.
+TLS = {
+    "taciturn": "on, mutual, cannot be switched off",
+    "flwr": "on, for the server; its first guide switches it off; clients prove themselves if asked to",
+    "nvflare": "on, mutual",
+    "appfl": "off",
+}
+BUDGET = {
+    "flwr": "by the server, in memory, where an accountant was set up",
+    "nvflare": "no: the filter's count was in the process that died",
+    "appfl": "no: the count of Opacus was in the process that died",
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.peers import federations
-from benchmarks.peers.page import outcome, page, stranger, write_page
+from benchmarks.peers.page import outcome, page, readme_rows, stranger, write_page
 from benchmarks.peers.pins import PINS, brief, environment
 from benchmarks.peers.results import Finding, obtain, read_all
 from benchmarks.peers.running import sandbox
@@ -27,6 +28,7 @@ WORK = {
     "accuracy": 0.84567,
     "loss": 0.3279,
     "round_seconds": 9.31,
+    "round_cpu": 7.77,
     "seconds": 123.4,
     "cpu": 61.2,
     "round_bytes": 54321.0,
@@ -51,7 +53,7 @@ PRIVATE = [
 
 
 def found(peer, section, result=None, error=None):
-    return Finding(peer, section, "1.41.0", "2026-11-16", 2.5, result, error)
+    return Finding(peer, section, "1.41.0", "2026-11-16", 2.5, result, error, cores=7)
 
 
 def as_map(*entries):
@@ -59,8 +61,8 @@ def as_map(*entries):
 
 
 FIXED = as_map(
-    found("flwr", "work", WORK),
-    found("flwr", "faults", FAULTS),
+    found("flwr", "work", WORK | {"tls": "no TLS"}),
+    *(found("flwr", what, FAULTS[what]) for what in ("kill", "late", "stranger")),
     found("flwr", "privacy", PRIVATE),
     found("disropt", "solving", error="needs the command mpirun, which is not installed"),
 )
@@ -69,8 +71,8 @@ FIXED = as_map(
 def test_the_page_shows_what_was_found_and_the_version():
     text = page(FIXED)
     head, first = text.split("\n\n")[2].splitlines()[0], text.split("\n\n")[1]
-    assert "Flower 1.41.0" in head and "2026-11-16" in first
-    for shown in ("0.846", "9.3", "123", "54,321", "455", "87"):
+    assert "Flower 1.41.0" in head and "2026-11-16" in first and "7 cores" in first
+    for shown in ("0.846", "9.3", "7.8", "123", "54,321", "455", "87"):
         assert shown in text
     assert "needs the command mpirun" in text
 
@@ -88,7 +90,8 @@ def test_what_a_peer_prints_is_rounded_up():
 def test_a_disturbed_run_is_told_beside_the_undisturbed_one():
     assert outcome(FAULTS["kill"], PLAIN) == "another model (by 0.25), 46 s more"
     assert outcome(FAULTS["late"], PLAIN) == "same model, 20 s more"
-    assert outcome({"ended": False, "seconds": 600.0}, PLAIN) == "no end within 600 s"
+    assert outcome({"ended": False, "seconds": 600.2}, PLAIN) == "no end within 600 s"
+    assert outcome({"ended": False, "seconds": 90.0}, PLAIN) == "the run fails"
     assert stranger(FAULTS["stranger"]).startswith("takes part")
     assert stranger({"ended": True, "same": True, "gap": 0.0}) == "kept out"
 
@@ -131,8 +134,12 @@ def test_lines_that_only_measure_do_not_count():
 
 
 def test_rounds_are_counted_between_the_first_mark_and_the_last():
-    noted = [{"round": 1, "at": 10.0, "bytes": 100}, {"round": 5, "at": 18.0, "bytes": 4100}]
-    assert sandbox.per_round(noted, 5) == {"round_seconds": 2.0, "round_bytes": 200.0, "rounds": 5}
+    noted = [
+        {"round": 1, "at": 10.0, "bytes": 100, "cpu": 3.0},
+        {"round": 5, "at": 18.0, "bytes": 4100, "cpu": 5.0},
+    ]
+    expected = {"round_seconds": 2.0, "round_cpu": 0.5, "round_bytes": 200.0, "rounds": 5}
+    assert sandbox.per_round(noted, 5) == expected
     assert sandbox.per_round(noted[:1], 5) == {}
 
 
@@ -184,3 +191,18 @@ def test_one_peer_from_end_to_end(tmp_path):
     assert "diffprivlib 0.6.6" in text and f"{result['accuracy']:.4f}" in text
     assert str(tmp_path) not in text + (tmp_path / "docs" / "compared.json").read_text(encoding="utf-8")
     assert not (Path(tmp_path) / "docs" / "runs").exists()
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_page_and_the_readme_are_what_the_kept_results_say():
+    entries = [Finding(**entry) for entry in json.loads((ROOT / "docs" / "compared.json").read_text("utf-8"))]
+    kept = as_map(*entries)
+    assert (ROOT / "docs" / "compared.md").read_text("utf-8") == page(kept)
+    assert readme_rows(kept) in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_kept_results_name_no_place_on_a_machine():
+    text = (ROOT / "docs" / "compared.json").read_text("utf-8")
+    assert not re.search(r"/(tmp|root|home|work|usr)/|https?://", text)

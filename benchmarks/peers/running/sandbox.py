@@ -76,12 +76,13 @@ def marks(folder: Path) -> list[dict[str, float]]:
 
 
 def per_round(noted: list[dict[str, float]], sites: int) -> dict[str, float]:
-    """Seconds of a round, and bytes per site and round, on average between the first mark and the last."""
+    """Seconds, CPU seconds and bytes (per site) of a round, on average from the first mark to the last."""
     if len(noted) < 2 or noted[-1]["round"] <= noted[0]["round"]:
         return {}
     rounds = noted[-1]["round"] - noted[0]["round"]
     return {
         "round_seconds": (noted[-1]["at"] - noted[0]["at"]) / rounds,
+        "round_cpu": (noted[-1]["cpu"] - noted[0]["cpu"]) / rounds,
         "round_bytes": (noted[-1]["bytes"] - noted[0]["bytes"]) / rounds / sites,
         "rounds": noted[-1]["round"],
     }

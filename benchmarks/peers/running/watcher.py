@@ -18,7 +18,7 @@ def main() -> None:
     site = load_site(Path(sys.argv[1]))
     last = 0
     while last < site.job.rounds:
-        time.sleep(0.02)
+        time.sleep(0.05)
         if not site.database.exists():
             continue
         try:

@@ -21,30 +21,30 @@ from ..running.sandbox import Process, Script, run
 from . import ours
 from .work import door, fresh, probed, script_of
 
-KILLED_AFTER, BACK, LATE, PATIENCE = 2, 2.0, 20.0, 600.0
+KILLED_AFTER, BACK, LATE, PATIENCE = 1, 2.0, 20.0, 600.0
 VICTIM = "site-3"
 SAME = 1e-6  # models that differ by less are the same but for the order of their sums
 
 
-def measure(peer: str, env: Environment, base: Path, kept: Path) -> dict[str, Any]:
-    """A peer's run with each disturbance, beside its undisturbed one, which is that of the work."""
+def measure(peer: str, what: str, env: Environment, base: Path, kept: Path) -> dict[str, Any]:
+    """A peer's run with one disturbance, beside its undisturbed one, which is that of the work."""
     work = read_one(kept, peer, "work")
-    plain = {"facts": {"ended": True, "seconds": work["seconds"]}, "model": np.array(work["model"])}
-    found = {"plain": plain["facts"] | {"tls": work["tls"]}}
-    back = (federations.nvflare_again(env),) if peer == "nvflare" else ()
-    who, again = ("site-4", "site-4") if peer == "nvflare" else (VICTIM, VICTIM)
+    changes = {
+        "kill": lambda script: kill(peer, env, script),
+        "late": lambda script: federations.delayed(script, VICTIM, LATE),
+        "stranger": lambda script: with_stranger(peer, env, base, script),
+    }
+    plain = {"model": np.array(work["model"])}
+    return compared(plain, play(peer, env, base, what, changes[what]))
 
-    def kill(script: Script) -> Script:
-        waiting = tuple(replace(entry, late=1.0) for entry in back)
-        script = replace(script, processes=(*script.processes, *waiting))
-        return federations.killed(script, who, KILLED_AFTER, BACK, again)
 
-    found["kill"] = compared(plain, play(peer, env, base, "kill", kill))
+def kill(peer: str, env: Environment, script: Script) -> Script:
+    """kill -9 of one party and all its processes, and its restart. FLARE's clients are the environment's."""
     if peer != "nvflare":
-        late = play(peer, env, base, "late", lambda script: federations.delayed(script, VICTIM, LATE))
-        found["late"] = compared(plain, late)
-        found["stranger"] = compared(plain, play(peer, env, base, "stranger", stranger(peer, env, base)))
-    return found
+        return federations.killed(script, VICTIM, KILLED_AFTER, BACK)
+    again = replace(federations.nvflare_again(env), late=1.0)
+    script = replace(script, processes=(*script.processes, again))
+    return federations.killed(script, "site-4", KILLED_AFTER, BACK, again.name)
 
 
 def play(peer: str, env: Environment, base: Path, name: str, change: Any) -> dict[str, Any]:
@@ -69,23 +69,18 @@ def compared(plain: dict[str, Any], disturbed: dict[str, Any]) -> dict[str, Any]
     return facts
 
 
-def stranger(peer: str, env: Environment, base: Path) -> Any:
+def with_stranger(peer: str, env: Environment, base: Path, script: Script) -> Script:
     """A sixth party that nobody invited, with rows whose labels are turned round."""
-    rows = write_rows(base / "rows")
-    with np.load(rows[0]) as kept:
-        np.savez(base / "rows-turned.npz", X=kept["X"], y=-kept["y"])
     path = base / "rows-turned.npz"
+    with np.load(write_rows(base / "rows")[0]) as kept:
+        np.savez(path, X=kept["X"], y=-kept["y"])
     sixth = (
         federations.supernode(env, "stranger", path, 9190)
         if peer == "flwr"
         else federations.appfl_client(env, "stranger", path)
     )
-
-    def change(script: Script) -> Script:
-        server, *others = script.processes
-        return replace(script, processes=(server, sixth, *others))
-
-    return change
+    server, *others = script.processes
+    return replace(script, processes=(server, sixth, *others))
 
 
 def measure_ours(base: Path) -> dict[str, Any]:
@@ -103,7 +98,9 @@ def measure_ours(base: Path) -> dict[str, Any]:
 def play_ours(base: Path, name: str, change: Any) -> dict[str, Any]:
     """One rehearsal of ours."""
     folder = fresh(base / f"fault-ours-{name}")
-    measured = run(replace(change(ours.script(folder, "masked", seed=7)), timeout=PATIENCE), folder)
+    measured = run(
+        replace(change(ours.script(folder, "masked", seed=7, rounds=15)), timeout=PATIENCE), folder
+    )
     model, spent = None, None
     if measured["ended"]:
         model, _ = ours.read_sites(folder)

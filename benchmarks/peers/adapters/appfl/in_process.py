@@ -36,7 +36,9 @@ def trainer_for(case, path):
     """One site."""
     data, _ = rows(path)
     size = len(data) if case["batch"] is None else case["batch"]
-    steps = {"mode": "step", "num_local_steps": case["steps"], "train_batch_size": size}
+    steps = {"mode": "step", "num_local_steps": 1, "train_batch_size": size}
+    if "epochs" in case:
+        steps |= {"mode": "epoch", "num_local_epochs": case["epochs"]}
     optimiser = {"optim": "SGD", "optim_args": {"lr": case["step"]}, "device": "cpu"}
     config = OmegaConf.create(steps | optimiser | {"use_dp": True} | case["dp"])
     return VanillaTrainer(torch_model(), LogisticLoss(), accuracy, data, None, config, Logger())

@@ -12,8 +12,17 @@ import numpy as np
 from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.clientapp.mod import LocalDpMod
-from flwr.serverapp import GaussianPrivacyEvent, PrivacyConfig, RdpAccountant
+from flwr.serverapp import (
+    GaussianPrivacyEvent,
+    NeighboringRelation,
+    PrivacyConfig,
+    RdpAccountant,
+    SamplingMethod,
+)
 from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
+from flwr.supercore.task_identity import TaskIdentity
+
+TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1  # there is no SuperLink that would say
 
 settings = json.loads(Path(sys.argv[1]).read_text())
 sites = [np.load(path) for path in sorted(Path(settings["rows"]).glob("site-*.npz"))]
@@ -73,8 +82,8 @@ def printed(multiplier, rounds):
     config = PrivacyConfig(
         target_delta=1e-5,
         population_size=len(sites),
-        neighboring_relation="add-or-remove-one",
-        sampling_method="no-amplification",
+        neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
+        sampling_method=SamplingMethod.NO_AMPLIFICATION,
     )
     accountant = RdpAccountant(config)
     event = GaussianPrivacyEvent(multiplier, sample_size=len(sites), population_size=len(sites))

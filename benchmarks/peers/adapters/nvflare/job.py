@@ -23,8 +23,9 @@ recipe = FedAvgLrRecipe(
     train_args=f"--rows {rows}",
 )
 run = recipe.execute(PocEnv(num_clients=5))
-print("status:", run.get_status(), flush=True)
 folder = run.get_result(clean_up=False)
+if "COMPLETED" not in str(run.get_status()):
+    sys.exit(f"Error: the job ended as {run.get_status()}")
 weights = np.load(next(Path(folder).rglob("weights.npy")))
 out = Path(os.environ["PEER_FOLDER"], "model.json")
 out.write_text(json.dumps(weights.reshape(-1).tolist()))

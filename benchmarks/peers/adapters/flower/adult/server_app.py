@@ -47,14 +47,14 @@ def main(grid: Grid, context: Context) -> None:
 
 def private(strategy: FedAvg, config: dict) -> DifferentialPrivacyServerSideFixedClipping:
     """Central differential privacy, with Flower's accountant."""
-    from flwr.serverapp import PrivacyConfig, RdpAccountant
+    from flwr.serverapp import NeighboringRelation, PrivacyConfig, RdpAccountant, SamplingMethod
 
     accountant = RdpAccountant(
         PrivacyConfig(
             target_delta=1e-5,
             population_size=config["min-nodes"],
-            neighboring_relation="add-or-remove-one",
-            sampling_method="no-amplification",
+            neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
+            sampling_method=SamplingMethod.NO_AMPLIFICATION,
         )
     )
     return DifferentialPrivacyServerSideFixedClipping(
