@@ -10,6 +10,8 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 import taciturn as tt
 from taciturn.errors import DataError, ParameterError
 
+POPULATION = 0.77799  # E max(p, 1 - p): how often the better guess is right
+
 
 class Known:
     """A classifier whose scores are the rows."""
@@ -70,6 +72,7 @@ def test_intervals_hold_as_often_as_they_say():
     """The truth of the population, 100 samples with noise that matters: binomial(100, 0.9) is above 79."""
     big, labels = rows(200_000, seed=1)
     accuracy = np.mean(np.where(big[:, 0] > 0.5, "yes", "no") == labels)
+    assert accuracy == pytest.approx(POPULATION, abs=5e-3)
     auc = roc_auc_score(labels == "yes", big[:, 0])
     held = np.zeros(2, dtype=int)
     widths = []
@@ -87,6 +90,16 @@ def test_intervals_hold_as_often_as_they_say():
     assert held[0] < 100  # and are no wider than they need be
     alone = 2 * 1.645 * np.sqrt(accuracy * (1 - accuracy) / 1000)
     assert np.mean(widths) > 1.3 * alone  # the noise is in them
+
+
+def test_intervals_include_the_chance_of_the_sample_where_there_is_hardly_any_noise():
+    held = 0
+    for seed in range(60):
+        X, y = rows(1000, seed=seed + 500)
+        wishes = {"epsilon": 50, "colluding": 1, "level": 0.9, "random_state": seed}
+        found = tt.private_score(Known(["no", "yes"]), X, y, **wishes).accuracy
+        held += found.low <= POPULATION <= found.high
+    assert 46 <= held < 60  # binomial(60, 0.9)
 
 
 def test_noise_that_drowns_everything_is_said():

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import norm
 
@@ -20,7 +21,8 @@ from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
 from taciturn.privacy.ledger import opening
 from taciturn.privacy.ledger.memory import MemoryLedger
 
-PROBLEM = tt.Problem(make_sites(3, rows=12, d=2), loss=tt.Logistic(), C=12.0, regularization=0.5)
+ROWS = make_sites(3, rows=12, d=2)
+PROBLEM = tt.Problem(ROWS, loss=tt.Logistic(), C=12.0, regularization=0.5)
 ETA, ROUNDS = 2.0, 3
 
 
@@ -28,8 +30,20 @@ class Crash(Exception):  # noqa: N818
     """Stands for a process that dies."""
 
 
-def start_run(kind: str, epsilon: float) -> tt.Run:
-    """A real run that costs about epsilon by itself."""
+class Coin:
+    """A classifier of two classes whose score is the first entry of a row."""
+
+    classes_ = np.array([-1.0, 1.0])
+
+    def decision_function(self, X: Any) -> Any:
+        return X[:, 0]
+
+
+def start_run(kind: str, epsilon: float) -> Any:
+    """A real run, or a real score, that costs about epsilon by itself."""
+    if kind == "score":
+        X, y = (np.concatenate(part) for part in zip(*ROWS, strict=True))
+        return tt.private_score(Coin(), X, y, epsilon=epsilon, sites=3, colluding=1)
     if kind == "masked":
         method: Any = tt.MaskedDescent(epsilon=epsilon, delta=1e-5, colluding=1)
     else:

@@ -20,7 +20,7 @@ from taciturn.errors import BudgetExceeded
 EPSILON, DELTA = 1.0, 1e-5
 OPERATIONS = st.lists(
     st.tuples(
-        st.sampled_from(["masked", "gaussian"]),
+        st.sampled_from(["masked", "gaussian", "score"]),
         st.sampled_from([0.2, 0.45, 0.6, 0.9]),
         st.sampled_from([None, None, None, 0, 2, 8, 9]),  # after so many releases it dies; there are 9
         st.booleans(),
@@ -58,7 +58,7 @@ def test_a_budget_of_1_is_never_overspent(tmp_path_factory, operations):
 def test_three_processes_one_of_which_dies_share_one_file(tmp_path):
     path, log = tmp_path / "ledger.sqlite", tmp_path / "log"
     tt.Budget(path, epsilon=EPSILON, delta=DELTA)
-    arguments = [("masked", "0.3", "-1"), ("gaussian", "0.3", "-1"), ("masked", "0.45", "7")]
+    arguments = [("masked", "0.3", "-1"), ("score", "0.3", "-1"), ("masked", "0.45", "7")]
     script = Path(budget_runs.__file__)
     where = [str(script.parents[1]), str(Path(tt.__file__).parents[1])]
     children = [

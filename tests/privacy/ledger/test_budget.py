@@ -11,6 +11,7 @@ import taciturn as tt
 from support.example_run import certificate
 from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
 from taciturn.privacy.ledger.budget import active_budget
+from taciturn.privacy.ledger.budget_file import open_rows
 from taciturn.privacy.ledger.disk import SqliteLedger
 
 REAL = {"simulated": False, "where": "process", "output_noise": "gaussian", "noise": "gaussian", "tol": 1e-9}
@@ -195,3 +196,9 @@ def test_it_shows_itself_rounded_to_the_safe_side(path):
     spent, left = (float(text.split(f"{name}=")[1].split(",")[0]) for name in ("spent", "left"))
     assert budget.spent <= spent < budget.spent + 1e-4 and budget.left - 1e-4 < left <= budget.left
     assert "a &lt;fit&gt;" in page and "not finished, charged all the same" in page
+
+
+def test_a_commit_survives_a_power_cut(path):
+    tt.Budget(path, epsilon=1)
+    with open_rows(path) as db:
+        assert db.execute("PRAGMA synchronous").fetchone() == (3,)

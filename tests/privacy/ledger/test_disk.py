@@ -327,3 +327,10 @@ def test_a_file_turned_read_only(filled: Path) -> None:
 def test_a_senseless_charge_is_refused(filled: Path, bad: dict[str, Any]) -> None:
     with SqliteLedger(filled) as ledger, pytest.raises(ParameterError):
         ledger.charge(Charge(0, 6, 0.5, 3.0)._replace(**bad))
+
+
+def test_a_commit_survives_a_power_cut(tmp_path):
+    """At less than EXTRA SQLite does not sync the folder of a journal that is done: it may come back."""
+    with SqliteLedger(tmp_path / "a.sqlite", run_facts(), site_facts()) as ledger, ledger.transaction() as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert db.execute("PRAGMA synchronous").fetchone() == (3,)
