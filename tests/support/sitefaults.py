@@ -190,9 +190,11 @@ def _tell_two_stories(t: int) -> None:
     """Round t is not sent but answered only: to whoever asks first one frame, to the next another."""
     answered: list[bytes] = []
 
-    def publish(session: Session, sent: int, frame: bytes, *, owner: str | None = None) -> None:
+    def publish(
+        session: Session, sent: int, frame: bytes, *, owner: str | None = None, attempt: int = 0
+    ) -> None:
         if sent != t or owner is not None:
-            real(session, sent, frame, owner=owner)
+            real(session, sent, frame, owner=owner, attempt=attempt)
             return
         session.keep(sent, frame)
 

@@ -7,13 +7,17 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ...errors import ExitCode, one_line
 from ..app import app
 from .logs import Level, Log, LogForm, LogLevel, errors_logged, log_to_stderr
+
+if TYPE_CHECKING:
+    from ...sites.files.site import Site
+    from ...sites.rounds.ending import SiteResult
 
 site = typer.Typer(
     name="site",
@@ -100,10 +104,38 @@ def run(
         shown = watched(watch or ready.site.file.watch)
         with progress(ready.run.rounds, "rounds", show=log is LogForm.TEXT) as step:
             outcome = run_site(ready, step=step, watch=watch_zenoh(ready.site), show=shown)
+    _say_outcome(ready.site, outcome)
+
+
+@site.command("finish")
+def finish(
+    file: SiteFile,
+    without: Annotated[
+        list[str] | None, typer.Option(help="A site that is gone for good; all that are left name the same.")
+    ] = None,
+    log: Log = LogForm.TEXT,
+    level: Level = LogLevel.INFO,
+) -> None:
+    """End the run early, by agreement: the model of the last round that all who are left have completed."""
+    from ...sites.files.site import load_site
+    from ...sites.rounds.driver import run_site
+    from ...sites.rounds.prepare import make_ready
+    from ...sites.wire.zenoh_log import watch_zenoh
+
+    log_to_stderr(log, level)
+    with until_stopped(), errors_logged(log):
+        ready = make_ready(load_site(file))
+        outcome = run_site(ready, watch=watch_zenoh(ready.site), without=frozenset(without or ()))
+    _say_outcome(ready.site, outcome)
+
+
+def _say_outcome(ours: Site, outcome: SiteResult) -> None:
     from ...jobs.site_report import write_site_report
     from ...privacy.accounting.shown import rounded_up, shown_delta
 
-    page = write_site_report(ready.site)
+    page = write_site_report(ours)
+    if outcome.reason:
+        typer.echo(f"ended early: {outcome.reason}")
     cost = f"epsilon {rounded_up(outcome.epsilon)} at delta {shown_delta(outcome.delta)}"
     typer.echo(f"{cost}; results in {outcome.folder}, for a reader {page.name}")
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...admm.averaging import network_average
 from ...admm.node import Node, NodeState, loop
-from ...errors import SiteError
+from ...errors import BudgetExceeded, Contradiction, SiteError, StateLost
 from ...objective.solver.threads import one_blas_thread
 from ...privacy.release import Release, drive
 from ...types import Array
@@ -30,6 +30,8 @@ from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
 from ..wire.refusals import Refusals
 from ..wire.session import Session
 from .account import pay, settle
+from .early_end.finishing import check_absent, early_mailbox, finish, said_before
+from .early_end.words import FINISH, Finishing, Why
 from .ending import SiteResult, end, last_vectors, resumes_at
 from .evidence import find_proof, stop_for
 from .exchange import Exchange
@@ -49,11 +51,13 @@ def run_site(
     step: Callable[[int], None] = lambda steps: None,
     watch: Callable[[Refusals], AbstractContextManager[None]] = lambda refusals: nullcontext(),
     show: Callable[[Exchange], AbstractContextManager[None]] | None = None,
+    without: frozenset[str] | None = None,
 ) -> SiteResult:
     """Take part in the job until its end; `step` is told how many rounds were completed.
 
     `watch` is entered before the site goes on the network: the place to listen to Zenoh's own log. `show` is
-    entered once it is there: the place to tell whoever watches this site how it fares.
+    entered once it is there: the place to tell whoever watches this site how it fares. `without`, where it is
+    given, ends the run here, by agreement of all sites but these.
 
     Raises `SiteError` where the site cannot go on: a silent neighbour, a full disk. Nothing is lost by that;
     calling it again goes on from the same round with the same bytes. `StateLost` and `Contradiction` end the
@@ -70,12 +74,13 @@ def run_site(
         ):
             exchange = Exchange(ready, store, mailbox, session)
             exchange.resume(resumed.state.t)
+            session.early = early_mailbox(exchange)
             session.keep(HELLO, greeting(ready), attempt=CHECK)
             with nullcontext() if show is None else show(exchange):
                 try:
                     if proof is not None:
                         raise proof
-                    return _run(rounds_of(exchange, step), resumed)
+                    return _run_or_finish(rounds_of(exchange, step), resumed, without)
                 except (Caught, Forgotten) as trouble:
                     return stop_for(trouble, exchange)
 
@@ -91,6 +96,31 @@ def rounds_of(exchange: Exchange, step: Callable[[int], None]) -> Rounds | Maske
     if isinstance(ready.node, MaskedPart) and isinstance(store, MaskedStore):
         return MaskedRounds(ready, ready.node, store, exchange, step)
     return Rounds(ready, store, exchange, step)
+
+
+def _run_or_finish(
+    rounds: Rounds | MaskedRounds, resumed: SavedRound[Any], without: frozenset[str] | None
+) -> SiteResult:
+    """To the last round; or to an early end, for somebody's budget or because all that are left agreed."""
+    exchange = rounds.exchange
+    wanted = said_before(exchange) if without is None else Finishing(Why.AGREED, without)
+    if wanted is not None and exchange.store.frame(exchange.ready.form.done) is None:
+        check_absent(exchange.ready.site, wanted.absent)
+        if not exchange.store.early_frames(FINISH):  # whoever has said it releases nothing more
+            recall(exchange, wanted.absent)
+        return finish(exchange, rounds, wanted)
+    try:
+        return _run(rounds, resumed)
+    except Finishing as early:
+        return finish(exchange, rounds, early)
+    except BudgetExceeded as spent:
+        try:
+            result = finish(exchange, rounds, Finishing(Why.BUDGET))
+        except (StateLost, Contradiction):
+            raise
+        except SiteError as error:
+            raise BudgetExceeded(f"{spent} {error}") from error
+        raise BudgetExceeded(f"{spent} The run ended there for all; results in {result.folder}.") from spent
 
 
 def _run(rounds: Rounds | MaskedRounds, resumed: SavedRound[Any]) -> SiteResult:
@@ -149,6 +179,10 @@ class Rounds:
         """What 'hello' shows besides its nonce: nothing."""
         return b""
 
+    def model_after(self, t: int) -> Array:
+        """Only a masked run has one."""
+        raise SiteError(f"the job {self.ready.site.job.name} is not of method 'masked'; it has no sums.")
+
     def model(self) -> Array:
         """The average of all last vectors."""
         vectors = last_vectors(self.ready, self.store)
@@ -171,7 +205,11 @@ class Rounds:
             self.store.abort(release.state, release.charge, self.heard)
             return
         frame = seal_release(self.exchange, release.t, to_message(release.message))
-        self.store.release(release.state, release.charge, frame, self.heard)
+        try:
+            self.store.release(release.state, release.charge, frame, self.heard)
+        except BudgetExceeded:  # the run ends after the round before this
+            self.store.finish(release.state, self.heard)
+            raise
         self.frame = frame
 
     def hear(self, release: Release[Array, NodeState]) -> Array:

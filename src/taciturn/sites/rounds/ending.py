@@ -31,12 +31,13 @@ log = logging.getLogger("taciturn.site")
 
 @dataclass(frozen=True)
 class SiteResult:
-    """What a site holds at the end."""
+    """What a site holds at the end; `reason` says why, where that is not after the last round."""
 
     model: Array
     epsilon: float
     delta: float
     folder: Path
+    reason: str = ""
 
 
 def resumes_at(ready: Ready, store: SiteStore[Any], resumed: SavedRound[Any]) -> int:
@@ -82,7 +83,7 @@ def last_vectors(ready: Ready, store: SiteStore[Any]) -> dict[int, Array]:
 def linger(exchange: Exchange) -> None:
     """Answer the neighbours until each has said that it has its results."""
     form, store, mailbox, session = (
-        exchange.ready.form,
+        exchange.mailbox.form,
         exchange.store,
         exchange.mailbox,
         exchange.session,
@@ -95,7 +96,8 @@ def linger(exchange: Exchange) -> None:
         left = ", ".join(mailbox.missing())
         log.warning("left while %s may still need this site; if it asks, run the same command again", left)
         return
-    store.hear(t, {number: letter.data for number, letter in mailbox.take().items()})
+    data = {number: letter.data for number, letter in mailbox.take().items()}
+    store.hear(t, data, attempt=exchange.attempt)
     leave_at = time.monotonic() + GRACE  # a neighbour that missed our 'done' asks for it meanwhile
     while session.connected() and time.monotonic() < leave_at:
         mailbox.wait(BETWEEN)

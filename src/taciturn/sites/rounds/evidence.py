@@ -42,7 +42,7 @@ def stop_for(trouble: Caught | Forgotten, exchange: Exchange) -> NoReturn:
     ready, own = exchange.ready, exchange.ready.site.name
     if isinstance(trouble, Forgotten):
         written = write_forgotten(ready, trouble)
-        said = _state_released(ready, exchange.store, trouble.letter.frame, str(trouble.holder))
+        said = state_released(ready, exchange.store, trouble.letter.frame, str(trouble.holder))
         raise StateLost(
             f"{trouble.holder} holds a frame of this site, of {_round(trouble.letter.frame)}, that this site "
             f"does not know of: its `state` was lost, put back from a backup, or copied. {said}. Nothing "
@@ -51,7 +51,7 @@ def stop_for(trouble: Caught | Forgotten, exchange: Exchange) -> NoReturn:
     exchange.session.show_proof(trouble.first.data, trouble.second.data)  # before anybody goes on
     written = write_proof(ready.site.state, ready.site.job.name, trouble)
     mine = trouble.second.frame if trouble.owner == own else None
-    said = _state_released(ready, exchange.store, mine, trouble.owner)
+    said = state_released(ready, exchange.store, mine, trouble.owner)
     log.error("%s signed two frames that contradict each other: %s", trouble.owner, written)
     stay(exchange, trouble)
     whose = "this site itself, or a copy of it," if trouble.owner == own else trouble.owner
@@ -153,7 +153,7 @@ def cost_of(ready: Ready, released: Sequence[int]) -> float:
     return certificate.epsilon
 
 
-def _state_released(ready: Ready, store: SiteStore[Any], found: Frame | None, cause: str) -> str:
+def state_released(ready: Ready, store: SiteStore[Any], found: Frame | None, cause: str) -> str:
     """Sign what was really released, and say it."""
     released = rounds_released(store, ready.site.job.rounds, found)
     epsilon = cost_of(ready, released)

@@ -21,6 +21,7 @@ from ..wire.probe import probe
 from ..wire.session import Session
 from ..wire.trust import intact
 from ..wire.waiting import Waiting
+from .early_end.words import FINISH, look_early
 from .network import write_seen
 from .prepare import Ready
 from .store import SiteStore
@@ -35,6 +36,7 @@ class Exchange:
 
     before : the digest of its last one.
     links : how many links had come up when the neighbours were last asked what they know of this site.
+    main : the mailbox of the run itself, where this is the exchange of its early end.
     """
 
     ready: Ready
@@ -43,6 +45,7 @@ class Exchange:
     session: Session
     before: bytes = NOTHING
     links: int = -1
+    main: Mailbox | None = None
     whereabouts: Whereabouts = field(init=False)
     _kept: set[tuple[int, int]] = field(default_factory=set)
 
@@ -81,9 +84,15 @@ class Exchange:
         if not same or not intact(frame):
             raise ValueError("not the frame that was kept")
 
+    @property
+    def attempt(self) -> int:
+        """0 for the run itself; another number where it ends early."""
+        return self.mailbox.attempt
+
     def seal(self, t: int, message: bytes = b"") -> bytes:
         """This site's frame of round t, after all that it said and heard; not sent, not even stored."""
-        return self.ready.seal(t, message, before=self.before, common=self.mailbox.common(t))
+        common = self.mailbox.common(t)
+        return self.ready.seal(t, message, before=self.before, common=common, attempt=self.attempt)
 
     def say(self, t: int, message: bytes = b"") -> dict[int, Letter]:
         """Say something that costs nothing, and hear the others say it."""
@@ -92,10 +101,10 @@ class Exchange:
 
     def announce(self, t: int, message: bytes = b"") -> None:
         """Say something that costs nothing, the same each time."""
-        frame = self.store.frame(t)
+        frame = self.store.frame(t, attempt=self.attempt)
         if frame is None:
             frame = self.seal(t, message)
-            self.store.say(t, frame)
+            self.store.say(t, frame, attempt=self.attempt)
         self.publish(t, frame)
 
     def send(self, t: int, frame: bytes) -> dict[int, Letter]:
@@ -110,7 +119,7 @@ class Exchange:
         """Send what is on disk already, under the certificate of today."""
         sealed = self.ready.reseal(frame)
         self.before = self.mailbox.know(sealed).frame.digest
-        self.session.publish(t, sealed)
+        self.session.publish(t, sealed, attempt=self.attempt)
 
     def hear(self, t: int) -> dict[int, Letter]:
         """The frames of round t of all who are wanted in it, chained to what they said before."""
@@ -123,8 +132,13 @@ class Exchange:
         """Whose frames have not come; what has come is passed on."""
         self.session.reopen_after_crowd()
         for t, owner, data in self.mailbox.to_pass_on():
-            self.session.publish(t, data, owner=owner)
-        self.mailbox.look_back(self.store.frames_heard)
+            self.session.publish(t, data, owner=owner, attempt=self.attempt)
+        if self.main is not None:
+            self.main.missing()  # a proof ends this as well
+        elif self.mailbox.t <= self.ready.form.rounds and (early := self.session.early) is not None:
+            look_early(early, self.ready.site.name)
+        if self.main is None:
+            self.mailbox.look_back(self.store.frames_heard)
         return self.mailbox.missing()
 
     def ask(self, t: int, owners: Sequence[str]) -> None:
@@ -136,14 +150,17 @@ class Exchange:
         neighbours = self.ready.site.neighbours
         for owner in owners:
             for neighbour in (owner,) if owner in neighbours else neighbours:
-                self.session.ask(neighbour, t, owner)
+                self.session.ask(neighbour, t, owner, attempt=self.attempt)
+        if self.main is None and self.session.early is not None:
+            for neighbour in neighbours:
+                self.session.ask(neighbour, FINISH, attempt=self.session.early.attempt)
 
     def _write(self) -> None:
         """What has come of this round so far, on disk."""
         t = self.mailbox.t
         news = {n: letter.data for n, letter in self.mailbox.so_far().items() if (t, n) not in self._kept}
         if news:
-            self.store.hear(t, news)
+            self.store.hear(t, news, attempt=self.attempt)
             self._kept |= {(t, number) for number in news}
 
     def _settle(self, t: int, doubted: Sequence[str]) -> None:
@@ -154,7 +171,7 @@ class Exchange:
         def ask(_: Sequence[str]) -> None:
             for neighbour in site.neighbours:
                 for owner in names:
-                    self.session.ask(neighbour, t - 1, owner)
+                    self.session.ask(neighbour, t - 1, owner, attempt=self.attempt)
 
         def still() -> list[str]:
             self.missing()
@@ -167,7 +184,9 @@ class Exchange:
         )
 
     def _what(self, t: int) -> str:
-        form = self.ready.form
+        form = self.mailbox.form
+        if self.main is not None:
+            return "until it finishes too" if t == form.left else "the early end"
         words = {
             HELLO: "the opening",
             READY: "the opening",
@@ -203,6 +222,6 @@ class Exchange:
             lambda: self.session.links,
             note,
             why,
-            look=lambda names, since: self.whereabouts.be(self.mailbox.t, names, since),
+            look=lambda names, since: self.whereabouts.be((self.main or self.mailbox).t, names, since),
             hint=hint,
         )

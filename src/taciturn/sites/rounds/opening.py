@@ -28,7 +28,7 @@ ALONE = 1.2 * LEASE / 1000  # seconds in which the link of a process that was ki
 log = logging.getLogger("taciturn.site")
 
 
-def recall(exchange: Exchange) -> int:
+def recall(exchange: Exchange, absent: frozenset[str] = frozenset()) -> int:
     """Hear from every neighbour that it knows no frame of this site that this site does not; or `Forgotten`.
 
     Returns the stamp of the latest hello that led to nothing, or 0.
@@ -39,7 +39,7 @@ def recall(exchange: Exchange) -> int:
 
     def missing() -> list[str]:
         exchange.missing()
-        return [name for name in site.neighbours if name not in session.recalled]
+        return [name for name in site.neighbours if name not in session.recalled and name not in absent]
 
     def crowded() -> list[str]:
         exchange.missing()

@@ -32,23 +32,27 @@ MODEL, CERTIFICATE, STATEMENT = "model.json", "certificate.json", "statement.jso
 _SETTINGS = {"h": "smoothing", "scale": "scale"}  # what an estimator calls the parameters of its loss
 
 
-def write_results(ready: Ready, store: SiteStore[Any], model: Array) -> Certificate:
-    """model.json, certificate.json and statement.json in the state folder; each whole or not at all."""
+def write_results(
+    ready: Ready, store: SiteStore[Any], model: Array, *, ended: dict[str, Any] | None = None
+) -> Certificate:
+    """model.json, certificate.json and statement.json in the state folder; each whole or not at all.
+
+    `ended` says after which `round`, with which `sites` and for which `reason`, if not after the last.
+    """
     folder, job = ready.site.state, ready.site.job
     certificate = Certificate.from_ledger(store.ledger, delta=job.delta)
     texts = {
-        MODEL: json.dumps(model_facts(job, model), indent=1, allow_nan=False) + "\n",
+        MODEL: json.dumps(model_facts(job, model, ended), indent=1, allow_nan=False) + "\n",
         CERTIFICATE: certificate.to_json(),
     }
-    texts[STATEMENT] = (
-        json.dumps(sign_facts(ready, statement(ready, store, certificate, texts)), indent=1) + "\n"
-    )
+    facts = statement(ready, store, certificate, texts) | ({} if ended is None else {"ended": ended})
+    texts[STATEMENT] = json.dumps(sign_facts(ready, facts), indent=1) + "\n"
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
     return certificate
 
 
-def model_facts(job: NetworkJob, coef: Array) -> dict[str, Any]:
+def model_facts(job: NetworkJob, coef: Array, ended: dict[str, Any] | None = None) -> dict[str, Any]:
     """The content of model.json, as `taciturn.data.model_file` reads it; the same bytes at every site.
 
     An intercept of the job is a constant inside x, so its weight is the last of `coef`; a masked job's has a
@@ -70,8 +74,8 @@ def model_facts(job: NetworkJob, coef: Array) -> dict[str, Any]:
         "run": {
             "job": job.name,
             "sha256": job.hash.hex(),
-            "sites": list(job.names),
-            "rounds": job.rounds,
+            "sites": list(job.names) if ended is None else ended["sites"],
+            "rounds": job.rounds if ended is None else ended["round"],
         },
     }
     if job.label is not None and job.label.classes is not None:

@@ -199,15 +199,16 @@ class SiteStore(Generic[State]):
             self._write_state(db, state)
             _write_heard(db, state.t, heard)
 
-    def say(self, t: int, frame: bytes) -> None:
+    def say(self, t: int, frame: bytes, *, attempt: int = 0) -> None:
         """A frame that costs nothing, before it is sent: hello, done, left."""
         with self._transaction() as db:
-            db.execute("INSERT INTO outbox VALUES (0, ?, ?, ?)", (t, frame, time.time()))
+            db.execute("INSERT INTO outbox VALUES (?, ?, ?, ?)", (attempt, t, frame, time.time()))
 
-    def frame(self, t: int) -> bytes | None:
+    def frame(self, t: int, *, attempt: int = 0) -> bytes | None:
         """The bytes of round t, if it was charged, or said."""
         with ledger_errors(), self.readable():
-            row = self._open().execute("SELECT frame FROM outbox WHERE t = ?", (t,)).fetchone()
+            query = "SELECT frame FROM outbox WHERE attempt = ? AND t = ?"
+            row = self._open().execute(query, (attempt, t)).fetchone()
             return None if row is None else _blob(row[0])
 
     def paid(self) -> str | None:
@@ -228,22 +229,29 @@ class SiteStore(Generic[State]):
             )
             db.execute("INSERT INTO account VALUES (1, ?)", (run,))
 
+    def early_frames(self, t: int) -> list[bytes]:
+        """The frames of round t that were said to end the run early, the latest first."""
+        with ledger_errors(), self.readable():
+            query = "SELECT frame FROM outbox WHERE attempt > 0 AND t = ? ORDER BY at DESC"
+            return [_blob(frame) for (frame,) in self._open().execute(query, (t,))]
+
     def charged(self) -> list[int]:
         """The rounds in the ledger."""
         return [int(t) for t in self.ledger.columns(self.ledger.sites[0].site).t]
 
     # -- what was heard ---------------------------------------------------------------------------------
 
-    def hear(self, t: int, frames: Mapping[int, bytes]) -> None:
+    def hear(self, t: int, frames: Mapping[int, bytes], *, attempt: int = 0) -> None:
         """Frames of round t, kept as soon as there is time: they are what a neighbour that lost its own asks
         for."""
         with self._transaction() as db:
-            _write_heard(db, t, frames)
+            _write_heard(db, t, frames, attempt)
 
-    def frames_heard(self, t: int) -> dict[int, bytes]:
+    def frames_heard(self, t: int, *, attempt: int = 0) -> dict[int, bytes]:
         """The frames of round t that were kept, by sender."""
         with ledger_errors(), self.readable():
-            rows = self._open().execute("SELECT sender, frame FROM heard WHERE t = ? ORDER BY sender", (t,))
+            query = "SELECT sender, frame FROM heard WHERE attempt = ? AND t = ? ORDER BY sender"
+            rows = self._open().execute(query, (attempt, t))
             return {int(sender): _blob(frame) for sender, frame in rows}
 
     # -- what `status` shows ----------------------------------------------------------------------------
@@ -309,11 +317,11 @@ def _blob(value: object) -> bytes:
     return value
 
 
-def _write_heard(db: sqlite3.Connection, t: int, heard: Mapping[int, bytes]) -> None:
+def _write_heard(db: sqlite3.Connection, t: int, heard: Mapping[int, bytes], attempt: int = 0) -> None:
     """Frames of round t; with 'hello' and the last, the newest KEPT rounds stay, as evidence."""
-    rows = [(0, t, sender, frame, time.time()) for sender, frame in heard.items()]
+    rows = [(attempt, t, sender, frame, time.time()) for sender, frame in heard.items()]
     db.executemany("INSERT OR REPLACE INTO heard VALUES (?, ?, ?, ?, ?)", rows)
-    db.execute("DELETE FROM heard WHERE t > 0 AND t < ?", (t - KEPT,))
+    db.execute("DELETE FROM heard WHERE attempt = ? AND t > 0 AND t < ?", (attempt, t - KEPT))
     db.execute("DELETE FROM silent WHERE t <= ?", (t,))
 
 

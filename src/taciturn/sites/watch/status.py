@@ -122,9 +122,11 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
             (job,) = db.execute("SELECT job FROM site").fetchone()
             completed = int(db.execute("SELECT t FROM state").fetchone()[0])
             (released,) = db.execute(
-                "SELECT count(*) FROM outbox WHERE t BETWEEN 1 AND ?", (site.job.rounds,)
+                "SELECT count(*) FROM outbox WHERE attempt = 0 AND t BETWEEN 1 AND ?", (site.job.rounds,)
             ).fetchone()
-            rows = db.execute("SELECT sender, max(t), at FROM heard GROUP BY sender").fetchall()
+            rows = db.execute(
+                "SELECT sender, max(t), at FROM heard WHERE attempt = 0 GROUP BY sender"
+            ).fetchall()
             heard: dict[int, tuple[int, float | None]] = {  # what comes after the last is no round
                 int(sender): (min(int(t), site.job.rounds), float(at)) for sender, t, at in rows
             }

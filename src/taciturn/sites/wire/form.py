@@ -36,6 +36,7 @@ class Form:
     check : refuses the message of a round for its values.
     all_rounds : whether everybody needs everybody's frames in every round.
     greeting : bytes that the job adds to 'hello'.
+    absent : sites that nobody waits for.
     """
 
     job: NetworkJob
@@ -44,6 +45,7 @@ class Form:
     check: Callable[[int, bytes], None]
     all_rounds: bool = False
     greeting: int = 0
+    absent: frozenset[str] = frozenset()
 
     @property
     def rounds(self) -> int:
@@ -77,9 +79,8 @@ class Form:
 
     def wanted(self, name: str, t: int) -> tuple[str, ...]:
         """Whose frames of round t the site called `name` waits for, in the job's order."""
-        if self.everybody(t):
-            return tuple(other for other in self.job.names if other != name)
-        return self.job.neighbours(name)
+        wanted = self.job.names if self.everybody(t) else self.job.neighbours(name)
+        return tuple(other for other in wanted if other != name and other not in self.absent)
 
     def check_message(self, t: int, message: bytes) -> None:
         """The length that round t has, and values that an honest site may send."""
@@ -98,6 +99,31 @@ class Form:
         return frozenset(
             owner for k, owner in enumerate(names) if k != i and any(k not in others for others in near)
         )
+
+
+@dataclass(frozen=True)
+class EarlyForm(Form):
+    """What is said where a run ends early (`early_end/words.py`); the last of its rounds is 2."""
+
+    @property
+    def rounds(self) -> int:
+        return 2
+
+    @property
+    def done(self) -> int:
+        return 3
+
+    @property
+    def left(self) -> int:
+        return 4
+
+    def size(self, t: int) -> int:
+        """Bytes of the message in round t."""
+        return self.size_of(t)
+
+    def everybody(self, t: int) -> bool:
+        """All but the goodbye."""
+        return 1 <= t <= self.done
 
 
 def form_of(job: NetworkJob) -> Form:

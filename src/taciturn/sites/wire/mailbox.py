@@ -220,7 +220,9 @@ class Mailbox:
             return bytes(32)
         with self._news:
             return common_hash(
-                self._letters[t - 1, number].frame.digest for number in range(len(self._names))
+                self._letters[t - 1, number].frame.digest
+                for number, name in enumerate(self._names)
+                if name not in self.form.absent
             )
 
     def take(self) -> dict[int, Letter]:

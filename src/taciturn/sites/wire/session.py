@@ -71,6 +71,7 @@ class Session:
         self.recalled: dict[str, Recalled] = {}
         self.where: Callable[[], bytes] = bytes  # what to answer to whom asks where this site is
         self.told: Callable[[bytes], None] = lambda data: None  # what a neighbour answered
+        self.early: Mailbox | None = None  # for what is said where a run ends before its last round
         self._lock = threading.Lock()
         self.links = 0  # how many links came up so far
         self._known = {*site.neighbours, *([site.job.relay.name] if site.job.relay else [])}
@@ -102,10 +103,10 @@ class Session:
 
     # -- what the site does -----------------------------------------------------------------------------
 
-    def publish(self, t: int, frame: bytes, *, owner: str | None = None) -> None:
+    def publish(self, t: int, frame: bytes, *, owner: str | None = None, attempt: int = 0) -> None:
         """Send a frame of this site, or pass on that of `owner`, and keep it for those who will ask."""
-        self.keep(t, frame, owner=owner)
-        key = key_of(self._site.name, t, owner, attempt=self._mailbox.attempt)
+        self.keep(t, frame, owner=owner, attempt=attempt)
+        key = key_of(self._site.name, t, owner, attempt=attempt)
         self._call(lambda: self._zenoh.put(key, frame, congestion_control=_BLOCK, express=True))
 
     def keep(self, t: int, frame: bytes, *, owner: str | None = None, attempt: int | None = None) -> None:
@@ -126,9 +127,10 @@ class Session:
         key = key_of_proof(self._site.name)
         self._call(lambda: self._zenoh.put(key, proof, congestion_control=_BLOCK, express=True))
 
-    def ask(self, name: str, t: int, owner: str | None = None) -> None:
+    def ask(self, name: str, t: int, owner: str | None = None, *, attempt: int | None = None) -> None:
         """Pull a frame of round t from a neighbour; it comes to the mailbox like any other."""
-        self._ask(key_of(name, t, owner, attempt=self._mailbox.attempt))
+        attempt = self._mailbox.attempt if attempt is None else attempt
+        self._ask(key_of(name, t, owner, attempt=attempt))
 
     def ask_recall(self, name: str) -> None:
         """Ask a neighbour for the newest frame of this site; the answer comes to `recalled`."""
@@ -197,7 +199,10 @@ class Session:
             self._mailbox.offer_proof(sender, *unpack_proof(data))
         elif framed:
             attempt, t, owner = int(framed[2]), int(framed[3]), framed[4]
-            self._mailbox.offer(sender, t, data, owner=owner, attempt=attempt, asked=asked)
+            early = self.early if self.early and self.early.attempt == attempt else None
+            (early or self._mailbox).offer(sender, t, data, owner=owner, attempt=attempt, asked=asked)
+            if early is not None:
+                self._mailbox.wake()
             if sender not in self._asked and (sender, "job") in self.refusals.counts():
                 self._asked.add(sender)
                 self._ask(key_of_job(sender))

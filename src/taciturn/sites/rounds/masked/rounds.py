@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ....errors import RunOver, SiteError
+from ....errors import BudgetExceeded, RunOver, SiteError
 from ....masked.masks import Message, PairKeys
 from ....masked.node import MaskedNode, loop
 from ....masked.public.descent import DescentState
@@ -69,7 +69,11 @@ class MaskedRounds:
             raise SiteError(f"round {release.t} has no keys; nothing may be sent.")
         frame = seal_release(self.exchange, release.t, to_bytes(release.message))
         state = MaskedState(release.state, self.total, self.node.keys)
-        self.store.release(state, release.charge, frame, self.heard)
+        try:
+            self.store.release(state, release.charge, frame, self.heard)
+        except BudgetExceeded:  # the run ends after the round before this
+            self.store.finish(MaskedState(release.state, self.total), self.heard)
+            raise
         self.frame = frame
 
     def hear(self, release: Release[Message, DescentState]) -> Message:
@@ -86,6 +90,10 @@ class MaskedRounds:
     def model(self) -> Array:
         """What all sites hold after the last round."""
         return np.asarray(self.store.resume().state.descent.f.reshape(-1))
+
+    def model_after(self, t: int) -> Array:
+        """What all sites hold after round t, where the run ends there."""
+        return self.store.end_after(t)
 
     def _agree(self) -> PairKeys:
         """The keys of round 1, from everybody's 'hello'."""

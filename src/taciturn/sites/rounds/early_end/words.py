@@ -1,0 +1,104 @@
+"""An early end: what is said where a run ends before its last round, and how it is noticed.
+
+    1   finish: the last round that this site has completed, why it ends, and who is not waited for
+    2   last: its vector of the last round that all have completed; of a masked run a hash of the model
+    3   done: 'these are the last that I hold', by `common`
+    4   left: 'I have my results'
+
+All of it under an attempt that follows from who is not waited for, so that it contradicts nothing that was
+said in the run, and two proposals do not contradict each other. Whoever has said 'finish' releases no more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from ...files.job import NetworkJob
+from ...wire.form import CHECK, EarlyForm
+from ...wire.frame import FrameRefused, check_values, decode, to_vector
+from ...wire.mailbox import Mailbox
+
+FINISH, LAST = 1, 2
+HEAD = struct.Struct("<IB")
+
+
+class Why(IntEnum):
+    """Why a site ends early."""
+
+    AGREED = 0
+    BUDGET = 1
+    FOLLOWS = 2  # because of somebody's budget
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What 'finish' says."""
+
+    completed: int
+    why: Why
+    absent: frozenset[str]
+
+    def pack(self, names: Sequence[str]) -> bytes:
+        return HEAD.pack(self.completed, self.why) + _bits(names, self.absent)
+
+    @classmethod
+    def unpack(cls, message: bytes, names: Sequence[str]) -> Finish:
+        completed, why = HEAD.unpack_from(message)
+        bits = int.from_bytes(message[HEAD.size :], "little")
+        return cls(completed, Why(why), frozenset(n for k, n in enumerate(names) if bits >> k & 1))
+
+
+def message_of(data: bytes) -> bytes:
+    """The message of a frame that this site has on disk."""
+    return decode(data, largest=len(data)).message
+
+
+class Finishing(Exception):  # noqa: N818 - reads as a statement
+    """The run ends here: `why`, without those who are `absent`."""
+
+    def __init__(self, why: Why, absent: frozenset[str] = frozenset()) -> None:
+        super().__init__(why.name)
+        self.why, self.absent = why, absent
+
+
+def attempt_of(names: Sequence[str], absent: Collection[str]) -> int:
+    """The attempt of the frames that end a run without some; neither 0 nor that of a check."""
+    digest = hashlib.sha256(_bits(names, absent)).digest()
+    return 1 + int.from_bytes(digest[:4], "little") % (CHECK - 2)
+
+
+def early_form(job: NetworkJob, absent: frozenset[str] = frozenset()) -> EarlyForm:
+    """The form of these frames."""
+    last = 32 if job.masked else 8 * job.dimension
+    sizes = {FINISH: HEAD.size + len(_bits(job.names, ())), LAST: last}
+
+    def check(t: int, message: bytes) -> None:
+        if t == LAST and not job.masked:
+            check_values(to_vector(message), clip=job.penalty.clip)
+        elif t == FINISH:
+            try:
+                said = Finish.unpack(message, job.names)
+            except ValueError as error:
+                raise FrameRefused("finish", "an end for a reason that there is not") from error
+            if said.completed > job.rounds or said.absent != absent:
+                raise FrameRefused("finish", "an end that does not fit the job, or its own name")
+
+    return EarlyForm(job, lambda t: sizes.get(t, 0), max(sizes.values()), check, absent=absent)
+
+
+def look_early(early: Mailbox, own: str) -> None:
+    """Has somebody's budget ended the run? Then it ends here too."""
+    names = early.form.job.names
+    for number, letter in early.letters(FINISH).items():
+        said = Finish.unpack(letter.frame.message, names)
+        if names[number] != own and said.why is not Why.AGREED:
+            raise Finishing(Why.FOLLOWS)
+
+
+def _bits(names: Sequence[str], absent: Collection[str]) -> bytes:
+    bits = sum(1 << k for k, name in enumerate(names) if name in absent)
+    return bits.to_bytes((len(names) + 7) // 8, "little")

@@ -1,0 +1,135 @@
+"""A run that ends before its last round: one model for all who are left, and certificates that are true."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from support.linkcut import until
+from support.siteend import charged_rounds, rounds_of
+from support.sitemasked import SITE as MASKED
+from support.sitemasked import masked_network
+from support.siteprocess import SiteProcess
+from support.sitework import PATH_OF_3, network
+from taciturn.errors import ExitCode
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.driver import open_store
+from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.rounds.results import verify_statement
+from taciturn.sites.wire.frame import to_vector
+from taciturn.sites.wire.trust import load_trust
+
+
+def poorer(path, epsilon):
+    """Give a site a smaller budget; how many rounds it pays for."""
+    text = path.read_text()
+    old = next(line for line in text.splitlines() if line.startswith("budget = "))
+    path.write_text(text.replace(old, f"budget = {{ epsilon = {epsilon} }}"))
+    return make_ready(load_site(path)).affordable()
+
+
+def check_early(sites, last, folder):
+    """One model, of round `last`; and each certificate counts what its site has really released."""
+    models = {(site.state / "model.json").read_bytes() for site in sites}
+    assert len(models) == 1
+    model = json.loads(models.pop())
+    assert model["run"]["rounds"] == last and model["run"]["sites"] == [site.name for site in sites]
+    for site in sites:
+        facts = verify_statement(site.state / "statement.json", load_trust(folder / "authority.pem"))
+        certificate = Certificate.from_json((site.state / "certificate.json").read_text())
+        certificate.verify()
+        assert facts["ended"]["round"] == last and facts["rounds"] == certificate.rounds
+        assert certificate.rounds == len(charged_rounds(site)) >= last
+    return np.array(model["coef"][0])
+
+
+def vectors_of(sites, t):
+    """What each site released in round t."""
+    found = []
+    for site in sites:
+        ready = make_ready(site)
+        with open_store(ready) as store:
+            found.append(to_vector(ready.open_frame(store.frame(t)).message))
+    return np.stack(found)
+
+
+def test_a_budget_that_is_spent_ends_the_run_for_all_with_a_model_and_a_reason(tmp_path):
+    paths = network(tmp_path, PATH_OF_3)
+    whole = make_ready(load_site(paths[2])).forecast().epsilon
+    paid = poorer(paths[2], 0.6 * whole)
+    assert 1 <= paid < 5
+    running = [SiteProcess(path) for path in paths]
+    codes = [entry.wait(300) for entry in running]
+    assert codes == [0, 0, ExitCode.BUDGET_SPENT], "\n".join(entry.text() for entry in running)
+    sites = [load_site(path) for path in paths]
+    coef = check_early(sites, paid, tmp_path)
+    assert charged_rounds(sites[2]) == list(range(1, paid + 1))
+    assert coef.tobytes() == vectors_of(sites, paid).mean(axis=0).tobytes()
+    reason = json.loads((sites[0].state / "statement.json").read_text())["statement"]["ended"]["reason"]
+    assert reason == "the budget of site-2 does not pay for another round"
+    assert f"the run ends after round {paid} of 5: {reason}" in running[0].text()
+    again = SiteProcess(paths[0])
+    assert again.wait(300) == 0  # it stays ended, and needs nobody for that
+
+
+def test_those_who_are_left_agree_to_finish_without_one(tmp_path):
+    paths = network(tmp_path)
+    running = [SiteProcess(paths[0]), SiteProcess(paths[1]), SiteProcess(paths[2], {"hold": 3})]
+    sites = [load_site(path) for path in paths]
+    until(lambda: [rounds_of(site) for site in sites] == [3, 3, 2], seconds=300.0)
+    for entry in running:
+        entry.kill()
+    before = [charged_rounds(site) for site in sites]
+    words = [sys.executable, "-m", "taciturn", "site", "finish"]
+    ended = [
+        subprocess.Popen([*words, str(path), "--without", "site-2"], stdout=subprocess.PIPE, text=True)
+        for path in paths[:2]
+    ]
+    said = [process.communicate(timeout=300)[0] for process in ended]
+    assert [process.returncode for process in ended] == [0, 0]
+    assert "ended early: all that are left agreed to finish, without site-2" in said[0]
+    coef = check_early(sites[:2], 2, tmp_path)
+    assert coef.tobytes() == vectors_of(sites[:2], 2).mean(axis=0).tobytes()
+    assert [charged_rounds(site) for site in sites] == before  # nothing more was released
+    assert not (sites[2].state / "model.json").exists()
+
+
+def test_a_masked_run_ends_with_the_model_of_its_last_complete_round(tmp_path):
+    ring = [(0, 1), (1, 2), (0, 2)]
+    paths = masked_network(tmp_path, ring, job={"seed": None})
+    paid = poorer(paths[1], 0.7 * MASKED["budget"]["epsilon"])
+    assert 2 <= paid < 6
+    running = [SiteProcess(path) for path in paths]
+    codes = [entry.wait(300) for entry in running]
+    assert codes == [0, ExitCode.BUDGET_SPENT, 0], "\n".join(entry.text() for entry in running)
+    sites = [load_site(path) for path in paths]
+    coef = check_early(sites, paid, tmp_path)
+    for site in sites:
+        ready = make_ready(site)
+        with open_store(ready) as store:
+            assert store.end_after(paid).tobytes() == coef.tobytes()
+            assert store._open().execute("SELECT count(*) FROM masks").fetchone() == (0,)
+    assert charged_rounds(sites[1]) == list(range(1, paid + 1))
+
+
+def test_an_end_before_the_first_round_states_what_was_spent_and_has_no_model(tmp_path):
+    paths = network(tmp_path, [(0, 1)])
+    assert poorer(paths[1], 0.01) == 0
+    running = [SiteProcess(path) for path in paths]
+    assert [entry.wait(300) for entry in running] == [ExitCode.RUN_OVER, ExitCode.BUDGET_SPENT]
+    site = load_site(paths[0])
+    assert "the run ends before there is a model" in running[0].text()
+    assert not (site.state / "model.json").exists()
+    said = verify_statement(site.state / "stopped.json", load_trust(tmp_path / "authority.pem"))
+    assert said["released"] == charged_rounds(site) == [1]
+
+
+@pytest.mark.parametrize(("without", "line"), [("nobody", "must name another site"), ("site-1", "no way to")])
+def test_who_is_left_must_be_able_to_agree(tmp_path, without, line):
+    path = network(tmp_path, PATH_OF_3)[0]
+    words = [sys.executable, "-m", "taciturn", "site", "finish", str(path), "--without", without]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 1 and line in done.stderr and done.stderr.count("\n") == 1
