@@ -100,6 +100,28 @@ def test_a_statement_says_what_its_certificate_says(written, change):
         verify_statement(resign(site, change), trust)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epsilon": "a little"},
+        {"epsilon": None},
+        {"delta": 3},
+        {"rounds": "many"},
+        {"released": ["1"]},
+        {"simulated": 1},
+        {"job": "trial"},
+        {"job": {"name": 3, "sha256": "00"}},
+        {"files": ["model.json"]},
+        {"signed_at": 7},
+    ],
+)
+def test_a_member_that_signs_nonsense_is_told_in_one_line(written, change):
+    """It has the key of a site, and may sign whatever it likes."""
+    site, trust = written
+    with pytest.raises(SiteError, match="not a signed statement"):
+        verify_statement(resign(site, change), trust)
+
+
 def test_a_statement_is_of_the_job_of_its_model(written):
     site, trust = written
     with pytest.raises(SiteError, match="the model of another job"):
