@@ -277,7 +277,7 @@ EVENTS: dict[str, int] = {
 KINDS = ("penalty seeded", "penalty real", "masked seeded", "masked real")
 
 
-def soak_once(scene: Scene, end: float) -> str:
+def soak_once(scene: Scene) -> str:
     """Events until the run is over."""
     begun = time.monotonic()
     names, weights = list(EVENTS), list(EVENTS.values())
@@ -287,7 +287,7 @@ def soak_once(scene: Scene, end: float) -> str:
         time.sleep(scene.rng.uniform(0.1, 0.8))
         going = [i for i, entry in enumerate(scene.running) if entry.process.exitcode is None]
         everybody = len(going) == len(scene.running)  # whoever has left cannot tell a site what it has lost
-        if everybody and late < LONGEST / 2 and time.monotonic() < end:
+        if everybody and late < LONGEST / 2:
             name = scene.rng.choices(names, weights)[0]
             scene.events[name] += 1
             getattr(scene, name)(scene.rng.choice(going))
@@ -297,6 +297,7 @@ def soak_once(scene: Scene, end: float) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--events", type=int, default=200, help="go on for longer until there were so many")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sites", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=40)
@@ -304,12 +305,12 @@ def main() -> None:
     given = parser.parse_args()
     rng, begun = random.Random(given.seed), time.monotonic()
     events, stopped, outcomes, runs = Counter[str](), Counter[str](), Counter[str](), 0
-    while time.monotonic() - begun < 60 * given.minutes:
+    while time.monotonic() - begun < 60 * given.minutes or sum(events.values()) < given.events:
         kind = KINDS[runs % len(KINDS)]
         folder = Path(tempfile.mkdtemp(prefix="soak-"))
         scene = Scene(folder, rng, given.sites, given.rounds, kind)
         try:
-            outcome = soak_once(scene, begun + 60 * given.minutes)
+            outcome = soak_once(scene)
         except BaseException:
             print(f"run {runs} ({kind}) in {folder}: {dict(scene.events)}", file=sys.stderr)
             raise
