@@ -5,6 +5,7 @@ from .app import main
 from .jobs import check, init, predict, statistics, train
 from .research import attack, audit, reproduce, sweep
 from .sites import keys as site_keys
+from .sites import kit as site_kit
 from .sites import run as site
 from .sites import unit as site_unit
 from .sites import up as site_up
@@ -24,6 +25,7 @@ __all__ = [
     "reproduce",
     "site",
     "site_keys",
+    "site_kit",
     "site_unit",
     "site_up",
     "statistics",

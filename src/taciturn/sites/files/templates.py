@@ -77,7 +77,7 @@ penalty = {{ kind = "geometric", start = 0.5, ratio = 1.04 }}
 # `taciturn site check` says what it costs; `taciturn plan` finds settings for a budget. For more rounds than
 # the job's 20 let std fall as the penalty grows, or what is noise in the last rounds becomes the model:
 # std = {{ kind = "geometric", start = 1.0, ratio = 0.96 }}
-noise = {{ kind = "gaussian", std = 1.0 }}
+noise = {{ kind = "gaussian", std = 1.5 }}
 
 # A little noise on the result: no solver is exact, and no guarantee survives that without it. With this std
 # and the job's tol it costs next to nothing.

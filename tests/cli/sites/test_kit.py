@@ -1,0 +1,115 @@
+"""What every party begins with: folders from one job, a key for a relay, and an authority made by openssl."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from taciturn.cli.app import run
+from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.watch import own
+from taciturn.sites.wire.trust import load_identity, load_trust
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "deploy.md").read_text(encoding="utf-8")
+JOB = re.findall(r"```toml\n(.*?)```", PAGE, flags=re.S)[0]
+RECIPE = next(
+    block for block in re.findall(r"```sh\n(.*?)```", PAGE, flags=re.S) if "openssl genpkey" in block
+)
+RELAY = 'relay = { name = "relay", endpoint = "tls/relay.example:7447" }\n'
+ROWS = "age,ward,readmitted\n" + "50,surgery,yes\n71,medicine,no\n34,other,no\n" * 400
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> Path:
+    """The job of the page, with a relay, as a folder for every party."""
+    job = tmp_path / "job.toml"
+    job.write_text(JOB.replace("links = ", f"{RELAY}links = "))
+    assert run(["site", "kit", str(job), str(tmp_path / "kit")]) == 0
+    for name, samples in (("alpha", 1200), ("beta", 900)):
+        (tmp_path / "kit" / name / "rows.csv").write_text("\n".join(ROWS.splitlines()[: samples + 1]) + "\n")
+    return tmp_path / "kit"
+
+
+def test_a_kit_has_a_folder_for_every_party_and_a_key_in_none(kit: Path, capsys) -> None:
+    assert sorted(path.name for path in kit.iterdir()) == ["alpha", "beta", "relay"]
+    assert not list(kit.rglob("*.key")) and not list(kit.rglob("*.pem"))
+    site = load_site(kit / "beta" / "site.toml")
+    assert site.name == "beta" and site.job.hash.hex()[:16] in (kit / "beta" / "STEPS.txt").read_text()
+    assert run(["site", "kit", str(kit / "beta" / "job.toml"), str(kit / "again")]) == 0
+    assert f"telephone: {site.job.hash.hex()[:16]}" in capsys.readouterr().out
+    assert run(["site", "kit", str(kit / "beta" / "job.toml"), str(kit)]) == 1
+    assert "never overwritten" in capsys.readouterr().err
+
+
+def test_the_pages_own_example_passes_its_own_check(kit: Path, capsys) -> None:
+    """Both sites, with the settings that the kit writes, within the budget that the kit writes."""
+    authority = str(kit / "authority")
+    for k, name in enumerate(("alpha", "beta")):
+        file = str(kit / name / "site.toml")
+        new = ["--new-authority"] if k == 0 else []
+        assert run(["site", "keys", file, "--throw-away", authority, *new]) == 0
+        path = Path(file)
+        path.write_text(path.read_text().replace("# listen = ", "listen = ", 1))
+        assert run(["site", "check", file, "--wait", "0"]) == 0, capsys.readouterr().out
+        out = capsys.readouterr().out
+        assert "FAIL" not in out
+        if name == "alpha":
+            said = re.search(r"all 20 rounds cost epsilon \S+ at delta 1e-05; the budget is 2", out)
+            assert said is not None and said[0] in PAGE
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_an_authority_made_by_openssl_as_the_page_says_signs_sites_and_a_relay(kit: Path, capsys) -> None:
+    version = subprocess.run(["openssl", "version"], capture_output=True, text=True).stdout
+    if int(version.split()[1].split(".")[0]) < 3:
+        pytest.skip("the recipe needs OpenSSL 3, which can copy extensions")
+    assert run(["site", "keys", str(kit / "alpha" / "site.toml")]) == 0
+    assert run(["site", "relay-keys", str(kit / "relay" / "job.toml")]) == 0
+    assert capsys.readouterr().out.count("fingerprint of the key") == 2
+    ours = kit / "ours"
+    ours.mkdir()
+    for name in ("alpha", "relay"):
+        shutil.copy(kit / name / f"{name}.csr", ours)
+    done = subprocess.run(["sh", "-e", "-c", RECIPE], cwd=ours, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    again = RECIPE.splitlines()[-2:]  # what signs one request, for the other
+    assert "alpha.csr" in again[0]
+    done = subprocess.run(
+        ["sh", "-e", "-c", "\n".join(again).replace("alpha", "relay")],
+        cwd=ours,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("alpha", "relay"):
+        shutil.copy(ours / f"{name}.pem", kit / name)
+        shutil.copy(ours / "authority.pem", kit / name)
+    ready = make_ready(load_site(kit / "alpha" / "site.toml"))
+    assert all(finding.good for finding in own.keys(ready)), list(own.keys(ready))
+    trust = load_trust(kit / "relay" / "authority.pem")
+    load_identity(kit / "relay" / "relay.key", kit / "relay" / "relay.pem", "relay", trust)
+
+
+def test_a_masked_kit_leaves_out_what_the_job_fixes(tmp_path: Path) -> None:
+    text = "\n".join(
+        line for line in JOB.splitlines() if not line.startswith(("dual_step", "clip", "grid", "tol"))
+    )
+    job = tmp_path / "job.toml"
+    job.write_text(
+        text.replace("rounds = 20", 'method = "masked"\nepsilon = 1.0\ncolluding = 0\nrounds = 21')
+    )
+    assert run(["site", "kit", str(job), str(tmp_path / "kit")]) == 0
+    site = load_site(tmp_path / "kit" / "alpha" / "site.toml")
+    assert site.job.masked and site.file.noise is None
+
+
+def test_a_job_without_a_relay_has_no_key_for_one(tmp_path: Path, capsys) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text(JOB)
+    assert run(["site", "relay-keys", str(job)]) == 1
+    assert "has no `relay`" in capsys.readouterr().err and not list(tmp_path.glob("*.key"))
