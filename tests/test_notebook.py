@@ -35,6 +35,11 @@ def test_a_run_and_its_certificate_as_pictures(run):
     assert len(drawn) == 4 and drawn[-1] == pytest.approx(run.certificate().epsilon, rel=1e-6)
 
 
+def test_rounds_are_whole_numbers(run):
+    ticks = run.plot().axes[0].get_xticks()
+    assert np.array_equal(ticks, np.round(ticks))
+
+
 def test_what_was_not_measured_is_not_drawn():
     figure = draw_panels([Panel("One", "number", np.array([3.0]))])
     assert figure.axes[0].lines[0].get_marker() == "o", "one round is a point, not an empty chart"

@@ -37,6 +37,7 @@ class Panel:
 def draw_panels(panels: Sequence[Panel], title: str = "") -> Picture:
     """The panels side by side; every chart has its axes labelled, and one round is drawn as a point."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(3.4 * len(panels), 2.7), layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
@@ -47,7 +48,8 @@ def draw_panels(panels: Sequence[Panel], title: str = "") -> Picture:
             axes.fill_between(rounds, curves.min(axis=0), curves.max(axis=0), color=_BAND, linewidth=0)
         axes.set_title(panel.title, fontsize=10)
         axes.set_xlabel("round")
-        axes.set_ylabel(panel.label)
+        axes.set_ylabel(panel.label, fontsize=8.5)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.grid(color="#e4e4e4", linewidth=0.5)
         axes.spines[["top", "right"]].set_visible(False)
     if title:
@@ -57,7 +59,7 @@ def draw_panels(panels: Sequence[Panel], title: str = "") -> Picture:
 
 def facts_table(title: str, facts: Mapping[str, str], note: str = "") -> str:
     """A title, one row per fact and a note in paragraphs, as HTML in the notebook's own colours."""
-    cell = "padding:.15em .8em;text-align:left"
+    cell = "padding:.15em .8em;text-align:left;vertical-align:top;overflow-wrap:anywhere"
     rows = "".join(
         f'<tr><th scope="row" style="{cell};font-weight:600">{escape(name)}</th>'
         f'<td style="{cell}">{escape(value)}</td></tr>'
