@@ -59,10 +59,10 @@ def draw_panels(panels: Sequence[Panel], title: str = "") -> Picture:
 
 def facts_table(title: str, facts: Mapping[str, str], note: str = "") -> str:
     """A title, one row per fact and a note in paragraphs, as HTML in the notebook's own colours."""
-    cell = "padding:.15em .8em;text-align:left;vertical-align:top;overflow-wrap:anywhere"
+    cell = "padding:.15em .8em;text-align:left;vertical-align:top"
     rows = "".join(
-        f'<tr><th scope="row" style="{cell};font-weight:600">{escape(name)}</th>'
-        f'<td style="{cell}">{escape(value)}</td></tr>'
+        f'<tr><th scope="row" style="{cell};font-weight:600;white-space:nowrap">{escape(name)}</th>'
+        f'<td style="{cell};overflow-wrap:anywhere">{escape(value)}</td></tr>'
         for name, value in facts.items()
     )
     parts = [part for part in note.split("\n\n") if part]
