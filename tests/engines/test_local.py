@@ -9,6 +9,7 @@ import pytest
 
 import taciturn as tt
 from support.problems import make_sites
+from taciturn.admm.run import Recorder
 from taciturn.engines.local import Network
 from taciturn.errors import DataError, ParameterError
 
@@ -188,3 +189,38 @@ def test_a_failure_at_one_site_ends_the_run(problem, ring, monkeypatch):
     monkeypatch.setattr(Network, "_advance", failing)
     with pytest.raises(RuntimeError, match="site 3"):
         tt.simulate(problem, ring, PP, rounds=6, threads=2)
+
+
+@pytest.mark.parametrize("method", [tt.ADMM(0.5), tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(1.0))])
+def test_a_run_goes_on_from_its_checkpoint_to_the_same_bits(method, tmp_path, monkeypatch):
+    problem = tt.Problem(make_sites(), loss=tt.Logistic(), C=20.0, regularization=0.5)
+    options = {"rounds": 34, "repeats": 2, "seed": 3, "history": True}
+    whole = tt.simulate(problem, "ring", method, **options)
+    record = Recorder.record
+
+    def stop(self, t, *rest):
+        if t == 27:
+            raise KeyboardInterrupt
+        record(self, t, *rest)
+
+    monkeypatch.setattr(Recorder, "record", stop)
+    with pytest.raises(KeyboardInterrupt):
+        tt.simulate(problem, "ring", method, checkpoint=tmp_path / "kept", **options)
+    begun = []
+    monkeypatch.setattr(Recorder, "record", lambda self, t, *rest: (begun.append(t), record(self, t, *rest)))
+    again = tt.simulate(problem, "ring", method, checkpoint=tmp_path / "kept", **options)
+    assert begun == list(range(21, 35)), "from round 20 on"
+    for name in ("loss", "accuracy", "consensus_gap", "coef", "history"):
+        assert np.array_equal(getattr(again, name), getattr(whole, name))
+    assert again.certificate().epsilon == whole.certificate().epsilon
+    with pytest.raises(ParameterError, match="must belong to this run"):
+        tt.simulate(problem, "ring", method, checkpoint=tmp_path / "kept", **(options | {"seed": 4}))
+
+
+def test_checkpoints_that_cannot_be_kept_are_refused(tmp_path):
+    problem = tt.Problem(make_sites(), loss=tt.Logistic(), C=20.0, regularization=0.5)
+    with pytest.raises(ParameterError, match="`every` must be a multiple of 10; got 15"):
+        tt.simulate(problem, "ring", tt.ADMM(0.5), rounds=3, checkpoint=tmp_path, every=15)
+    masked = tt.MaskedDescent(epsilon=1.0, delta=1e-5, colluding=1)
+    with pytest.raises(ParameterError, match="`checkpoint` must be None for MaskedDescent"):
+        tt.simulate(problem, "complete", masked, rounds=3, checkpoint=tmp_path)

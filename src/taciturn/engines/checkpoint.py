@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .. import checks
 from ..admm.run import Recorder
 from ..canonical import canonical
 from ..diskfile import PART, LockFile, whole_file, write_whole
@@ -36,6 +38,13 @@ class Checkpoint:
 
     folder: Path
     every: int
+
+    @classmethod
+    def at(cls, folder: str | PathLike[str], every: int) -> Checkpoint:
+        """A folder, and so many rounds between checkpoints: the solver starts afresh every 10 rounds."""
+        if checks.whole("every", every, least=10) % 10:
+            raise ParameterError(f"`every` must be a multiple of 10; got {every}.")
+        return cls(Path(folder).absolute(), every)
 
     @contextmanager
     def held(self) -> Iterator[None]:

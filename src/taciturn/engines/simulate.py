@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from .. import checks
@@ -14,6 +15,7 @@ from ..graph import GraphLike
 from ..objective.problem import Problem
 from ..objective.softmax import SoftmaxProblem
 from ..objective.sources import SourcedProblem
+from .checkpoint import Checkpoint
 from .choice import choose, cpus_here, is_masked
 from .local import run_local
 from .setup import Setup, Start, prepare
@@ -63,6 +65,8 @@ def simulate(
     engine: str | Engine = "local",
     threads: int | None = None,
     progress: bool | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    every: int = 10,
 ) -> Run:
     """Run `method` on `problem` over `graph`, many repeats at once.
 
@@ -83,6 +87,9 @@ def simulate(
     threads : how many sites are solved at a time by the local engine; by default the number of cores, or
         one where sites are so small that threads would wait for each other.
     progress : True shows it, False does not, None only on a terminal.
+    checkpoint : a folder for the local engine. The next call with the same arguments goes on from the newest
+        checkpoint in it, to the same bits. A cluster's is that of `RayEngine`.
+    every : rounds between checkpoints, a multiple of 10.
 
     Returns
     -------
@@ -102,6 +109,8 @@ def simulate(
     if not isinstance(engine, Engine):
         checks.choice("engine", engine, ("local", "ray", "auto"))
     seed = checks.whole("seed", seed)
+    if checkpoint is not None and is_masked(method):
+        raise ParameterError("`checkpoint` must be None for MaskedDescent: its runs are short.")
     if is_masked(method):
         from .masked import prepare_masked, run_masked
 
@@ -129,7 +138,13 @@ def simulate(
     if engine == "auto":
         engine = choose(setup)
     if engine == "local":
-        return run_local(setup, threads=threads, show=progress)
+        if checkpoint is None:
+            return run_local(setup, threads=threads, show=progress)
+        saver = Checkpoint.at(checkpoint, every)
+        with saver.held():
+            return run_local(setup, threads=threads, show=progress, checkpoint=saver)
+    if checkpoint is not None:
+        raise ParameterError("`checkpoint` is for engine 'local'; a cluster's goes into RayEngine(...).")
     return _cluster(engine).run(setup, show=progress)
 
 
