@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from .engines.simulate import simulate
     from .engines.train import train
     from .estimators import (
+        CoefIntervals,
         PrivateHuberRegressor,
         PrivateLinearSVC,
         PrivateLogisticRegression,
+        coef_intervals,
         load_model,
         save_model,
     )
@@ -51,6 +53,7 @@ __all__ = [
     "MADMM",
     "Budget",
     "Certificate",
+    "CoefIntervals",
     "Constant",
     "DualPerturbation",
     "GaussianNoise",
@@ -79,6 +82,7 @@ __all__ = [
     "Table",
     "TrainedJob",
     "audit",
+    "coef_intervals",
     "data",
     "gossip",
     "load_model",
@@ -110,9 +114,11 @@ _HOMES = {
     "engines.simulate": ("simulate",),
     "engines.train": ("train",),
     "estimators": (
+        "CoefIntervals",
         "PrivateHuberRegressor",
         "PrivateLinearSVC",
         "PrivateLogisticRegression",
+        "coef_intervals",
         "load_model",
         "save_model",
     ),

@@ -80,8 +80,8 @@ def coef_intervals(
     rehearsals = [_rehearse(model, X, chances, site, rng) for _ in range(count)]
     coefs, intercepts = (np.stack(part) for part in zip(*rehearsals, strict=True))
     ends = [(1 + share) / 2, (1 - share) / 2]
-    high_coef, low_coef = np.quantile(coefs, ends, axis=0)
-    high_intercept, low_intercept = np.quantile(intercepts, ends, axis=0)
+    high_coef, low_coef = np.quantile(coefs, ends, axis=0, method="weibull")
+    high_intercept, low_intercept = np.quantile(intercepts, ends, axis=0, method="weibull")
     coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     return CoefIntervals(
         low=2 * coef - high_coef,
