@@ -18,8 +18,8 @@ from .contest import ALONE, CENTRE, MASKED, Result, contend, masked, trusting_no
 from .fresh import FRESH, load_fresh
 from .gossip import decor
 from .made_up import KINDS, make
-from .rivals import NO_PRIVACY, POOLED, Case, Rival, rivals
-from .tasks import SPLITS, Task, load
+from .rivals import NO_PRIVACY, POOLED, Rival, rivals
+from .tasks import SPLITS, Case, Task, load
 
 DELTA = 1e-5
 DATA = ("adult", "credit", "support", *FRESH)

@@ -11,8 +11,8 @@ import numpy as np
 import taciturn as tt
 from taciturn.masked.public import rule
 
-from .rivals import Case, Rival, Setting
-from .tasks import Array
+from .rivals import Rival
+from .tasks import Array, Case, Setting
 
 MASKED, ALONE, CENTRE = "masked descent", "taciturn, trusting nobody", "trusted centre, the same descent"
 _TUNING = (1001, 1002)  # seeds that no result uses

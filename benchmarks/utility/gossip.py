@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .descents import Course, descend, even_noise, exposure, renyi_mu
-from .tasks import Array
-
-if TYPE_CHECKING:
-    from .rivals import Case, Fit, Setting
+from .tasks import Array, Case, Fit, Setting, graph
 
 _WIDE = 40  # courses at a time, so that their margins fit into the cache
-Make = Callable[["Case", "Setting", int], Course]
+Make = Callable[[Case, Setting, int], Course]
 
 
 def together(make: Make, case: Case, settings: Sequence[Setting], seeds: Sequence[int]) -> list[Array | None]:
@@ -75,8 +71,6 @@ def _plain(case: Case, setting: Setting, seed: int, correlated: float, renyi: bo
 
 @lru_cache(maxsize=64)
 def _exposure(sites: int, topology: str, ratio: float) -> float:
-    from .rivals import graph
-
     return exposure(graph(sites, topology), ratio) if ratio else 1.0
 
 

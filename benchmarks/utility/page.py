@@ -141,7 +141,9 @@ def _aim(found: Found) -> str:
     ratios = [
         found.ratio(r)
         for r in found.results
-        if r.contender == MASKED and r.colluding == 1 and r.data in TITLES and r.epsilon == 1.0
+        if (r.contender, r.colluding, r.epsilon) == (MASKED, 1, 1.0)
+        and r.data in TITLES
+        and r.sites in found.sizes
     ]
     own, base = found.get("adult", 20, 1.0, MASKED, colluding=1), found.base("adult")
     pooled = found.centre("adult", 1.0, POOLED)
@@ -178,7 +180,7 @@ def _decor(found: Found) -> str:
 
 def _frontier(found: Found) -> str:
     budgets = found.budgets("adult", 20)
-    names = [POOLED, CENTRE, MASKED, ALONE, *found.rivals_everywhere("adult", 20, budgets)]
+    names = [POOLED, CENTRE, MASKED, ALONE, *found.rivals_at("adult", 20, budgets)]
     rows = []
     for name in names:
         line = [found.at(name, epsilon) for epsilon in budgets]

@@ -22,7 +22,7 @@ def draw_frontier(found: Found, path: Path) -> None:
     plt.rcParams["svg.hashsalt"] = "taciturn"
     figure, axis = plt.subplots(figsize=(9.0, 4.6))
     budgets = found.budgets("adult", 20)
-    names = [POOLED, CENTRE, MASKED, ALONE, *found.rivals_everywhere("adult", 20, budgets)]
+    names = [POOLED, CENTRE, MASKED, ALONE, *found.rivals_at("adult", 20, budgets)]
     for k, (name, colour) in enumerate(zip(names, _COLOURS, strict=False)):
         line = [result for epsilon in budgets if (result := found.at(name, epsilon)) is not None]
         axis.errorbar(

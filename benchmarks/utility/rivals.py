@@ -23,49 +23,12 @@ from taciturn.planning.calibration import Draft, EpsilonBudget, calibrate
 from taciturn.privacy.facts import LossFacts, RunFacts
 
 from .gossip import decor, sgd, subgradient
-from .tasks import Array, Task
+from .tasks import Array, Case, Fit, Models, Setting
 
-Setting = tuple[float, ...]
 _RHO = 1e-7
 _LOGISTIC = LossFacts("logistic", 1.0, 0.25)
 
 NO_PRIVACY, POOLED = "no privacy, pooled", "trusted centre, objective perturbation"
-
-
-@dataclass(frozen=True)
-class Case:
-    """One budget on one way to deal one data set; rivals hold evenly dealt rows."""
-
-    task: Task
-    sites: int
-    epsilon: float
-    delta: float
-    topology: str = "complete"
-
-    @property
-    def graph(self) -> tt.Graph:
-        return graph(self.sites, self.topology)
-
-    @property
-    def least(self) -> int:
-        """B of the smallest site."""
-        return len(self.task.y) // self.sites
-
-
-def graph(sites: int, topology: str) -> tt.Graph:
-    """A ring, a complete graph, or a torus: a square grid whose opposite sides are joined."""
-    if topology == "ring":
-        return tt.Graph.ring(sites)
-    if topology == "complete":
-        return tt.Graph.complete(sites)
-    side = round(sites**0.5)
-    right = [(i * side + j, i * side + (j + 1) % side) for i, j in product(range(side), repeat=2)]
-    down = [(i * side + j, (i + 1) % side * side + j) for i, j in product(range(side), repeat=2)]
-    return tt.Graph(sites, tuple(right + down))
-
-
-Models = Array | None
-Fit = Callable[[Case, Sequence[Setting], Sequence[int]], list[Models]]
 
 
 @dataclass(frozen=True)
@@ -205,7 +168,8 @@ def rivals(python: str | None, *, quick: bool) -> Iterator[Rival]:
     kappas = tuple(float(kappa) for kappa in np.geomspace(3e-5, 1.0, 5 if quick else 8))
     one = tuple((kappa,) for kappa in kappas)
     yield Rival(NO_PRIVACY, ((0.01,),), each(no_privacy), decentralised=False)
-    yield Rival(POOLED, one, each(pooled), decentralised=False, refined=0)
+    wide = tuple((float(kappa),) for kappa in np.geomspace(1e-6, 1.0, 5 if quick else 13))
+    yield Rival(POOLED, wide, each(pooled), decentralised=False, refined=0)
     if python is not None:
         Cs = (1e-2, 1.0) if quick else (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
         fit = diffprivlib(python)

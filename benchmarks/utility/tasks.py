@@ -1,13 +1,16 @@
-"""The data sets: rows inside the unit ball with their constant, some of them set aside for testing."""
+"""The data sets and cases of them: rows inside the unit ball with their constant, some set aside."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+import taciturn as tt
 from taciturn.data import Dataset, load_adult, load_credit, load_support
 from taciturn.data.tables.ball import Ball
 
@@ -97,3 +100,41 @@ def load(name: str) -> Task:
     column = _COLUMNS[name]
     group = data.column(column)[~test]
     return Task(name, data.X[~test], data.y[~test], data.X[test], data.y[test], group, column)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One budget on one way to deal one data set; rivals hold evenly dealt rows."""
+
+    task: Task
+    sites: int
+    epsilon: float
+    delta: float
+    topology: str = "complete"
+
+    @property
+    def graph(self) -> tt.Graph:
+        return graph(self.sites, self.topology)
+
+    @property
+    def least(self) -> int:
+        """B of the smallest site."""
+        return len(self.task.y) // self.sites
+
+
+def graph(sites: int, topology: str) -> tt.Graph:
+    """A ring, a complete graph, or a torus: a square grid whose opposite sides are joined."""
+    if topology == "ring":
+        return tt.Graph.ring(sites)
+    if topology == "complete":
+        return tt.Graph.complete(sites)
+    side = round(sites**0.5)
+    right = [(i * side + j, i * side + (j + 1) % side) for i, j in product(range(side), repeat=2)]
+    down = [(i * side + j, (i + 1) % side * side + j) for i, j in product(range(side), repeat=2)]
+    return tt.Graph(sites, tuple(right + down))
+
+
+Setting = tuple[float, ...]
+Models = Array | None
+Fit = Callable[[Case, Sequence[Setting], Sequence[int]], list[Models]]
+"""For each setting a model for each seed; None where no noise is enough."""

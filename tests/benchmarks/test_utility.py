@@ -14,7 +14,8 @@ import taciturn as tt
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.utility import contest, descents, gossip, rivals
-from benchmarks.utility.tasks import Task
+from benchmarks.utility.tasks import Case, Task
+from benchmarks.utility.tasks import graph as make_graph
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def case():
     X = rng.uniform(-1, 1, (1000, 3)) / 2
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
     task = Task("made up", X, y, X, y, np.arange(1000) // 10, "decade")
-    return rivals.Case(task, sites=4, epsilon=1.0, delta=1e-5)
+    return Case(task, sites=4, epsilon=1.0, delta=1e-5)
 
 
 def spent(multipliers: np.ndarray) -> float:
@@ -51,7 +52,7 @@ def test_gradient_noise_agrees_with_another_accountant(case):
 @pytest.mark.parametrize("topology", ["ring", "torus", "complete"])
 def test_one_curious_site_of_decor_sees_what_is_charged(topology):
     """The exact covariance of what the honest send, without what the curious one knows of it."""
-    graph, ratio = rivals.graph(16, topology), 3.0
+    graph, ratio = make_graph(16, topology), 3.0
     noise = np.eye(15)
     for i, j in graph.edges:
         if 0 not in (i, j):
@@ -65,7 +66,7 @@ def test_one_curious_site_of_decor_sees_what_is_charged(topology):
 
 
 def test_the_noise_of_pairs_has_the_covariance_that_is_charged_for():
-    graph = rivals.graph(16, "torus")
+    graph = make_graph(16, "torus")
     root = descents._laplacian_root(graph)
     np.testing.assert_allclose(root @ root.T, descents.laplacian(graph), atol=1e-12)
     assert sorted(np.diag(descents.laplacian(graph))) == [4.0] * 16
@@ -80,9 +81,7 @@ def test_the_accounting_of_decor_takes_more_noise_than_the_exact_one(case):
 
 def test_every_rival_gives_a_model(case):
     for rival in rivals.rivals(None, quick=True):
-        result = contest.contend(
-            case if rival.decentralised else rivals.Case(case.task, 1, 1.0, 1e-5), rival, 2
-        )
+        result = contest.contend(case if rival.decentralised else Case(case.task, 1, 1.0, 1e-5), rival, 2)
         assert result is not None and 0 < result.loss < 1, rival.name
 
 
