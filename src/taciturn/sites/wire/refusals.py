@@ -56,7 +56,7 @@ class Refusals:
             self._explained[sender, kind] = words
         if known != words:
             facts = {"event": "explained", "sender": sender, "kind": kind}
-            log.warning("refused, from %s: %s", sender, message, extra={"facts": facts})
+            log.warning("about what was refused from %s: %s", sender, words, extra={"facts": facts})
 
     def reason(self, sender: str) -> str:
         """Why nothing of `sender` can be accepted until somebody does something about it; or nothing."""
