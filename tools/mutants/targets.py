@@ -57,10 +57,10 @@ NEAR: dict[str, tuple[str, ...]] = {
 """Where the test of a file is not called after it."""
 
 WIDE: dict[str, tuple[str, ...]] = {
-    "privacy/accounting": (_A, "tests/theory", f"{_P}/certificate/test_certificate.py"),
+    "privacy/accounting": (_A, f"{_P}/certificate/test_certificate.py"),
     "privacy/certificate": _CERTIFICATES,
     "privacy/ledger": (f"{_P}/ledger", "tests/contracts/test_ledgers.py", *_CERTIFICATES),
-    "privacy": (_P, "tests/theory", "tests/engines/test_train.py"),
+    "privacy": (_P, "tests/theory/test_whole_numbers.py", "tests/engines/test_train.py"),
     "admm": ("tests/admm", "tests/contracts/test_methods.py", *_RUNS),
     "sites/rounds/masked": ("tests/sites/rounds", "tests/system/test_sites_masked.py"),
     "sites/rounds": ("tests/sites", "tests/system/test_abort.py", "tests/system/test_sites.py"),

@@ -60,6 +60,14 @@ class Trace:
         return f"Trace(rounds={rounds}, sites={sites}, outputs={outputs}, entries={entries})"
 
 
+_QUOTING = {
+    "could not convert": "`X`, and `y` of a regression, must hold numbers; some entries are texts. "
+    "Encode them.",
+    "Complex data": "Complex data not supported: `X` and `y` must hold real numbers.",
+}
+"""What scikit-learn says before it quotes an entry, or all of them; and what is said instead."""
+
+
 class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     """The parameters and the fit of every private linear estimator."""
 
@@ -227,11 +235,10 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
                 raise DataError(
                     "`X` contains NaN or infinity; `taciturn.data.BoundedEncoder` makes such a row zeros."
                 ) from None
-            if "could not convert" not in str(error):
+            known = [text for sign, text in _QUOTING.items() if sign in str(error)]
+            if not known:
                 raise
-        raise DataError(
-            "`X`, and `y` of a regression, must hold numbers; some entries are texts. Encode them."
-        )
+        raise DataError(known[0])
 
     def __getstate__(self) -> dict[str, Any]:
         """Takes the budget that is in use along, so that a fit in another process is charged to it too."""

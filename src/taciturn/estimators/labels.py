@@ -82,6 +82,17 @@ def floats_or_same(y: Any) -> Any:
         return y
 
 
+def real_targets(y: Any) -> NDArray[np.float64]:
+    """Targets as floats; an error says that some are none, and neither it nor what led to it quotes one."""
+    try:
+        given = np.asarray(floats_or_same(y))
+        if given.dtype.kind in "biufO":
+            return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise DataError("`y` of a regression must hold real numbers; some entries are none.")
+
+
 def _kinds(labels: NDArray[Any]) -> set[str]:
     if labels.dtype.kind == "O":
         return {_kind(label) for label in labels} - {_MISSING}

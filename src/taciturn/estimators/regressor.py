@@ -17,7 +17,7 @@ from ..objective.rows import FARTHEST
 from ..types import Array
 from .base import PrivateLinearModel
 from .charging import LedgerFile
-from .labels import floats_or_same
+from .labels import floats_or_same, real_targets
 
 
 class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
@@ -111,6 +111,10 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
             setattr(self, name, getattr(self, name) * unit)
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of the predictions. Targets that are no numbers are refused, and not quoted."""
+        return float(super().score(X, real_targets(y), sample_weight))
 
     def predict(self, X: Any) -> Array:
         """coef.x + intercept of each row."""

@@ -15,7 +15,30 @@ if TYPE_CHECKING:
 
 MODEL, CERTIFICATE, TRACE, REPORT = "model.json", "certificate.json", "trace.npz", "report.html"
 LEDGER = "ledger.sqlite"
-RESULTS = (MODEL, CERTIFICATE, TRACE, REPORT)
+README = "README.txt"
+RESULTS = (MODEL, CERTIFICATE, TRACE, REPORT, README)
+
+WHO_MAY_SEE = f"""What is in this folder, and who may see it
+==========================================
+
+May be published, if the epsilon in {CERTIFICATE} is acceptable for everybody who may see it:
+
+  {MODEL:<17} the model, an average of what the sites released
+  {TRACE:<17} every vector that a site released
+  {CERTIFICATE:<17} what all of it cost, with the facts that the figures follow from: the number
+  {"":<17} of rows of each site and every schedule are among them, and count as public
+  {REPORT:<17} the same as a page
+
+Keep, and never change or delete; it says no more than the certificate, and may be shown to whoever checks it:
+
+  {LEDGER:<17} what was spent, on record before anything came of it; ledger-1.sqlite and so on
+  {"":<17} are runs that were cut off
+
+Never leaves: the tables of the sites, and whatever is computed from them besides, a loss or an accuracy on
+their rows included. None of that is in this folder, and no figure of the certificate covers it.
+
+A run with a seed was a rehearsal: its noise can be replayed, and nothing of it may be published.
+"""
 
 
 @dataclass(frozen=True)

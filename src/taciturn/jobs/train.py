@@ -15,9 +15,11 @@ from .run_folder import (
     CERTIFICATE,
     LEDGER,
     MODEL,
+    README,
     REPORT,
     RESULTS,
     TRACE,
+    WHO_MAY_SEE,
     interrupted_runs,
     set_aside,
     write_results,
@@ -139,6 +141,7 @@ def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: str) -> dict[
         CERTIFICATE: fitted.certificate_.to_json().encode(),
         TRACE: trace.getvalue(),
         REPORT: render(_report(job, fitted)).encode(),
+        README: WHO_MAY_SEE.encode(),
     }
 
 

@@ -30,6 +30,7 @@ def test_the_run_folder_holds_all_that_was_promised(folder):
         "trace.npz",
         "report.html",
         "ledger.sqlite",
+        "README.txt",
     }
     certificate = json.loads((folder / "run" / "certificate.json").read_text())
     assert 0.99 < certificate["epsilon"] <= 1.0 and certificate["delta"] == 1e-5
@@ -44,6 +45,16 @@ def test_the_run_folder_holds_all_that_was_promised(folder):
     model = loaded[-1]
     share = Ball(1.0, intercept=True).share
     assert model.coef_[0] == pytest.approx(released[-1, :, 0, :-1].mean(axis=0) * share)
+
+
+def test_the_run_folder_says_of_every_file_who_may_see_it(folder):
+    said = (folder / "run" / "README.txt").read_text()
+    published, kept = said.split("Keep, and never")
+    for path in (folder / "run").iterdir():
+        if path.name != "README.txt":
+            assert path.name in (kept if path.suffix == ".sqlite" else published)
+    assert "Never leaves: the tables of the sites" in kept
+    assert max(map(len, said.splitlines())) <= 130
 
 
 def test_every_number_of_the_certificate_can_be_computed_again(folder, capsys):

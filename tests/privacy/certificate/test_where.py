@@ -148,3 +148,14 @@ def _hash_without(job):
     unsaid = ("large_delta", "method", "epsilon", "colluding")
     facts = job.model_dump(mode="json", by_alias=True)
     return bytes.fromhex(digest({name: facts[name] for name in facts if name not in unsaid}))
+
+
+@pytest.mark.parametrize("delta", [1e-320, 5e-324, 1e-30])
+def test_the_smallest_delta_has_words(delta):
+    ledger = MemoryLedger(run_facts(rounds=1), site_facts(3))
+    for charge in charges(3, 1):
+        ledger.charge(charge)
+    made = Certificate.from_ledger(ledger, delta)
+    assert "but for a chance of at most 1 in 10 to the power of" in made.statement()
+    assert json.loads(made.to_json())["delta"] == delta
+    Certificate.from_json(made.to_json()).verify()
