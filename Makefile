@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: demo test check lint types layers doctests docs tests bench paper clean help
+.PHONY: demo test check lint types layers doctests docs tests bench mutants paper clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  +##' Makefile | sed -E 's/:[^#]*##/ -/'
@@ -37,6 +37,9 @@ tests: $(VENV)/.test
 
 bench: $(VENV)/.test          ## speed, as ratios within one run; writes docs/performance.md
 	$(BIN)/python -m benchmarks.speed
+
+mutants: $(VENV)/.test        ## plant small faults in what promises rest on; lists those that no test sees; minutes
+	$(BIN)/python -m tools.mutants
 
 paper: $(VENV)/.core          ## the paper's figures and claims; writes docs/paper.md and docs/img
 	$(BIN)/taciturn reproduce all --out build/paper --docs docs

@@ -42,6 +42,13 @@ def test_a_penalty_must_be_a_positive_number(penalty):
         tt.ADMM(penalty=penalty).tables(2, 1)
 
 
+@pytest.mark.parametrize("name", ["clip", "grid"])
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
+def test_clip_and_grid_must_be_above_zero(name, value):
+    with pytest.raises(ParameterError, match=f"`{name}` must be"):
+        tt.DualPerturbation(0.5, NOISE, **{name: value})
+
+
 def test_clip_must_lie_on_the_grid():
     with pytest.raises(
         ParameterError, match=r"`clip` must be a whole multiple of `grid` = 0.25; got 1.1. Use 1\."

@@ -7,12 +7,13 @@ reason. The exit code is 1 if there is one without. `--page` writes the table in
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import sys
 from collections import Counter
 
 from .known import PAGE, Survivor, known, page
-from .operators import Mutant, mutants
+from .operators import Mutant, is_python, mutants
 from .run import Outcome, workshop
 from .targets import ROOMS, ROOT, SOURCE, sources
 
@@ -48,9 +49,10 @@ def choose(only: list[str], sample: int, seed: int) -> list[Mutant]:
     if not everything:
         raise SystemExit(f"--only: no file of {', '.join(ROOMS)} matches {' '.join(only)}.")
     print(f"{len(everything)} faults can be planted in {len(texts)} files.", flush=True)
-    if not 0 < sample < len(everything):
-        return everything
-    return sorted(random.Random(seed).sample(everything, sample), key=lambda one: (one.path, one.start))
+    random.Random(seed).shuffle(everything)
+    sound = (one for one in everything if is_python(one.planted(texts[one.path])))
+    chosen = itertools.islice(sound, sample or None)
+    return sorted(chosen, key=lambda one: (one.path, one.start))
 
 
 def report(outcomes: list[Outcome]) -> int:

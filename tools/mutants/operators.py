@@ -7,8 +7,11 @@ Every operator is a row of a table. Docstrings, annotations, decorators and what
 from __future__ import annotations
 
 import ast
+import functools
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 COMPARE = {
     ast.Lt: ("<", "<="),
@@ -69,12 +72,12 @@ class Mutant:
 
 
 def mutants(path: str, text: str) -> list[Mutant]:
-    """All faults that can be planted in a file and leave it a file of Python."""
+    """All faults that can be planted in a file; of those that are chosen, `is_python` tells which compile."""
     found = {}
     for node, old, new in _swaps(text):
         start = _offset(text, node.lineno, node.col_offset)
         found[start, old, new] = Mutant(path, node.lineno, start, old, new)
-    return [one for one in found.values() if _compiles(one.planted(text))]
+    return list(found.values())
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class _Place:
 
 def _swaps(text: str) -> Iterator[tuple[ast.AST | _Place, str, str]]:
     for node in _judged(ast.parse(text)):
-        segment = ast.get_source_segment(text, node) or ""
+        segment = _segment(text, node)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             yield from _between(text, node.left, node.comparators[0], COMPARE[type(node.ops[0])])
         elif isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
@@ -95,12 +98,12 @@ def _swaps(text: str) -> Iterator[tuple[ast.AST | _Place, str, str]]:
         elif isinstance(node, ast.BoolOp):
             yield from _between(text, node.values[0], node.values[1], LOGIC[type(node.op)])
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            yield node, segment, f"({ast.get_source_segment(text, node.operand)})"
+            yield node, segment, f"({_segment(text, node.operand)})"
         elif isinstance(node, ast.Constant) and type(node.value) in (bool, int, float):
             yield node, segment, _other_constant(node.value)
         elif isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-            called = ast.get_source_segment(text, node.func) or ""
+            called = _segment(text, node.func)
             if name in CALLS:
                 yield node.func, called, called.removesuffix(name) + CALLS[name]
             if name in ("up", "down"):
@@ -151,13 +154,29 @@ def _other_constant(value: bool | int | float) -> str:
     return "1.0" if value == 0 else repr(2 * value)
 
 
+def _segment(text: str, node: Any) -> str:
+    """The text of a node; empty where it has none, as a list of arguments."""
+    if getattr(node, "end_lineno", None) is None:
+        return ""
+    first = _offset(text, node.lineno, node.col_offset)
+    return text[first : _offset(text, node.end_lineno, node.end_col_offset)]
+
+
 def _offset(text: str, line: int, column: int) -> int:
     """Where in the text a place of the syntax tree is; its columns count bytes."""
+    lines, starts = _lines(text)
+    return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
+
+
+@functools.lru_cache(maxsize=4)
+def _lines(text: str) -> tuple[list[str], list[int]]:
+    """The lines, and where each begins."""
     lines = text.splitlines(keepends=True)
-    return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode())
+    return lines, list(itertools.accumulate(map(len, lines), initial=0))
 
 
-def _compiles(text: str) -> bool:
+def is_python(text: str) -> bool:
+    """Whether a planted text compiles."""
     try:
         compile(text, "mutant", "exec")
     except SyntaxError:

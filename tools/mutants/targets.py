@@ -15,7 +15,6 @@ _CERTIFICATES = (
     f"{_P}/certificate",
     f"{_P}/test_survivors.py",
     "tests/cli/test_certify.py",
-    "tests/report/test_spent.py",
 )
 _BOUNDS = (f"{_A}/test_bounds.py", f"{_A}/test_whole_range.py", f"{_P}/test_survivors.py")
 _RUNS = ("tests/engines/test_local.py", "tests/engines/test_train.py", "tests/test_seeded_results.py")

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import checks
 from ..objective.solver.threads import one_blas_thread
+from ..privacy.accounting.gaussian import gaussian_mu
 from ..privacy.accounting.shown import rounded_down, rounded_up
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.ledger.memory import MemoryLedger
@@ -22,7 +23,7 @@ from ..progress import progress as shown
 from ..rng import Purpose, SecureStreams, SeededStreams, Streams
 from ..types import Array
 from .cases import Case, admm_cases
-from .counting import MeanRatio, Measurement, mean_ratio, measure
+from .counting import MeanRatio, Measurement, mean_ratio, measure, measure_mu
 from .masked import MaskedCase, masked_case, masked_scores
 from .observer import clean_path, log_density, matched_filter, transcript
 
@@ -64,11 +65,15 @@ class AuditResult:
     certified: float
     measured: Measurement
     ratio: MeanRatio | None
+    mu: float | None = None  # measured, where every noise is Gaussian
+    certified_mu: float | None = None
 
     @property
     def passed(self) -> bool:
         """Nothing measured is above what is certified, and the density is that of the sampler."""
-        return self.measured.epsilon <= self.certified and (self.ratio is None or self.ratio.holds)
+        dense = self.ratio is None or self.ratio.holds
+        within = self.mu is None or self.certified_mu is None or self.mu <= self.certified_mu
+        return self.measured.epsilon <= self.certified and within and dense
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -81,6 +86,8 @@ class AuditResult:
             "measured_epsilon": self.measured.epsilon,
             "delta": self.measured.delta,
             "passed": self.passed,
+            "measured_mu": self.mu,
+            "certified_mu": self.certified_mu,
             "measured": self.measured.to_dict(),
             "mean_ratio": None
             if self.ratio is None
@@ -199,14 +206,17 @@ def audit_masked(
     runs *= _MORE
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
     scores = masked_scores(case, runs, streams, ledger)
+    certified = Certificate.from_ledger(ledger, case.delta).epsilon
     return AuditResult(
         case=case.name,
         about=case.about,
         rounds=case.rounds,
         runs=runs,
-        certified=Certificate.from_ledger(ledger, case.delta).epsilon,
+        certified=certified,
         measured=measure(scores, delta=case.delta, confidence=confidence),
         ratio=None,
+        mu=measure_mu(scores, confidence=confidence),
+        certified_mu=float(gaussian_mu(certified, case.delta)),
     )
 
 
@@ -225,6 +235,7 @@ def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams,
         "clean path": (lean[0], lean[1]),
     } | {name: (score(released[0]), score(released[1])) for name, score in case.scores.items()}
     tables, most = case.tables(), math.exp(min(certificate.pure_epsilon, _LARGE))
+    gaussian = certificate.accountant == "gaussian"
     exact = tables.output_noise is None and tables.grid is None and tables.clip is None
     return AuditResult(
         case=case.name,
@@ -234,6 +245,8 @@ def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams,
         certified=certificate.epsilon,
         measured=measure(scores, delta=case.delta, confidence=confidence),
         ratio=mean_ratio(-log_ratios[0], -log_ratios[1], confidence=confidence, most=most) if exact else None,
+        mu=measure_mu(scores, confidence=confidence) if gaussian else None,
+        certified_mu=float(gaussian_mu(certificate.epsilon, case.delta)) if gaussian else None,
     )
 
 

@@ -129,6 +129,7 @@ def admm_cases() -> tuple[Case, ...]:
         outputs_case(),
         primal_case(),
         whole_case(),
+        fine_case(),
     )
 
 
@@ -206,6 +207,18 @@ def whole_case(rounds: int = 2, shift: float = 1.0) -> Case:
     return replace(
         _opposite("primal, Gaussian, whole numbers", method, rounds),
         about="opposite records, smooth hinge, the whole numbers of a real run",
+        integers=True,
+    )
+
+
+def fine_case(rounds: int = 2, shift: float = 1.0) -> Case:
+    """The whole numbers of a real run as they usually are: so many steps that rounding costs nothing."""
+    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
+    output = GaussianNoise(std=_D / 40)
+    method = PenaltyPerturbation(_ETA, _ETA / 2, noise, output_noise=output, grid=2.0**-34, clip=2.0**10)
+    return replace(
+        _opposite("penalty, Gaussian, whole numbers", method, rounds),
+        about="opposite records, smooth hinge, the fine grid of a real run",
         integers=True,
     )
 

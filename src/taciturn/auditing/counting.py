@@ -121,6 +121,31 @@ def measure(
     )
 
 
+def measure_mu(scores: Mapping[str, tuple[Array, Array]], *, confidence: float = 1 - 1e-6) -> float:
+    """A lower bound on mu of every Gaussian trade-off that covers these runs.
+
+    If a run is mu-GDP then Phi^-1(P_old(S)) - Phi^-1(P_new(S)) <= mu for every event S. An event near the
+    middle is counted far more sharply than one far out, which a small delta asks for.
+    """
+    beta = (1 - confidence) / 2
+    pairs = {name: _check_counts(name, *pair) for name, pair in scores.items()}
+
+    def proven(old: Array, new: Array, thresholds: Array) -> Array:
+        often, seldom = _counts(old, new, thresholds, "old")
+        low, _ = clopper_pearson(often, len(old), beta)
+        _, high = clopper_pearson(seldom, len(old), beta)
+        return np.asarray(stats.norm.ppf(low) - stats.norm.ppf(high))
+
+    choices = []
+    for name, (old, new) in pairs.items():
+        thresholds = np.quantile(np.concatenate([old[0::2], new[0::2]]), np.linspace(0.02, 0.98, _THRESHOLDS))
+        found = proven(old[0::2], new[0::2], thresholds)
+        choices.append((float(np.max(found)), float(thresholds[np.argmax(found)]), name))
+    _, threshold, name = max(choices)
+    old, new = (part[1::2] for part in pairs[name])
+    return max(0.0, float(proven(old, new, np.array([threshold]))[0]))
+
+
 def mean_ratio(old: Array, new: Array, *, confidence: float = 1 - 1e-6, most: float = math.inf) -> MeanRatio:
     """mean of min(w, M) on the old data + mean of (1 - M/w)+ on the new: 1 for w = p_new / p_old, any M.
 

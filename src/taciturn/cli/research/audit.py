@@ -25,6 +25,7 @@ def audit(
         int | None, typer.Option(min=0, help="Repeat an audit; secure noise if left out.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    table: Annotated[bool, typer.Option("--table", help="Print a Markdown table.")] = False,
 ) -> None:
     """Run worst cases many times and measure a lower bound on epsilon; exit code 1 if one is above its bound.
 
@@ -35,6 +36,10 @@ def audit(
     report = run_audit(runs=runs, confidence=confidence, seed=seed)
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
+    elif table:
+        from ...auditing.table import markdown
+
+        typer.echo(markdown(report), nl=False)
     else:
         _show(report)
     if not report.passed:

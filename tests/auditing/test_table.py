@@ -1,0 +1,55 @@
+"""The audit as a table, and mu measured from below."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taciturn.auditing.audit import audit, default_cases
+from taciturn.auditing.cases import fine_case, gaussian_case, norm_case
+from taciturn.auditing.counting import measure_mu
+from taciturn.auditing.table import CLOSE, looseness, markdown
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])
+def test_mu_is_measured_from_below_and_closely(mu):
+    rng = np.random.default_rng(3)
+    scores = {
+        "shift": (rng.normal(mu, 1, 40_000), rng.normal(0, 1, 40_000)),
+        "noise": (rng.normal(size=40_000),) * 2,
+    }
+    found = measure_mu(scores)
+    assert 0.85 * mu - 0.05 < found < mu
+    assert measure_mu({"noise": (rng.normal(size=40_000), rng.normal(size=40_000))}) < 0.05
+
+
+def test_gaussian_releases_are_certified_closely_and_the_table_says_so():
+    report = audit([gaussian_case(), fine_case(rounds=1), norm_case()], runs=30_000, seed=1, progress=False)
+    gaussian, fine, norm = report.results
+    assert report.passed and norm.mu is None
+    assert 1 <= looseness(gaussian) < CLOSE and 1 <= looseness(fine) < CLOSE
+    lines = markdown(report).splitlines()
+    assert len(lines) == 5 and lines[0].count("|") == lines[4].count("|") == 11
+    assert lines[2].startswith("| penalty, Gaussian | 2 | 60,000 | 0.01 |")
+
+
+def test_half_the_noise_is_seen_by_mu():
+    case = gaussian_case()
+    honest = audit([case], runs=20_000, seed=1, progress=False).results[0]
+    loud = audit([gaussian_case(shift=2.0)], runs=20_000, seed=1, progress=False).results[0]
+    assert loud.mu > honest.certified_mu > honest.mu
+
+
+def test_the_page_holds_every_case_and_no_gaussian_one_is_loose():
+    page = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
+    rows = [
+        line.split("|")[1:-1] for line in page.read_text(encoding="utf-8").splitlines() if line[:2] == "| "
+    ]
+    assert {row[0].strip() for row in rows[1:]} == {case.name for case in default_cases()}
+    measured = [row for row in rows[1:] if row[7].strip()]
+    assert len(measured) >= 7
+    for row in measured:
+        low, high, times = (float(cell) for cell in row[7:10])
+        assert low <= high and times <= CLOSE and times == pytest.approx(high / low, abs=0.02)
