@@ -75,9 +75,8 @@ def holds_against(certificate: Certificate) -> str:
         return "nobody"
     who = masked_words.observer(run) if run.masked else "controls all the other sites"
     said = f"whoever sees everything that was sent, {who} and knows everything but that one {run.unit}"
-    if run.where == "process":
-        said += "; not against whoever ran the process"
-    return said
+    ran = {"process": "process", "folders": "machine"}.get(run.where)
+    return f"{said}; not against whoever ran the {ran}" if ran else said
 
 
 def _listed(words: Sequence[str]) -> str:

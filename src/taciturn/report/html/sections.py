@@ -111,8 +111,10 @@ def _privacy(data: ReportData) -> str:
     )
     control = f'<div class="controls"><fieldset><legend>Count by</legend>{choice}</fieldset></div>'
     panels = "".join(_panel(data, k, entry) for k, entry in enumerate(data.accountings))
-    lead = "The same releases, counted in different ways. Every count is an upper bound, for the worst site."
-    return f'<p class="lead">{lead}</p>{control if len(data.accountings) > 1 else ""}{panels}'
+    several = len(data.accountings) > 1
+    lead = "The same releases, counted in different ways. " * several
+    lead += f"{'Every' if several else 'The'} count is an upper bound, for the worst site."
+    return f'<p class="lead">{lead}</p>{control if several else ""}{panels}'
 
 
 def _panel(data: ReportData, k: int, accounting: Accounting) -> str:
