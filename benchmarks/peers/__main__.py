@@ -1,6 +1,6 @@
 """`python -m benchmarks.peers`: the peers do the same work beside us; docs/compared.md.
 
-    python -m benchmarks.peers [--only NAME] [--again] [--results FOLDER] [--out docs]
+    python -m benchmarks.peers [--only NAME] [--section NAME] [--again] [--results FOLDER] [--out docs]
 
 What is done is kept in the results folder, and a second call goes on from there; `--again` begins anew.
 Needs root for network namespaces with loopback alone, and Debian's openmpi-bin for disropt.
@@ -59,6 +59,7 @@ def main() -> None:
     """Measure what is not measured yet, then write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("--only", action="append", choices=(OURS, *PINS), help="this one; may be repeated")
+    parser.add_argument("--section", help="this section only: work, privacy, kill, stranger, late, solving")
     parser.add_argument("--again", action="store_true", help="forget the results of those that are run")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "peers")
     parser.add_argument("--out", type=Path, default=_ROOT / "docs")
@@ -69,18 +70,20 @@ def main() -> None:
             if options.again:
                 for path in kept.glob(f"{peer}-*.json"):
                     path.unlink()
-            _measure(peer, base, kept)
+            _measure(peer, base, kept, options.section)
     shutil.rmtree(base, ignore_errors=True)
     print(write_page(read_all(kept), options.out))
 
 
-def _measure(peer: str, base: Path, kept: Path) -> None:
+def _measure(peer: str, base: Path, kept: Path, only: str | None) -> None:
     if peer == OURS:
         version, error, todo = __version__, None, our_steps(base)
     else:
         env = environment(peer)
         version, error, todo = env.version, env.error, steps(peer, env, base, kept)
     for name, section, measure in todo:
+        if only not in (None, section):
+            continue
         found = obtain(kept, name, section, version, measure, error)
         print(f"{name:12} {section:12} load {found.load:4.1f}  {found.error or 'done'}", flush=True)
 

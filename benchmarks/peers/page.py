@@ -67,12 +67,12 @@ _WORK = (
     "real sites never do."
 )
 _PRIVACY = (
-    "At (1, 10⁻⁵) for the whole run, ten seeds. Ours are planned, never tuned. A peer takes the best of "
-    "a grid of rounds and steps, or of C, on the test rows, and where it counts in another way our "
-    "accountant gives it the least noise that a record needs: both flatter it. `prints` is what the "
-    "package itself says at these settings, and of what; `whole run` is what the same noise costs a "
-    "record over the run by our accountant, rounded up. The peers' noise runs through their own classes "
-    "in one process."
+    "At (1, 10⁻⁵) for the whole run, ten seeds (Flower and APPFL five). Ours are planned, never tuned. A "
+    "peer takes the best of a grid of rounds and steps, or of C, on the test rows, and where it counts "
+    "in another way our accountant gives it the least noise that a record needs: both flatter it. "
+    "`prints` is what the package itself says at these settings, and of what; `whole run` is what the "
+    "same noise costs a record over the run by our accountant, rounded up. The peers' noise runs through "
+    "their own classes in one process."
 )
 _FAULTS = (
     "The same runs (ours: a masked one, rehearsed with a seed so that models can be compared). One party "
