@@ -14,36 +14,37 @@ import taciturn as tt
 
 from .. import federations
 from ..pins import Environment
-from ..rows import DEAL, SITES, adult, scores, write_rows
+from ..rows import DEAL, SITES, adult, scores
 from ..running.sandbox import marks, per_round, run
 from .work import fresh, kept, last_words, lines_written
 
 ROUNDS = 50
 REGULARIZATION = 1e-3  # of the mean loss: an optimum that 50 rounds can come near
 PENALTIES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
-THIN = 20  # disropt's penalty is chosen on every twentieth row: a round of all takes seconds
+EVERY = 4  # both sides solve for every fourth row: a round of all takes disropt seconds
+THIN = 20  # and its penalty is chosen on every twentieth
 
 Rows = list[tuple[np.ndarray, np.ndarray]]
 
 
 @cache
-def hands(step: int = 1) -> Rows:
+def hands(step: int = EVERY) -> Rows:
     """The rows of every site, or every so many of them."""
     return [(X[::step], y[::step]) for X, y in adult().hands(SITES, DEAL)]
 
 
-def problem(step: int = 1) -> tt.Problem:
+def problem(step: int = EVERY) -> tt.Problem:
     """The mean over the sites of the mean loss, and a little regularisation."""
     return tt.Problem(hands(step), C=1.0, regularization=REGULARIZATION * SITES)
 
 
 @cache
-def optimum(step: int = 1) -> np.ndarray:
+def optimum(step: int = EVERY) -> np.ndarray:
     """What all rows together would give."""
     return np.asarray(problem(step).optimum(tol=1e-9)).reshape(-1)
 
 
-def distance(models: np.ndarray, step: int = 1) -> float:
+def distance(models: np.ndarray, step: int = EVERY) -> float:
     """The worst site's distance from the optimum, as a share of its length."""
     best = optimum(step)
     return float(np.max(np.linalg.norm(np.atleast_2d(models) - best, axis=1)) / np.linalg.norm(best))
@@ -70,7 +71,7 @@ def measure(env: Environment, base: Path) -> dict[str, Any]:
     """disropt: its penalty chosen on few rows by its own formulas, then its own run on all rows."""
     tries = {penalty: distance(their_way(penalty), THIN) for penalty in PENALTIES}
     best = min(tries, key=lambda penalty: tries[penalty])
-    models, measured = _theirs(env, write_rows(base / "rows"), best, base)
+    models, measured = _theirs(env, best, base)
     facts = {"penalty": best, "distance": distance(models), "install": env.megabytes}
     return facts | {"lines": lines_written("disropt")} | scores(models.mean(axis=0)) | measured
 
@@ -106,11 +107,11 @@ def _step(
     return f
 
 
-def _theirs(
-    env: Environment, rows: list[Path], penalty: float, base: Path
-) -> tuple[np.ndarray, dict[str, Any]]:
-    folder = fresh(base / "solving-disropt")
-    measured = run(federations.disropt(env, rows, ROUNDS, penalty, REGULARIZATION), folder)
+def _theirs(env: Environment, penalty: float, base: Path) -> tuple[np.ndarray, dict[str, Any]]:
+    few, folder = fresh(base / "rows-few"), fresh(base / "solving-disropt")
+    for i, (X, y) in enumerate(hands()):
+        np.savez(few / f"site-{i}.npz", X=X, y=y)
+    measured = run(federations.disropt(env, [few / "site-0.npz"], ROUNDS, penalty, REGULARIZATION), folder)
     if not measured["ended"]:
         raise RuntimeError(last_words(folder))
     models = np.array(json.loads((folder / "models.json").read_text(encoding="utf-8")))
