@@ -15,12 +15,13 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.peers import federations
-from benchmarks.peers.page import outcome, page, readme_rows, stranger, write_page
+from benchmarks.peers.page import MOST_ROUNDS, outcome, page, readme_rows, stranger, write_page
 from benchmarks.peers.pins import PINS, brief, environment
 from benchmarks.peers.results import Finding, obtain, read_all
 from benchmarks.peers.running import sandbox
 from benchmarks.peers.sections import work
 from benchmarks.peers.sections.accounting import gaussian_epsilon, gaussian_noise
+from benchmarks.peers.sections.privacy import ROUNDS
 
 ADAPTERS = federations.ADAPTERS
 WORK = {
@@ -80,7 +81,10 @@ def test_the_page_shows_what_was_found_and_the_version():
 def test_the_best_private_model_is_one_that_keeps_to_the_budget():
     """0.9 at epsilon 30 does not count."""
     line = next(line for line in page(FIXED).splitlines() if line.startswith("| best accuracy"))
-    assert "0.812" in line and "0.900" not in line
+    assert "| 0.812 |" in line and "0.900" not in line
+    edge = [PRIVATE[1] | {"setting": f"{MOST_ROUNDS} rounds, step 8"}]
+    assert "at least 0.812" in page(as_map(found("flwr", "privacy", edge)))
+    assert max(ROUNDS) == MOST_ROUNDS
 
 
 def test_what_a_peer_prints_is_rounded_up():
