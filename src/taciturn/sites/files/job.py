@@ -325,7 +325,13 @@ class NetworkJob(Facts):
 
     def neighbours(self, name: str) -> tuple[str, ...]:
         """Whom a site talks to, in the job's order."""
-        return tuple(self.names[j] for j in self.graph.neighbors(self.names.index(name)))
+        return self.near[self.names.index(name)]
+
+    @cached_property
+    def near(self) -> tuple[tuple[str, ...], ...]:
+        """The neighbours of every site, by its number."""
+        each = range(len(self.names))
+        return tuple(tuple(self.names[j] for j in self.graph.neighbors(i)) for i in each)
 
     @cached_property
     def facts(self) -> dict[str, Any]:

@@ -198,7 +198,6 @@ class Exchange:
     def waiting(self, most: float | None = None) -> Waiting:
         """How this site waits for the others."""
         site = self.ready.site
-        dials = site.dials()
 
         def note(names: Sequence[str], since: float) -> None:
             self.store.note_silent(self.mailbox.t, {site.job.names.index(name): since for name in names})
@@ -207,6 +206,7 @@ class Exchange:
             refused = self.session.reason(name)
             if refused:
                 return f"{name}: {refused}"
+            dials = site.dials()
             if name in self.session.connected() or name not in dials:
                 return ""
             return f"{name}: {probe(site, name, dials[name])}"
