@@ -14,6 +14,7 @@ from support.siteend import charged_rounds, check_end, kept_vector, released_vec
 from support.sitefaults import POINTS
 from support.siteprocess import Network, SiteProcess, run_all
 from support.sitework import PATH_OF_3, RING_OF_3, network, shards
+from taciturn.errors import ExitCode
 from taciturn.sites.files.keys import Authority, load_key, pem, signing_request
 from taciturn.sites.files.site import load_site
 from taciturn.sites.trial.rehearsal import issue
@@ -117,7 +118,7 @@ def test_a_clock_that_jumps(tmp_path, jump):
 def test_a_silent_neighbour_is_named_and_the_run_resumes(tmp_path):
     paths = network(tmp_path, PATH_OF_3)
     other, waiting = SiteProcess(paths[0]), SiteProcess(paths[1], {"silent": "site-2"})
-    assert waiting.wait() == 1
+    assert waiting.wait() == ExitCode.NEIGHBOUR
     other.kill()
     assert "site-2 silent since" in waiting.text() and "run the same command to go on" in waiting.text()
     assert "waiting for site-2 since" in waiting.text()
