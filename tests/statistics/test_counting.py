@@ -123,3 +123,15 @@ def test_its_record_is_on_disk(tmp_path):
 def test_wishes_that_make_no_sense(wishes, words):
     with pytest.raises(ParameterError, match=words):
         release(**wishes)
+
+
+def test_what_is_written_from_its_certificate_speaks_of_no_model():
+    from taciturn.report.card import model_card
+    from taciturn.report.registry import registry_entry
+
+    certificate = release(tables=2).certificate
+    entry = registry_entry(certificate)
+    assert "Summary statistics" in entry and "records counted in 2 tables" in entry
+    assert "linear model" not in entry and "norm at most" not in certificate.to_json()
+    with pytest.raises(ParameterError, match="this one is of counts"):
+        model_card(certificate)

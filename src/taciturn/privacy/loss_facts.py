@@ -48,6 +48,11 @@ class LossFacts:
         object.__setattr__(self, "kind", checks.choice("kind", self.kind or KINDS[0], KINDS))
 
     @property
+    def counting(self) -> bool:
+        """Whether records were counted, and no model trained."""
+        return self.name == "counts"
+
+    @property
     def classes(self) -> int:
         """Models at once: the classes of softmax, else 1."""
         return int(self.parameters["classes"]) if self.name == "softmax" else 1

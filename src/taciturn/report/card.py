@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..errors import ParameterError
 from ..privacy.accounting.shown import odds, rounded_up, shown_delta
 from ..privacy.certificate import grounds
 from ..privacy.certificate.certificate import Certificate
@@ -21,6 +22,8 @@ YOURS = "*to be filled in by whoever publishes the model*"
 
 def model_card(certificate: Certificate, about: Mapping[str, Any] | None = None) -> str:
     """The card; `about` as for `from_certificates`, and `name`."""
+    if certificate.run.loss.counting:
+        raise ParameterError("`--card` needs the certificate of a model; this one is of counts.")
     told = dict(about or {})
     parts = [
         f"# {told.get('name') or 'Model card'}",

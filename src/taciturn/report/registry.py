@@ -37,14 +37,14 @@ def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = N
             ],
             "description": _description(certificate, told),
             "intended_use": "",
-            "data_product_type": "Machine learning model",
+            "data_product_type": "Summary statistics" if run.loss.counting else "Machine learning model",
             "data_product_region": "",
             "data_product_sector": "",
             "publication_date": told.get("date", ""),
         },
         "dp_variant": {
             "variant_name": "Pure DP" if pure else "Approximate DP",
-            "data_domain": f"tables with rows of norm at most {run.data_norm:g}, by public bounds",
+            "data_domain": _domain(certificate),
             "unprotected_quantities": "numbers of records and of links of every site, sites, rounds, schema",
         },
         "privacy_loss": {
@@ -66,8 +66,17 @@ def _finite(certificate: Certificate) -> bool:
     return math.isfinite(certificate.epsilon)
 
 
+def _domain(certificate: Certificate) -> str:
+    run = certificate.run
+    if run.loss.counting:
+        return f"records counted in {run.dimension} tables with public cells"
+    return f"tables with rows of norm at most {run.data_norm:g}, by public bounds"
+
+
 def _description(certificate: Certificate, told: Mapping[str, Any]) -> str:
     what = told.get("learnt")
+    if certificate.run.loss.counting:
+        return f"Counts of the records of {took_part(certificate)}."
     return f"A linear model{f' of {what}' if what else ''}, trained by {took_part(certificate)}."
 
 
@@ -94,7 +103,7 @@ def _implementation(certificate: Certificate) -> dict[str, str]:
         "preprocessing_and_hyperparameter_tuning": "by public facts alone; every schedule was fixed before",
         "mechanisms": f"{run.noise} noise, method {run.method}, {run.rounds} rounds planned",
         "composition": f"accountant: {certificate.accountant or 'none'}",
-        "post_processing": "the model is computed from what was released, at no further cost",
+        "post_processing": "results are computed from what was released, at no further cost",
         "justification": "",
         "utility": "not measured on the records: such a score would be a release of its own",
         "additional_information": "Not covered: " + "; ".join(NOT_COVERED) + ".",

@@ -65,7 +65,7 @@ def test_sites_of_their_own_say_where_they_were(tmp_path, where, words):
 
 def test_what_did_not_happen_is_told_as_that():
     assert certificate().run.where == "simulated"
-    assert certificate().statement().startswith("One process simulated 3 sites")
+    assert certificate().statement().split("\n\n")[1].startswith("One process simulated 3 sites")
     assert run_facts(simulated=False, marks=(PLANNED,)).where == "planned"
     for settings in (REAL, {"where": "network"}, {"marks": (PLANNED,), "where": "process"}):
         with pytest.raises(ParameterError, match="`where` must be one of"):

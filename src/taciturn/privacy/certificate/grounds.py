@@ -153,9 +153,12 @@ def _observer(run: RunFacts) -> list[str]:
 
 def _rows(run: RunFacts) -> list[str]:
     short = f"every row had norm at most {run.data_norm:g}, by bounds that are public"
+    if run.loss.counting:
+        short = f"every row was in one cell of each of {run.dimension} tables; the cells are public"
     if run.unit == "record":
+        invalid = "had a cell of its own" if run.loss.counting else "became x = 0"
         return [
-            "the number of records of a site was fixed before; an invalid row became x = 0 and was not "
+            f"the number of records of a site was fixed before; an invalid row {invalid} and was not "
             "dropped; no record was resampled or duplicated",
             short,
         ]

@@ -67,7 +67,7 @@ def _done(claims: Claims) -> str:
 def _who(run: RunFacts) -> str:
     """Who trained, and who held whose records meanwhile."""
     sites = _count(run.sites, "site")
-    if run.loss.name == "counts":
+    if run.loss.counting:
         return _who_counted(run, sites)
     if run.where == "process":
         return f"""One process, which held the records of all {sites}, trained one model for them: whoever
