@@ -24,8 +24,9 @@
     ├── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
     └── ClippedRowsWarning              many rows are longer than `data_norm`; only where nothing is promised
 
-Messages quote parameters, never data: an exception is a release. Each is one line: what a file or a neighbour
-wrote into it is shown with its line breaks and escapes spelt out. What a command ends with is in `ExitCode`.
+Messages quote parameters, never data: an exception is a release. Each is one line (`DataUnavailable` has one
+more for every place): what a file or a neighbour wrote into it is shown with its line breaks and escapes
+spelt out. What a command ends with is in `ExitCode`.
 """
 
 from enum import IntEnum
@@ -127,7 +128,10 @@ class CertificateError(TaciturnError):
 
 
 class DataUnavailable(TaciturnError):  # noqa: N818
-    """A public data set was not found."""
+    """A public data set was not found; a line for every place that was tried."""
+
+    def __str__(self) -> str:
+        return "\n".join(one_line(line) for line in Exception.__str__(self).split("\n"))
 
 
 class MissingExtra(TaciturnError, ImportError):  # noqa: N818

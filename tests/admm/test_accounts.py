@@ -42,7 +42,7 @@ FULL = PenaltyPerturbation(
 
 def facts(method=FULL, **changes):
     given = {"dimension": 7, "C": 2.0, "regularization": 0.1, "tol": 1e-8, "simulated": False, "sites": 3}
-    given |= changes
+    given |= {"where": "" if PLANNED in changes.get("marks", ()) else "process"} | changes
     return run_facts(method.tables(3, 4), SmoothHinge(0.5), **given)
 
 

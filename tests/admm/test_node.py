@@ -139,7 +139,7 @@ def test_each_round_of_each_site_draws_the_noise_that_it_is_charged_for(purpose)
         node = replace(make_node(), site=site, tables=method.tables(2, ROUNDS).site(site), streams=Streams(3))
         for t in (1, 2, 5):
             noise = node._noise(t)
-            drawn = noise.inside()[0] if purpose == "noise" else noise.released(np.zeros((1, 1, 6)))[0]
+            drawn = noise.inside()[0] if purpose == "noise" else noise.release(np.zeros((1, 1, 6)))[0]
             unit = np.empty((1, 1, 6))
             SeededStreams(3).vectors(purpose, t, np.array([site]), np.ones(1), unit, directed=False)
             charge = node.charge_of(t)

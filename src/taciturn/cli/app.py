@@ -71,4 +71,4 @@ def _line(error: Exception) -> str:
     """What the error says; a file's by its name."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return one_line(f"{error.filename}: {error.strerror}")
-    return one_line(error)
+    return str(error) if isinstance(error, TaciturnError) else one_line(error)
