@@ -11,7 +11,7 @@ from typing import Any
 from taciturn.privacy.accounting.shown import rounded_up
 
 from .results import OURS, Finding
-from .words import BUDGET, NAMES, PARAGRAPHS, TLS, WEAKER
+from .words import BUDGET, EXPECTED, NAMES, PARAGRAPHS, TLS, WEAKER
 
 Found = Mapping[tuple[str, str], Finding]
 Show = Callable[[dict[str, Any]], str]
@@ -380,9 +380,16 @@ def solving_table(found: Found) -> str:
 
 
 def _failures(found: Found) -> list[str]:
+    """What failed, and what nobody has measured yet."""
     lines = [
         f"- {NAMES[peer]}, {section}: {entry.error}"
         for (peer, section), entry in sorted(found.items())
         if entry.error is not None
     ]
+    for peer, sections in EXPECTED.items():
+        missing = [section for section in sections if (peer, section) not in found]
+        if missing:
+            lines.append(
+                f"- {NAMES[peer]}, {', '.join(missing)}: not measured yet; the same command goes on."
+            )
     return ["## What did not run", "\n".join(lines)] if lines else []

@@ -69,3 +69,12 @@ BUDGET = {
     "nvflare": "no: the filter's count was in the process that died",
     "appfl": "no: the count of Opacus was in the process that died",
 }
+
+# The sections that each peer has a part in.
+EXPECTED = {
+    "flwr": ("work", "privacy", "kill", "stranger", "late"),
+    "nvflare": ("work", "kill"),
+    "appfl": ("work", "privacy", "kill", "stranger", "late"),
+    "disropt": ("solving",),
+    "diffprivlib": ("work", "privacy"),
+}

@@ -76,6 +76,7 @@ def test_the_page_shows_what_was_found_and_the_version():
     for shown in ("0.846", "9.3", "7.8", "123", "54,321", "455", "87"):
         assert shown in text
     assert "needs the command mpirun" in text
+    assert "- NVIDIA FLARE, work, kill: not measured yet" in text
 
 
 def test_the_best_private_model_is_one_that_keeps_to_the_budget():
