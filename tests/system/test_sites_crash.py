@@ -91,7 +91,7 @@ def test_a_disk_that_is_really_full(tmp_path):
     paths = network(tmp_path)
     site = load_site(paths[0])
     site.state.mkdir(mode=0o700)
-    mount = ["mount", "-t", "tmpfs", "-o", "size=400k", "none", str(site.state)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "none", str(site.state)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("mounting a small disk is not allowed here")
     try:

@@ -33,8 +33,13 @@ class Engine(Protocol):
         """Drive `setup` through all rounds."""
         ...
 
+
+@runtime_checkable
+class MaskedEngine(Engine, Protocol):
+    """One that drives masked descent too."""
+
     def run_masked(self, setup: MaskedSetup, *, show: bool | None = None) -> Run:
-        """The same for masked descent."""
+        """Drive `setup` through all rounds."""
         ...
 
 
@@ -82,8 +87,7 @@ def simulate(
     strict : refuse a penalty that decreases or falls below the dual step, which the paper's theorems need.
     history : keep every released vector, (rounds, repeats, sites, features).
     engine : "local", one process; "ray", a cluster, or a `taciturn.RayEngine` that says which; "auto", the
-        one that should be done first. The vectors are the same to the last bit. Masked descent runs in one
-        process.
+        one that should be done first. The vectors are the same to the last bit.
     threads : how many sites are solved at a time by the local engine; by default the number of cores, or
         one where sites are so small that threads would wait for each other.
     progress : True shows it, False does not, None only on a terminal.
@@ -120,7 +124,12 @@ def simulate(
         )
         if engine in ("local", "auto"):
             return run_masked(masked, threads=threads, show=progress)
-        return _cluster(engine).run_masked(masked, show=progress)
+        driver = _cluster(engine)
+        if not isinstance(driver, MaskedEngine):
+            raise ParameterError(
+                "`engine` must have `run_masked` for MaskedDescent; 'local' and 'ray' have it."
+            )
+        return driver.run_masked(masked, show=progress)
     if isinstance(problem, SoftmaxProblem):
         raise ParameterError("`method` must be MaskedDescent for a SoftmaxProblem.")
     setup = prepare(

@@ -297,7 +297,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
                 raise ParameterError(f"`data_norm` must lie between 1e-100 and 1e100; got {bound:g}.")
             return bound
         checks.choice("data_norm", self.data_norm, (FROM_DATA,))
-        warnings.warn(f"{LEAK}; give a public bound instead.", PrivacyLeakWarning, stacklevel=4)
+        warnings.warn(f"{LEAK}; give a public bound instead.", PrivacyLeakWarning, stacklevel=5)
         return float(row_norms(X).max()) or 1.0
 
     def __sklearn_tags__(self) -> Any:
@@ -316,7 +316,7 @@ def _warn_of_clipping(X: Any, bound: float) -> None:
             "clipped to it. Scale the columns by public bounds (`taciturn.data.BoundedEncoder`), or raise "
             "`data_norm`.",
             ClippedRowsWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
