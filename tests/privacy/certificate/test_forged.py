@@ -10,7 +10,7 @@ import pytest
 import taciturn as tt
 from support.example_run import DELTA, certificate, run_facts, site_facts
 from support.forger import accepted, attack, attack_sums, recomputed, signed
-from taciturn.errors import ParameterError
+from taciturn.errors import CertificateError, ParameterError
 from taciturn.masked import accounts
 from taciturn.masked.method import PublicFacts
 from taciturn.objective import Logistic
@@ -164,3 +164,11 @@ def test_magnitudes_that_floats_would_lose_are_refused(eta):
 def test_more_neighbours_than_others_are_refused():
     with pytest.raises(ParameterError, match="`degree` must be below the number of sites, 2; got 2"):
         MemoryLedger(run_facts(2), site_facts(2))
+
+
+@pytest.mark.parametrize("sites", [100_000, 10**15])
+def test_a_masked_network_that_nobody_can_compute_is_refused_at_once(sites):
+    edited = json.loads(masked_certificate().to_json())
+    edited["run"]["sites"] = sites
+    with pytest.raises(CertificateError, match="for a masked run"):
+        Certificate.from_json(json.dumps(signed(edited)))

@@ -31,6 +31,7 @@ from .statement import statement
 FORMAT = "taciturn certificate 1"
 _TEXTS = ("theorems", "conditions", "statement")
 _LARGEST = 10_000_000  # about a minute's work
+_MOST_MASKED = 10_000  # sites of a masked run: a figure for every number of colluders, also about a minute
 _SHA256 = re.compile("[0-9a-f]{64}")
 _CLOSE = 1e-9  # relative; another build of the special functions may differ in the last digits
 
@@ -136,6 +137,13 @@ def checked_size(body: Mapping[str, Any]) -> None:
     planned, sites = body["run"]["rounds"], len(body["sites"])
     if not 0 < sites * checks.whole("rounds", planned, least=1) <= _LARGEST:
         raise CertificateError(f"the certificate must state 1 to {_LARGEST:,} sites times rounds.")
+    if body["run"]["method"] == "masked":
+        network = checks.whole("sites", body["run"]["sites"], least=1)
+        if network > _MOST_MASKED or len(body["epsilon_against"]) != network:
+            raise CertificateError(
+                f"the certificate must state 1 to {_MOST_MASKED:,} sites for a masked run, and as many "
+                "entries in `epsilon_against`."
+            )
     for entry in body["sites"]:
         if checks.whole("charged_rounds", entry["charged_rounds"]) > planned:
             raise CertificateError("the certificate states more charged rounds than were planned.")
