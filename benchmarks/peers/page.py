@@ -196,6 +196,11 @@ def _stranger(found: Found, peer: str) -> str:
     return _cell(found, peer, "faults", lambda result: stranger(result["stranger"]))
 
 
+def _carried(sent: float) -> str:
+    """What the loopback carried; nothing, where processes on one machine talk through its memory."""
+    return f"{sent:,.0f}" if sent else "through memory"
+
+
 QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
     ("accuracy without privacy", lambda found, peer: _NONE if peer == OURS else _accuracy(found, peer)),
     ("best accuracy at (1, 10⁻⁵), whole run", _best_private),
@@ -203,7 +208,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
     ("CPU seconds a round, all processes", _work(lambda result: seconds(result["round_cpu"]))),
     ("seconds a round", _work(lambda result: seconds(result["round_seconds"]))),
     ("seconds to the model", _work(lambda result: seconds(result["seconds"]))),
-    ("bytes per site and round", _work(lambda result: f"{result['round_bytes']:,.0f}")),
+    ("bytes per site and round", _work(lambda result: _carried(result["round_bytes"]))),
     ("largest process, MB", _work(lambda result: f"{result['largest']:.0f}")),
     ("install, MB", _work(lambda result: f"{result['install']:,.0f}")),
     ("lines a user writes", _work(lambda result: str(result["lines"]))),
