@@ -135,7 +135,7 @@ def _pvp(drawn: FigureResult) -> Claim:
         pvp, *others = (drawn[row.name, name] for name in ("PVP 1", "DVP 1 1", "PP 1.04 1.03"))
         checks.append(pvp.final_loss > max(other.final_loss for other in others))
         each = ", ".join(
-            f"{one.curve.method} L = {one.final_loss:.3f} at ε = {rounded_up(one.epsilon[-1])}"
+            f"{one.curve.name.split()[0]} L = {one.final_loss:.3f} at ε = {rounded_up(one.epsilon[-1])}"
             for one in (pvp, *others)
         )
         shown.append(f"{row.name}: {each}")

@@ -158,7 +158,7 @@ def _room(axes: Axes, outcomes: list[CurveResult]) -> None:
         axes.text(
             1.0,
             1.0 - 0.1 * k,
-            f"{outcome.curve.method}: $L({outcome.run.loss.shape[1]}) = {outcome.final_loss:.2f}$",
+            f"{outcome.curve.label}: $L({outcome.run.loss.shape[1]}) = {outcome.final_loss:.2f}$",
             color=outcome.curve.colour,
             transform=axes.transAxes,
             ha="right",
