@@ -62,8 +62,12 @@ def test_the_charge_comes_before_the_release():
     charged = []
     node = make_nodes()[2]
     run = loop(node, node.tables.descent.start(1), commit=charged.append)
-    next(run)
-    assert [(c.site, c.t, c.scale) for c, *_ in charged] == [(2, 1, node.tables.sums[0].std)]
+    sent = next(run)
+    for t in range(1, 5):
+        facts = [(2, k + 1, node.tables.sums[k].std) for k in range(t)]
+        assert [(c.site, c.t, c.scale) for c, *_ in charged] == facts, "every round, before it is sent"
+        if t < 4:
+            sent = run.send(sent.message)
 
     def refuse(release):
         raise BudgetExceeded("no more")
