@@ -1,5 +1,10 @@
-"""Imported by the process that forks sites: each of them is then born with its machine code."""
+"""Imported by the process that forks sites: each of them is then born with its machine code and modules."""
 
+import _strptime  # noqa: F401
+import encodings.cp437
+import encodings.utf_8_sig  # noqa: F401
+
+import taciturn.data  # noqa: F401
 from support.kernels import compile_kernels
 
 compile_kernels()

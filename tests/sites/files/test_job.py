@@ -1,5 +1,6 @@
 """job.toml and site.toml: complete, checked as a whole, with errors that name file and key."""
 
+import sys
 import tomllib
 
 import pytest
@@ -33,6 +34,12 @@ def test_a_job_reads_as_written(tmp_path):
     read = load_job(written(tmp_path))
     assert read.names == ("a", "b", "c") and read.neighbours("b") == ("a", "c")
     assert read.dimension == 4 and read.simulated and read.graph.n == 3
+
+
+def test_a_job_of_arrays_needs_nothing_of_tables(tmp_path, monkeypatch):
+    """pandas and scikit-learn would cost every site more than a second, at the end of its run."""
+    monkeypatch.setitem(sys.modules, "taciturn.data.tables.ball", None)
+    assert load_job(written(tmp_path)).ball is None
 
 
 def test_the_hash_counts_facts_and_not_layout(tmp_path):

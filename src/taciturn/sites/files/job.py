@@ -234,9 +234,11 @@ class NetworkJob(Facts):
     @cached_property
     def ball(self) -> Ball | None:
         """Of a masked job with an intercept: how rows and their constant share the ball."""
-        from ...data.tables.ball import Ball
+        if not (self.masked and self.intercept):
+            return None
+        from ...data.tables.ball import Ball  # with pandas and scikit-learn: a second and more
 
-        return Ball(1.0, intercept=True) if self.masked and self.intercept else None
+        return Ball(1.0, intercept=True)
 
     @cached_property
     def persons(self) -> Persons | None:
