@@ -1,6 +1,6 @@
-"""What the network adds to a round: real site processes on loopback against the in-process engine.
+"""What the network adds to a round: real site processes on loopback, and where their time goes.
 
-    python -m benchmarks.sites [--sites 5] [--rounds 200]
+    python -m benchmarks.sites [--sites 5] [--rounds 200] [--method penalty] [--threads]
 
 The rows are few, so that little is solved and mostly the overhead is seen: charge, commit to disk, signature,
 mutual TLS, verification. The interval is that between two releases of a site.
@@ -10,44 +10,34 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
+import os
 import platform
-import sqlite3
 import statistics
+import subprocess
+import sys
 import tempfile
-import time
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from taciturn.admm.node import NodeState
-from taciturn.objective.solver.general import SolverState
-from taciturn.sites.files.site import Site, load_site
-from taciturn.sites.rounds.driver import open_store
-from taciturn.sites.rounds.prepare import Ready, make_ready
-from taciturn.sites.trial.local import run_processes, watch
 from taciturn.sites.trial.rehearsal import make_network
-from taciturn.sites.wire.frame import to_message
 
 ROWS, D = 100, 105
-JOB: dict[str, Any] = {
-    "name": "benchmark",
-    "loss": "logistic",
-    "C": 50.0,
-    "regularization": 10**-2.5,
-    "dual_step": 0.5,
-    "delta": 1e-5,
-    "clip": 64.0,
-    "grid": 2.0**-34,
-    "tol": 1e-10,
+COMMON: dict[str, Any] = {"name": "benchmark", "loss": "logistic", "C": 50.0, "regularization": 10**-2.5}
+JOBS: dict[str, dict[str, Any]] = {
+    "penalty": {"dual_step": 0.5, "delta": 1e-5, "clip": 64.0, "grid": 2.0**-34, "tol": 1e-10},
+    "masked": {"method": "masked", "delta": 1e-5, "epsilon": 1.0, "colluding": 1},
 }
-SITE: dict[str, Any] = {
-    "penalty": 0.5,
-    "noise": {"kind": "gaussian", "std": 3.4},
-    "output_noise": {"kind": "gaussian", "std": 1e-5},
-    "budget": {"epsilon": 1e6},
-    "patience": 120.0,
+SITES: dict[str, dict[str, Any]] = {
+    "penalty": {
+        "penalty": 0.5,
+        "noise": {"kind": "gaussian", "std": 30.0},
+        "output_noise": {"kind": "gaussian", "std": 1e-5},
+        "budget": {"epsilon": 3.0},
+    },
+    "masked": {"budget": {"epsilon": 1.0}},
 }
 
 
@@ -57,39 +47,77 @@ def rows(rng: np.random.Generator) -> tuple[Any, Any]:
     return X / np.linalg.norm(X, axis=1, keepdims=True), np.where(rng.random(ROWS) < 0.5, 1.0, -1.0)
 
 
-def intervals(site: Site) -> list[float]:
-    """Milliseconds between two releases of a site, from the times in its outbox."""
-    with closing(sqlite3.connect(site.database)) as db:
-        at = [
-            entry
-            for (entry,) in db.execute(
-                "SELECT at FROM outbox WHERE t BETWEEN 1 AND ? ORDER BY t", (site.job.rounds,)
-            )
-        ]
-    return [1e3 * (b - a) for a, b in itertools.pairwise(at)]
+def run(folder: Path, method: str, sites: int, rounds: int) -> list[dict[str, Any]]:
+    """A ring of so many sites from its opening to its end; the times of each."""
+    rng = np.random.default_rng(0)
+    links = [(i, (i + 1) % sites) for i in range(sites)] if sites > 2 else [(0, 1)]
+    paths = make_network(
+        folder,
+        [rows(rng) for _ in range(sites)],
+        links,
+        job=COMMON | JOBS[method] | {"rounds": rounds},
+        site={"patience": 600.0} | SITES[method],
+    )
+    processes, environment = [], os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    for path in paths:
+        with (path.parent / "log.txt").open("wb") as log:
+            command = [sys.executable, "-m", "benchmarks.sites.timed", str(path)]
+            processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
+    for path, process in zip(paths, processes, strict=True):
+        if process.wait() != 0:
+            raise SystemExit(f"{path.parent.name} failed:\n{(path.parent / 'log.txt').read_text()}")
+    return [json.loads((path.parent / "times.json").read_text()) for path in paths]
 
 
-def solving(ready: Ready, rounds: int) -> float:
-    """Median milliseconds of one primal update alone."""
-    state, taken = ready.start(), []
-    for t in range(1, rounds + 1):
-        begun = time.perf_counter()
-        f = ready.node.primal(state, t, SolverState())
-        taken.append(1e3 * (time.perf_counter() - begun))
-        state = NodeState(t, f, state.lam, 2 * f)
-    return statistics.median(taken)
+def per_round(times: list[dict[str, Any]], kind: str, part: str, rounds: int) -> float:
+    """Milliseconds of a part in a round, at the median site."""
+    each = [float(entry[kind].get(part, 0.0)) for entry in times]
+    return 1e3 * statistics.median(each) / (rounds - 1)
 
 
-def committing(ready: Ready, rounds: int) -> float:
-    """Median milliseconds of one charge and commit, fsync included, in a file of its own."""
-    taken = []
-    with open_store(ready) as store:
-        for t in range(1, rounds + 1):
-            frame = ready.seal(t, to_message(np.zeros(D)))
-            begun = time.perf_counter()
-            store.release(ready.start(), ready.node.charge_of(t), frame, {})
-            taken.append(1e3 * (time.perf_counter() - begun))
-    return statistics.median(taken)
+PARTS = {
+    "solve": "solve, noise and masks",
+    "sign": "signature",
+    "commit": "charge and commit, all of it",
+    "sync": "of that: SQLite writes and syncs",
+    "send": "send, handed to Zenoh",
+    "check": "look at what came in: name, signature, values",
+    "wait": "wait for the neighbours",
+}
+
+
+def table(times: list[dict[str, Any]], rounds: int) -> list[str]:
+    """The lines of a table: milliseconds per round and site, of the wall and of the processor."""
+    gaps = [1e3 * (b - a) for entry in times for a, b in itertools.pairwise(entry["released"])]
+    wall, cpu = (per_round(times, kind, "whole", rounds) for kind in ("wall", "cpu"))
+    lines = [
+        "| per round and site | wall, ms | CPU, ms |",
+        "|---|---|---|",
+        f"| all, median round | {statistics.median(gaps):.2f} | |",
+        f"| all, best tenth of the rounds | {np.percentile(gaps, 10):.2f} | |",
+        f"| all, mean | {wall:.2f} | {cpu:.2f} |",
+    ]
+    for part, words in PARTS.items():
+        of = [per_round(times, kind, part, rounds) for kind in ("wall", "cpu")]
+        lines.append(f"| {words} | {of[0]:.2f} | {of[1]:.2f} |")
+    own, check = (per_round(times, "cpu", part, rounds) for part in ("own thread", "check"))
+    inside = sum(per_round(times, "cpu", part, rounds) for part in ("solve", "sign", "commit", "send"))
+    lines.append(f"| other Python of the site's own thread | | {own - inside:.2f} |")
+    lines.append(f"| Zenoh: TLS, sockets, routing | | {cpu - own - check:.2f} |")
+    return lines
+
+
+def ending(times: list[dict[str, Any]]) -> str:
+    """Seconds of the three parts of a run."""
+    last = max(entry["released"][-1] for entry in times)
+    first = min(entry["released"][0] for entry in times)
+    written = max(entry["marks"]["results"] for entry in times)
+    left = max(entry["marks"]["left"] for entry in times)
+    begun = min(entry["marks"]["begun"] for entry in times)
+    return (
+        f"opening {first - begun:.2f} s, rounds {last - first:.2f} s, from the last release to the last "
+        f"results {written - last:.2f} s, until all have left {left - written:.2f} s"
+    )
 
 
 def main() -> None:
@@ -97,26 +125,21 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("--sites", type=int, default=5)
     options.add_argument("--rounds", type=int, default=200)
+    options.add_argument("--method", choices=[*JOBS], action="append")
+    options.add_argument("--threads", action="store_true", help="CPU by the names of the threads too")
     chosen = options.parse_args()
-    n, rng = chosen.sites, np.random.default_rng(0)
-    links = [(i, (i + 1) % n) for i in range(n)] if n > 2 else [(0, 1)]
-    with tempfile.TemporaryDirectory() as folder:
-        job = JOB | {"rounds": chosen.rounds}
-        paths = make_network(Path(folder) / "net", [rows(rng) for _ in range(n)], links, job=job, site=SITE)
-        with run_processes(paths) as processes:
-            watch(paths, processes, lambda completed: None)
-        gaps = [gap for path in paths for gap in intervals(load_site(path))]
-        alone = make_network(
-            Path(folder) / "one", [rows(rng) for _ in range(2)], [(0, 1)], job=job, site=SITE
+    for method in chosen.method or JOBS:
+        with tempfile.TemporaryDirectory() as folder:
+            times = run(Path(folder) / "net", method, chosen.sites, chosen.rounds)
+        print(
+            f"{method}: {chosen.sites} sites in a ring on {platform.machine()}, {chosen.rounds} rounds, "
+            f"d = {D}, {ROWS} rows a site, load {os.getloadavg()[0]:.1f}\n"
         )
-        ready = make_ready(load_site(alone[0]))
-        solve, commit = solving(ready, chosen.rounds), committing(ready, chosen.rounds)
-    print(f"{n} sites in a ring on {platform.machine()}, {chosen.rounds} rounds, d = {D}, {ROWS} rows a site")
-    print("| per round and site | ms |\n|---|---|")
-    print(f"| interval between releases, median | {statistics.median(gaps):.2f} |")
-    print(f"| interval, best tenth | {np.percentile(gaps, 10):.2f} |")
-    print(f"| of that: solving | {solve:.2f} |")
-    print(f"| of that: charge and commit, on disk | {commit:.2f} |")
+        print("\n".join(table(times, chosen.rounds)))
+        print(f"\n{ending(times)}\n")
+        if chosen.threads:
+            for part in sorted({part for entry in times for part in entry["cpu"] if "thread" in part}):
+                print(f"{part}: {per_round(times, 'cpu', part, chosen.rounds):.2f} ms")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Certificates of masked sums: whom each figure holds against, JSON both ways, and words."""
 
+import contextlib
 import dataclasses
 import json
 import math
@@ -166,6 +167,20 @@ def test_a_budget_stops_the_round_that_would_pass_it_in_memory_and_on_disk(tmp_p
         stated = Certificate.from_ledger(book, DELTA)
     assert stated.epsilon == two and stated.head is not None
     Certificate.from_json(stated.to_json()).verify()
+
+
+@pytest.mark.parametrize("k", range(1, ROUNDS + 1))
+def test_a_budget_pays_for_exactly_the_rounds_that_it_pays_for(k):
+    """The last of all rounds too, where a look at the whole run is enough to admit every charge."""
+    run = masked_run()
+    cost = certified(run, rounds=k).epsilon
+    charged(run, rounds=k, budget=SiteBudget(cost, DELTA))
+    with pytest.raises(BudgetExceeded, match=f"round {k} would take"):
+        charged(run, budget=SiteBudget(cost * (1 - 1e-9), DELTA))
+    backwards = MemoryLedger(run, all_sites(run)[:1], SiteBudget(cost, DELTA))
+    with pytest.raises(BudgetExceeded) if k < ROUNDS else contextlib.nullcontext():
+        for entry in reversed(run.sums):
+            backwards.charge(Charge(0, entry.t, scale=entry.std))
 
 
 def test_a_renyi_order_has_no_place_beside_masked_sums():

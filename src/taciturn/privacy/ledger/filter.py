@@ -12,7 +12,8 @@ to is exact, and holds for any charges, whatever they react to.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -93,7 +94,11 @@ class RenyiFilter:
 
 
 class MaskedFilter:
-    """What one site has spent on masked sums against the facts' colluders, and what it may not pass."""
+    """What one site has spent on masked sums against the facts' colluders, and what it may not pass.
+
+    A round costs no less than nothing, and each is charged once: where the budget pays for all rounds that
+    the run has, it pays for any of them, and no charge needs a look at the cost.
+    """
 
     def __init__(self, run: RunFacts, site: SiteFacts, budget: SiteBudget) -> None:
         self._run, self._site, self._budget = run, site, budget
@@ -103,9 +108,17 @@ class MaskedFilter:
     def after(self, charge: Charge) -> Spent:
         """What will have been spent; `BudgetExceeded` where that is past the budget."""
         rounds = (*self.spent.rounds, charge.t)
-        epsilon = masked_cost(self._run, sorted(rounds), self._budget.delta, self._honest)
-        _admit(self._site, self._budget, charge, epsilon)
+        known = len(set(rounds)) == len(rounds) and 1 <= min(rounds) and max(rounds) <= self._run.rounds
+        if not (known and self._pays_for_all):
+            _admit(self._site, self._budget, charge, self._cost(sorted(rounds)))
         return self.spent._replace(rounds=rounds)
+
+    @cached_property
+    def _pays_for_all(self) -> bool:
+        return self._cost(range(1, self._run.rounds + 1)) <= self._budget.epsilon
+
+    def _cost(self, rounds: Iterable[int]) -> float:
+        return masked_cost(self._run, rounds, self._budget.delta, self._honest)
 
     def resume(self, charges: Sequence[Charge]) -> None:
         """Start from what the ledger already holds."""

@@ -41,6 +41,7 @@ from .masked.store import MaskedMemory, MaskedStore
 from .opening import meet, recall, seal_release
 from .prepare import Ready
 from .store import SavedRound, SiteStore
+from .warming import warm_up
 
 log = logging.getLogger("taciturn.site")
 
@@ -66,6 +67,8 @@ def run_site(
     with open_store(ready) as store:
         resumed, refusals, proof = store.resume(), Refusals(), find_proof(ready)
         at = resumes_at(ready, store, resumed)
+        if resumed.state.t < ready.run.rounds:
+            warm_up(ready)
         mailbox = Mailbox(ready.form, ready.site.name, ready.trust, refusals, at)
         with (
             one_blas_thread(),

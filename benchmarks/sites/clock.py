@@ -1,0 +1,136 @@
+"""Where the time of a round goes: timers put around the parts of a site from out here.
+
+Of each part the seconds of the wall and those of the processor, from the first release to the last. What the
+process used besides its own threads of Python is Zenoh's: TLS, sockets, routing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import taciturn.admm.node as penalty_node
+import taciturn.masked.node as masked_node
+import taciturn.sites.rounds.store as store
+from taciturn.sites.rounds.masked.store import MaskedStore
+from taciturn.sites.rounds.store import SiteStore
+from taciturn.sites.wire.mailbox import Mailbox
+from taciturn.sites.wire.session import Session
+from taciturn.sites.wire.trust import Identity
+
+SYNCED = ("COMMIT", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint(RESTART)")
+
+
+class Clock:
+    """Seconds of the wall and of the processor by part, while it runs."""
+
+    def __init__(self) -> None:
+        self.wall: dict[str, float] = defaultdict(float)
+        self.cpu: dict[str, float] = defaultdict(float)
+        self.marks: dict[str, float] = {}
+        self.released: list[float] = []
+        self._runs = False
+
+    def around(self, owner: Any, name: str, part: str) -> None:
+        """Time every call of `owner.name`."""
+        setattr(owner, name, self.timed(getattr(owner, name), part))
+
+    def timed(self, real: Callable[..., Any], part: str) -> Callable[..., Any]:
+        """The same function, timed."""
+
+        def call(*args: Any, **options: Any) -> Any:
+            wall, cpu = time.perf_counter(), time.thread_time()
+            try:
+                return real(*args, **options)
+            finally:
+                self.add(part, time.perf_counter() - wall, time.thread_time() - cpu)
+
+        return call
+
+    def add(self, part: str, wall: float, cpu: float) -> None:
+        """So much for a part."""
+        if self._runs:
+            self.wall[part] += wall
+            self.cpu[part] += cpu
+
+    def mark(self, name: str) -> None:
+        """Note the time."""
+        self.marks[name] = time.monotonic()
+
+    def release(self, t: int, rounds: int) -> None:
+        """Round t left the site: the clock runs from the first to the last."""
+        self.released.append(time.monotonic())
+        if t in (1, rounds):
+            sign = 1 if t == rounds else -1
+            self.wall["whole"] += sign * time.perf_counter()
+            self.cpu["whole"] += sign * time.process_time()
+            self.cpu["own thread"] += sign * time.thread_time()
+            for name, seconds in threads().items():
+                self.cpu[f"thread {name}"] += sign * seconds
+            self._runs = t == 1
+
+
+def threads() -> dict[str, float]:
+    """Seconds of the processor by the name of a thread; those of one name together."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    found: dict[str, float] = defaultdict(float)
+    for task in Path("/proc/self/task").iterdir():
+        head, _, rest = (task / "stat").read_text().rpartition(")")
+        words = rest.split()
+        found[head.partition("(")[2].rstrip("0123456789-")] += (int(words[11]) + int(words[12])) / ticks
+    return found
+
+
+def start(clock: Clock, rounds: int) -> None:
+    """Put timers around the parts of a site in this process."""
+    clock.around(penalty_node.Node, "primal", "solve")
+    clock.around(masked_node.MaskedNode, "message", "solve")
+    clock.around(Identity, "seal", "sign")
+    clock.around(MaskedStore, "release", "commit")
+    clock.around(Mailbox, "wait", "wait")
+    clock.around(Session, "_heard", "check")
+    clock.around(Session, "publish", "send")
+    real, publish = SiteStore.release, Session.publish
+    timed = clock.timed(real, "commit")
+
+    def release(self: Any, *args: Any) -> None:
+        (real if isinstance(self, MaskedStore) else timed)(self, *args)
+
+    setattr(SiteStore, "release", release)  # noqa: B010
+
+    def sent(self: Any, t: int, frame: bytes, *, owner: str | None = None, attempt: int = 0) -> None:
+        if owner is None and attempt == 0 and 1 <= t <= rounds:
+            clock.release(t, rounds)
+        publish(self, t, frame, owner=owner, attempt=attempt)
+
+    Session.publish = sent  # type: ignore[method-assign]
+    connect = sqlite3.connect
+
+    class Timed(sqlite3.Connection):
+        def execute(self, sql: str, *args: Any) -> Any:
+            act = super().execute
+            if sql in SYNCED and threading.current_thread() is threading.main_thread():
+                return clock.timed(act, "sync")(sql, *args)
+            return act(sql, *args)
+
+    def connected(*args: Any, **options: Any) -> Any:
+        return connect(*args, factory=Timed, **options)
+
+    setattr(store, "sqlite3", _Patched(sqlite3, connect=connected))  # noqa: B010
+
+
+class _Patched:
+    """A module with some names replaced."""
+
+    def __init__(self, module: Any, **names: Any) -> None:
+        self.__dict__.update(names)
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
