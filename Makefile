@@ -14,7 +14,8 @@ demo: $(VENV)/.core           ## the main job, with a report at the end
 
 test: check tests             ## every check and every test
 
-check: lint types layers doctests docs  ## ruff, mypy strict, import-linter, doctests, the docs
+check: $(VENV)/.test          ## ruff, mypy strict, import-linter, doctests, the docs: two at a time
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target types doctests docs lint layers
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check src tests benchmarks examples tools
@@ -33,7 +34,7 @@ docs: $(VENV)/.test           ## the site, into build/site; strict, and without 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tests: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+	$(BIN)/python -m pytest -n 3 --dist worksteal tests
 
 bench: $(VENV)/.test          ## speed, as ratios within one run; writes docs/performance.md
 	$(BIN)/python -m benchmarks.speed

@@ -18,6 +18,8 @@ from taciturn.errors import DataUnavailable, PrivacyLeakWarning
 settings.register_profile("taciturn", deadline=None)  # no test asserts a duration
 settings.load_profile("taciturn")
 
+os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 starves its workers beside other tests
+
 
 @pytest.fixture(scope="session")
 def adult_files() -> Iterator[None]:

@@ -119,7 +119,7 @@ def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
-def until(condition: object, seconds: float = 30.0) -> None:
+def until(condition: object, seconds: float = 120.0) -> None:
     """Wait until `condition()` holds."""
     end = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]

@@ -151,11 +151,10 @@ def test_a_certificate_that_ends_while_a_frame_waits_for_a_late_neighbour(tmp_pa
         signing_request(load_key(site.path(site.file.keys.private)), "site-0", ["127.0.0.1"]), days=1
     )
     site.path(site.file.keys.certificate).write_bytes(pem(short))
-    first, second = SiteProcess(paths[0]), SiteProcess(paths[1])
-    assert SiteProcess(paths[2], {"point": "before the charge", "t": 3}).wait() < 0
+    running = [SiteProcess(paths[0]), SiteProcess(paths[1]), SiteProcess(paths[2], {"hold": 3})]
     until(lambda: rounds_of(site) == 3)
-    first.kill()
-    second.kill()
+    for entry in running:
+        entry.kill()
     issue(authority, tmp_path, "site-0", ["127.0.0.1"])
     for suffix in ("key", "pem"):
         (tmp_path / f"site-0.{suffix}").replace(paths[0].parent / f"site-0.{suffix}")
