@@ -2,7 +2,9 @@
 
     python -m benchmarks.peers [--only NAME] [--section NAME] [--again] [--results FOLDER] [--out docs]
 
-What is done is kept in the results folder, and a second call goes on from there; `--again` begins anew.
+What is done is kept in the results folder, and a second call goes on from there; `--again` forgets what it is
+about to measure. The page says how many calls it took: for one, begin with a results folder that is empty.
+The README's rows are written too, unless the page goes elsewhere.
 Needs root for network namespaces with loopback alone, and Debian's openmpi-bin for disropt.
 """
 
@@ -10,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,14 +21,15 @@ from typing import Any
 from taciturn import __version__
 from taciturn.objective import one_blas_thread
 
-from .page import write_page
+from .page import write_page, write_readme
 from .pins import PINS, Environment, environment
-from .results import OURS, obtain, read_all
+from .results import OURS, begin, end, forget, obtain, read_all
 from .sections import faults, privacy, solving, work
 
 FEDERATED = ("flwr", "nvflare", "appfl")
 Step = tuple[str, str, Callable[[], Any]]
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).resolve().parents[2]
+DOCS = _ROOT / "docs"
 
 
 def steps(peer: str, env: Environment, base: Path, kept: Path) -> Iterator[Step]:
@@ -37,7 +41,7 @@ def steps(peer: str, env: Environment, base: Path, kept: Path) -> Iterator[Step]
     if peer == "appfl":
         yield peer, "privacy", partial(privacy.measure_appfl, env, base)
     if peer in FEDERATED:
-        for what in ("kill",) if peer == "nvflare" else ("kill", "stranger", "late"):
+        for what in ("kill", "stranger", "late"):
             yield peer, what, partial(faults.measure, peer, what, env, base, kept)
     if peer == "diffprivlib":
         yield peer, "work", partial(work.measure_pooled, env, base)
@@ -50,6 +54,7 @@ def our_steps(base: Path) -> Iterator[Step]:
     """Ours: every section."""
     yield OURS, "work", partial(work.measure_ours, "masked", base)
     yield OURS, "workpenalty", partial(work.measure_ours, "penalty", base)
+    yield OURS, "workopen", work.measure_open
     yield OURS, "faults", partial(faults.measure_ours, base)
     yield OURS, "privacy", privacy.measure_ours
     yield OURS, "solving", solving.measure_ours
@@ -59,20 +64,23 @@ def main() -> None:
     """Measure what is not measured yet, then write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("--only", action="append", choices=(OURS, *PINS), help="this one; may be repeated")
-    parser.add_argument("--section", help="this section only: work, privacy, kill, stranger, late, solving")
+    parser.add_argument("--section", help="this section only, such as work or kill")
     parser.add_argument("--again", action="store_true", help="forget the results of those that are run")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "peers")
-    parser.add_argument("--out", type=Path, default=_ROOT / "docs")
+    parser.add_argument("--out", type=Path, default=DOCS)
     options = parser.parse_args()
     base, kept = options.results.resolve() / "runs", options.results.resolve() / "results"
+    begin(kept, __version__)
     with one_blas_thread():
         for peer in options.only or (OURS, *PINS):
             if options.again:
-                for path in kept.glob(f"{peer}-*.json"):
-                    path.unlink()
+                forget(kept, peer, options.section)
             _measure(peer, base, kept, options.section)
+    end(kept)
     shutil.rmtree(base, ignore_errors=True)
     print(write_page(read_all(kept), options.out))
+    if options.out == DOCS:
+        write_readme(read_all(kept), _ROOT / "README.md")
 
 
 def _measure(peer: str, base: Path, kept: Path, only: str | None) -> None:
@@ -84,8 +92,15 @@ def _measure(peer: str, base: Path, kept: Path, only: str | None) -> None:
     for name, section, measure in todo:
         if only not in (None, section):
             continue
+        print(f"{_clock()} {name:12} {section:12} ...", flush=True)
         found = obtain(kept, name, section, version, measure, error)
-        print(f"{name:12} {section:12} load {found.load:4.1f}  {found.error or 'done'}", flush=True)
+        print(
+            f"{_clock()} {name:12} {section:12} load {found.load:4.1f}  {found.error or 'done'}", flush=True
+        )
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M:%S")
 
 
 if __name__ == "__main__":

@@ -93,11 +93,29 @@ def nvflare(env: Environment, rows: list[Path], folder: Path, rounds: int) -> Sc
     return Script((job,), timeout=900.0, waits_for=("job",), fails_with="job", env=path)
 
 
-def nvflare_again(env: Environment) -> Process:
-    """The client site-4, started once more."""
+KIT = "poc/example_project/prod_00/admin@nvidia.com"  # where `nvflare poc prepare` puts the administrator's
+
+
+def nvflare_client(env: Environment, name: str) -> Process:
+    """One client of the prepared network, started by hand."""
     assert env.python is not None
-    command = (str(env.python.parent / "nvflare"), "poc", "start", "-p", "site-4", "--no-wait")
-    return Process("site-4", command)
+    return Process(name, (str(env.python.parent / "nvflare"), "poc", "start", "-p", name, "--no-wait"))
+
+
+def nvflare_by_hand(env: Environment, rows: list[Path], folder: Path, rounds: int, absent: str) -> Script:
+    """The same job on a network that was prepared first and started without one client."""
+    script = nvflare(env, rows, folder, rounds)
+    start = f"nvflare poc prepare -n {SITES} && nvflare poc start -ex {absent} --no-wait && echo all started"
+    network = Process("network", ("sh", "-c", start), ready="all started")
+    (job,) = script.processes
+    return replace(script, processes=(network, replace(job, argv=(*job.argv, str(folder / KIT)))))
+
+
+def nvflare_stranger(folder: Path) -> Process:
+    """A sixth client, with the certificates of a network of its own, at the same address."""
+    other = {"NVFLARE_POC_WORKSPACE": str(folder / "other"), "HOME": str(folder / "other-home")}
+    start = "mkdir -p $HOME && nvflare poc prepare -n 6 && nvflare poc start -p site-6 --no-wait"
+    return Process("stranger", ("sh", "-c", start), env=other)
 
 
 def diffprivlib(env: Environment, rows: list[Path], epsilon: float, C: float, seeds: int) -> Script:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime
 import json
 import os
+import platform
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-OURS = "taciturn"
+OURS, RUN = "taciturn", "run"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,44 @@ def obtain(
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
     return found
+
+
+def begin(folder: Path, version: str) -> None:
+    """Note when a run began, and what else the machine did then; or that a call goes on with it."""
+    file = folder / f"{OURS}-{RUN}.json"
+    if file.exists():
+        known = Finding(**json.loads(file.read_text(encoding="utf-8")))
+        facts = known.result | {"calls": known.result["calls"] + 1}
+    else:
+        load, calls = round(os.getloadavg()[0], 2), 1 + any(folder.glob("*-*.json"))
+        facts = {"begun": _now(), "ended": None, "calls": calls, "load": load, "python": _python()}
+    folder.mkdir(parents=True, exist_ok=True)
+    today = datetime.date.today().isoformat()
+    found = Finding(OURS, RUN, version, today, facts["load"], facts)
+    file.write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
+
+
+def end(folder: Path) -> None:
+    """Note that all that was asked for is done."""
+    file = folder / f"{OURS}-{RUN}.json"
+    known = Finding(**json.loads(file.read_text(encoding="utf-8")))
+    found = replace(known, result=known.result | {"ended": _now()})
+    file.write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
+
+
+def forget(folder: Path, peer: str, section: str | None) -> None:
+    """Remove what is known of a peer, or of one of its sections."""
+    for path in folder.glob(f"{peer}-{section or '*'}.json"):
+        if path.stem != f"{OURS}-{RUN}":
+            path.unlink()
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _python() -> str:
+    return f"{platform.system()} on {platform.machine()}, Python {platform.python_version()}"
 
 
 def read_one(folder: Path, peer: str, section: str) -> Any:

@@ -15,13 +15,15 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.peers import federations
-from benchmarks.peers.page import MOST_ROUNDS, outcome, page, readme_rows, stranger, write_page
+from benchmarks.peers.cells import MOST_ROUNDS, outcome, stranger
+from benchmarks.peers.page import page, write_page, write_readme
 from benchmarks.peers.pins import PINS, brief, environment
-from benchmarks.peers.results import Finding, obtain, read_all
+from benchmarks.peers.results import Finding, begin, end, forget, obtain, read_all
 from benchmarks.peers.running import sandbox
 from benchmarks.peers.sections import work
 from benchmarks.peers.sections.accounting import gaussian_epsilon, gaussian_noise
 from benchmarks.peers.sections.privacy import ROUNDS
+from benchmarks.peers.tables import readme_rows
 
 ADAPTERS = federations.ADAPTERS
 WORK = {
@@ -71,12 +73,23 @@ FIXED = as_map(
 
 def test_the_page_shows_what_was_found_and_the_version():
     text = page(FIXED)
-    head, first = text.split("\n\n")[2].splitlines()[0], text.split("\n\n")[1]
+    head, first = text.split("\n\n")[3].splitlines()[0], text.split("\n\n")[2]
     assert "Flower 1.41.0" in head and "2026-11-16" in first and "7 cores" in first
     for shown in ("0.846", "9.3", "7.8", "123", "54,321", "455", "87"):
         assert shown in text
     assert "needs the command mpirun" in text
-    assert "- NVIDIA FLARE, work, kill: not measured yet" in text
+    assert "- NVIDIA FLARE, work, kill, stranger, late: not measured yet" in text
+
+
+def test_the_page_says_when_it_was_made_and_what_else_the_machine_did():
+    facts = {"begun": "2026-11-16 16:31", "ended": "2026-11-16 17:14", "calls": 1, "load": 0.31}
+    run = found("taciturn", "run", facts | {"python": "Linux, Python 3.11.2"})
+    text = page(FIXED | as_map(run)).split("\n\n")[2]
+    assert "one run, begun 2026-11-16 16:31 and ended 2026-11-16 17:14 UTC" in text
+    assert "load was 0.3 when" in text and "Flower 1.41.0" in text and "shared" not in text
+    again = found("taciturn", "run", facts | {"python": "", "calls": 2, "load": 3.0})
+    text = page(FIXED | as_map(again))
+    assert "2 runs" in text and "shared" in text
 
 
 def test_the_best_private_model_is_one_that_keeps_to_the_budget():
@@ -94,8 +107,9 @@ def test_what_a_peer_prints_is_rounded_up():
 
 def test_a_disturbed_run_is_told_beside_the_undisturbed_one():
     assert outcome(FAULTS["kill"], PLAIN) == "another model (by 0.25), 46 s more"
-    assert outcome(FAULTS["late"], PLAIN) == "same model, 20 s more"
-    assert outcome({"ended": False, "seconds": 600.2}, PLAIN) == "no end within 600 s"
+    assert outcome(FAULTS["late"], PLAIN) == "same model, bit for bit, 20 s more"
+    assert outcome(FAULTS["late"] | {"gap": 1e-5}, PLAIN) == "same model, 20 s more"
+    assert outcome({"ended": False, "seconds": 240.2, "patience": 240.0}, PLAIN) == "no end within 240 s"
     assert outcome({"ended": False, "seconds": 90.0}, PLAIN) == "the run fails"
     assert stranger(FAULTS["stranger"]).startswith("takes part")
     assert stranger({"ended": True, "same": True, "gap": 0.0}) == "kept out"
@@ -116,6 +130,48 @@ def test_a_finding_is_measured_once_and_a_failure_again(tmp_path):
         assert obtain(tmp_path, "flwr", "work", "1", measure).result == {"accuracy": 0.5}
     assert len(calls) == 2
     assert [entry.peer for entry in read_all(tmp_path)] == ["flwr"]
+
+
+def test_a_section_is_forgotten_without_the_others(tmp_path):
+    begin(tmp_path, "1")
+    for section in ("work", "kill"):
+        obtain(tmp_path, "flwr", section, "1", dict)
+    forget(tmp_path, "flwr", "kill")
+    assert {(entry.peer, entry.section) for entry in read_all(tmp_path)} == {
+        ("flwr", "work"),
+        ("taciturn", "run"),
+    }
+    forget(tmp_path, "flwr", None)
+    forget(tmp_path, "taciturn", None)
+    assert [entry.section for entry in read_all(tmp_path)] == ["run"]
+
+
+def test_a_second_call_is_counted_and_the_first_ones_load_kept(tmp_path):
+    begin(tmp_path, "1")
+    first = read_all(tmp_path)[0]
+    begin(tmp_path, "1")
+    end(tmp_path)
+    last = read_all(tmp_path)[0]
+    assert first.result["calls"] == 1 and first.result["ended"] is None
+    assert last.result["calls"] == 2 and last.result["ended"] and last.result["load"] == first.load
+
+
+def test_only_the_five_rows_of_a_readme_change(tmp_path):
+    readme = tmp_path / "README.md"
+    readme.write_text(
+        "# Name\n\n| a | b |\n\n|  | taciturn 0.0 |\n|---|---|\n| old | row |\n\n## Next\n", "utf-8"
+    )
+    write_readme(FIXED.values(), readme)
+    text = readme.read_text("utf-8")
+    assert text == f"# Name\n\n| a | b |\n\n{readme_rows(FIXED)}\n\n## Next\n"
+
+
+def test_a_disturbance_that_failed_is_not_a_dash():
+    broken = found("flwr", "kill", error="RuntimeError: no port")
+    text = page(FIXED | as_map(broken))
+    assert (
+        "| kill -9, restart | failed, see below |" in text and "- Flower, kill: RuntimeError: no port" in text
+    )
 
 
 def test_an_installers_error_names_no_index():

@@ -105,12 +105,16 @@ class Play:
         return time.time() - since >= step["after"]
 
     def act(self, step: dict) -> None:
-        """Kill -9 a process with all that it started, or start one."""
+        """Kill -9 a process with all that it started, at one moment, as when a machine dies; or start one."""
         if step["do"] == "kill":
             who = self.running.get(step["who"])
             doomed = family(who.pid) if who else having(f"/{step['who']}/")
-            for pid in doomed:
-                os.kill(pid, signal.SIGKILL)
+            for kind in (
+                signal.SIGSTOP,
+                signal.SIGKILL,
+            ):  # stopped first, so that none tells of another's end
+                for pid in doomed:
+                    os.kill(pid, kind)
         else:
             self.start(step["entry"])
         name = step.get("who") or step["entry"]["name"]

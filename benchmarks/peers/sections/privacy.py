@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -26,7 +25,9 @@ from .accounting import gaussian_epsilon, gaussian_noise
 from .work import fresh, last_words
 
 EPSILON, DELTA, SEEDS, FEWER = 1.0, 1e-5, 10, 5
-ROUNDS, STEPS = (10, 30), (8.0, 16.0, 32.0, 64.0)
+ROUNDS, STEPS, MOMENTUM = (30, 100, 300), (2.0, 4.0, 8.0, 16.0, 24.0), 0.9
+SMALL = list(product((10, 30), (0.25, 1.0, 4.0), (0.1, 0.3, 1.0)))  # rounds, step, clip, for loud noise
+WIDE = 20.0  # steps: a clip that momentum never reaches, since what a record moves is bounded without it
 CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 _CLASSIC = math.sqrt(2 * math.log(1.25 / DELTA))  # of the textbook's Gaussian mechanism
 
@@ -92,22 +93,15 @@ def measure_diffprivlib(env: Environment, base: Path) -> list[dict[str, Any]]:
 
 def measure_flower(env: Environment, base: Path) -> list[dict[str, Any]]:
     """Central noise for a client as documented, central and local noise for a record."""
-    B, grid = rows_of_smallest(), list(product(ROUNDS, STEPS))
-    client = [_flower("central", T, step, multiplier=gaussian_noise(1.0, T, DELTA)) for T, step in grid]
-    record = [
-        _flower("central", T, step, multiplier=2 * gaussian_noise(1.0, T, DELTA) / B) for T, step in grid
-    ]
-    local = [
-        _flower(
-            "local",
-            T,
-            step,
-            sensitivity=2 * step / B,
-            epsilon=_CLASSIC / gaussian_noise(1.0, T, DELTA),
-            delta=DELTA,
-        )
-        for T, step in grid
-    ]
+    B, client, record, local = rows_of_smallest(), [], [], []
+    for T, step, share in SMALL:
+        client.append(_flower("central", T, step, share * step, multiplier=gaussian_noise(1.0, T, DELTA)))
+    for T, step in product(ROUNDS, STEPS):
+        noise = gaussian_noise(1.0, T, DELTA)
+        common: dict[str, Any] = {"rounds": T, "step": step, "clip": WIDE * step, "momentum": MOMENTUM}
+        record.append(_flower("central", **common, multiplier=2 * noise / (B * WIDE)))
+        mechanism = {"sensitivity": 2 * step / B, "epsilon": _CLASSIC / noise, "delta": DELTA}
+        local.append(_flower("local", **common, **mechanism))
     found = []
     for name, cases, trusts in (
         ("central noise for a whole client", client, "the server"),
@@ -124,40 +118,37 @@ def measure_flower(env: Environment, base: Path) -> list[dict[str, Any]]:
         found.append(
             {"contender": name, "trusts": trusts, "prints": printed[0] if printed else None}
             | {"unit": "a client, whole run" if printed else "nothing", "whole_run": whole}
-            | {"setting": f"{best['rounds']} rounds, step {best['step']:g}"}
+            | {"setting": _setting(best)}
             | summary(models)
         )
     return found
 
 
-def _flower(kind: str, rounds: int, step: float, **more: float) -> dict[str, Any]:
-    """A gradient is no longer than 1, so that clipping at one step changes nothing."""
-    return {
-        "kind": kind,
-        "rounds": rounds,
-        "step": step,
-        "clip": step,
-        "tail": rounds // 2,
-        "seeds": 1,
-    } | more
+def _flower(
+    kind: str, rounds: int, step: float, clip: float, momentum: float = 0.0, **more: float
+) -> dict[str, Any]:
+    """A gradient is no longer than 1; momentum is of models that all have seen, and costs nothing."""
+    common = {"kind": kind, "rounds": rounds, "step": step, "clip": clip, "momentum": momentum}
+    return common | {"tail": rounds // 2, "seeds": 1} | more
 
 
 def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
     """Laplace noise as its example sets it, Gaussian noise for a record, and Opacus."""
-    B, grid = rows_of_smallest(), list(product(ROUNDS, STEPS[1:3]))
+    B = rows_of_smallest()
     laplace = [
-        _appfl(10, step, {"dp_mechanism": "laplace", "epsilon": 1.0, "clip_norm": 1}) for step in STEPS[::2]
+        _appfl(10, step, {"dp_mechanism": "laplace", "epsilon": 1.0, "clip_norm": 1})
+        for step in (0.01, 0.1, 1.0, 4.0)
     ]
     gaussian = [
         _appfl(T, step, {"dp_mechanism": "gaussian", "epsilon": B * _CLASSIC / gaussian_noise(1.0, T, DELTA)})
-        for T, step in grid
+        | {"momentum": MOMENTUM}
+        for T, step in product(ROUNDS, STEPS)
     ]
-    batch = 512
-    each, opacus = math.ceil(B / batch), []
-    for epochs in (4,):
-        noise = _opacus_noise(env, 1 / each, epochs * each)
-        dp = {"dp_mechanism": "opacus", "dp_config": {"noise_multiplier": noise, "max_grad_norm": 1.0}}
-        opacus += [_appfl(1, step, dp) | {"batch": batch, "epochs": epochs} for step in (4.0, 16.0)]
+    dp = {"dp_mechanism": "opacus", "dp_config": {"max_grad_norm": 1.0}}  # the adapter asks it for the noise
+    opacus = [
+        _appfl(1, step, dp) | {"batch": 1024, "epochs": epochs, "target": [EPSILON, DELTA]}
+        for epochs, step in product((4, 16), (2.0, 8.0))
+    ]
     found = []
     for name, cases, unit, whole in (
         ("Laplace noise, epsilon 1 a round, ten rounds", laplace, "nothing", 10.0),
@@ -168,7 +159,7 @@ def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
         said = printed[0].partition("= ")[2].partition(",")[0] if printed else None
         found.append(
             {"contender": name, "trusts": "nobody", "prints": float(said) if said else None, "unit": unit}
-            | {"whole_run": whole, "setting": f"{best['rounds']} rounds, step {best['step']:g}"}
+            | {"whole_run": whole, "setting": _setting(best)}
             | summary(models)
         )
     return found
@@ -177,14 +168,14 @@ def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
 def _appfl(rounds: int, step: float, dp: dict[str, Any]) -> dict[str, Any]:
     """One gradient step on all rows a round; a gradient is no longer than 1."""
     clip = {"clip_grad": True, "clip_value": 1.0, "clip_norm": 2}
-    common = {"rounds": rounds, "step": step, "batch": None, "tail": rounds // 2, "seeds": 1}
+    common = {"rounds": rounds, "step": step, "momentum": 0.0, "batch": None, "tail": rounds // 2, "seeds": 1}
     return common | {"dp": clip | dp}
 
 
-def _opacus_noise(env: Environment, rate: float, steps: int) -> float:
-    script = federations.ADAPTERS / "appfl" / "noise.py"
-    command = [str(env.python), str(script), repr(EPSILON), repr(DELTA), repr(rate), str(steps)]
-    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1])
+def _setting(best: dict[str, Any]) -> str:
+    text = f"{best['rounds']} rounds, step {best['step']:g}"
+    text += f", momentum {best['momentum']:g}" if best["momentum"] else ""
+    return text + (f", {best['epochs']} epochs" if best.get("epochs") else "")
 
 
 def _best(

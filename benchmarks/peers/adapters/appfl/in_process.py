@@ -4,14 +4,17 @@ python in_process.py SETTINGS.json -> models.json, printed.json
 """
 
 import json
+import math
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 import torch
-from appfl.algorithm.aggregator import FedAvgAggregator
+from appfl.algorithm.aggregator import FedAvgMAggregator
 from appfl.algorithm.trainer.vanilla_trainer import VanillaTrainer
 from omegaconf import OmegaConf
+from opacus.accountants.utils import get_noise_multiplier
 from parts import LogisticLoss, accuracy, rows, torch_model
 
 settings = json.loads(Path(sys.argv[1]).read_text())
@@ -32,36 +35,61 @@ class Logger:
     set_title = log_content = debug = warning = log_title
 
 
+class Whole(torch.utils.data.Dataset):
+    """All rows of a site as one item: a step that sees them all need not gather them one by one."""
+
+    def __init__(self, data):
+        self.tensors = data.tensors
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, index):
+        return self.tensors
+
+
 def trainer_for(case, path):
     """One site."""
     data, _ = rows(path)
-    size = len(data) if case["batch"] is None else case["batch"]
-    steps = {"mode": "step", "num_local_steps": 1, "train_batch_size": size}
-    if "epochs" in case:
-        steps |= {"mode": "epoch", "num_local_epochs": case["epochs"]}
+    steps = {"mode": "step", "num_local_steps": 1, "train_batch_size": 1}
+    if case["batch"] is None:
+        data = Whole(data)
+    else:
+        steps = {"mode": "epoch", "num_local_epochs": case["epochs"], "train_batch_size": case["batch"]}
     optimiser = {"optim": "SGD", "optim_args": {"lr": case["step"]}, "device": "cpu"}
-    config = OmegaConf.create(steps | optimiser | {"use_dp": True} | case["dp"])
+    config = OmegaConf.create(steps | optimiser | {"use_dp": True, "optimize_memory": False} | case["dp"])
+    if "target" in case:
+        batches = math.ceil(len(data) / case["batch"])
+        config.dp_config.noise_multiplier = opacus_noise(*case["target"], batches, case["epochs"])
     return VanillaTrainer(torch_model(), LogisticLoss(), accuracy, data, None, config, Logger())
 
 
+@cache
+def opacus_noise(epsilon, delta, batches, epochs):
+    """What Opacus wants for a budget; by its own accountant."""
+    return get_noise_multiplier(
+        target_epsilon=epsilon, target_delta=delta, sample_rate=1 / batches, epochs=epochs, accountant="prv"
+    )
+
+
 def run(case, seed):
-    """All rounds; the mean of the last models, which is free."""
+    """All rounds; the mean of the last models, which is free, as momentum at the server is."""
     torch.manual_seed(seed)
     trainers = [trainer_for(case, path) for path in paths]
-    config = OmegaConf.create({"client_weights_mode": "equal"})
-    aggregator = FedAvgAggregator(torch_model(), config, None)
-    seen = []
+    config = {"client_weights_mode": "equal", "optimize_memory": False}
+    config |= {"server_momentum_param_1": case["momentum"]}
+    aggregator = FedAvgMAggregator(torch_model(), OmegaConf.create(config), None)
+    seen, model = [], None
     for _ in range(case["rounds"]):
         local = {}
+        for trainer in trainers if model else ():
+            trainer.load_parameters(model)
         for i, trainer in enumerate(trainers):
             trainer.train()
-            found = trainer.get_parameters()
-            state = found[0] if isinstance(found, tuple) else found
+            state, _ = trainer.get_parameters()
             local[str(i)] = {key.removeprefix("_module."): value for key, value in state.items()}
         model = aggregator.aggregate(local)
         seen.append(model["weight"].reshape(-1).clone())
-        for trainer in trainers:
-            trainer.load_parameters(model)
     return torch.stack(seen[-max(1, case["tail"]) :]).mean(dim=0).tolist()
 
 

@@ -35,7 +35,7 @@ class LogisticLoss(torch.nn.Module):
     """Mean logistic loss."""
 
     def forward(self, margins, y):
-        return torch.nn.functional.binary_cross_entropy_with_logits(margins[:, 0], y.float())
+        return torch.nn.functional.binary_cross_entropy_with_logits(margins[..., 0], y.float())
 
 
 def accuracy(y, margins):

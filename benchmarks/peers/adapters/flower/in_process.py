@@ -30,7 +30,7 @@ sites = [(np.asarray(site["X"]), np.asarray(site["y"])) for site in sites]
 
 
 def client_app(case):
-    """One gradient step on all rows of a site, then Flower's local noise if asked for."""
+    """One gradient step on all rows of a site, with momentum, then Flower's local noise if asked for."""
     mods = []
     if case["kind"] == "local":
         mods = [LocalDpMod(case["clip"], case["sensitivity"], case["epsilon"], case["delta"])]
@@ -41,7 +41,9 @@ def client_app(case):
         X, y = sites[context.node_config["site"]]
         f = message.content["arrays"].to_numpy_ndarrays()[0]
         chance = 1 / (1 + np.exp(y * (X @ f)))
-        f = f + case["step"] * (X.T @ (y * chance)) / len(y)
+        before = context.state["before"].to_numpy_ndarrays()[0] if "before" in context.state else f
+        context.state["before"] = ArrayRecord([f])
+        f = f + case["step"] * (X.T @ (y * chance)) / len(y) + case["momentum"] * (f - before)
         content = RecordDict({"arrays": ArrayRecord([f]), "metrics": MetricRecord({"num-examples": 1})})
         return Message(content=content, reply_to=message)
 
@@ -64,12 +66,12 @@ def run(case, seed):
     """All rounds; the mean of the last models, which is free."""
     np.random.seed(seed)
     app, strategy = client_app(case), strategy_for(case)
+    contexts = [Context(1, i + 1, {"site": i}, RecordDict(), {}) for i in range(len(sites))]
     f, seen = np.zeros(sites[0][0].shape[1]), []
     for number in range(1, case["rounds"] + 1):
         replies, arrays = [], ArrayRecord([f])
-        for i in range(len(sites)):
+        for i, context in enumerate(contexts):
             message = Message(RecordDict({"arrays": arrays}), dst_node_id=i + 1, message_type="train")
-            context = Context(1, i + 1, {"site": i}, RecordDict(), {})
             replies.append(app(message, context))
         strategy.current_arrays = arrays
         f = strategy.aggregate_train(number, replies)[0].to_numpy_ndarrays()[0]

@@ -1,0 +1,103 @@
+"""Cells of the page's tables, from the findings alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from .results import Finding
+from .words import NAMES
+
+Found = Mapping[tuple[str, str], Finding]
+Show = Callable[[dict[str, Any]], str]
+NONE = "–"
+MOST_ROUNDS = 300  # that section 2 tries for a peer
+
+
+def result_of(found: Found, peer: str, section: str) -> Any:
+    """What was found, or None."""
+    entry = found.get((peer, section))
+    return None if entry is None else entry.result
+
+
+def cell(found: Found, peer: str, section: str, show: Show) -> str:
+    """One cell: what is shown of a result; a dash where there is none."""
+    entry = faults_of(found, peer) if section == "faults" else found.get((peer, section))
+    if entry is None:
+        return NONE
+    if entry.error is not None:
+        return "failed, see below"
+    try:
+        return show(entry.result)
+    except KeyError:
+        return NONE
+
+
+def faults_of(found: Found, peer: str) -> Finding | None:
+    """All that is known of a peer's disturbed runs, the undisturbed one being that of the work."""
+    work = found.get((peer, "work"))
+    if (peer, "faults") in found or work is None or not work.result or "tls" not in work.result:
+        return found.get((peer, "faults"))
+    plain = {"ended": True, "seconds": work.result["seconds"], "tls": work.result["tls"]}
+    parts = {what: found[(peer, what)] for what in ("kill", "late", "stranger") if (peer, what) in found}
+    known = {what: part.result or {"failed": True} for what, part in parts.items()}
+    return replace(work, section="faults", result={"plain": plain} | known)
+
+
+def version_of(found: Found, peer: str) -> str:
+    """The version that was run."""
+    return next((entry.version for (name, _), entry in found.items() if name == peer and entry.version), "")
+
+
+def peers_in(found: Found) -> list[str]:
+    """Those that were run, in the page's order."""
+    return [peer for peer in NAMES if any(name == peer for name, _ in found)]
+
+
+def table(head: list[str], rows: Iterable[list[str]]) -> str:
+    """Markdown."""
+    lines = [f"| {' | '.join(head)} |", f"|---|{'---|' * (len(head) - 1)}"]
+    return "\n".join(lines + [f"| {' | '.join(row)} |" for row in rows])
+
+
+def accuracy(entry: dict[str, Any]) -> str:
+    """Of a private model; at least so much where the most rounds that were tried were the best."""
+    unsure = entry.get("setting", "").startswith(f"{MOST_ROUNDS} rounds")
+    return f"{'at least ' * unsure}{entry['accuracy']:.3f}"
+
+
+def carried(sent: float) -> str:
+    """What the loopback carried; nothing, where processes on one machine talk through its memory."""
+    return f"{sent:,.0f}" if sent else "through memory"
+
+
+def seconds(value: float) -> str:
+    """Two figures are enough.
+
+    >>> seconds(0.02567), seconds(9.31), seconds(123.4)
+    ('0.026', '9.3', '123')
+    """
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def outcome(disturbed: dict[str, Any], plain: dict[str, Any]) -> str:
+    """What became of a disturbed run, and how much longer it took."""
+    if "failed" in disturbed:
+        return "failed, see below"
+    if not disturbed["ended"]:
+        patience = disturbed.get("patience", 600.0)
+        return f"no end within {patience:.0f} s" if disturbed["seconds"] >= patience else "the run fails"
+    more = max(0.0, disturbed["seconds"] - plain["seconds"])
+    model = "same model" if disturbed.get("same") else f"another model (by {disturbed['gap']:.2g})"
+    model = "same model, bit for bit" if disturbed.get("gap") == 0 else model
+    return f"{model}, {seconds(more)} s more"
+
+
+def stranger(disturbed: dict[str, Any]) -> str:
+    """Whether somebody who was not asked had a part in the model."""
+    if "failed" in disturbed:
+        return "failed, see below"
+    if not disturbed["ended"]:
+        return "stops the run"
+    return "kept out" if disturbed.get("same") else f"takes part (model moved by {disturbed['gap']:.2g})"

@@ -1,0 +1,223 @@
+"""The tables of the page, one function each, from the findings alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from taciturn.privacy.accounting.shown import rounded_up
+
+from .cells import (
+    NONE,
+    Found,
+    Show,
+    accuracy,
+    carried,
+    cell,
+    faults_of,
+    outcome,
+    peers_in,
+    result_of,
+    seconds,
+    stranger,
+    table,
+    version_of,
+)
+from .results import OURS
+from .words import BUDGET, NAMES, PARAGRAPHS, TLS
+
+
+def summary(found: Found, only: Iterable[str] | None = None) -> str:
+    """The table that the page begins with: a line for a question, a column for a package."""
+    peers = peers_in(found)
+    head = ["", *(f"{NAMES[peer]} {version_of(found, peer)}".strip() for peer in peers)]
+    chosen = [(name, ask) for name, ask in QUESTIONS if only is None or name in only]
+    return table(head, [[name, *(ask(found, peer) for peer in peers)] for name, ask in chosen])
+
+
+def readme_rows(found: Found) -> str:
+    """The five rows that the README has."""
+    return summary(found, IN_README)
+
+
+def _work(show: Show) -> Callable[[Found, str], str]:
+    def ask(found: Found, peer: str) -> str:
+        section = "solving" if (peer, "work") not in found else "work"
+        return cell(found, peer, section, show)
+
+    return ask
+
+
+def _best_private(found: Found, peer: str) -> str:
+    entries = result_of(found, peer, "privacy")
+    good = [entry for entry in entries or [] if entry["whole_run"] <= 1.0]
+    return accuracy(max(good, key=lambda entry: entry["accuracy"])) if good else NONE
+
+
+def _printed(found: Found, peer: str) -> str:
+    units = dict.fromkeys(entry["unit"] for entry in result_of(found, peer, "privacy") or [])
+    return "; ".join(units) or NONE
+
+
+def _after_kill(found: Found, peer: str) -> str:
+    return cell(found, peer, "faults", lambda result: outcome(result["kill"], result["plain"]))
+
+
+def _stranger(found: Found, peer: str) -> str:
+    return cell(found, peer, "faults", lambda result: stranger(result["stranger"]))
+
+
+QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
+    ("accuracy without privacy", lambda found, peer: _accuracy(found, peer)),
+    ("best accuracy at (1, 10⁻⁵), whole run", _best_private),
+    ("its epsilon is of", _printed),
+    ("CPU seconds a round, all processes", _work(lambda result: seconds(result["round_cpu"]))),
+    ("seconds a round", _work(lambda result: seconds(result["round_seconds"]))),
+    ("seconds to the model", _work(lambda result: seconds(result["seconds"]))),
+    ("bytes per site and round", _work(lambda result: carried(result["round_bytes"]))),
+    ("largest process, MB", _work(lambda result: f"{result['largest']:.0f}")),
+    ("install, MB", _work(lambda result: f"{result['install']:,.0f}")),
+    ("lines a user writes", _work(lambda result: str(result["lines"]))),
+    ("after kill -9 of one party", _after_kill),
+    ("a stranger", _stranger),
+    (
+        "a handshake without a certificate finds",
+        lambda found, peer: cell(found, peer, "faults", lambda result: result["plain"]["tls"]),
+    ),
+)
+
+
+IN_README = (
+    "best accuracy at (1, 10⁻⁵), whole run",
+    "its epsilon is of",
+    "CPU seconds a round, all processes",
+    "after kill -9 of one party",
+    "a stranger",
+)
+
+
+def _accuracy(found: Found, peer: str) -> str:
+    section = "work" if (peer, "work") in found else "solving"
+    note = {OURS: " in `simulate`", "disropt": " on every fourth row"}.get(peer, "")
+    section = "workopen" if peer == OURS else section
+    return cell(found, peer, section, lambda result: f"{result['accuracy']:.3f}{note}")
+
+
+def work_table(found: Found) -> str:
+    """Section 1."""
+    head = [
+        "",
+        "rounds",
+        "accuracy",
+        "test loss",
+        "CPU s a round",
+        "s a round",
+        "s to the model",
+        "CPU s",
+        "bytes",
+        "MB",
+        "processes",
+    ]
+    rows = []
+    for peer, section, name in _workers(found):
+        entry = found[(peer, section)]
+        result = entry.result or {}
+
+        def show(key: str, form: str, result: dict[str, Any] = result) -> str:
+            return format(result[key], form) if key in result else NONE
+
+        rows.append(
+            [
+                name,
+                show("rounds", ".0f"),
+                show("accuracy", ".4f"),
+                show("loss", ".4f"),
+                seconds(result["round_cpu"]) if "round_cpu" in result else NONE,
+                seconds(result["round_seconds"]) if "round_seconds" in result else NONE,
+                seconds(result["seconds"]) if "seconds" in result else NONE,
+                show("cpu", ".0f"),
+                show("round_bytes", ",.0f"),
+                show("largest", ".0f"),
+                show("processes", ".0f"),
+            ]
+        )
+    return table(head, rows)
+
+
+def _workers(found: Found) -> list[tuple[str, str, str]]:
+    names = [
+        (OURS, "work", "taciturn, masked, ε = 1"),
+        (OURS, "workpenalty", "taciturn, trusting nobody, ε = 1"),
+        (OURS, "workopen", "taciturn, `simulate`, no noise"),
+        *((peer, "work", NAMES[peer]) for peer in PARAGRAPHS if peer != "diffprivlib"),
+        ("diffprivlib", "work", "diffprivlib, pooled, hardly any noise"),
+    ]
+    return [entry for entry in names if entry[:2] in found and found[entry[:2]].error is None]
+
+
+def privacy_table(found: Found) -> str:
+    """Section 2."""
+    head = ["", "trusts", "prints", "of", "whole run", "accuracy", "test loss", "setting"]
+    rows = []
+    for peer in peers_in(found):
+        for entry in result_of(found, peer, "privacy") or []:
+            prints = "nothing" if entry["prints"] is None else rounded_up(entry["prints"])
+            rows.append(
+                [
+                    f"{NAMES[peer]}, {entry['contender']}",
+                    entry["trusts"],
+                    prints,
+                    NONE if entry["prints"] is None else entry["unit"],
+                    rounded_up(entry["whole_run"]),
+                    accuracy(entry),
+                    f"{entry['loss']:.4f} ± {entry['loss_std']:.4f}",
+                    entry.get("setting", NONE),
+                ]
+            )
+    return table(head, rows)
+
+
+def faults_table(found: Found) -> str:
+    """Section 3."""
+    peers = [peer for peer in peers_in(found) if faults_of(found, peer)]
+    head = ["", *(NAMES[peer] for peer in peers)]
+
+    def row(name: str, show: Show) -> list[str]:
+        return [name, *(cell(found, peer, "faults", show) for peer in peers)]
+
+    return table(
+        head,
+        [
+            row("kill -9, restart", lambda result: outcome(result["kill"], result["plain"])),
+            row("20 s late", lambda result: outcome(result["late"], result["plain"])),
+            row("a stranger", lambda result: stranger(result["stranger"])),
+            ["budget known after the kill", *(_budget(found, peer) for peer in peers)],
+            ["TLS by default", *(TLS[peer] for peer in peers)],
+            row("a handshake without a certificate finds", lambda result: result["plain"]["tls"]),
+        ],
+    )
+
+
+def _budget(found: Found, peer: str) -> str:
+    def spent(result: dict[str, Any]) -> str:
+        return f"yes, {rounded_up(result['kill']['epsilon'])}, from the ledger on disk"
+
+    return BUDGET.get(peer) or cell(found, peer, "faults", spent)
+
+
+def solving_table(found: Found) -> str:
+    """Section 4."""
+    rows = []
+    for peer, name in ((OURS, "taciturn, `simulate`, one process"), ("disropt", "disropt, five processes")):
+        result = result_of(found, peer, "solving")
+        if result:
+            rows.append(
+                [
+                    name,
+                    seconds(result["round_cpu"]),
+                    seconds(result["round_seconds"]),
+                    f"{result['distance']:.1e}",
+                    f"{result['accuracy']:.4f}",
+                ]
+            )
+    return table(["", "CPU s a round", "s a round", "distance", "accuracy"], rows)
