@@ -10,13 +10,17 @@ from .errors import ParameterError
 
 LEAST, MOST = 1e-100, 1e100
 _HALF = 0.5
+_MANY = 10**300  # more than that cannot be multiplied by a float
 
 
 def real(name: str, value: Any) -> float:
     """A finite real number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise ParameterError(f"`{name}` must be a number; got {type(value).__name__}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.inf
     if not math.isfinite(number):
         raise ParameterError(f"`{name}` must be finite; got {number}.")
     return number
@@ -56,7 +60,7 @@ def probability(name: str, value: Any) -> float:
 
 def is_large_delta(delta: float, units: int) -> bool:
     """Whether a delta is so large that publishing some of so many records as they are would keep to it."""
-    return delta >= _HALF or delta * units > 1
+    return delta >= _HALF or delta * min(units, _MANY) > 1
 
 
 def usual_delta(value: Any, units: int, *, insisted: bool) -> float:

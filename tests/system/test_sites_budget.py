@@ -2,6 +2,7 @@
 
 import shutil
 import tomllib
+from dataclasses import replace
 
 import pytest
 
@@ -11,10 +12,12 @@ from support.siteprocess import SiteProcess, run_all
 from support.sitework import PATH_OF_3, network
 from taciturn import Budget
 from taciturn.cli.app import run
-from taciturn.errors import BudgetExceeded, ExitCode
+from taciturn.errors import BudgetExceeded, ExitCode, WrongFiles
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.sites.files.site import load_site
 from taciturn.sites.files.toml import write_toml
+from taciturn.sites.rounds.account import pay
+from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.prepare import make_ready
 
 BUDGET = {"epsilon": 3.0}
@@ -102,9 +105,48 @@ def test_one_budget_for_one_table_across_all_jobs(tmp_path, capsys, kind):
     assert [len(account.runs) for account in accounts] == [1] * 3
 
 
-def load_site_with(path, entries, epsilon):
+@pytest.mark.parametrize("what", ["deleted", "put back", "not named"])
+def test_an_account_that_lost_a_run_stops_the_site_that_was_charged_there(tmp_path, what):
+    real = {"output_noise": {"kind": "gaussian", "std": 1e-3}}
+    path = network(tmp_path, PATH_OF_3, job={"seed": None})[0]
+    ready = make_ready(load_site_with(path, real, 1000.0))
+    place = ready.site.path(ready.site.file.budget.ledger)
+    with open_store(ready) as store:
+        pay(ready, store)
+        assert len(Budget(place).runs) == 1
+        pay(ready, store)  # as after a restart: once is enough
+        if what == "not named":
+            ready = replace(ready, site=load_site_with(path, real, 1000.0, ledger=None))
+        else:
+            place.unlink()
+        if what == "put back":
+            Budget(place, 1000.0)
+        with pytest.raises(WrongFiles, match="does not hold this run, which was charged to it"):
+            pay(ready, store)
+        assert place.exists() == (what != "deleted")
+
+
+def test_a_budget_that_was_edited_is_a_wrong_file_and_no_reason_to_start_again(tmp_path):
+    real = {"output_noise": {"kind": "gaussian", "std": 1e-3}}
+    path = network(tmp_path, PATH_OF_3, job={"seed": None})[0]
+    ready = make_ready(load_site_with(path, real, 1000.0))
+    with open_store(ready) as store:
+        pay(ready, store)
+    with pytest.raises(WrongFiles, match="other budgets"), open_store(edited(path, real)):
+        pass
+    shutil.rmtree(ready.site.state)
+    with open_store(edited(path, real)) as store, pytest.raises(WrongFiles, match="was begun with epsilon"):
+        pay(edited(path, real), store)
+
+
+def edited(path, real):
+    """The site, with another budget than it began with."""
+    return make_ready(load_site_with(path, real, 2000.0))
+
+
+def load_site_with(path, entries, epsilon, ledger="account/budget.sqlite"):
     """The site with another budget, and other settings, in its file."""
     facts = tomllib.loads(path.read_text()) | entries
-    facts["budget"] = {"epsilon": epsilon, "ledger": "account/budget.sqlite"}
+    facts["budget"] = {"epsilon": epsilon, "ledger": ledger}
     path.write_text(write_toml(facts))
     return load_site(path)

@@ -169,3 +169,37 @@ def test_two_copies_started_at_the_same_moment_release_no_round_twice(tmp_path, 
     common = {t for t in sent[0].keys() & sent[1].keys() if t <= 5}
     assert {t: sent[0][t] for t in common} == {t: sent[1][t] for t in common} and {1, 2} <= common
     assert len({(site.state / "model.json").read_bytes() for site in sites[:2]}) == 1
+
+
+def stand_in_round(paths, started, t):
+    """Run until all have released round t, where the last holds back its frame; then end all."""
+    running = [started(path, {"hold": t} if path == paths[-1] else None) for path in paths]
+    until(lambda: all(rounds_of(load_site(path)) >= t - (path == paths[-1]) for path in paths), seconds=60.0)
+    for entry in running:
+        entry.kill()
+
+
+def test_all_put_back_at_once_release_nothing_and_one_that_was_not_vouches(tmp_path, started):
+    paths = network(tmp_path, PATH_OF_3, **REAL)
+    sites = [load_site(path) for path in paths]
+    stand_in_round(paths, started, 2)
+    for site in sites:
+        shutil.copytree(site.state, site.folder / "yesterday")
+    stand_in_round(paths, started, 4)
+    for site in sites:
+        site.state.rename(site.folder / "today")
+        shutil.copytree(site.folder / "yesterday", site.state)
+    before = [frames(site) for site in sites]
+    again = [started(path) for path in paths]
+    assert [entry.wait() for entry in again] == [LOST, LOST, LOST], again[0].text()
+    assert "and so were those of all its neighbours" in again[1].text()
+    assert [frames(site) for site in sites] == before
+    for site in sites:
+        shutil.rmtree(site.state)
+    (sites[1].folder / "today").rename(sites[1].state)  # the very folder; the others get a copy of theirs
+    for site in (sites[0], sites[2]):
+        shutil.copytree(site.folder / "today", site.state)
+    again = [started(path) for path in paths]
+    assert [entry.wait() for entry in again] == [0, 0, 0], again[0].text()
+    assert len({(site.state / "model.json").read_bytes() for site in sites}) == 1
+    assert "Never put this folder back" in (sites[0].state / "README.txt").read_text()

@@ -9,6 +9,7 @@ import pytest
 from support.sitework import sites
 from taciturn.admm.node import NodeState
 from taciturn.canonical import canonical
+from taciturn.cli.app import run
 from taciturn.errors import SiteError
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.sites.files.keys import DAY, Authority, new_key, pem, signing_request
@@ -93,7 +94,17 @@ def resign(site, change, **options):
     return path
 
 
-@pytest.mark.parametrize("change", [{"epsilon": 0.001}, {"delta": 1e-9}, {"rounds": 4}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epsilon": 0.001},
+        {"delta": 1e-9},
+        {"rounds": 4},
+        {"simulated": False},
+        {"pure_epsilon": 0.1},
+        {"ledger": {"rows": 1, "sha256": "00"}},
+    ],
+)
 def test_a_statement_says_what_its_certificate_says(written, change):
     site, trust = written
     with pytest.raises(SiteError, match=f"another `{next(iter(change))}` than certificate.json"):
@@ -112,6 +123,10 @@ def test_a_statement_says_what_its_certificate_says(written, change):
         {"job": "trial"},
         {"job": {"name": 3, "sha256": "00"}},
         {"files": ["model.json"]},
+        {"files": {}},
+        {"files": {"./certificate.json": "00", "model.json": "00"}},
+        {"format": "taciturn-stopped/1"},
+        {"format": "taciturn-statement/9"},
         {"signed_at": 7},
     ],
 )
@@ -136,6 +151,27 @@ def test_a_statement_counts_as_of_the_time_it_was_signed(written):
     (site.folder / "again.key").unlink()
     with pytest.raises(SiteError, match="not valid yet"):
         verify_statement(resign(site, {"signed_at": two_days_ago()}), trust)
+
+
+def test_nobody_signs_tomorrow(written):
+    site, trust = written
+    later = time.strftime(SIGNED_AT, time.gmtime(time.time() + 3 * 86400))
+    with pytest.raises(SiteError, match="still to come"):
+        verify_statement(resign(site, {"signed_at": later}), trust)
+
+
+def test_what_lies_beside_a_statement_and_is_no_file_is_not_read(written, capsys):
+    """A folder that somebody packed may hold a link to something without end."""
+    site, _ = written
+    (site.state / "model.json").unlink()
+    (site.state / "model.json").symlink_to("/dev/zero")
+    command = ["site", "verify", str(site.state / "statement.json")]
+    authority = ["--authority", str(site.path(site.file.keys.authority))]
+    assert run([*command, *authority]) == 0
+    out = capsys.readouterr().out
+    assert "certificate.json agrees" in out and "model.json does not lie beside it" in out
+    assert run(["site", "verify", "--proof", "/dev/zero", *authority]) == 1
+    assert "not a file" in capsys.readouterr().err
 
 
 def two_days_ago():

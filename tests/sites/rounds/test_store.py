@@ -9,7 +9,7 @@ import pytest
 
 from support.sitework import sites
 from taciturn.admm.node import NodeState
-from taciturn.errors import BudgetExceeded, LedgerError, SiteError
+from taciturn.errors import BudgetExceeded, LedgerError, SiteError, WrongFiles
 from taciturn.sites.files.site import load_site
 from taciturn.sites.files.toml import write_toml
 from taciturn.sites.rounds.driver import open_store
@@ -95,7 +95,7 @@ def test_a_store_belongs_to_one_job_and_one_site(ready, tmp_path):
     second = make_ready(
         sites(tmp_path / "second", job={"rounds": 6}, site={"state": str(ready.site.state)})[0]
     )
-    with pytest.raises(LedgerError, match="rounds"):
+    with pytest.raises(WrongFiles, match="rounds"):
         open_store(second)
 
 

@@ -99,7 +99,7 @@ def verify(
     from ...privacy.accounting.shown import rounded_up, shown_delta
     from ...privacy.certificate.masked_words import holds_while
     from ...sites.rounds.evidence import read_proof
-    from ...sites.rounds.results import verify_statement
+    from ...sites.rounds.results import files_beside, verify_statement
     from ...sites.wire.trust import load_trust
 
     if (statement is None) == (proof is None):
@@ -121,6 +121,10 @@ def verify(
     against = facts.get("epsilon_against")
     held = holds_while(facts.get("colluding"), against[-1]) if against else ""
     typer.echo(f"epsilon {rounded_up(facts['epsilon'])} at delta {shown_delta(facts['delta'])}{held}")
+    beside = [file.name for file in files_beside(Path(str(statement)), facts)]
+    for name in facts["files"]:
+        told = "agrees with it" if name in beside else "does not lie beside it: nothing was compared with it"
+        typer.echo(f"  {name} {told}")
 
 
 def _authority(folder: Path, *, new: bool = False) -> Authority:

@@ -89,6 +89,10 @@ def run(
         str | None,
         typer.Option(help="Answer /metrics, /health and / at 127.0.0.1:PORT or unix:PATH; as in site.toml."),
     ] = None,
+    newest_state: Annotated[
+        bool,
+        typer.Option("--newest-state", help="Insist: the state folder was moved, and none was ever newer."),
+    ] = False,
 ) -> None:
     """Take part in the job until its end; start it again after any stop, and it goes on where it was."""
     from ...progress import progress
@@ -103,8 +107,10 @@ def run(
         ready = make_ready(load_site(file))
         shown = watched(watch or ready.site.file.watch)
         with progress(ready.run.rounds, "rounds", show=log is LogForm.TEXT) as step:
-            outcome = run_site(ready, step=step, watch=watch_zenoh(ready.site), show=shown)
-    _say_outcome(ready.site, outcome)
+            outcome = run_site(
+                ready, step=step, watch=watch_zenoh(ready.site), show=shown, newest=newest_state
+            )
+        _say_outcome(ready.site, outcome)
 
 
 @site.command("finish")

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from ... import checks
 from ...canonical import digest
@@ -23,9 +23,19 @@ if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that hold
     from ...masked.method import MaskedTables, PublicFacts
     from ...objective.persons import Persons
 
-ENDPOINT = r"^tls/(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$"
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+ENDPOINT = rf"tls/(\[[0-9a-fA-F:.]+\]|{_LABEL}(\.{_LABEL})*):[0-9]{{1,5}}"
+
+
+def _endpoint(text: str) -> str:
+    """A place that a call can go to: what no host or port can be, nobody tries to reach."""
+    if not re.fullmatch(ENDPOINT, text) or not 0 < int(text.rpartition(":")[2]) < 2**16:
+        raise ValueError("must be tls/HOST:PORT, as tls/alpha.example:7447 is, with a port of at most 65535")
+    return text
+
+
 Name = Annotated[str, Field(pattern=NAME)]
-Endpoint = Annotated[str, Field(pattern=ENDPOINT)]
+Endpoint = Annotated[str, AfterValidator(_endpoint)]
 _LOOPBACK = re.compile(r"tls/(localhost|127\.[0-9.]+|\[::1\]):")
 _MASKED = ("method", "epsilon", "colluding")
 HASH_FORM = 2  # which text a job's hash is of; a release with another one says so, and not 'another job'
@@ -105,7 +115,7 @@ class NetworkJob(Facts):
     clip: float | None = Field(default=None, gt=0)
     grid: float | None = Field(default=None, gt=0)
     tol: float | None = Field(default=None, gt=0)
-    epsilon: float | None = Field(default=None, gt=0)
+    epsilon: float | None = Field(default=None, gt=0, le=1e6)
     colluding: int | None = Field(default=None, ge=0)
     width: int | None = Field(default=None, ge=1, le=_WIDEST, alias="dimension")
     table: dict[str, Any] | None = Field(default=None, alias="schema")

@@ -15,7 +15,7 @@ from .job import Endpoint, Name, NetworkJob, load_job
 from .toml import about_files, read_file
 from .toml_fields import LISTED, NoiseField, ScheduleField
 
-WATCH = r"^(127\.0\.0\.1|localhost):\d{1,5}$|^unix:.+$"
+WATCH = r"^(127\.0\.0\.1|localhost):[0-9]{1,5}$|^unix:.+$"
 HEX = r"^[0-9a-fA-F]+$"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
+from ...errors import SiteError
 from .keys import write_new
 
 JOB = """\
@@ -99,6 +101,39 @@ certificate = "{name}.pem"
 authority = "authority.pem"
 # revoked = ["1f3a..."]         # serial numbers of certificates that are believed no more
 """
+
+
+STATE = """\
+The state of one site in one run
+================================
+
+Never put this folder back from a backup, never copy it, never start it in two places, and leave it out of
+backups: a round that was released once must not be drawn again. If you move it to another machine, move all
+of it, with the site stopped, and delete the old one. If it is lost the run is lost: agree on a new job.
+
+  site.sqlite       what was spent, every frame that was sent and heard, where the run stands; with its
+                    -wal and -shm while the site runs, and a .lock that lets one process in
+  network.json      what was last known of the others, for `taciturn site status`
+
+At the end, for whoever may see them:
+
+  model.json        the model, the same at every site
+  statement.json    what the run cost, signed by this site
+  certificate.json  every fact that the cost follows from, this site's own schedules included
+  report.html       the same as a page
+
+Where the run had to stop:
+
+  stopped.json      what has really left this site, signed
+  proof-*.json      two frames of one site that contradict each other; anyone can check them
+  recalled-*.bin    a frame of this site that a neighbour holds and this folder does not
+"""
+
+
+def write_readme(state: Path) -> None:
+    """README.txt in the state folder, where there is none yet."""
+    with suppress(SiteError):  # a full disk is said elsewhere
+        write_new(state / "README.txt", STATE.encode())
 
 
 def write_templates(folder: Path, name: str) -> list[Path]:

@@ -30,6 +30,10 @@ def about_files(read: Callable[Given, Made]) -> Callable[Given, Made]:
             if error.exit_code != ExitCode.FAILED:
                 raise
             raise WrongFiles(str(error)) from error
+        except ArithmeticError as error:
+            raise WrongFiles(
+                f"a number in the job or in site.toml is too large or too small to compute with ({error})."
+            ) from error
 
     return reading
 
@@ -52,6 +56,8 @@ def check_entries(path: Path, model: type[Model], entries: dict[str, Any]) -> Mo
         raise SiteError(f"{path}: {found}{found.more}") from error
     except ParameterError as error:
         raise SiteError(f"{path}: {error}") from error
+    except ArithmeticError as error:
+        raise SiteError(f"{path}: a number in it is too large or too small to compute with.") from error
 
 
 def write_toml(entries: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ from ...errors import BudgetExceeded, Contradiction, SiteError, StateLost
 from ...objective.solver.threads import one_blas_thread
 from ...privacy.release import Release, drive
 from ...types import Array
+from ..files.templates import write_readme
 from ..wire.form import CHECK, HELLO
 from ..wire.frame import reaches_edge, to_message, to_vector
 from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
@@ -38,7 +39,7 @@ from .exchange import Exchange
 from .masked.part import MaskedPart
 from .masked.rounds import MaskedRounds
 from .masked.store import MaskedMemory, MaskedStore
-from .opening import meet, recall, seal_release
+from .opening import be_vouched_for, meet, recall, seal_release
 from .prepare import Ready
 from .store import SavedRound, SiteStore
 from .warming import warm_up
@@ -53,18 +54,20 @@ def run_site(
     watch: Callable[[Refusals], AbstractContextManager[None]] = lambda refusals: nullcontext(),
     show: Callable[[Exchange], AbstractContextManager[None]] | None = None,
     without: frozenset[str] | None = None,
+    newest: bool = False,
 ) -> SiteResult:
     """Take part in the job until its end; `step` is told how many rounds were completed.
 
     `watch` is entered before the site goes on the network: the place to listen to Zenoh's own log. `show` is
     entered once it is there: the place to tell whoever watches this site how it fares. `without`, where it is
-    given, ends the run here, by agreement of all sites but these.
+    given, ends the run here, by agreement of all sites but these. `newest` insists that a state folder which
+    was moved is the newest that there was.
 
     Raises `SiteError` where the site cannot go on: a silent neighbour, a full disk. Nothing is lost by that;
     calling it again goes on from the same round with the same bytes. `StateLost` and `Contradiction` end the
     run for good.
     """
-    with open_store(ready) as store:
+    with open_store(ready, newest=newest) as store:
         resumed, refusals, proof = store.resume(), Refusals(), find_proof(ready)
         at = resumes_at(ready, store, resumed)
         if resumed.state.t < ready.run.rounds:
@@ -77,6 +80,7 @@ def run_site(
         ):
             exchange = Exchange(ready, store, mailbox, session)
             exchange.resume(resumed.state.t)
+            session.put_back = store.moved
             session.early = early_mailbox(exchange)
             session.keep(HELLO, greeting(ready), attempt=CHECK)
             with nullcontext() if show is None else show(exchange):
@@ -130,6 +134,7 @@ def _run(rounds: Rounds | MaskedRounds, resumed: SavedRound[Any]) -> SiteResult:
     exchange, ready = rounds.exchange, rounds.ready
     if resumed.state.t < ready.run.rounds:
         latest = recall(exchange)
+        be_vouched_for(exchange)
         if exchange.mailbox.t == HELLO:
             letters = meet(exchange, latest, rounds.greeting())
             rounds.heard = {number: letter.data for number, letter in letters.items()}
@@ -143,8 +148,8 @@ def _run(rounds: Rounds | MaskedRounds, resumed: SavedRound[Any]) -> SiteResult:
     return result
 
 
-def open_store(ready: Ready) -> SiteStore[Any]:
-    """The site's file, new or resumed."""
+def open_store(ready: Ready, *, newest: bool = False) -> SiteStore[Any]:
+    """The site's file, new or resumed; `newest` is somebody's word that it is the newest there ever was."""
     facts: dict[str, Any] = {
         "job": ready.site.job.hash,
         "name": ready.site.name,
@@ -154,8 +159,13 @@ def open_store(ready: Ready) -> SiteStore[Any]:
         "budget": ready.budget,
     }
     if isinstance(ready.memory, MaskedMemory):
-        return MaskedStore(ready.site.database, memory=ready.memory, **facts)
-    return SiteStore(ready.site.database, memory=ready.memory, **facts)
+        store: SiteStore[Any] = MaskedStore(ready.site.database, memory=ready.memory, **facts)
+    else:
+        store = SiteStore(ready.site.database, memory=ready.memory, **facts)
+    write_readme(ready.site.state)
+    if newest:
+        store.stay(vouched=True)
+    return store
 
 
 def sum_heard(letters: dict[int, Letter], dimension: int, clip: float) -> Array:

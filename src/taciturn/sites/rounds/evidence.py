@@ -26,13 +26,14 @@ from ..wire.mailbox import Caught, Forgotten, Letter, contradict
 from ..wire.trust import Trust
 from .exchange import Exchange
 from .prepare import Ready
-from .results import SIGNED_AT, sign_facts
+from .results import SIGNED_AT, read_text, sign_facts
+from .results import STOPPED as STOPPED_FORMAT
 from .store import SiteStore
 
 FORMAT = "taciturn-proof/1"
 STOPPED = "stopped.json"
 STAY = 60.0  # seconds at most for the neighbours to show that they have the proof too
-LARGEST = 2**26  # bytes of a proof
+LARGEST, BRACKETS = 2**26, 4  # bytes of a proof, and what it has of [ and {
 
 log = logging.getLogger("taciturn.site")
 
@@ -96,15 +97,18 @@ def find_proof(ready: Ready) -> Caught | None:
 def read_proof(path: Path, trust: Trust) -> Caught:
     """Check a proof: two frames of one job, signed by the site it names, that contradict each other."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise SiteError(f"{path}: too large to be a proof.")
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        text = read_text(path, LARGEST, "a proof")
+        if text.count("[") + text.count("{") > BRACKETS:  # before it takes memory
+            raise ValueError("brackets")
+        facts = json.loads(text)
         name, (first, second) = str(facts["site"]), [bytes.fromhex(text) for text in facts["frames"]]
         letters = [Letter(data, decode(data, largest=len(data))) for data in (first, second)]
         for letter in letters:
             trust.check(letter.frame, name, ever=True)
     except FrameRefused as error:
         raise SiteError(f"{path}: proves nothing: {error}.") from error
+    except SiteError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise SiteError(f"{path}: not a proof.") from error
     if not contradict(letters[0].frame, letters[1].frame):
@@ -158,7 +162,7 @@ def state_released(ready: Ready, store: SiteStore[Any], found: Frame | None, cau
     released = rounds_released(store, ready.site.job.rounds, found)
     epsilon = cost_of(ready, released)
     facts: dict[str, Any] = {
-        "format": "taciturn-stopped/1",
+        "format": STOPPED_FORMAT,
         "site": ready.site.name,
         "job": {"name": ready.site.job.name, "sha256": ready.site.job.hash.hex()},
         "because_of": cause,

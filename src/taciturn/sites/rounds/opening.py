@@ -24,6 +24,7 @@ from ..wire.mailbox import Forgotten, Letter, stamp_of
 from .exchange import Exchange
 
 ALONE = 1.2 * LEASE / 1000  # seconds in which the link of a process that was killed is gone for sure
+STAY = 20.0  # seconds at most to answer the neighbours before this site stops
 
 log = logging.getLogger("taciturn.site")
 
@@ -66,6 +67,28 @@ def recall(exchange: Exchange, absent: frozenset[str] = frozenset()) -> int:
             raise Forgotten(name, letter)
         latest = max(latest, stamp_of(letter.frame)[0])
     return latest
+
+
+def be_vouched_for(exchange: Exchange) -> None:
+    """A state that was put back, or copied, needs a neighbour whose own was not; or `StateLost`.
+
+    `recall` has heard from all of them, and none knows a frame that this site does not.
+    """
+    store, session = exchange.store, exchange.session
+    if not store.moved:
+        return
+    if not any(recalled.vouches for recalled in session.recalled.values()):
+        end = time.monotonic() + min(STAY, exchange.ready.site.file.patience)
+        while set(exchange.ready.site.neighbours) - session.answered and time.monotonic() < end:
+            exchange.mailbox.wait(0.2)  # they must hear from this site before they can know that they stop
+        time.sleep(0.2)  # for what is on its way
+        raise StateLost(
+            "this `state` was put back from a backup, or copied, and so were those of all its neighbours: "
+            "nobody can say what has left since it was written. Nothing is released. If no site has released "
+            "anything since, say so: taciturn site run --newest-state"
+        )
+    store.stay(vouched=True)
+    session.put_back = False
 
 
 def meet(exchange: Exchange, latest: int, greeting: bytes = b"") -> dict[int, Letter]:

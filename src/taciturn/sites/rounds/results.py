@@ -26,7 +26,9 @@ from ..wire.trust import Trust
 from .prepare import Ready
 from .store import SiteStore
 
-LARGEST = 2**24  # bytes of a statement
+FORMAT, STOPPED = "taciturn-statement/1", "taciturn-stopped/1"
+LARGEST, MOST_CERTIFICATE, MOST_MODEL = 2**20, 2**28, 2**28  # bytes of a statement, and of what it is about
+AHEAD = datetime.timedelta(days=1)  # by which two clocks may differ
 SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
 MODEL, CERTIFICATE, STATEMENT = "model.json", "certificate.json", "statement.json"
 _SETTINGS = {"h": "smoothing", "scale": "scale"}  # what an estimator calls the parameters of its loss
@@ -45,7 +47,7 @@ def write_results(
         MODEL: json.dumps(model_facts(job, model, ended), indent=1, allow_nan=False) + "\n",
         CERTIFICATE: certificate.to_json(),
     }
-    facts = statement(ready, store, certificate, texts) | ({} if ended is None else {"ended": ended})
+    facts = statement(ready, certificate, texts) | ({} if ended is None else {"ended": ended})
     texts[STATEMENT] = json.dumps(sign_facts(ready, facts), indent=1) + "\n"
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
@@ -92,65 +94,93 @@ def model_facts(job: NetworkJob, coef: Array, ended: dict[str, Any] | None = Non
     return facts
 
 
-def statement(
-    ready: Ready, store: SiteStore[Any], certificate: Certificate, texts: dict[str, str]
-) -> dict[str, Any]:
+def statement(ready: Ready, certificate: Certificate, texts: dict[str, str]) -> dict[str, Any]:
     """What a site puts its name to: what the whole run cost its records, and which files say so."""
     job = ready.site.job
     return {
-        "format": "taciturn-statement/1",
+        "format": FORMAT,
         "site": ready.site.name,
         "job": {"name": job.name, "sha256": job.hash.hex()},
-        "rounds": certificate.rounds,
-        "epsilon": certificate.epsilon,
-        "delta": certificate.delta,
-        "pure_epsilon": certificate.pure_epsilon if np.isfinite(certificate.pure_epsilon) else None,
-        **_collusion(certificate),
-        "simulated": job.simulated,
-        "ledger": {"rows": store.ledger.head.rows, "sha256": store.ledger.head.digest},
+        **_costs(certificate),
         "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()},
         "signed_at": time.strftime(SIGNED_AT, time.gmtime()),
     }
 
 
-def _collusion(certificate: Certificate) -> dict[str, Any]:
-    """Of a masked run: against how many of the other sites epsilon holds, and what it is against 0, 1, ..."""
-    run = certificate.run
-    if not run.masked:
-        return {}
-    against = [certificate.epsilon_against(number) for number in range(run.sites)]
-    return {"colluding": run.colluding, "epsilon_against": against}
+def _costs(certificate: Certificate) -> dict[str, Any]:
+    """What a statement repeats of its certificate, and from which ledger that was made.
+
+    Of a masked run: against how many of the other sites epsilon holds, and what it is against 0, 1, ...
+    """
+    run, head = certificate.run, certificate.head
+    facts: dict[str, Any] = {
+        "rounds": certificate.rounds,
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "pure_epsilon": certificate.pure_epsilon if np.isfinite(certificate.pure_epsilon) else None,
+        "simulated": run.simulated,
+        "ledger": None if head is None else {"rows": head.rows, "sha256": head.digest},
+    }
+    if run.masked:
+        against = [certificate.epsilon_against(number) for number in range(run.sites)]
+        facts |= {"colluding": run.colluding, "epsilon_against": against}
+    return facts
 
 
 def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
     """The facts of a statement whose signature is that of the site it names, and of the files beside it."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise SiteError(f"{path}: too large to be a statement.")
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        entries = json.loads(read_text(path, LARGEST, "a statement"))
         facts, signature = entries["statement"], bytes.fromhex(entries["signature"])
         certificate = load_pem_x509_certificate(entries["signed_by"].encode())
         der = certificate.public_bytes(serialization.Encoding.DER)
         at = datetime.datetime.strptime(facts["signed_at"], SIGNED_AT).replace(tzinfo=datetime.UTC)
         trust.key_of(der, facts["site"], at).verify(signature, canonical(facts).encode())
-        files = {Path(name).name: str(digest) for name, digest in facts["files"].items()}
         _check_facts(facts)
     except FrameRefused as error:
         raise SiteError(f"{path}: {error}.") from error
     except InvalidSignature as error:
         raise SiteError(f"{path}: the signature does not fit what is stated.") from error
+    except SiteError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SiteError(f"{path}: not a signed statement.") from error
-    for name, digest in files.items():
-        beside = path.parent / name
-        if beside.exists() and hashlib.sha256(beside.read_bytes()).hexdigest() != digest:
-            raise SiteError(f"{beside}: is not the file that {path.name} was signed for.")
+    if at > datetime.datetime.now(datetime.UTC) + AHEAD:
+        raise SiteError(f"{path}: says that it was signed on {at:%Y-%m-%d}, which is still to come.")
+    for beside in files_beside(path, facts):
+        with beside.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != facts["files"][beside.name]:
+                raise SiteError(f"{beside}: is not the file that {path.name} was signed for.")
     _check_agreement(path, facts)
     return dict(facts)
 
 
+def files_beside(path: Path, facts: dict[str, Any]) -> list[Path]:
+    """The files that a statement was signed for and that lie beside it; no pipe, no device."""
+    return [path.parent / name for name in facts["files"] if (path.parent / name).is_file()]
+
+
+def read_text(path: Path, most: int, what: str) -> str:
+    """A file of somebody else's that must not be larger than `what` can be."""
+    if path.exists() and not path.is_file():
+        raise SiteError(f"{path}: not a file, and so not {what}.")
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise SiteError(f"{path}: too large to be {what}.")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SiteError(f"{path}: not a text, and so not {what}.") from error
+
+
 def _check_facts(facts: dict[str, Any]) -> None:
-    """What is signed is of the kinds that a statement has; raises one of the errors that `verify` expects."""
+    """What is signed is of the kinds that a statement has; raises one of the errors that `verify` expects.
+
+    A statement of a whole run names both files: one that does not could lie beside any.
+    """
+    if facts["files"].keys() != {FORMAT: {MODEL, CERTIFICATE}, STOPPED: set()}[facts["format"]]:
+        raise ValueError("files")
     released = facts["released"] if "released" in facts else [int(facts["rounds"])]
     if not all(isinstance(entry, int) for entry in released):
         raise TypeError("rounds")
@@ -172,20 +202,18 @@ def _check_facts(facts: dict[str, Any]) -> None:
 def _check_agreement(path: Path, facts: dict[str, Any]) -> None:
     """A statement says what its certificate says, of the job that its model is of."""
     beside, model = path.parent / CERTIFICATE, path.parent / MODEL
-    if CERTIFICATE in facts["files"] and beside.exists():
-        certificate = Certificate.from_json(beside.read_text(encoding="utf-8"))
+    near = files_beside(path, facts)
+    if beside in near:
+        certificate = Certificate.from_json(read_text(beside, MOST_CERTIFICATE, "a certificate"))
         certificate.verify()
-        for key in ("epsilon", "delta", "rounds"):
-            if facts.get(key) != getattr(certificate, key):
-                raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
-        for key, value in _collusion(certificate).items():
+        for key, value in _costs(certificate).items():
             if facts.get(key) != value:
                 raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
         if [entry.name for entry in certificate.sites] != [facts["site"]]:
             raise SiteError(f"{path}: {beside.name} beside it is about another site.")
-    if MODEL in facts["files"] and model.exists():
+    if model in near:
         try:
-            run = json.loads(model.read_text(encoding="utf-8"))["run"]["sha256"]
+            run = json.loads(read_text(model, MOST_MODEL, "a model"))["run"]["sha256"]
         except (ValueError, LookupError, TypeError, RecursionError):
             run = None
         if run != facts["job"]["sha256"]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from ...admm.node import NodeState
 from ...diskfile import LockFile
-from ...errors import RunOver, SiteError, TaciturnError, WrongFiles
+from ...errors import LedgerError, RunOver, SiteError, TaciturnError, WrongFiles
 from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
@@ -128,9 +128,12 @@ class SiteStore(Generic[State]):
         self._lock = LockFile(path)
         self._db: sqlite3.Connection | None = None
         try:
-            self._db = _connect(path)
-            self.ledger = SqliteLedger(self._db, run, [facts], budget)
+            with wrong_ledger_as(path):
+                self._db = _connect(path)
+                self.ledger = SqliteLedger(self._db, run, [facts], budget)
             self._begin(path, (job, name, schedules))
+            self.moved = self._place() not in (None, self._mark())
+            self.stay()
         except BaseException:
             self.close()
             raise
@@ -145,19 +148,44 @@ class SiteStore(Generic[State]):
                 self._write_state(db, self._memory.start())
             (form,) = db.execute("PRAGMA user_version").fetchone()
             if form != FORMAT:
-                raise SiteError(
+                raise WrongFiles(
                     f"{path}: was written in form {form} by another release, and this one knows only form "
                     f"{FORMAT}. End the run with the release that it was begun with."
                 )
             stored = db.execute("SELECT job, name, schedules FROM site").fetchone()
         for was, now, what in zip(stored, whose, ("another job", "another site", ""), strict=True):
             if was != now and what:
-                raise SiteError(f"{path}: belongs to {what}; a new run needs a new `state` folder.")
+                raise WrongFiles(f"{path}: belongs to {what}; a new run needs a new `state` folder.")
             if was != now:
-                raise SiteError(
+                raise WrongFiles(
                     f"{path}: the run was begun with another `penalty`, `noise` or `output_noise`. They are "
                     "fixed beforehand, or the cost could not be added up: put the old values back."
                 )
+
+    # -- where it is ------------------------------------------------------------------------------------
+
+    def stay(self, *, vouched: bool = False) -> None:
+        """Note the files that this is kept in; after a move only once somebody has vouched for it."""
+        if self._place() is None or vouched:
+            with self._transaction() as db:
+                db.execute(
+                    "CREATE TABLE IF NOT EXISTS place (one INTEGER PRIMARY KEY CHECK (one = 1), mark TEXT)"
+                )
+                db.execute("INSERT OR REPLACE INTO place VALUES (1, ?)", (self._mark(),))
+            self.moved = False
+
+    def _place(self) -> str | None:
+        with ledger_errors():
+            db = self._open()
+            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'place'").fetchone() is None:
+                return None
+            row = db.execute("SELECT mark FROM place").fetchone()
+            return None if row is None else str(row[0])
+
+    def _mark(self) -> str:
+        """What no copy has: the numbers of the two files, and when the lock, never written to, was made."""
+        lock = self._path.with_name(self._path.name + ".lock").stat()
+        return f"{self._path.stat().st_ino} {lock.st_ino} {lock.st_ctime_ns}"
 
     # -- rounds -----------------------------------------------------------------------------------------
 
@@ -295,6 +323,17 @@ class SiteStore(Generic[State]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+@contextmanager
+def wrong_ledger_as(path: Path) -> Iterator[None]:
+    """A ledger that is damaged, altered or another's is a wrong file; one that is held or full is not."""
+    try:
+        yield
+    except LedgerError as error:
+        if isinstance(error.__cause__, sqlite3.OperationalError | OSError):
+            raise
+        raise WrongFiles(f"{path}: {error}") from error
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from ...errors import one_line
 
 LASTING = ("job", "version")
 """Kinds that do not pass by waiting."""
+MOST_TOLD = 3  # explanations of one sender that are worth a line: it may give a new one each time it is asked
 
 log = logging.getLogger("taciturn.site")
 
@@ -35,6 +36,7 @@ class Refusals:
         self._counts: Counter[tuple[str, str]] = Counter()
         self._reasons: dict[str, str] = {}
         self._explained: dict[tuple[str, str], str] = {}
+        self._told: Counter[tuple[str, str]] = Counter()
         self._lock = threading.Lock()
 
     def refuse(self, sender: str, kind: str, message: str) -> None:
@@ -54,7 +56,9 @@ class Refusals:
             message = f"{self._reasons.get(sender, '')}: {words}"
             known, self._reasons[sender] = self._explained.get((sender, kind)), message
             self._explained[sender, kind] = words
-        if known != words:
+            self._told[sender, kind] += known != words
+            first = known != words and self._told[sender, kind] <= MOST_TOLD
+        if first:
             facts = {"event": "explained", "sender": sender, "kind": kind}
             log.warning("about what was refused from %s: %s", sender, words, extra={"facts": facts})
 

@@ -37,7 +37,8 @@ except ImportError as error:
 _BLOCK = zenoh.CongestionControl.BLOCK
 _FRAME = re.compile(r"taciturn/([a-z0-9-]+)/(\d{1,10})\.(-?\d{1,8})/([a-z0-9-]+)")
 _OTHER = re.compile(r"taciturn/([a-z0-9-]+)/(?:(proof)|(job)|(recall)/([a-z0-9-]+)|(where))")
-_POSITION = struct.Struct("<IiB")  # attempt, round, processes of the asker on the line
+_POSITION = struct.Struct("<IiB")  # attempt, round, processes of the asker on the line and PUT_BACK
+PUT_BACK = 128
 _ASK_TIMEOUT = 5.0
 REOPENED = 20  # times to try to open a port again that was ours a moment ago
 
@@ -47,11 +48,13 @@ log = logging.getLogger("taciturn.site")
 @dataclass(frozen=True)
 class Recalled:
     """What a neighbour answers: the round that it is in, how many processes of this site it sees (0 behind a
-    relay), and the newest frame of this site that it holds."""
+    relay), and the newest frame of this site that it holds. It vouches for that unless its own state was put
+    back or copied, and nobody has vouched for it yet."""
 
     t: int
     processes: int
     frame: bytes
+    vouches: bool = True
 
 
 class Session:
@@ -69,6 +72,8 @@ class Session:
         self.proved: set[str] = set()  # who has shown a proof
         self._asked: set[str] = set()  # who was asked what its job says
         self.recalled: dict[str, Recalled] = {}
+        self.answered: set[str] = set()  # who was told which of its frames this site knows
+        self.put_back = False  # whether this site's own state is not where it was written
         self.where: Callable[[], bytes] = bytes  # what to answer to whom asks where this site is
         self.told: Callable[[bytes], None] = lambda data: None  # what a neighbour answered
         self.early: Mailbox | None = None  # for what is said where a run ends before its last round
@@ -218,7 +223,8 @@ class Session:
     def _sort_recalled(self, sender: str, data: bytes) -> None:
         if sender in self._site.neighbours and len(data) >= _POSITION.size:
             _, t, processes = _POSITION.unpack_from(data)
-            self.recalled[sender] = Recalled(t, processes, data[_POSITION.size :])
+            vouches, count = not processes & PUT_BACK, processes & (PUT_BACK - 1)
+            self.recalled[sender] = Recalled(t, count, data[_POSITION.size :], vouches)
             self._mailbox.wake()
 
     def _answer(self, query: Any) -> None:
@@ -228,9 +234,10 @@ class Session:
             if self._proof is not None:
                 query.reply(key, self._proof, express=True)
             elif other and other[4]:
-                processes = min(255, self._processes(other[5]))
+                processes = min(PUT_BACK - 1, self._processes(other[5])) | (PUT_BACK * self.put_back)
                 position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t, processes)
                 query.reply(key, position + (self._mailbox.newest(other[5]) or b""), express=True)
+                self.answered |= {other[5]} & set(self._site.neighbours)
             elif other and other[3]:
                 query.reply(key, show_keys(self._site.job), express=True)
             elif other and other[6]:
