@@ -35,7 +35,7 @@ SITES: dict[str, dict[str, Any]] = {
         "penalty": 0.5,
         "noise": {"kind": "gaussian", "std": 30.0},
         "output_noise": {"kind": "gaussian", "std": 1e-5},
-        "budget": {"epsilon": 3.0},
+        "budget": {"epsilon": 10.0},
     },
     "masked": {"budget": {"epsilon": 1.0}},
 }

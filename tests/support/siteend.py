@@ -56,7 +56,8 @@ def released_vectors(site: Site) -> np.ndarray:
     """Every vector in a site's outbox, (rounds, d)."""
     with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
         rows = db.execute(
-            "SELECT t, frame FROM outbox WHERE t BETWEEN 1 AND ? ORDER BY t", (site.job.rounds,)
+            "SELECT t, frame FROM outbox WHERE attempt = 0 AND t BETWEEN 1 AND ? ORDER BY t",
+            (site.job.rounds,),
         ).fetchall()
     assert [t for t, _ in rows] == list(range(1, site.job.rounds + 1))
     return np.stack([to_vector(decode(frame, largest=10**6).message) for _, frame in rows])
@@ -77,9 +78,9 @@ def rounds_of(site: Site) -> int:
         if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'outbox'").fetchone() is None:
             return 0
         return int(
-            db.execute("SELECT count(*) FROM outbox WHERE t BETWEEN 1 AND ?", (site.job.rounds,)).fetchone()[
-                0
-            ]
+            db.execute(
+                "SELECT count(*) FROM outbox WHERE attempt = 0 AND t BETWEEN 1 AND ?", (site.job.rounds,)
+            ).fetchone()[0]
         )
 
 

@@ -19,6 +19,7 @@ import taciturn.masked.node as masked_node_module
 import taciturn.sites.files.difference as difference_module
 import taciturn.sites.files.job as job_module
 import taciturn.sites.rounds.driver as driver_module
+import taciturn.sites.rounds.early_end.finishing as finishing_module
 import taciturn.sites.rounds.ending as ending_module
 import taciturn.sites.wire.trust as trust_module
 import taciturn.sites.wire.waiting as waiting_module
@@ -59,6 +60,8 @@ def arrange(
     descriptors: int | None = None,
     edge: float | None = None,
     hash_form: int | None = None,
+    ending: str | None = None,
+    mute: bool = False,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
 
@@ -102,6 +105,10 @@ def arrange(
         )
     elif lie is not None:
         _tell_two_stories(t)
+    if ending is not None:
+        _die_in_early_end(ending, t)
+    if mute:
+        _answer_only()
     if slow:
         _before(node_module.Node, "primal", lambda *rest: time.sleep(slow))
         _before(masked_node_module.MaskedNode, "message", lambda *rest: time.sleep(slow))
@@ -111,6 +118,37 @@ def arrange(
         job_module.HASH_FORM = difference_module.HASH_FORM = hash_form
     if edge is not None:
         driver_module.to_message = lambda vector: to_message(np.full_like(vector, edge))
+
+
+def _die_in_early_end(ending: str, t: int) -> None:
+    """Once step t of an early end is `said`, on disk but not sent; `heard`, on disk; or the results are."""
+    if ending == "results":
+        _after(finishing_module, "write_results", lambda *rest: _die())
+        return
+    name = {"said": "say", "heard": "hear"}[ending]
+    real = getattr(SiteStore, name)
+
+    def wrapped(store: SiteStore[Any], at: int, data: Any, *, attempt: int = 0) -> None:
+        real(store, at, data, attempt=attempt)
+        if attempt and at == t:
+            _die()
+
+    setattr(SiteStore, name, wrapped)
+
+
+def _answer_only() -> None:
+    """Whatever is said in an early end reaches nobody but who asks for it."""
+    real = Session.publish
+
+    def publish(
+        session: Session, t: int, frame: bytes, *, owner: str | None = None, attempt: int = 0
+    ) -> None:
+        if attempt:
+            session.keep(t, frame, owner=owner, attempt=attempt)
+        else:
+            real(session, t, frame, owner=owner, attempt=attempt)
+
+    Session.publish = publish  # type: ignore[method-assign]
 
 
 def _before(owner: Any, name: str, act: Any) -> None:

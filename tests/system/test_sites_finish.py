@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.linkcut import until
-from support.siteend import charged_rounds, rounds_of
+from support.siteend import charged_rounds, check_end, in_process, rounds_of
 from support.sitemasked import SITE as MASKED
 from support.sitemasked import masked_network
 from support.siteprocess import SiteProcess
@@ -125,6 +125,67 @@ def test_an_end_before_the_first_round_states_what_was_spent_and_has_no_model(tm
     assert not (site.state / "model.json").exists()
     said = verify_statement(site.state / "stopped.json", load_trust(tmp_path / "authority.pem"))
     assert said["released"] == charged_rounds(site) == [1]
+
+
+def test_whoever_ends_without_a_model_stays_until_the_others_have_heard_why(tmp_path):
+    """The site between the two others says nothing unasked: what it holds must be there when they ask."""
+    paths = network(tmp_path, PATH_OF_3)
+    assert poorer(paths[1], 0.01) == 0
+    running = [SiteProcess(path, {"mute": True} if i == 1 else None) for i, path in enumerate(paths)]
+    codes = [entry.wait(300) for entry in running]
+    logs = "\n".join(entry.text() for entry in running)
+    assert codes == [ExitCode.RUN_OVER, ExitCode.BUDGET_SPENT, ExitCode.RUN_OVER], logs
+    assert "silent since" not in logs and "may still need this site" not in logs
+
+
+def test_a_site_that_would_finish_while_others_have_completed_the_run_completes_it(tmp_path):
+    """They hold its last frame, have said 'done' and will never say 'finish'."""
+    paths = network(tmp_path, PATH_OF_3)
+    running = [SiteProcess(path) for path in paths[:2]]
+    assert SiteProcess(paths[2], {"point": "after the send", "t": 5}).wait() < 0
+    words = [sys.executable, "-m", "taciturn", "site", "finish", str(paths[2])]
+    late = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert late.returncode == 0, late.stderr
+    assert "has completed the run, so this site does too" in late.stderr
+    assert "ended early" not in late.stdout
+    assert [entry.wait(300) for entry in running] == [0, 0]
+    check_end(paths)
+
+
+FAULTS = (  # of each site, one after the other: steps 1 to 4 are finish, last, done and left
+    (("said", 1), ("heard", 2), ("results", 0)),
+    (("heard", 1), ("said", 3), ("said", 4)),
+    (("said", 2), ("heard", 3), ("heard", 4)),
+)
+
+
+@pytest.mark.parametrize("kind", ["penalty", "masked"])
+def test_killed_at_every_point_of_an_early_end_it_comes_to_the_same_end(tmp_path, kind):
+    make, budget = (network, None) if kind == "penalty" else (masked_network, MASKED["budget"]["epsilon"])
+    paths = make(tmp_path, PATH_OF_3)
+    paid = poorer(paths[2], 0.65 * (budget or make_ready(load_site(paths[2])).forecast().epsilon))
+    assert 2 <= paid < 5
+    codes, left = {}, [[{"ending": ending, "t": t} for ending, t in each] for each in FAULTS]
+    running = dict(enumerate(SiteProcess(path, left[i].pop(0)) for i, path in enumerate(paths)))
+    while running:
+        for i, entry in list(running.items()):
+            entry.process.join(0.02)
+            code = entry.process.exitcode
+            if code is not None and code < 0:
+                running[i] = SiteProcess(paths[i], left[i].pop(0) if left[i] else None)
+            elif code is not None:
+                codes[i] = code
+                del running[i]
+    logs = "\n".join((path.parent / "log.txt").read_text() for path in paths)
+    assert codes == {0: 0, 1: 0, 2: ExitCode.BUDGET_SPENT}, logs
+    assert left == [[], [], []] and "silent since" not in logs
+    sites = [load_site(path) for path in paths]
+    coef = check_early(sites, paid, tmp_path)
+    if kind == "penalty":
+        assert coef.tobytes() == in_process(sites)[paid - 1].mean(axis=0).tobytes()
+    else:
+        with open_store(make_ready(sites[0])) as store:
+            assert store.end_after(paid).tobytes() == coef.tobytes()
 
 
 @pytest.mark.parametrize(("without", "line"), [("nobody", "must name another site"), ("site-1", "no way to")])

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from ..wire.refusals import Refusals
 from ..wire.session import Session
 from .account import pay, settle
 from .early_end.finishing import check_absent, early_mailbox, finish, said_before
-from .early_end.words import FINISH, Finishing, Why
+from .early_end.words import FINISH, Completed, Finishing, Why
 from .ending import SiteResult, end, last_vectors, resumes_at
 from .evidence import find_proof, stop_for
 from .exchange import Exchange
@@ -115,19 +115,29 @@ def _run_or_finish(
         check_absent(exchange.ready.site, wanted.absent)
         if not exchange.store.early_frames(FINISH):  # whoever has said it releases nothing more
             recall(exchange, wanted.absent)
-        return finish(exchange, rounds, wanted)
+        try:
+            if wanted.why is Why.BUDGET:
+                _finish_spent(rounds, "the budget does not pay for another round.")
+            return finish(exchange, rounds, wanted)
+        except Completed as other:
+            log.warning("%s has completed the run, so this site does too; nothing more is released", other)
     try:
         return _run(rounds, resumed)
     except Finishing as early:
         return finish(exchange, rounds, early)
     except BudgetExceeded as spent:
-        try:
-            result = finish(exchange, rounds, Finishing(Why.BUDGET))
-        except (StateLost, Contradiction):
-            raise
-        except SiteError as error:
-            raise BudgetExceeded(f"{spent} {error}") from error
-        raise BudgetExceeded(f"{spent} The run ended there for all; results in {result.folder}.") from spent
+        _finish_spent(rounds, str(spent))
+
+
+def _finish_spent(rounds: Rounds | MaskedRounds, spent: str) -> NoReturn:
+    """End the run for all because of this site's budget, and say so."""
+    try:
+        result = finish(rounds.exchange, rounds, Finishing(Why.BUDGET))
+    except (StateLost, Contradiction):
+        raise
+    except SiteError as error:
+        raise BudgetExceeded(f"{spent} {error}") from error
+    raise BudgetExceeded(f"{spent} The run ended there for all; results in {result.folder}.")
 
 
 def _run(rounds: Rounds | MaskedRounds, resumed: SavedRound[Any]) -> SiteResult:

@@ -21,7 +21,7 @@ from ..wire.probe import probe
 from ..wire.session import Session
 from ..wire.trust import intact
 from ..wire.waiting import Waiting
-from .early_end.words import FINISH, look_early
+from .early_end.words import FINISH, Completed, look_early
 from .network import write_seen
 from .prepare import Ready
 from .store import SiteStore
@@ -37,6 +37,7 @@ class Exchange:
     before : the digest of its last one.
     links : how many links had come up when the neighbours were last asked what they know of this site.
     main : the mailbox of the run itself, where this is the exchange of its early end.
+    agreed : whether that end was asked for by the operator, and nobody's budget demands it.
     """
 
     ready: Ready
@@ -46,6 +47,7 @@ class Exchange:
     before: bytes = NOTHING
     links: int = -1
     main: Mailbox | None = None
+    agreed: bool = False
     whereabouts: Whereabouts = field(init=False)
     _kept: set[tuple[int, int]] = field(default_factory=set)
 
@@ -131,15 +133,26 @@ class Exchange:
     def missing(self) -> list[str]:
         """Whose frames have not come; what has come is passed on."""
         self.session.reopen_after_crowd()
-        for t, owner, data in self.mailbox.to_pass_on():
-            self.session.publish(t, data, owner=owner, attempt=self.attempt)
+        for mailbox in (self.mailbox,) if self.main is None else (self.mailbox, self.main):
+            for t, owner, data in mailbox.to_pass_on():
+                self.session.publish(t, data, owner=owner, attempt=mailbox.attempt)
         if self.main is not None:
             self.main.missing()  # a proof ends this as well
-        elif self.mailbox.t <= self.ready.form.rounds and (early := self.session.early) is not None:
+            self._look_whether_completed(self.main)
+        elif READY < self.mailbox.t <= self.ready.form.rounds and (early := self.session.early) is not None:
             look_early(early, self.ready.site.name)
         if self.main is None:
             self.mailbox.look_back(self.store.frames_heard)
         return self.mailbox.missing()
+
+    def _look_whether_completed(self, main: Mailbox) -> None:
+        """Of those whose 'finish' is waited for, has one completed the run itself?"""
+        form, own, names = main.form, self.ready.site.number, self.ready.site.job.names
+        if not self.agreed or self.mailbox.t != FINISH or self.store.frame(form.rounds) is None:
+            return
+        for number in main.letters(form.done):
+            if number != own and names[number] not in self.mailbox.form.absent:
+                raise Completed(names[number])
 
     def ask(self, t: int, owners: Sequence[str]) -> None:
         """Ask for frames that have not come: their owners, or whoever may have heard them."""
@@ -154,6 +167,10 @@ class Exchange:
         if self.main is None and self.session.early is not None:
             for neighbour in neighbours:
                 self.session.ask(neighbour, FINISH, attempt=self.session.early.attempt)
+        elif self.main is not None and self.agreed and self.mailbox.t == FINISH:
+            for neighbour in neighbours:
+                for owner in owners:
+                    self.session.ask(neighbour, self.main.form.done, owner, attempt=self.main.attempt)
 
     def _write(self) -> None:
         """What has come of this round so far, on disk."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import networkx as nx
 import numpy as np
@@ -73,7 +73,7 @@ def check_absent(site: Site, absent: frozenset[str]) -> None:
 
 def finish(main: Exchange, rounds: Ended, finishing: Finishing) -> SiteResult:
     """End the run with all who are left; raises `RunOver` where no round is complete."""
-    exchange = _turn(main, finishing.absent)
+    exchange = _turn(main, finishing)
     ready, store, form = main.ready, main.store, exchange.mailbox.form
     names, completed = ready.site.job.names, int(store.resume().state.t)
     own = Finish(completed, finishing.why, finishing.absent)
@@ -85,8 +85,7 @@ def finish(main: Exchange, rounds: Ended, finishing: Finishing) -> SiteResult:
     reason, last = _reason(said, names), min(entry.completed for entry in said.values())
     log.warning("the run ends after round %d of %d: %s", last, ready.site.job.rounds, reason)
     if last < (2 if ready.site.job.masked else 1):  # the first round of a masked run makes no model
-        told = state_released(ready, store, None, reason)
-        raise RunOver(f"the run ends before there is a model: {reason}. {told}.")
+        _end_without_model(exchange, reason)
     masked = rounds.model_after(last) if ready.site.job.masked else None
     letters = _say(exchange, LAST, _last(exchange, last) if masked is None else _hash(masked))
     model = _average(exchange, letters) if masked is None else _same(exchange, letters, masked)
@@ -100,13 +99,23 @@ def finish(main: Exchange, rounds: Ended, finishing: Finishing) -> SiteResult:
     return SiteResult(model, certificate.epsilon, certificate.delta, ready.site.state, reason)
 
 
-def _turn(main: Exchange, absent: frozenset[str]) -> Exchange:
+def _end_without_model(exchange: Exchange, reason: str) -> NoReturn:
+    """The same words as with a model, about zeros: whoever has not heard everything yet can still ask."""
+    form = exchange.mailbox.form
+    _say(exchange, LAST, bytes(form.size(LAST)))
+    _say(exchange, form.done, b"")
+    told = state_released(exchange.ready, exchange.store, None, reason)
+    linger(exchange)
+    raise RunOver(f"the run ends before there is a model: {reason}. {told}.")
+
+
+def _turn(main: Exchange, finishing: Finishing) -> Exchange:
     """The exchange of the early end, with all that was said in it before a stop."""
-    session, store = main.session, main.store
+    session, store, absent = main.session, main.store, finishing.absent
     if session.early is None or absent:
         session.early = early_mailbox(main, absent)
     exchange = Exchange(main.ready, store, session.early, session, before=main.before, main=main.mailbox)
-    exchange.whereabouts = main.whereabouts
+    exchange.whereabouts, exchange.agreed = main.whereabouts, finishing.why is Why.AGREED
     session.where, session.told = main.whereabouts.pack, main.whereabouts.told
     done = exchange.mailbox.form.done
     others = [

@@ -7,6 +7,10 @@
 
 All of it under an attempt that follows from who is not waited for, so that it contradicts nothing that was
 said in the run, and two proposals do not contradict each other. Whoever has said 'finish' releases no more.
+
+Whoever has said 'done' after the last round never says 'finish', and nobody says 'last' before all have said
+'finish'. So one who hears that 'done', while it waits for a 'finish' that was to be agreed on, goes back and
+completes the run: its own last frame has left it long ago.
 """
 
 from __future__ import annotations
@@ -65,6 +69,14 @@ class Finishing(Exception):  # noqa: N818 - reads as a statement
         self.why, self.absent = why, absent
 
 
+class Completed(Exception):  # noqa: N818
+    """`name` has said 'done' after the last round: it will not finish early, and holds this site's frame."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
 def attempt_of(names: Sequence[str], absent: Collection[str]) -> int:
     """The attempt of the frames that end a run without some; neither 0 nor that of a check."""
     digest = hashlib.sha256(_bits(names, absent)).digest()
@@ -91,7 +103,10 @@ def early_form(job: NetworkJob, absent: frozenset[str] = frozenset()) -> EarlyFo
 
 
 def look_early(early: Mailbox, own: str) -> None:
-    """Has somebody's budget ended the run? Then it ends here too."""
+    """Has somebody's budget ended the run? Then it ends here too.
+
+    Whoever says so has been through the opening, so everybody can be: nobody follows before round 1.
+    """
     names = early.form.job.names
     for number, letter in early.letters(FINISH).items():
         said = Finish.unpack(letter.frame.message, names)
