@@ -21,6 +21,8 @@ import taciturn.sites.files.job as job_module
 import taciturn.sites.rounds.driver as driver_module
 import taciturn.sites.rounds.early_end.finishing as finishing_module
 import taciturn.sites.rounds.ending as ending_module
+import taciturn.sites.rounds.evidence as evidence_module
+import taciturn.sites.rounds.opening as opening_module
 import taciturn.sites.wire.trust as trust_module
 import taciturn.sites.wire.waiting as waiting_module
 from taciturn.sites.rounds.masked.store import MaskedStore
@@ -62,13 +64,22 @@ def arrange(
     hash_form: int | None = None,
     ending: str | None = None,
     mute: bool = False,
+    alone: float | None = None,
+    stay: float | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
 
     Or write the private key of a masked run where a colluder finds it.
 
     Or lose patience as soon as nobody but `silent` is missing, however long that takes.
+
+    `alone` is for how many seconds a site that may be a copy waits for the other process to be gone;
+    `stay` is for how many one that stops shows the proof to neighbours that may have left.
     """
+    if stay is not None:
+        evidence_module.STAY = stay
+    if alone is not None:
+        opening_module.ALONE = alone
     if netns is not None:
         _enter(netns)
     if descriptors is not None:
@@ -103,6 +114,8 @@ def arrange(
         _after(
             Session, "publish", lambda session, sent, *rest: _send_twice(session, t) if sent == t else None
         )
+    elif lie == "late":
+        _before(Session, "publish", lambda session, sent, *rest: _send_late(session, sent, t))
     elif lie is not None:
         _tell_two_stories(t)
     if ending is not None:
@@ -224,6 +237,16 @@ def _send_twice(session: Session, t: int) -> None:
     session._zenoh.put(key, _another(session, session._outbox[key][1]), express=True)
 
 
+def _send_late(session: Session, sent: int, t: int) -> None:
+    """A second frame of round t once everybody has agreed and the neighbours have their results."""
+    form, key = session._mailbox.form, key_of(session._site.name, t)
+    if sent == form.done:
+        session.kept_back = session._outbox[key][1]  # type: ignore[attr-defined]
+    if sent == form.left:
+        time.sleep(1.0)  # for the neighbours to write their results
+        session._zenoh.put(key, _another(session, session.kept_back), express=True)  # type: ignore[attr-defined]
+
+
 def _tell_two_stories(t: int) -> None:
     """Round t is not sent but answered only: to whoever asks first one frame, to the next another."""
     answered: list[bytes] = []
@@ -259,7 +282,8 @@ def _fill() -> None:
 
 
 def _hold() -> None:
-    """Wait until the test says go."""
+    """Wait until the test says go; the file `held` shows that this site stands there."""
+    Path("held").touch()
     while not Path("go").exists():
         time.sleep(0.02)
 

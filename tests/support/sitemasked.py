@@ -48,12 +48,13 @@ def masked_network(
     links: Sequence[tuple[int, int]] = RING_OF_5,
     *,
     job: dict[str, Any] | None = None,
+    site: dict[str, Any] | None = None,
     data: list[tuple[Any, Any]] | None = None,
     **options: Any,
 ) -> list[Path]:
     """The site files of a small masked network in `folder`."""
     dealt = shards(1 + max(max(link) for link in links), rows=100) if data is None else data
-    return network(folder, links, job=JOB | (job or {}), site=SITE, data=dealt, **options)
+    return network(folder, links, job=JOB | (job or {}), site=SITE | (site or {}), data=dealt, **options)
 
 
 def setup_of(sites: list[Site]) -> MaskedSetup:

@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from multiprocessing import forkserver
 from pathlib import Path
@@ -124,6 +125,7 @@ def _start_forks() -> None:
 
 def _run(path: str, log: str, fault: dict[str, Any] | None) -> None:
     logging.basicConfig(filename=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
+    threading.excepthook = lambda hooked: logging.error("a thread ended: %r", hooked.exc_value)
     os.chdir(Path(path).parent)
     if fault is not None:
         arrange(**fault)

@@ -10,6 +10,7 @@ import pytest
 
 from support.kernels import compile_kernels
 from support.siteprocess import SiteProcess
+from support.sitering import Ring, ring_network
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,3 +32,17 @@ def started() -> Iterator[Callable[..., SiteProcess]]:
     for entry in running:
         if entry.process.exitcode is None:
             entry.kill()
+
+
+@pytest.fixture
+def ring_of(tmp_path: Path) -> Iterator[Callable[..., Ring]]:
+    """Makes rings of sites, and ends what is left of them."""
+    made: list[Ring] = []
+
+    def make(size: int, kind: str, **job: Any) -> Ring:
+        made.append(Ring(ring_network(tmp_path / "net", size, kind, **job)))
+        return made[-1]
+
+    yield make
+    for ring in made:
+        ring.stop()

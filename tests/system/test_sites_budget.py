@@ -6,9 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.siteend import charged_rounds
-from support.sitemasked import masked_network
-from support.siteprocess import SiteProcess, run_all
+from support.sitering import SIZES, ring_links
 from support.sitework import PATH_OF_3, network
 from taciturn import Budget
 from taciturn.cli.app import run
@@ -33,16 +31,14 @@ BUDGET = {"epsilon": 3.0}
         ({"grid": 2.0**-60}, "the job's `grid` must be at least"),
     ],
 )
-@pytest.mark.parametrize("command", [["check", "--wait", "0"], ["run"]])
-def test_a_job_that_makes_a_budget_mean_nothing_is_refused(tmp_path, capsys, job, words, command):
-    path = network(tmp_path, job=job, site={"budget": BUDGET})[0]
-    assert run(["site", command[0], str(path), *command[1:]]) != 0
-    assert words in capsys.readouterr().err
-    assert not load_site_state(path).exists()
-
-
-def load_site_state(path):
-    return path.parent / "state"
+@SIZES
+def test_a_job_that_makes_a_budget_mean_nothing_is_refused(tmp_path, capsys, job, words, size):
+    """By every site of the network, before it has a state, and where it is only checked."""
+    paths = network(tmp_path, ring_links(size), job=job, site={"budget": BUDGET})
+    for command in [["check", str(paths[0]), "--wait", "0"], *(["run", str(path)] for path in paths)]:
+        assert run(["site", *command]) != 0
+        assert words in capsys.readouterr().err
+    assert not any((path.parent / "state").exists() for path in paths)
 
 
 def test_a_delta_of_ones_own_above_one_over_the_rows_needs_a_word(tmp_path, capsys):
@@ -80,29 +76,31 @@ def another_job(paths, name):
     job.write_text(job.read_text().replace('name = "trial"', f'name = "{name}"'))
 
 
-@pytest.mark.parametrize("kind", ["penalty", "masked"])
-def test_one_budget_for_one_table_across_all_jobs(tmp_path, capsys, kind):
+@pytest.mark.parametrize(("size", "kind"), [(5, "penalty"), (5, "masked"), (20, "penalty")])
+def test_one_budget_for_one_table_across_all_jobs(ring_of, capsys, size, kind):
     """It pays for one run and not for two; what a killed run was charged for stays charged, once."""
-    real = {"output_noise": {"kind": "gaussian", "std": 1e-3}} if kind == "penalty" else {}
-    make = network if kind == "penalty" else masked_network
-    paths = make(tmp_path, PATH_OF_3, job={"seed": None})
-    for path in paths:
-        ready = make_ready(load_site_with(path, real, 1000.0))
-        load_site_with(path, real, 1.1 * ready.forecast().epsilon)
-    sites = [load_site(path) for path in paths]
-    assert run(["site", "check", str(paths[0]), "--wait", "0"]) == 0
-    assert "account: 0 runs" in capsys.readouterr().out and not (tmp_path / "site-0" / "account").exists()
-    done = run_all(paths, {0: {"point": "after the charge", "t": 2}})
-    assert done.restarts == 1
-    accounts = [Budget(site.path(site.file.budget.ledger)) for site in sites]
-    assert [[entry.finished for entry in account.runs] for account in accounts] == [[True]] * 3
-    another_job(paths, "second")
-    assert run(["site", "check", str(paths[0]), "--wait", "0"]) == 1
+    ring = ring_of(size, kind, rounds=3)
+    for path in ring.paths:
+        ready = make_ready(load_site_with(path, {}, 1000.0))
+        load_site_with(path, {}, 1.1 * ready.forecast().epsilon)
+    check = ["site", "check", str(ring.paths[0]), "--wait", "0"]
+    assert run(check) == 0
+    assert "account: 0 runs" in capsys.readouterr().out
+    assert not (ring.paths[0].parent / "account").exists()
+    ring.start(*range(1, size))
+    ring.start(0, point="after the charge", t=2)
+    assert ring.running[0].wait() < 0
+    ring.start(0)
+    assert ring.codes() == [0] * size, ring.logs()
+    accounts = [Budget(path.parent / "account" / "budget.sqlite") for path in ring.paths]
+    assert [[entry.finished for entry in account.runs] for account in accounts] == [[True]] * size
+    another_job(ring.paths, "second")
+    assert run(check) == 1
     assert "FAIL  account: " in capsys.readouterr().out
-    again = [SiteProcess(path) for path in paths]
-    assert [entry.wait() for entry in again] == [ExitCode.BUDGET_SPENT] * 3, again[0].text()
-    assert [charged_rounds(site) for site in sites] == [[]] * 3
-    assert [len(account.runs) for account in accounts] == [1] * 3
+    ring.start(*range(size))
+    assert ring.codes() == [ExitCode.BUDGET_SPENT] * size, ring.logs()
+    assert ring.charged() == [[]] * size
+    assert [len(account.runs) for account in accounts] == [1] * size
 
 
 @pytest.mark.parametrize("what", ["deleted", "put back", "not named"])

@@ -9,16 +9,12 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from support.linkcut import until
-from support.siteend import charged_rounds, check_end, kept_vector, released_vectors, rounds_of
+from support.siteend import charged_rounds, check_end, kept_vector, released_vectors
 from support.sitefaults import POINTS
 from support.siteprocess import Network, SiteProcess, run_all
 from support.sitework import PATH_OF_3, RING_OF_3, network, shards
 from taciturn.errors import ExitCode
-from taciturn.sites.files.keys import Authority, load_key, pem, signing_request
 from taciturn.sites.files.site import load_site
-from taciturn.sites.trial.rehearsal import issue
-from taciturn.sites.wire.form import HELLO
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -124,43 +120,6 @@ def test_a_silent_neighbour_is_named_and_the_run_resumes(tmp_path):
     assert "waiting for site-2 since" in waiting.text()
     assert charged_rounds(load_site(paths[1])) == []  # nothing is spent before everybody is there
     run_all(paths)
-    check_end(paths)
-
-
-def test_a_key_is_rotated_in_the_middle(tmp_path):
-    """What was signed with the old key is sealed again; what comes after is signed with the new one."""
-    paths = network(tmp_path)
-    first, *others = SiteProcess(paths[0]), SiteProcess(paths[1]), SiteProcess(paths[2], {"hold": 3})
-    site = load_site(paths[0])
-    until(lambda: rounds_of(site) == 3)
-    first.kill()
-    issue(Authority.load(tmp_path), tmp_path, "site-0", ["127.0.0.1"])
-    for suffix in ("key", "pem"):
-        (tmp_path / f"site-0.{suffix}").replace(paths[0].parent / f"site-0.{suffix}")
-    again = SiteProcess(paths[0])
-    (paths[2].parent / "go").touch()
-    assert [entry.wait() for entry in (again, *others)] == [0, 0, 0]
-    check_end(paths)
-
-
-def test_a_certificate_that_ends_while_a_frame_waits_for_a_late_neighbour(tmp_path):
-    """Two days later the frame of round 3 is sealed again, under a new certificate: the same frame."""
-    paths = network(tmp_path)
-    authority, site = Authority.load(tmp_path), load_site(paths[0])
-    short = authority.sign(
-        signing_request(load_key(site.path(site.file.keys.private)), "site-0", ["127.0.0.1"]), days=1
-    )
-    site.path(site.file.keys.certificate).write_bytes(pem(short))
-    running = [SiteProcess(paths[0]), SiteProcess(paths[1]), SiteProcess(paths[2], {"hold": 3})]
-    until(lambda: rounds_of(site) == 3)
-    for entry in running:
-        entry.kill()
-    issue(authority, tmp_path, "site-0", ["127.0.0.1"])
-    for suffix in ("key", "pem"):
-        (tmp_path / f"site-0.{suffix}").replace(paths[0].parent / f"site-0.{suffix}")
-    later = [SiteProcess(path, {"jump": 2 * 86_400.0, "t": HELLO}) for path in paths]
-    assert [entry.wait() for entry in later] == [0, 0, 0], [entry.text() for entry in later]
-    assert not any("expired" in entry.text() for entry in later)
     check_end(paths)
 
 

@@ -1,15 +1,9 @@
 """Masked sites that are killed, rolled back or copied: one message per site and round, ever."""
 
-import shutil
-
-from support.linkcut import until
-from support.siteend import charged_rounds, rounds_of
 from support.sitefaults import POINTS
 from support.sitemasked import check_masked_end, masked_network
-from support.siteprocess import Network, SiteProcess, run_all
+from support.siteprocess import Network, run_all
 from support.sitework import PATH_OF_3
-from taciturn.errors import StateLost
-from taciturn.sites.files.site import load_site
 
 
 def test_every_site_killed_at_a_point(tmp_path):
@@ -33,24 +27,3 @@ def test_without_a_seed_a_stored_message_is_the_only_one(tmp_path):
     faults = {0: {"point": "after the charge", "t": 6}, 1: {"point": "after the send", "t": 6}}
     assert run_all(paths, faults).restarts == 2
     check_masked_end(paths)
-
-
-def test_a_folder_that_was_put_back_sends_no_second_message(tmp_path):
-    """The old folder still has the key of round 3, whose message has left: it makes no other."""
-    paths = masked_network(tmp_path, PATH_OF_3, job={"seed": None})
-    sites = [load_site(path) for path in paths]
-    running = [SiteProcess(path) for path in paths[1:]]
-    try:
-        assert SiteProcess(paths[0], {"point": "before the charge", "t": 3}).wait() < 0
-        shutil.copytree(sites[0].state, tmp_path / "backup")
-        running.append(SiteProcess(paths[0], {"hold": 4}))
-        until(lambda: all(rounds_of(site) >= 4 for site in sites[1:]))
-        running.pop().kill()
-        shutil.rmtree(sites[0].state)
-        shutil.copytree(tmp_path / "backup", sites[0].state)
-        rolled_back = SiteProcess(paths[0])
-        assert rolled_back.wait() == StateLost.exit_code, rolled_back.text()
-        assert rounds_of(sites[0]) == 2 and charged_rounds(sites[0]) == [1, 2]
-    finally:
-        for entry in running:
-            entry.kill()

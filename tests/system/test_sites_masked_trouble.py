@@ -1,6 +1,5 @@
 """What penalty jobs bear, masked jobs bear: a link that is cut, a disk that is full, a site that lies."""
 
-import json
 import sqlite3
 import time
 from contextlib import closing
@@ -51,14 +50,3 @@ def test_a_full_disk_sends_nothing_and_loses_nothing(tmp_path):
     again = SiteProcess(paths[0])
     assert [entry.wait() for entry in (again, *others)] == [0, 0, 0]
     check_masked_end(paths)
-
-
-def test_two_messages_of_one_round_end_the_run_for_everybody_with_a_proof(tmp_path):
-    paths = masked_network(tmp_path, PATH_OF_3)
-    running = Network(paths, {1: {"lie": "twice", "t": 2}})
-    assert [entry.wait() for entry in running.running] == [ExitCode.CONTRADICTION] * 3, running.logs()
-    for path in paths:
-        state = load_site(path).state
-        (proof,) = state.glob("proof-*.json")
-        assert json.loads(proof.read_text())["site"] == "site-1"
-        assert not (state / "model.json").exists()

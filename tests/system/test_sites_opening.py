@@ -1,35 +1,23 @@
-"""Nothing is spent before everybody is there, with the same job."""
+"""Nothing is spent before everybody is there, with the same job: five sites, and twenty."""
 
+import datetime
 import shutil
-import sqlite3
-from contextlib import closing
+import types
 
 from support.linkcut import until
 from support.siteend import charged_rounds, check_end
-from support.siteprocess import Network
+from support.sitering import KINDS, SIZES, greeted, lose_file, one_frame_a_round
 from support.sitework import network
-from taciturn.sites.files.site import load_site
-from taciturn.sites.wire.form import HELLO
+from taciturn.cli.app import run
+from taciturn.errors import ExitCode
+from taciturn.sites.rounds.results import verify_statement
+from taciturn.sites.wire import trust
 
-PATH_OF_4 = [(0, 1), (1, 2), (2, 3)]
-
-
-def said(site, t):
-    """Whether a site has said anything in round t."""
-    return _count(site, f"SELECT count(*) FROM outbox WHERE t = {t}")
-
-
-def heard(site):
-    """How many frames of others a site has kept."""
-    return _count(site, "SELECT count(*) FROM heard")
-
-
-def _count(site, query):
-    try:
-        with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
-            return db.execute(query).fetchone()[0]
-    except sqlite3.OperationalError:  # not begun yet
-        return 0
+WAYS = {
+    "folder": lambda site: shutil.rmtree(site.state),
+    "file": lose_file,
+    "empty": lambda site: lose_file(site, empty=True),
+}
 
 
 def own_job(path, old, new):
@@ -40,34 +28,86 @@ def own_job(path, old, new):
     path.write_text(path.read_text().replace("../job.toml", "job.toml"))
 
 
-def test_nobody_spends_anything_before_the_last_site_is_there(tmp_path, started):
-    """Not even a site whose neighbours are all there: somebody far away is missing."""
-    paths = network(tmp_path, PATH_OF_4)
-    sites = [load_site(path) for path in paths]
-    three = [started(path) for path in paths[:3]]
-    until(lambda: said(sites[0], HELLO) and heard(sites[0]) and said(sites[1], HELLO), seconds=60.0)
-    assert [charged_rounds(site) for site in sites[:3]] == [[], [], []]
-    last = started(paths[3])
-    assert [entry.wait() for entry in (*three, last)] == [0, 0, 0, 0]
-    check_end(paths)
+def differ(ring, far):
+    """One site has another C, the first one comes from another release: both sides of a link say so."""
+    own_job(ring.paths[far], "C = 10.0", "C = 11.0")
+    ring.start(*range(1, len(ring.paths)))
+    ring.start(0, hash_form=3)
+    here, there = "`C` is 11.0 there, 10.0 here", "`C` is 10.0 there, 11.0 here"
+    older, newer = (f"its release writes jobs in form {k}, this one in form {5 - k}" for k in (2, 3))
+    said = [(far - 1, here), (far, there), (far + 1, here), (0, older), (1, newer), (-1, newer)]
+    for i, words in said:
+        number = i % len(ring.paths)
+        until(lambda number=number, words=words: words in ring.text(number), seconds=120.0)
+    assert "silent" not in ring.logs()
+    assert ring.charged() == [[]] * len(ring.paths)
+    for i in (0, far):
+        ring.kill(i)
+        shutil.rmtree(ring.sites[i].state)  # begun for another job, and nothing in it was spent
+    ring.paths[far].write_text(ring.paths[far].read_text().replace('"job.toml"', '"../job.toml"'))
+    ring.start(0)
 
 
-def test_a_neighbour_with_another_job_is_named_and_nothing_is_spent(tmp_path, started):
-    paths = network(tmp_path, [(0, 1)])
-    own_job(paths[1], "C = 10.0", "C = 11.0")
-    both = [started(path) for path in paths]
-    until(lambda: all("it holds another job" in entry.text() for entry in both), seconds=60.0)
-    until(lambda: all("another job" in entry.text() and "`C` is" in entry.text() for entry in both))
-    assert "`C` is 11.0 there, 10.0 here" in both[0].text()
-    assert "`C` is 10.0 there, 11.0 here" in both[1].text()
-    assert all("silent" not in entry.text() for entry in both)
-    assert [charged_rounds(load_site(path)) for path in paths] == [[], []]
-    for entry in both:
-        entry.kill()
-    own_job(paths[1], "C = 10.0", "C = 10.0")
-    shutil.rmtree(load_site(paths[1]).state)  # begun for the other job, and nothing in it was spent
-    Network(paths).finish()
-    check_end(paths)
+def lose_state(ring, i, folder):
+    """A site says hello, loses its state and says hello again, three times; then a copy of it is started."""
+    site = ring.sites[i]
+    for spoil in WAYS.values():
+        until(lambda: greeted(site), seconds=120.0)
+        ring.kill(i)
+        spoil(site)
+        ring.start(i)
+    until(lambda: greeted(site), seconds=120.0)
+    folder.mkdir()
+    double = ring.start_copy(ring.copy(i, folder))
+    assert double.wait() == ExitCode.STATE_LOST, double.text()
+
+
+def later_than_all(monkeypatch):
+    """For whoever looks at certificates it is the day after tomorrow."""
+
+    class Later(datetime.datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.datetime.now(tz) + datetime.timedelta(days=2)
+
+    monkeypatch.setattr(trust, "datetime", types.SimpleNamespace(datetime=Later, UTC=datetime.UTC))
+
+
+def check_statements(ring, folder, capsys):
+    """`site verify` takes each as of the day it was signed, and none beside another's certificate."""
+    authority = ["--authority", str(folder / "authority.pem")]
+    assert run(["site", "verify", str(ring.sites[1].state / "statement.json"), *authority]) == 0
+    for site in ring.sites:
+        facts = verify_statement(site.state / "statement.json", trust.load_trust(folder / "authority.pem"))
+        assert facts["rounds"] == site.job.rounds == len(charged_rounds(site))
+    mixed = folder / "mixed"
+    shutil.copytree(ring.sites[0].state, mixed)
+    shutil.copy(ring.sites[1].state / "certificate.json", mixed)
+    capsys.readouterr()
+    assert run(["site", "verify", str(mixed / "statement.json"), *authority]) == 1
+    assert "certificate.json: is not the file that statement.json was signed for" in capsys.readouterr().err
+
+
+@KINDS
+@SIZES
+def test_nothing_is_spent_before_everybody_is_there_with_the_same_job(
+    tmp_path, ring_of, size, kind, monkeypatch, capsys
+):
+    """Another C, another release, a state that is lost three times, and a copy: none of it costs anything.
+
+    Not even a site whose neighbours are all there spends: somebody far away is missing.
+    """
+    ring = ring_of(size, kind, rounds=3)
+    ring.shorten_certificate(1)
+    differ(ring, size // 2)
+    lose_state(ring, size - 1, tmp_path / "copy")
+    assert ring.charged() == [[]] * size
+    ring.start(size // 2)
+    assert ring.codes() == [0] * size, ring.logs()
+    assert ring.charged() == [[1, 2, 3]] * size and one_frame_a_round(ring.sites)
+    assert len({(site.state / "model.json").read_bytes() for site in ring.sites}) == 1
+    later_than_all(monkeypatch)
+    check_statements(ring, tmp_path / "net", capsys)
 
 
 def test_keys_with_their_usual_values_are_the_same_job(tmp_path, started):
@@ -77,9 +117,3 @@ def test_keys_with_their_usual_values_are_the_same_job(tmp_path, started):
     both = [started(path) for path in paths]
     assert [entry.wait() for entry in both] == [0, 0]
     check_end(paths)
-
-
-def test_a_release_that_hashes_jobs_otherwise_says_so(tmp_path, started):
-    paths = network(tmp_path, [(0, 1)])
-    both = [started(paths[0]), started(paths[1], {"hash_form": 3})]
-    until(lambda: "its release writes jobs in form 3, this one in form 2" in both[0].text(), seconds=60.0)

@@ -1,40 +1,26 @@
-"""A state folder that is lost, put back or copied releases nothing a second time."""
+"""A state folder that is lost, put back or copied releases nothing a second time: five sites, and twenty.
+
+The noise is real: a round that were drawn anew would be another frame.
+"""
 
 import shutil
 import sqlite3
-import time
 from contextlib import closing
 
-import pytest
-
 from support.linkcut import until
-from support.siteend import charged_rounds, check_end, rounds_of
+from support.siteend import charged_rounds, rounds_of
+from support.sitering import ALONE, KINDS, REAL, SIZES, frames, lose_file, one_frame_a_round
 from support.sitework import PATH_OF_3, network
+from taciturn.errors import ExitCode
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.evidence import cost_of
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.results import verify_statement
-from taciturn.sites.trial.rehearsal import free_ports
+from taciturn.sites.wire.form import HELLO
+from taciturn.sites.wire.frame import decode
 from taciturn.sites.wire.trust import load_trust
 
-REAL = {"job": {"seed": None}, "site": {"output_noise": {"kind": "gaussian", "std": 1e-3}}}
-LOST = 3  # the exit code
-
-
-def frames(site, table="outbox", who=None):
-    """Round -> bytes of what a site said, or heard of another."""
-    where = "" if who is None else f" AND sender = {who}"
-    with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
-        return dict(db.execute(f"SELECT t, frame FROM {table} WHERE t > 0{where}").fetchall())
-
-
-def outbox(site):
-    """How many frames a site has ready to be sent."""
-    try:
-        with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
-            return db.execute("SELECT count(*) FROM outbox").fetchone()[0]
-    except sqlite3.OperationalError:  # not begun yet
-        return 0
+DAYS = 2 * 86_400.0
 
 
 def stopped(site):
@@ -43,132 +29,137 @@ def stopped(site):
     return verify_statement(site.state / "stopped.json", trust)
 
 
-def midway(paths, started, t):
-    """All sites in round t, where the last one holds back its frame."""
-    running = [started(path, {"hold": t} if path == paths[-1] else None) for path in paths]
-    sites = [load_site(path) for path in paths]
-    until(lambda: rounds_of(sites[0]) == t and _kept(sites[1], t), seconds=60.0)
-    return running, sites
+# what is done to a state folder -> the rounds that its ledger has then
+LOSSES = {"folder": [], "file": [], "empty": [], "yesterday": [1, 2], "another": [1, 2, 3, 4]}
 
 
-def _kept(site, t):
-    """Whether a site has written down what it heard of the first one in round t."""
-    return frames(site, "heard", 0).get(t) is not None
+def spoil(way, site, today, yesterday):
+    """In the place of today's state: nothing, one without its file, yesterday's, one that differs."""
+    if way != "folder":
+        shutil.copytree(yesterday if way == "yesterday" else today, site.state)
+    if way in ("file", "empty"):
+        lose_file(site, empty=way == "empty")
+    if way == "another":
+        plant_another(site, 4)
 
 
-def test_state_lost_before_everybody_is_there_costs_nothing(tmp_path, started):
-    """The first site starts three times, each time without its state; then the last one comes."""
-    paths = network(tmp_path, PATH_OF_3, **REAL)
-    sites = [load_site(path) for path in paths]
-    middle = started(paths[1])
-    for _ in range(3):
-        first = started(paths[0])
-        until(lambda: outbox(sites[0]) > 0, seconds=60.0)
-        first.kill()
-        assert charged_rounds(sites[0]) == []
-        shutil.rmtree(sites[0].state)
-    rest = [started(paths[0]), middle, started(paths[2])]
-    assert [entry.wait() for entry in rest] == [0, 0, 0]
-    for i, j in ((0, 1), (1, 0), (1, 2), (2, 1)):
-        assert (
-            frames(sites[i], "heard", j).items()
-            >= {t: frame for t, frame in frames(sites[j]).items() if t <= 5}.items()
+def plant_another(site, t):
+    """A frame of round t that this site signed too, in the place of the one that it sent."""
+    frame = decode(frames(site)[t], largest=10**6)
+    content = bytearray(frame.content)
+    content[-1] ^= 1
+    with closing(sqlite3.connect(site.database, isolation_level=None)) as db:
+        db.execute("DROP TRIGGER outbox_keeps")
+        db.execute(
+            "UPDATE outbox SET frame = ? WHERE t = ?", (make_ready(site).identity.seal(bytes(content)), t)
         )
 
 
-@pytest.mark.parametrize("way", ["folder", "file", "empty"])
-def test_a_site_that_lost_its_state_stops_and_says_what_it_has_spent(tmp_path, started, way):
-    paths = network(tmp_path, **REAL)
-    running, sites = midway(paths, started, 3)
-    running[0].kill()
-    if way == "folder":
-        shutil.rmtree(sites[0].state)
-    else:
-        for file in sites[0].state.glob("site.sqlite*"):
-            file.unlink()
-        if way == "empty":
-            sites[0].database.touch()
-    again = started(paths[0])
-    assert again.wait() == LOST, again.text()
-    assert "holds a frame of this site, of round 3, that this site does not know of" in again.text()
-    assert charged_rounds(sites[0]) == [] and frames(sites[0]) == {}
-    said = stopped(sites[0])
-    assert said["released"] == [1, 2, 3]
-    ready = make_ready(sites[0])
-    assert said["epsilon"] == cost_of(ready, [1, 2, 3]) > cost_of(ready, [1, 2])
-    assert not (sites[0].state / "model.json").exists()
+def check_stopped(ring, i, way):
+    """The site has stopped, released nothing, and says what has left it before."""
+    site = ring.sites[i]
+    assert ring.running[i].wait() == ExitCode.STATE_LOST, ring.text(i)
+    assert "holds a frame of this site, of round 4, that this site does not know of" in ring.text(i)
+    assert charged_rounds(site) == list(frames(site)) == LOSSES[way]
+    ready, released = make_ready(site), [1, 2, 3, 4] if way != "another" else [1, 1, 2, 2, 3, 3, 4, 4]
+    said = stopped(site)
+    assert said["released"] == released and said["epsilon"] == cost_of(ready, released)
+    assert cost_of(ready, released) > cost_of(ready, [1, 2, 3])
+    assert not (site.state / "model.json").exists()
 
 
-def test_a_folder_of_yesterday_stops_and_the_right_one_goes_on(tmp_path, started):
-    paths = network(tmp_path)
-    first, second, third = (started(paths[0]), started(paths[1]), started(paths[2], {"hold": 2}))
-    site = load_site(paths[0])
-    until(lambda: rounds_of(site) == 2, seconds=60.0)
-    first.kill()
-    yesterday, today = tmp_path / "yesterday", tmp_path / "today"
-    shutil.copytree(site.state, yesterday)
-    third.kill()
-    first, third = started(paths[0]), started(paths[2], {"hold": 4})
-    until(lambda: rounds_of(site) == 4, seconds=60.0)
-    first.kill()
-    site.state.rename(today)
-    shutil.copytree(yesterday, site.state)
-    back = started(paths[0])
-    assert back.wait() == LOST, back.text()
-    assert charged_rounds(site) == [1, 2]
-    shutil.rmtree(site.state)
-    today.rename(site.state)
-    (paths[2].parent / "go").touch()
-    first = started(paths[0])
-    assert [entry.wait() for entry in (first, second, third)] == [0, 0, 0]
-    check_end(paths)
+def lose_in_every_way(ring, i, yesterday, aside):
+    """Stop a site, spoil its state, start it: it stops. Then the right one goes on."""
+    site = ring.sites[i]
+    ring.kill(i)
+    site.state.rename(aside)
+    for way in LOSSES:
+        spoil(way, site, aside, yesterday)
+        ring.start(i)
+        check_stopped(ring, i, way)
+        ring.running[i].log.unlink()
+        shutil.rmtree(site.state)
+    aside.rename(site.state)
+    ring.start(i)
 
 
-def test_a_copy_on_another_machine_stops_and_the_run_goes_on(tmp_path, started):
-    """The copy of a site that calls the others; a copy of one that is called would hear from nobody."""
-    paths = network(tmp_path, **REAL)
-    running = [started(paths[0], {"hold": 2}), started(paths[1]), started(paths[2])]
-    sites = [load_site(path) for path in paths]
-    until(lambda: rounds_of(sites[2]) == 2, seconds=60.0)
-    copy = tmp_path / "copy"
-    shutil.copytree(paths[2].parent, copy)
-    with (copy / "site.toml").open("a") as file:
-        file.write(f'listen = "tls/127.0.0.1:{free_ports(1)[0]}"\n')
-    double = started(copy / "site.toml")
-    assert double.wait() == LOST, double.text()
+def copy_stops(ring, i, folder):
+    """The folder on a second machine, while the first goes on."""
+    folder.mkdir()
+    double = ring.start_copy(ring.copy(i, folder))
+    assert double.wait() == ExitCode.STATE_LOST, double.text()
     assert "two processes with the name and key of this site" in double.text()
-    assert frames(load_site(copy / "site.toml")) == frames(sites[2])
-    (paths[0].parent / "go").touch()
-    assert [entry.wait() for entry in running] == [0, 0, 0]
-    assert len({(site.state / "model.json").read_bytes() for site in sites}) == 1
+    assert frames(load_site(double.path)) == frames(ring.sites[i])
 
 
-def test_two_copies_started_at_the_same_moment_release_no_round_twice(tmp_path, started):
-    """Whoever asks later is seen by the neighbours beside the other: one goes on at most, or neither."""
-    paths = network(tmp_path, **REAL)
-    running = [started(paths[0]), started(paths[1]), started(paths[2], {"hold": 3})]
-    sites = [load_site(path) for path in paths]
-    until(lambda: rounds_of(sites[2]) == 2 and rounds_of(sites[0]) == 3, seconds=60.0)
-    running[2].kill()
-    copy = tmp_path / "copy"
-    shutil.copytree(paths[2].parent, copy)
-    with (copy / "site.toml").open("a") as file:
-        file.write(f'listen = "tls/127.0.0.1:{free_ports(1)[0]}"\n')
-    twins = [started(paths[2], {"hold": 3}), started(copy / "site.toml", {"hold": 3})]
-    end = time.monotonic() + 20.0  # both would stand before their release by then
-    while time.monotonic() < end and all(twin.process.exitcode is None for twin in twins):
-        time.sleep(0.05)
-    for folder in (paths[2].parent, copy):
-        (folder / "go").touch()
+def ended(entry):
+    return entry.process.exitcode is not None
+
+
+def start_twins(ring, i, folder, **fault):
+    """Two copies at the same moment, before a release: one goes on at most. The sites that have a frame."""
+    folder.mkdir()
+    copy = ring.copy(i, folder)
+    ring.start(i, alone=ALONE, **fault)
+    twins = [ring.running[i], ring.start_copy(copy, **fault)]
+    held = [twin.path.parent / "held" for twin in twins]
+    for file in held:
+        file.unlink(missing_ok=True)
+    until(
+        lambda: (
+            any(twin.process.exitcode is not None for twin in twins) or all(file.exists() for file in held)
+        ),
+        seconds=120.0,
+    )
+    for twin in twins:
+        (twin.path.parent / "go").touch()
+    return twins
+
+
+def end_with_twins(ring, i, twins, **fault):
+    """Whoever of the two is left goes on with everybody; where neither is, the right one does, alone."""
     codes = sorted(twin.wait() for twin in twins)
-    assert codes in ([0, LOST], [LOST, LOST]), [twin.text() for twin in twins]
-    if 0 not in codes:  # each saw the other; the right one goes on alone
-        assert started(paths[2]).wait() == 0
-    assert [entry.wait() for entry in running[:2]] == [0, 0]
-    sent = [frames(site) for site in (sites[2], load_site(copy / "site.toml"))]
-    common = {t for t in sent[0].keys() & sent[1].keys() if t <= 5}
-    assert {t: sent[0][t] for t in common} == {t: sent[1][t] for t in common} and {1, 2} <= common
-    assert len({(site.state / "model.json").read_bytes() for site in sites[:2]}) == 1
+    assert codes in ([0, ExitCode.STATE_LOST], [ExitCode.STATE_LOST] * 2), [twin.text() for twin in twins]
+    if 0 not in codes:
+        ring.start(i, **fault)
+        assert ring.running[i].wait() == 0, ring.text(i)
+    left = [entry for k, entry in ring.running.items() if k != i]
+    assert [entry.wait() for entry in left] == [0] * len(left), ring.logs()
+    copy = load_site(twins[1].path)
+    assert one_frame_a_round([*ring.sites, copy])
+    models = {file.read_bytes() for site in (*ring.sites, copy) for file in site.state.glob("model.json")}
+    assert len(models) == 1
+
+
+@KINDS
+@SIZES
+def test_a_charged_round_is_released_once_whatever_becomes_of_the_state(tmp_path, ring_of, size, kind):
+    """The last site, which calls both its neighbours, is robbed, put back and copied; the first holds back.
+
+    Meanwhile the certificate of the second ends, with its frame of round 4 on the way to the first.
+    """
+    ring, last = ring_of(size, kind), size - 1
+    ring.shorten_certificate(1)
+    ring.start(*range(1, size))
+    ring.start(0, hold=2)
+    ring.await_round(last, 2)
+    ring.kill(last, 0)
+    shutil.copytree(ring.sites[last].state, tmp_path / "yesterday")
+    ring.start(last)
+    ring.start(0, hold=4)
+    ring.await_round(last, 4)
+    lose_in_every_way(ring, last, tmp_path / "yesterday", tmp_path / "today")
+    copy_stops(ring, last, tmp_path / "copy")
+    ring.kill(*range(size))
+    waiting = decode(frames(ring.sites[1])[4], largest=10**6)
+    ring.renew_certificate(1)
+    later = {"jump": DAYS, "t": HELLO}
+    ring.start(*range(last), **later)
+    twins = start_twins(ring, last, tmp_path / "twins", hold=5, **later)
+    end_with_twins(ring, last, twins, **later)
+    arrived = decode(frames(ring.sites[0], "heard", 1)[4], largest=10**6)
+    assert arrived.digest == waiting.digest and arrived.certificate != waiting.certificate
+    assert ring.charged()[:last] == [[1, 2, 3, 4, 5]] * last
 
 
 def stand_in_round(paths, started, t):
@@ -180,7 +171,7 @@ def stand_in_round(paths, started, t):
 
 
 def test_all_put_back_at_once_release_nothing_and_one_that_was_not_vouches(tmp_path, started):
-    paths = network(tmp_path, PATH_OF_3, **REAL)
+    paths = network(tmp_path, PATH_OF_3, job={"seed": None}, site=REAL)
     sites = [load_site(path) for path in paths]
     stand_in_round(paths, started, 2)
     for site in sites:
@@ -191,7 +182,7 @@ def test_all_put_back_at_once_release_nothing_and_one_that_was_not_vouches(tmp_p
         shutil.copytree(site.folder / "yesterday", site.state)
     before = [frames(site) for site in sites]
     again = [started(path) for path in paths]
-    assert [entry.wait() for entry in again] == [LOST, LOST, LOST], again[0].text()
+    assert [entry.wait() for entry in again] == [ExitCode.STATE_LOST] * 3, again[0].text()
     assert "and so were those of all its neighbours" in again[1].text()
     assert [frames(site) for site in sites] == before
     for site in sites:

@@ -3,7 +3,8 @@
 Two frames that contradict each other, both signed by one site, are written to the state folder and shown to
 the neighbours, who check them and do the same: the run ends for everybody, with that site's name. A frame of
 this site that only a neighbour knows of ends it for this site: its state was lost, put back from a backup, or
-copied. Either way the site signs what it has really released, `stopped.json`, and no model is written.
+copied. Either way the site signs what it has really released, `stopped.json`, and no model is written; one
+that was written a moment before, while neighbours still need this site, is deleted with its statement.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ..wire.mailbox import Caught, Forgotten, Letter, contradict
 from ..wire.trust import Trust
 from .exchange import Exchange
 from .prepare import Ready
-from .results import SIGNED_AT, read_text, sign_facts
+from .results import CERTIFICATE, MODEL, SIGNED_AT, STATEMENT, read_text, sign_facts
 from .results import STOPPED as STOPPED_FORMAT
 from .store import SiteStore
 
@@ -51,6 +52,8 @@ def stop_for(trouble: Caught | Forgotten, exchange: Exchange) -> NoReturn:
         )
     exchange.session.show_proof(trouble.first.data, trouble.second.data)  # before anybody goes on
     written = write_proof(ready.site.state, ready.site.job.name, trouble)
+    for name in (MODEL, CERTIFICATE, STATEMENT):  # where it came to light only after the results were there
+        (ready.site.state / name).unlink(missing_ok=True)
     mine = trouble.second.frame if trouble.owner == own else None
     said = state_released(ready, exchange.store, mine, trouble.owner)
     log.error("%s signed two frames that contradict each other: %s", trouble.owner, written)
