@@ -25,6 +25,7 @@ import taciturn.sites.rounds.evidence as evidence_module
 import taciturn.sites.rounds.opening as opening_module
 import taciturn.sites.wire.trust as trust_module
 import taciturn.sites.wire.waiting as waiting_module
+from taciturn.sites.rounds.exchange import Exchange
 from taciturn.sites.rounds.masked.store import MaskedStore
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.store import SiteStore
@@ -114,6 +115,8 @@ def arrange(
         _after(
             Session, "publish", lambda session, sent, *rest: _send_twice(session, t) if sent == t else None
         )
+    elif lie == "chain":
+        _before(Exchange, "seal", lambda exchange, now, *rest: _forget_own(exchange, now, t))
     elif lie == "late":
         _before(Session, "publish", lambda session, sent, *rest: _send_late(session, sent, t))
     elif lie is not None:
@@ -235,6 +238,12 @@ def _send_twice(session: Session, t: int) -> None:
     """A second frame of round t, with other noise, to everybody."""
     key = key_of(session._site.name, t)
     session._zenoh.put(key, _another(session, session._outbox[key][1]), express=True)
+
+
+def _forget_own(exchange: Exchange, now: int, t: int) -> None:
+    """The frame after that of round t follows from another one of round t than everybody has."""
+    if now == t + 1:
+        exchange.before = bytes(31) + b"1"
 
 
 def _send_late(session: Session, sent: int, t: int) -> None:
