@@ -211,6 +211,13 @@ def test_sign_refuses_a_name_that_no_site_can_have(tmp_path, capsys, name):
     assert not (tmp_path / "a.pem").exists()
 
 
+def test_a_neighbour_that_explains_itself_anew_each_time_fills_no_log(caplog):
+    refusals = Refusals()
+    for k in range(100):
+        refusals.explain("beta", "job", f"`C` is {k} there, 10.0 here")
+    assert 1 <= len(caplog.records) <= 5
+
+
 def test_a_name_in_a_certificate_is_spelt_out_in_the_log(tmp_path, caplog):
     """A stranger whom the network's authority has given a name with escapes in it."""
     Refusals().refuse("stranger\n\x1b[31m", "stranger", "it is not a neighbour\r and may say nothing")

@@ -13,8 +13,11 @@ from support.linkcut import until
 from support.siteend import check_end, rounds_of
 from support.siteprocess import SiteProcess
 from support.sitework import network
-from taciturn.errors import ExitCode
+from taciturn.errors import ExitCode, SiteError, WrongFiles
 from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.driver import open_store
+from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.watch.status import read_status
 
 PROGRAM = """
 import signal, sys
@@ -48,6 +51,41 @@ def test_a_signal_ends_a_site_that_goes_on_with_the_same_bytes(tmp_path, number,
     finally:
         stopped.kill()
     check_end(paths)
+
+
+EARLY = """
+import os, signal, sys
+from taciturn.cli import main
+
+class Stop:
+    def find_spec(self, name, *rest):
+        if name == "taciturn.sites.rounds.driver":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+sys.meta_path.insert(0, Stop())
+main(["site", sys.argv[1], sys.argv[2]])
+"""
+
+
+@pytest.mark.parametrize("what", ["run", "finish"])
+def test_a_site_that_is_stopped_while_it_loads_its_libraries_has_not_failed(tmp_path, what):
+    path = network(tmp_path, [(0, 1)])[0]
+    done = subprocess.run([sys.executable, "-c", EARLY, what, str(path)], capture_output=True, check=False)
+    assert done.returncode == ExitCode.DONE and b"stopped; everything is kept" in done.stderr
+
+
+def test_a_state_that_is_no_folder_or_another_sites_is_a_wrong_file(tmp_path):
+    mine, other = (make_ready(load_site(path)) for path in network(tmp_path, [(0, 1)]))
+    mine.site.state.write_text("not a folder")
+    with pytest.raises(WrongFiles, match="`state` must be a folder"):
+        open_store(mine)
+    mine.site.state.unlink()
+    open_store(other).close()
+    other.site.state.rename(mine.site.state)
+    with pytest.raises(WrongFiles, match="other sites"):
+        open_store(mine)
+    with pytest.raises(SiteError, match="belongs to another site"):
+        read_status(mine.site)
 
 
 def test_each_end_has_its_code(tmp_path):

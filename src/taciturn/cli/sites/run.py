@@ -95,15 +95,15 @@ def run(
     ] = False,
 ) -> None:
     """Take part in the job until its end; start it again after any stop, and it goes on where it was."""
-    from ...progress import progress
-    from ...sites.files.site import load_site
-    from ...sites.rounds.driver import run_site
-    from ...sites.rounds.prepare import make_ready
-    from ...sites.watch.metrics import watched
-    from ...sites.wire.zenoh_log import watch_zenoh
-
     log_to_stderr(log, level)
-    with until_stopped(), errors_logged(log):
+    with until_stopped(), errors_logged(log):  # the libraries, too, take their time
+        from ...progress import progress
+        from ...sites.files.site import load_site
+        from ...sites.rounds.driver import run_site
+        from ...sites.rounds.prepare import make_ready
+        from ...sites.watch.metrics import watched
+        from ...sites.wire.zenoh_log import watch_zenoh
+
         ready = make_ready(load_site(file))
         shown = watched(watch or ready.site.file.watch)
         with progress(ready.run.rounds, "rounds", show=log is LogForm.TEXT) as step:
@@ -123,16 +123,16 @@ def finish(
     level: Level = LogLevel.INFO,
 ) -> None:
     """End the run early, by agreement: the model of the last round that all who are left have completed."""
-    from ...sites.files.site import load_site
-    from ...sites.rounds.driver import run_site
-    from ...sites.rounds.prepare import make_ready
-    from ...sites.wire.zenoh_log import watch_zenoh
-
     log_to_stderr(log, level)
     with until_stopped(), errors_logged(log):
+        from ...sites.files.site import load_site
+        from ...sites.rounds.driver import run_site
+        from ...sites.rounds.prepare import make_ready
+        from ...sites.wire.zenoh_log import watch_zenoh
+
         ready = make_ready(load_site(file))
         outcome = run_site(ready, watch=watch_zenoh(ready.site), without=frozenset(without or ()))
-    _say_outcome(ready.site, outcome)
+        _say_outcome(ready.site, outcome)
 
 
 def _say_outcome(ours: Site, outcome: SiteResult) -> None:

@@ -97,14 +97,15 @@ def relay(
     ] = False,
 ) -> None:
     """Carry frames between sites that may only connect outward, until Ctrl-C."""
-    from ...sites.files.job import load_job
-    from ...sites.wire.relay import open_relay, relay_settings
-
-    settings = relay_settings(load_job(job), private=private, certificate=certificate, authority=authority)
-    if config:
-        typer.echo(json.dumps(settings, indent=2))
-        return
     with until_stopped():
+        from ...sites.files.job import load_job
+        from ...sites.wire.relay import open_relay, relay_settings
+
+        keys = {"private": private, "certificate": certificate, "authority": authority}
+        settings = relay_settings(load_job(job), **keys)
+        if config:
+            typer.echo(json.dumps(settings, indent=2))
+            return
         router = open_relay(settings)
         typer.echo(f"relaying at {settings['listen']['endpoints'][0]} until Ctrl-C")
         try:

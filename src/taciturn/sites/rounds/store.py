@@ -123,7 +123,10 @@ class SiteStore(Generic[State]):
         facts: SiteFacts,
         budget: SiteBudget | None,
     ) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # the ledger holds this site's schedules
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # it holds this site's schedules
+        except (FileExistsError, NotADirectoryError) as error:
+            raise WrongFiles(f"{path.parent}: `state` must be a folder, or not there yet.") from error
         self._path, self._memory = path, memory
         self._lock = LockFile(path)
         self._db: sqlite3.Connection | None = None

@@ -119,7 +119,7 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         ledger = SqliteLedger(db, readonly=True)
         certificate = Certificate.from_ledger(ledger, delta=site.file.budget.delta)
         with ledger_errors(), unreadable_as(site.database):
-            (job,) = db.execute("SELECT job FROM site").fetchone()
+            job, name = db.execute("SELECT job, name FROM site").fetchone()
             completed = int(db.execute("SELECT t FROM state").fetchone()[0])
             (released,) = db.execute(
                 "SELECT count(*) FROM outbox WHERE attempt = 0 AND t BETWEEN 1 AND ?", (site.job.rounds,)
@@ -134,8 +134,9 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
             silent = {int(j): float(at) for j, at in db.execute("SELECT sender, since FROM silent")}
     finally:
         db.close()
-    if job != site.job.hash:
-        raise SiteError(f"{site.database}: belongs to another job.")
+    if (job, name) != (site.job.hash, site.name):
+        whose = "another site" if job == site.job.hash else "another job"
+        raise SiteError(f"{site.database}: belongs to {whose}.")
     numbers = {name: site.job.names.index(name) for name in site.neighbours}
     return Status(
         site=site.name,
