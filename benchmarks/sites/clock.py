@@ -7,6 +7,7 @@ process used besides its own threads of Python is Zenoh's: TLS, sockets, routing
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 import time
@@ -77,13 +78,15 @@ class Clock:
 
 
 def threads() -> dict[str, float]:
-    """Seconds of the processor by the name of a thread; those of one name together."""
+    """Seconds of the processor by the name of a thread; those of one name, but for its number, together."""
+    ours = {str(thread.native_id): thread.name for thread in threading.enumerate()}
     ticks = os.sysconf("SC_CLK_TCK")
     found: dict[str, float] = defaultdict(float)
     for task in Path("/proc/self/task").iterdir():
         head, _, rest = (task / "stat").read_text().rpartition(")")
         words = rest.split()
-        found[head.partition("(")[2].rstrip("0123456789-")] += (int(words[11]) + int(words[12])) / ticks
+        name = ours.get(task.name, head.partition("(")[2])
+        found[re.sub(r"-?\d+", "", name)] += (int(words[11]) + int(words[12])) / ticks
     return found
 
 

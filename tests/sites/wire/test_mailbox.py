@@ -238,10 +238,39 @@ def test_a_hundred_thousand_bad_frames_change_nothing_and_are_logged_once_each(r
     assert mailbox.missing() == ["site-2"]
 
 
-def test_waiting_ends_when_a_frame_arrives(ring):
+def test_waiting_ends_when_the_last_frame_arrives(ring):
     mailbox, _ = box(ring)
+    mailbox.offer("site-2", 1, frame(ring[2], 1))
     timer = threading.Timer(0.05, mailbox.offer, ("site-1", 1, frame(ring[1], 1)))
     timer.start()
     mailbox.wait(30.0)
     timer.join()
-    assert mailbox.missing() == ["site-2"]
+    assert mailbox.missing() == []
+
+
+def waits(mailbox, monkeypatch):
+    """For how long a wait of 30 s would block, without doing so."""
+    asked = []
+    monkeypatch.setattr(mailbox._news, "wait", asked.append)
+    mailbox.wait(30.0)
+    return asked
+
+
+def test_what_comes_between_the_look_and_the_wait_is_not_slept_through(ring, monkeypatch):
+    mailbox, _ = box(ring)
+    mailbox.offer("site-2", 1, frame(ring[2], 1))
+    assert mailbox.missing() == ["site-1"]
+    mailbox.offer("site-1", 1, frame(ring[1], 1))
+    assert waits(mailbox, monkeypatch) == []
+    assert waits(mailbox, monkeypatch) == [30.0]  # once
+
+
+def test_a_frame_that_does_not_complete_the_round_wakes_nobody(ring, monkeypatch):
+    mailbox, _ = box(ring)
+    mailbox.offer("site-2", 1, frame(ring[2], 1))
+    mailbox.offer("site-2", 2, frame(ring[2], 2))
+    assert waits(mailbox, monkeypatch) == [30.0]
+    mailbox.offer("site-1", 2, frame(ring[1], 2))
+    assert waits(mailbox, monkeypatch) == [30.0]
+    mailbox.offer("site-1", 1, frame(ring[1], 1))
+    assert waits(mailbox, monkeypatch) == []

@@ -67,7 +67,8 @@ class Mailbox:
         self._to_pass: dict[tuple[int, int], Letter] = {}
         self._old: list[tuple[str, int, bytes]] = []
         self._trouble: Caught | Forgotten | None = None
-        self._news = threading.Condition()
+        self._wanted_of: dict[bool, tuple[str, ...]] = {}  # whether from everybody, or from the neighbours
+        self._news, self._changed = threading.Condition(), False
 
     # -- on the network's threads -----------------------------------------------------------------------
 
@@ -125,7 +126,7 @@ class Mailbox:
         """Something that ends the run; the first counts."""
         with self._news:
             self._trouble = self._trouble or what
-            self._news.notify_all()
+            self._tell()
 
     def newest(self, owner: str) -> bytes | None:
         """The newest frame of `owner` that is known here."""
@@ -140,8 +141,7 @@ class Mailbox:
         with self._news:
             if self._trouble is not None:
                 raise self._trouble
-            wanted = self.form.wanted(self.name, self.t)
-            return [name for name in wanted if not self._heard(self.t, self._numbers[name])]
+            return [name for name in self._wanted(self.t) if not self._heard(self.t, self._numbers[name])]
 
     def letters(self, t: int) -> dict[int, Letter]:
         """All frames of round t that are known, this site's too, by number."""
@@ -155,14 +155,23 @@ class Mailbox:
             return {n: letter for (t, n), letter in self._letters.items() if t == self.t and n != own}
 
     def wait(self, seconds: float) -> None:
-        """Until something arrives, or the time is over."""
+        """Until something has arrived since the last wait ended, or the time is over.
+
+        What comes between a look at what is missing and this wait is news too, or nobody would hear of it.
+        """
         with self._news:
-            self._news.wait(seconds)
+            if not self._changed:
+                self._news.wait(seconds)
+            self._changed = False
 
     def wake(self) -> None:
         """Let `wait` return: something changed."""
         with self._news:
-            self._news.notify_all()
+            self._tell()
+
+    def _tell(self) -> None:
+        self._changed = True
+        self._news.notify_all()
 
     def to_pass_on(self) -> list[tuple[int, str, bytes]]:
         """Round, owner and bytes of frames that came in since and that a neighbour may not hear itself."""
@@ -204,7 +213,7 @@ class Mailbox:
         with self._news:
             letters = dict(self._letters)
         common, doubted = self.common(self.t), []
-        for name in self.form.wanted(self.name, self.t):
+        for name in self._wanted(self.t):
             number = self._numbers[name]
             letter, before = letters[self.t, number], letters.get((self.t - 1, number))
             broken = before is not None and not follows(before.frame, letter.frame)
@@ -228,7 +237,7 @@ class Mailbox:
     def take(self) -> dict[int, Letter]:
         """The frames of round t, by number in increasing order; from now on round t + 1 is waited for."""
         with self._news:
-            wanted = (self._numbers[name] for name in self.form.wanted(self.name, self.t))
+            wanted = (self._numbers[name] for name in self._wanted(self.t))
             taken = {number: self._letters[self.t, number] for number in wanted}
             self.t += 1
             for key in [key for key in self._letters if READY < key[0] < self.t - 1]:
@@ -308,7 +317,21 @@ class Mailbox:
                 self._trouble = self._trouble or Caught(owner, known, letter)
             elif known.frame.digest != letter.frame.digest and self.t > READY:
                 raise FrameRefused("hello", f"{owner} says hello anew while the run goes on; it has to stop")
-            self._news.notify_all()
+            if self._matters(key[0]):
+                self._tell()
+
+    def _matters(self, t: int) -> bool:
+        """Whether a frame of round t that came in is worth waking the site for; the last of a round is."""
+        if t <= READY or self._trouble is not None or self._to_pass:
+            return True
+        return t == self.t and all((t, self._numbers[name]) in self._letters for name in self._wanted(t))
+
+    def _wanted(self, t: int) -> tuple[str, ...]:
+        """Whose frames of round t this site waits for."""
+        everybody = self.form.everybody(t)
+        if everybody not in self._wanted_of:
+            self._wanted_of[everybody] = self.form.wanted(self.name, t)
+        return self._wanted_of[everybody]
 
     def _note(self, letter: Letter) -> None:
         newest = self._newest.get(letter.frame.sender)

@@ -192,7 +192,8 @@ class Session:
 
     def _sort(self, key: str, payload: Any, *, asked: bool) -> None:
         """Hand a payload to the mailbox; a size that no frame has is not even copied."""
-        framed, other = _FRAME.fullmatch(key), _OTHER.fullmatch(key)
+        framed = _FRAME.fullmatch(key)
+        other = None if framed else _OTHER.fullmatch(key)
         sender = (framed or other or re.match(r"taciturn/([^/]*)", key) or [key, key])[1]
         self._meter.count(sender, len(payload))
         if len(payload) > self._cap:

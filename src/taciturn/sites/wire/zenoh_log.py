@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
@@ -24,6 +25,8 @@ FILTER = "off,zenoh_link_tls=warn,zenoh::net::routing::interceptor::access_contr
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HANDSHAKE = re.compile(r"zenoh_link_tls::\S+ (.+?)\.? Hint: ")
 _DENIED = re.compile(r"CertCommonName\(([^)]*)\)\S* is unauthorized to (\w+)[\w ]* \(ingress\) on (\S+)")
+_MARKS = b"Hint: ", b"is unauthorized to"  # lines without either say nothing of what was refused
+PAUSE = 0.05  # seconds between two looks; the pipe holds what thousands of messages leave in it meanwhile
 NAMELESS = "a caller without a name"
 _REASONS = (
     ("no certificates", "no certificate", "it showed no certificate"),
@@ -99,8 +102,14 @@ def _reason(text: str) -> tuple[str, str]:
 
 
 def _listen(reading: int, heard: Callable[[str], None]) -> None:
-    with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
-        for line in lines:
-            if "RUST_LOG" in os.environ:  # somebody wants to see it all
-                print(line, end="", file=sys.stderr)
-            heard(_COLOUR.sub("", line))
+    """Line by line, some twenty times a second: Zenoh has a line for every message that it lets pass."""
+    begun, all_of_it = b"", "RUST_LOG" in os.environ  # somebody wants to see it all
+    with os.fdopen(reading, "rb", buffering=0) as lines:
+        while piece := lines.read(2**16):
+            *whole, begun = (begun + piece).split(b"\n")
+            for line in whole:
+                if all_of_it:
+                    print(line.decode("utf-8", errors="replace"), file=sys.stderr)
+                if any(mark in line for mark in _MARKS):
+                    heard(_COLOUR.sub("", line.decode("utf-8", errors="replace")))
+            time.sleep(PAUSE)
