@@ -71,17 +71,20 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], w
     assert words in " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
-@pytest.mark.parametrize("colluding", [[], ["--colluding", "1"]])
+@pytest.mark.parametrize("colluding", [[], ["--colluding", "1"], ["--unit", "person"]])
 def test_files_to_begin_with_are_valid_as_they_stand(tmp_path, colluding, capsys) -> None:
     small = "plan --epsilon 1 --sites 3 --graph path --dimension 5 --effort quick".split()
     small += ["--samples", "900,1000,1100"]
     assert run([*small, *colluding, "--toml", str(tmp_path / "out")]) == 0
     job = read_job(tmp_path / "out" / "train.toml")
-    assert job.epsilon == 1.0 and len(job.sites) == 3 and job.colluding == (1 if colluding else None)
+    masked, person = "--colluding" in colluding, "person" if "person" in colluding else None
+    assert job.epsilon == 1.0 and len(job.sites) == 3 and job.colluding == (1 if masked else None)
+    assert job.person == person
     assert len(job.schema_) == 4 and job.network().edges == ((0, 1), (1, 2))
     for i, name in enumerate(("site-0", "site-1", "site-2")):
         site = load_site(tmp_path / "out" / f"{name}.toml")
-        assert site.number == i and site.job.masked == bool(colluding) and site.file.budget.epsilon == 1.0
+        assert site.number == i and site.job.masked == masked and site.file.budget.epsilon == 1.0
+        assert site.job.person == person
         assert [entry.samples for entry in site.job.sites] == [900, 1000, 1100]
     capsys.readouterr()
     assert run([*small, *colluding, "--toml", str(tmp_path / "out")]) == 1

@@ -89,6 +89,24 @@ def test_the_run_has_the_certificate_of_the_plan() -> None:
     assert not run.certificate(found.delta).run.idealised
 
 
+@pytest.mark.parametrize("colluding", [None, 1])
+def test_a_plan_for_persons_has_the_certificate_of_their_run(colluding: int | None) -> None:
+    """Two rows of each person, weighted to count as one; samples are persons."""
+    proxy = generate_proxy(8, 1_500, "classification", seed=3)
+    sites = [(proxy.X[i::3], proxy.y[i::3]) for i in range(3)]
+    ids = [np.arange(500) // 2 + 1000 * i for i in range(3)]
+    settings: dict[str, Any] = {"real": False} if colluding is None else {"colluding": colluding, "rounds": 3}
+    common: dict[str, Any] = {"epsilon": 2.0, "samples": 250, "graph": Graph.ring(3), "dimension": 8}
+    found = plan(**common, effort="quick", unit="person", **settings)
+    run = found.certificate.run
+    assert (run.unit, run.persons, found.to_dict()["unit"]) == ("person", 750, "person")
+    assert 1.98 < found.certificate.epsilon <= 2.0
+    problem = Problem(sites, C=found.C, regularization=found.regularization, persons=ids)
+    rounds: dict[str, Any] = {} if colluding else {"tol": found.tol}
+    certificate = simulate(problem, Graph.ring(3), found.method, rounds=found.rounds, **rounds).certificate()
+    assert certificate.epsilon == found.certificate.epsilon and certificate.run.persons == run.persons
+
+
 def test_only_the_ratio_of_weight_to_penalty_matters() -> None:
     one, many = quick(C=1.0), quick(C=1000.0)
     assert many.rounds == one.rounds
@@ -186,6 +204,9 @@ def test_wrong_settings_are_named() -> None:
         ({"max_rounds": 0}, "`max_rounds` must be at least 1"),
         ({"rounds": 2, "max_rounds": 2}, "`rounds` and `max_rounds` exclude each other"),
         ({"epsilon": 1e-9, "regularization": 1e-6}, "out of reach"),
+        ({"unit": "family"}, "`unit` must be one of"),
+        ({"unit": "person", "noise": "norm"}, "for persons; got 'norm'"),
+        ({"unit": "person", "delta": 0.0}, "for persons; got 'best' and 0"),
     ):
         with pytest.raises(ParameterError, match=words):
             quick(**changes)

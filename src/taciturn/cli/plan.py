@@ -35,6 +35,13 @@ class NoiseChoice(enum.StrEnum):
     norm = "norm"
 
 
+class Unit(enum.StrEnum):
+    """What one promise covers."""
+
+    record = "record"
+    person = "person"
+
+
 class Effort(enum.StrEnum):
     """How a shape is chosen."""
 
@@ -45,7 +52,7 @@ class Effort(enum.StrEnum):
 @app.command("plan")
 def plan(
     epsilon: Annotated[str, typer.Option(help="The budget: one number, or one per site: 1,1,0.5")],
-    samples: Annotated[str, typer.Option(help="Records: one number, or one per site: 9044,300")],
+    samples: Annotated[str, typer.Option(help="Records, or persons: a number, or one per site: 9044,300")],
     sites: Annotated[int, typer.Option(min=2, help="Number of sites.")],
     dimension: Annotated[int, typer.Option(min=1, help="Length of the model's vector, intercept included.")],
     delta: Annotated[float, typer.Option(help="The chance of an exception; 0 for a pure budget.")] = 1e-5,
@@ -62,6 +69,9 @@ def plan(
     max_rounds: Annotated[int | None, typer.Option(min=1, help="At most so many rounds.")] = None,
     noise: Annotated[NoiseChoice, typer.Option(help="Kind of noise.")] = NoiseChoice.best,
     loss: Annotated[LossName, typer.Option(help="The loss.")] = LossName.logistic,
+    unit: Annotated[
+        Unit, typer.Option(help="What is protected: a record, or all of a person's.")
+    ] = Unit.record,
     outputs: Annotated[
         int, typer.Option(min=1, help="Models at once: releases per round, K for one-vs-rest.")
     ] = 1,
@@ -96,6 +106,7 @@ def plan(
             noise=noise.value,
             loss=loss.make(),
             outputs=outputs,
+            unit=unit.value,
             proxy=public,
             effort=effort.value,
             seed=seed,

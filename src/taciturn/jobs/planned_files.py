@@ -46,6 +46,7 @@ def training_entries(found: PrivacyPlan | MaskedPlan, schema: Schema | None) -> 
         "rounds": found.rounds,
         "links": [[names[i], names[j]] for i, j in _edges(found)],
     }
+    facts |= _person(found)
     if isinstance(found, MaskedPlan):
         facts["colluding"] = found.method.colluding
     else:
@@ -70,6 +71,7 @@ def network_entries(found: PrivacyPlan | MaskedPlan) -> dict[str, Any]:
         "regularization": found.regularization,
         "delta": found.delta,
         "dimension": run.dimension,
+        **_person(found),
     }
     if isinstance(found, MaskedPlan):
         facts |= {"method": "masked", "epsilon": found.method.epsilon, "colluding": found.method.colluding}
@@ -95,6 +97,11 @@ def site_entries(found: PrivacyPlan | MaskedPlan, i: int) -> dict[str, Any]:
     budget = {"epsilon": float(_own(asked, i)), "delta": found.delta}
     keys = {"private": f"{name}.key", "certificate": f"{name}.pem", "authority": "authority.pem"}
     return facts | {"budget": budget, "keys": keys}
+
+
+def _person(found: PrivacyPlan | MaskedPlan) -> dict[str, Any]:
+    """The column that says whose row it is, where persons are protected."""
+    return {"person": "person"} if found.certificate.run.unit == "person" else {}
 
 
 def _own(entry: Any, i: int) -> Any:

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from .. import checks
 from ..errors import ParameterError
 from ..graph import Graph
 from ..masked import accounts
-from ..masked.method import MaskedDescent, MaskedTables, PublicFacts
+from ..masked.method import MANY_ROWS, MaskedDescent, MaskedTables, PublicFacts
 from ..masked.public import rule
 from ..masked.public.losses import TrainingLoss
 from ..notebook import facts_table
 from ..objective.losses import Logistic
+from ..objective.persons import Persons
 from ..objective.softmax import Softmax
 from ..privacy.accounting.shown import rounded_up, shown_delta
 from ..privacy.certificate.certificate import Certificate
@@ -42,6 +45,7 @@ class MaskedPlan:
     facts: PublicFacts
     samples: tuple[int, ...]
     graph: Graph
+    unit: str = "record"
 
     @property
     def C(self) -> float:  # noqa: N802 - the paper's letter, as everywhere
@@ -69,6 +73,7 @@ class MaskedPlan:
             regularization=self.regularization,
             simulated=False,
             marks=(PLANNED,),
+            persons=Persons((), np.array(self.samples), self.facts.total) if self.unit == "person" else None,
         )
         sites: Sequence[SiteFacts] = accounts.site_facts(self.samples, self.graph.degrees.tolist())
         return Certificate.from_ledger(accounts.planned_ledger(self.tables, run, sites), self.delta)
@@ -91,6 +96,7 @@ class MaskedPlan:
             "budget": {"epsilon": self.method.epsilon, "delta": self.delta},
             "epsilon": certificate.epsilon,
             "delta": self.delta,
+            "unit": self.unit,
             "method": "masked",
             "colluding": self.method.colluding,
             "epsilon_against": [certificate.epsilon_against(c) for c in range(sites)],
@@ -135,8 +141,12 @@ def plan_masked(
     rounds: int | None = None,
     regularization: float | None = None,
     constant: float | None = None,
+    unit: str = "record",
 ) -> MaskedPlan:
-    """Masked descent for a budget; every number is public and fixed before the run."""
+    """Masked descent for a budget; every number is public and fixed before the run.
+
+    With unit "person" the samples are persons, each with any number of rows at one site.
+    """
     if not 0 <= colluding < graph.n - 1:
         raise ParameterError(
             f"`colluding` must be from 0 to {graph.n - 2}, or None for all the others; got {colluding}. With "
@@ -154,13 +164,13 @@ def plan_masked(
     facts = PublicFacts(
         sites=graph.n,
         total=sum(samples),
-        largest=max(samples),
+        largest=MANY_ROWS if unit == "person" else max(samples),
         dimension=dimension,
         loss=kind,
         regularization=REGULARIZATION if regularization is None else regularization / graph.n,
     )
     method = MaskedDescent(epsilon=epsilon, delta=delta, colluding=colluding, constant=constant)
     usual = rule.ROUNDS if dimension <= rule.FULL else rule.ROUNDS_WIDE
-    found = MaskedPlan(method, usual if rounds is None else rounds, facts, tuple(samples), graph)
+    found = MaskedPlan(method, usual if rounds is None else rounds, facts, tuple(samples), graph, unit)
     _ = found.tables  # whatever is wrong is said now
     return found

@@ -19,7 +19,7 @@ from ..data.tables.schema import Schema
 from ..errors import ParameterError
 from ..graph import Graph, GraphLike
 from ..objective import Logistic, Loss
-from ..privacy.facts import PLANNED, RunFacts
+from ..privacy.facts import PLANNED, UNITS, RunFacts
 from .blueprint import Blueprint, draw_blueprint
 from .calibration import EpsilonBudget
 from .masked_plan import MaskedPlan, plan_masked
@@ -55,14 +55,15 @@ def plan(
     seed: int = 0,
     large_delta: bool = False,
     baseline: bool = False,
+    unit: Literal["record", "person"] = "record",
 ) -> PrivacyPlan | MaskedPlan:
     """Choose a method, its noise and its rounds for a budget.
 
     Parameters
     ----------
-    epsilon, delta : what the whole run may cost any one record; one epsilon for all sites, or one for each.
-        delta = 0 asks for a pure guarantee, with norm noise.
-    samples : B_i, one number for all sites or one for each.
+    epsilon, delta : what the whole run may cost any one record, or person; one epsilon for all sites, or one
+        for each. delta = 0 asks for a pure guarantee, with norm noise.
+    samples : B_i, one number for all sites or one for each; persons where they are the `unit`.
     graph : who talks to whom; the name of a family where `samples` has one entry per site.
     dimension : d, an intercept included.
     colluding : None trusts nobody: penalty perturbation, whose promise holds whatever the other sites do. A
@@ -80,7 +81,9 @@ def plan(
         `simulate`.
     data_norm : X, the public bound on the norm of every row.
     seed : of the proxy and its runs; the same seed gives the same plan.
-    large_delta : insists on a delta above one over the number of all records.
+    large_delta : insists on a delta above one over the number of all records, or persons.
+    unit : what one promise covers: a record, or a person with all rows that are theirs, in any number and at
+        one site. That needs Gaussian noise or `colluding`.
     baseline : with effort "full", also the loss without privacy on the same public rows.
 
     Returns
@@ -99,22 +102,23 @@ def plan(
     """
     loss = Logistic() if loss is None else loss
     full = checks.choice("effort", effort, ("quick", "full")) == "full"
+    person = checks.choice("unit", unit, UNITS) == "person"
     graph = Graph.of(
         graph, len(samples) if isinstance(graph, str) and isinstance(samples, Sequence) else None
     )
     checks.usual_delta(delta, int(_samples(samples, graph.n).sum()), insisted=large_delta)
     if colluding is not None:
         return _masked(
-            epsilon, delta, samples, graph, dimension, colluding, loss, outputs, rounds, regularization
+            epsilon, delta, samples, graph, dimension, colluding, loss, outputs, rounds, regularization, unit
         )
     network = _network(epsilon, delta, samples, graph, C, regularization)
-    run = _run_facts(network, loss, dimension, outputs, data_norm)
+    run = _run_facts(network, loss, dimension, outputs, data_norm, person)
     stand_in = _proxy(proxy, network, run, loss, seed, full)
     ranked = search(
         network,
         run,
         stand_in.spectrum(loss),
-        noises=_noises(noise, delta, run.dimension),
+        noises=_noises(noise, delta, run.dimension, person),
         rounds=_round_numbers(rounds, max_rounds),
         balanced=((True, False) if full else (True,)) if network.uneven else (False,),
     )
@@ -143,6 +147,7 @@ def _masked(
     outputs: int,
     rounds: int | None,
     regularization: float | str,
+    unit: str,
 ) -> MaskedPlan:
     """Masked descent: one epsilon for all, and no search."""
     if not isinstance(epsilon, int | float):
@@ -158,6 +163,7 @@ def _masked(
         outputs=outputs,
         rounds=rounds,
         regularization=None if isinstance(regularization, str) else regularization,
+        unit=unit,
     )
 
 
@@ -212,7 +218,7 @@ def _samples(samples: int | Sequence[int], sites: int) -> NDArray[np.int64]:
 
 
 def _run_facts(
-    network: PlannedNetwork, loss: Loss, dimension: int, outputs: int, data_norm: float
+    network: PlannedNetwork, loss: Loss, dimension: int, outputs: int, data_norm: float, person: bool
 ) -> RunFacts:
     """What holds for every shape; the rest is filled in when one is drawn."""
     return RunFacts(
@@ -228,12 +234,21 @@ def _run_facts(
         simulated=False,
         outputs=outputs,
         marks=(PLANNED,),
+        unit="person" if person else "record",
+        persons=int(network.samples.sum()) if person else None,
     )
 
 
-def _noises(noise: str, delta: float, d: int) -> tuple[str, ...]:
+def _noises(noise: str, delta: float, d: int, person: bool) -> tuple[str, ...]:
     """The kinds to try; in many dimensions norm noise never does better than Gaussian noise."""
     checks.choice("noise", noise, ("best", "gaussian", "norm"))
+    if person and (noise == "norm" or delta == 0):
+        raise ParameterError(
+            f"`noise` must be 'gaussian' or 'best', and `delta` above 0, for persons; got {noise!r} and "
+            f"{delta:g}."
+        )
+    if person:
+        return ("gaussian",)
     if delta == 0:
         if noise == "gaussian":
             raise ParameterError("`noise` must be 'norm' for delta = 0; got 'gaussian', which is never pure.")

@@ -133,6 +133,7 @@ class PrivacyPlan:
             "epsilon": certificate.epsilon if self.delta > 0 else certificate.pure_epsilon,
             "delta": self.delta,
             "pure_epsilon": _finite(certificate.pure_epsilon),
+            "unit": run.unit,
             "rounds": self.rounds,
             "C": self.C,
             "regularization": self.regularization,
