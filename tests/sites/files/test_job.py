@@ -1,5 +1,6 @@
 """job.toml and site.toml: complete, checked as a whole, with errors that name file and key."""
 
+import json
 import sys
 import tomllib
 
@@ -7,6 +8,7 @@ import pytest
 
 from support.sitework import JOB, PATH_OF_3, RING_OF_3, SITE, network, sites
 from taciturn.errors import SiteError
+from taciturn.sites.files.difference import difference, show_keys
 from taciturn.sites.files.job import NetworkJob, load_job
 from taciturn.sites.files.site import load_site
 from taciturn.sites.files.toml import write_toml
@@ -40,6 +42,16 @@ def test_a_job_of_arrays_needs_nothing_of_tables(tmp_path, monkeypatch):
     """pandas and scikit-learn would cost every site more than a second, at the end of its run."""
     monkeypatch.setitem(sys.modules, "taciturn.data.tables.ball", None)
     assert load_job(written(tmp_path)).ball is None
+
+
+def test_a_key_that_only_one_side_has_is_named(tmp_path):
+    """As where a newer release on one side knows an optional key more."""
+    ours = load_job(written(tmp_path))
+    shown = json.loads(show_keys(ours))
+    newer, older = dict(shown["keys"]) | {"margin": "0.5"}, dict(shown["keys"])
+    del older["C"]
+    assert difference(ours, json.dumps(shown | {"keys": newer}).encode()) == "`margin` is 0.5 there, not here"
+    assert difference(ours, json.dumps(shown | {"keys": older}).encode()) == "`C` is not there, 10.0 here"
 
 
 def test_the_hash_counts_facts_and_not_layout(tmp_path):
