@@ -1,16 +1,17 @@
 """A relay carries frames between sites that may only connect outward."""
 
+import shutil
 import tomllib
 
 import pytest
 
 from support.linkcut import until
 from support.siteattack import Attacker
-from support.siteend import check_end
+from support.siteend import check_end, rounds_of
 from support.sitemasked import check_masked_end, masked_network
 from support.siteprocess import Network
 from support.sitework import PATH_OF_3, frame, network
-from taciturn.errors import SiteError
+from taciturn.errors import ExitCode, SiteError
 from taciturn.sites.files.keys import Authority
 from taciturn.sites.files.site import load_site
 from taciturn.sites.files.toml import write_toml
@@ -51,6 +52,26 @@ def test_sites_that_only_connect_outward_agree_through_a_relay(behind_a_relay):
     finally:
         relay.close()
     (check_masked_end if load_site(paths[0]).job.masked else check_end)(paths)
+
+
+@pytest.mark.parametrize("behind_a_relay", [(network, ())], indirect=True, ids=["all outward"])
+def test_a_copy_behind_a_relay_is_seen_while_the_original_waits(behind_a_relay, started, tmp_path):
+    """No neighbour has a link of its own with either; the copy knows all that the original has said."""
+    paths, settings = behind_a_relay
+    relay = open_relay(settings)
+    try:
+        running = [started(paths[0], {"hold": 3}), started(paths[1]), started(paths[2])]
+        site = load_site(paths[2])
+        until(lambda: rounds_of(site) == 4, seconds=60.0)  # it waits for site-1, and that for site-0
+        shutil.copytree(paths[2].parent, tmp_path / "copy")
+        copy = started(tmp_path / "copy" / "site.toml")
+        assert copy.wait() == ExitCode.STATE_LOST, copy.text()
+        assert "two processes with the name and key of this site" in copy.text()
+        (paths[0].parent / "go").touch()
+        assert [entry.wait() for entry in running] == [0, 0, 0]
+    finally:
+        relay.close()
+    check_end(paths)
 
 
 def test_a_relay_lets_nobody_speak_under_anothers_name(behind_a_relay):

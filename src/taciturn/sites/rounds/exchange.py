@@ -35,7 +35,8 @@ class Exchange:
     """The frames of one site.
 
     before : the digest of its last one.
-    links : how many links had come up when the neighbours were last asked what they know of this site.
+    links, asked_at : how many links had come up when the neighbours were last asked what they know of this
+        site, and when that was.
     main : the mailbox of the run itself, where this is the exchange of its early end.
     agreed : whether that end was asked for by the operator, and nobody's budget demands it.
     """
@@ -46,6 +47,7 @@ class Exchange:
     session: Session
     before: bytes = NOTHING
     links: int = -1
+    asked_at: float = 0.0
     main: Mailbox | None = None
     agreed: bool = False
     whereabouts: Whereabouts = field(init=False)
@@ -161,6 +163,9 @@ class Exchange:
         with suppress(OSError):  # only to be looked at: no room or no descriptor is no reason to stop
             write_seen(self.ready.site.state, self.whereabouts)
         neighbours = self.ready.site.neighbours
+        if self.ready.site.job.relay is not None:  # who waits shows that it is there
+            for neighbour in neighbours:
+                self.session.ask_recall(neighbour)
         for owner in owners:
             for neighbour in (owner,) if owner in neighbours else neighbours:
                 self.session.ask(neighbour, t, owner, attempt=self.attempt)

@@ -21,6 +21,7 @@ from ...errors import StateLost
 from ..wire.config import LEASE
 from ..wire.form import HELLO, NONCE, READY, STAMP
 from ..wire.mailbox import Forgotten, Letter, stamp_of
+from ..wire.session import SEEN
 from .exchange import Exchange
 
 ALONE = 1.2 * LEASE / 1000  # seconds in which the link of a process that was killed is gone for sure
@@ -36,7 +37,7 @@ def recall(exchange: Exchange, absent: frozenset[str] = frozenset()) -> int:
     """
     site, session, mailbox = exchange.ready.site, exchange.session, exchange.mailbox
     session.recalled.clear()
-    exchange.links = session.links
+    exchange.links, exchange.asked_at = session.links, time.monotonic()
 
     def missing() -> list[str]:
         exchange.missing()
@@ -53,7 +54,8 @@ def recall(exchange: Exchange, absent: frozenset[str] = frozenset()) -> int:
 
     ask(site.neighbours)
     exchange.waiting().need(missing, ask, "what it knows of this site")
-    if not exchange.waiting(ALONE).until(crowded, ask, "until it sees this site once", longest=0.5):
+    alone = ALONE if site.job.relay is None else 1.2 * SEEN
+    if not exchange.waiting(alone).until(crowded, ask, "until it sees this site once", longest=0.5):
         raise StateLost(
             f"{', '.join(crowded())} sees two processes with the name and key of this site: a copy of it is "
             "running. Nothing is released by this one; stop it for good, or the other."
@@ -125,6 +127,7 @@ def _known(exchange: Exchange, letter: Letter) -> bool:
 def seal_release(exchange: Exchange, t: int, message: bytes) -> bytes:
     """The frame of round t, about to be committed: nobody may know of another one."""
     exchange.missing()
-    if exchange.links != exchange.session.links:  # a copy of this site may have been there
+    unseen = exchange.ready.site.job.relay is not None and time.monotonic() - exchange.asked_at > SEEN / 2
+    if exchange.links != exchange.session.links or unseen:  # a copy of this site may have been there
         recall(exchange)
     return exchange.seal(t, message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import struct
 import sys
@@ -40,6 +41,8 @@ _OTHER = re.compile(r"taciturn/([a-z0-9-]+)/(?:(proof)|(job)|(recall)/([a-z0-9-]
 _POSITION = struct.Struct("<IiB")  # attempt, round, processes of the asker on the line and PUT_BACK
 PUT_BACK = 128
 _ASK_TIMEOUT = 5.0
+SEEN = 6.5  # seconds for which a process that asked counts as being there; those that wait ask more often
+MOST_SEEN = 16  # processes of one name that are worth counting
 REOPENED = 20  # times to try to open a port again that was ours a moment ago
 
 log = logging.getLogger("taciturn.site")
@@ -72,6 +75,8 @@ class Session:
         self.proved: set[str] = set()  # who has shown a proof
         self._asked: set[str] = set()  # who was asked what its job says
         self.recalled: dict[str, Recalled] = {}
+        self._instance = os.urandom(8)  # this process, among copies of it
+        self._askers: dict[str, dict[bytes, float]] = {name: {} for name in site.neighbours}
         self.answered: set[str] = set()  # who was told which of its frames this site knows
         self.put_back = False  # whether this site's own state is not where it was written
         self.where: Callable[[], bytes] = bytes  # what to answer to whom asks where this site is
@@ -139,7 +144,7 @@ class Session:
 
     def ask_recall(self, name: str) -> None:
         """Ask a neighbour for the newest frame of this site; the answer comes to `recalled`."""
-        self._ask(key_of_recall(name, self._site.name))
+        self._ask(key_of_recall(name, self._site.name), self._instance)
 
     def ask_where(self) -> None:
         """Ask the neighbours where they are, and whom they wait for; the answers go to `told`."""
@@ -235,7 +240,8 @@ class Session:
             if self._proof is not None:
                 query.reply(key, self._proof, express=True)
             elif other and other[4]:
-                processes = min(PUT_BACK - 1, self._processes(other[5])) | (PUT_BACK * self.put_back)
+                shown = b"" if query.payload is None else query.payload.to_bytes()
+                processes = min(PUT_BACK - 1, self._processes(other[5], shown)) | (PUT_BACK * self.put_back)
                 position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t, processes)
                 query.reply(key, position + (self._mailbox.newest(other[5]) or b""), express=True)
                 self.answered |= {other[5]} & set(self._site.neighbours)
@@ -261,9 +267,21 @@ class Session:
         self.links += 1
         self._mailbox.wake()
 
-    def _processes(self, name: str) -> int:
-        """How many processes with the certificate of `name` are on the line."""
-        return len({str(link.zid) for link in self._zenoh.info.links() if link.auth_identifier == name})
+    def _processes(self, name: str, shown: bytes) -> int:
+        """How many processes with the certificate of `name` are on the line.
+
+        Behind a relay nobody is; there those count that have asked of late, each by a number of its own.
+        """
+        near = {str(link.zid) for link in self._zenoh.info.links() if link.auth_identifier == name}
+        if near or name not in self._askers:
+            return len(near)
+        now = time.monotonic()
+        with self._lock:
+            late = {asker: at for asker, at in self._askers[name].items() if now - at < SEEN}
+            if len(late) < MOST_SEEN and len(shown) == len(self._instance):
+                late[shown] = now
+            self._askers[name] = late
+        return len(late)
 
     def _ends(self) -> dict[str, str]:
         """The name in the certificate at the far end of each open link."""
@@ -279,8 +297,8 @@ class Session:
 
     # -- inside -----------------------------------------------------------------------------------------
 
-    def _ask(self, key: str) -> None:
-        self._call(lambda: self._zenoh.get(key, self._replied, timeout=_ASK_TIMEOUT))
+    def _ask(self, key: str, payload: bytes | None = None) -> None:
+        self._call(lambda: self._zenoh.get(key, self._replied, payload=payload, timeout=_ASK_TIMEOUT))
 
     def _call(self, act: Callable[[], Any]) -> None:
         try:
