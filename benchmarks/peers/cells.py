@@ -81,6 +81,15 @@ def seconds(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
+def share(value: float) -> str:
+    """Two figures are enough here too.
+
+    >>> share(0.00904), share(0.273)
+    ('0.9%', '27%')
+    """
+    return f"{100 * value:.2g}%"
+
+
 def outcome(disturbed: dict[str, Any], plain: dict[str, Any]) -> str:
     """What became of a disturbed run, and how much longer it took."""
     if "failed" in disturbed:
@@ -89,7 +98,7 @@ def outcome(disturbed: dict[str, Any], plain: dict[str, Any]) -> str:
         patience = disturbed.get("patience", 600.0)
         return f"no end within {patience:.0f} s" if disturbed["seconds"] >= patience else "the run fails"
     more = max(0.0, disturbed["seconds"] - plain["seconds"])
-    model = "same model" if disturbed.get("same") else f"another model (by {disturbed['gap']:.2g})"
+    model = "same model" if disturbed.get("same") else f"another model (by {share(disturbed['gap'])})"
     model = "same model, bit for bit" if disturbed.get("gap") == 0 else model
     return f"{model}, {seconds(more)} s more"
 
@@ -100,4 +109,4 @@ def stranger(disturbed: dict[str, Any]) -> str:
         return "failed, see below"
     if not disturbed["ended"]:
         return "stops the run"
-    return "kept out" if disturbed.get("same") else f"takes part (model moved by {disturbed['gap']:.2g})"
+    return "kept out" if disturbed.get("same") else f"takes part (model moved by {share(disturbed['gap'])})"

@@ -34,7 +34,7 @@ def flower(env: Environment, rows: list[Path], folder: Path, rounds: int, extra:
     config = f"num-server-rounds={rounds} {extra}"
     submit = Process("run", (str(bin_ / "flwr"), "run", str(app), "here", "--run-config", config))
     path = {"PATH": f"{bin_}:/usr/bin:/bin", "FLWR_HOME": str(home)}
-    return Script((link, *nodes, submit), timeout=900.0, fails_with="run", env=path)
+    return Script((link, *nodes, submit), timeout=400.0, fails_with="run", env=path)
 
 
 def supernode(env: Environment, name: str, rows: Path, port: int) -> Process:
@@ -50,7 +50,7 @@ def disropt(env: Environment, rows: list[Path], rounds: int, penalty: float, wei
     launcher = (str(env.python), str(ADAPTERS / "disropt" / "launcher.py"), str(rows[0].parent))
     settings = (str(rounds), repr(penalty), repr(weight))
     process = Process("mpi", (*mpirun, "-np", str(SITES), *launcher, *settings))
-    return Script((process,), timeout=3000.0, waits_for=("mpi",), fails_with="mpi")
+    return Script((process,), timeout=900.0, waits_for=("mpi",), fails_with="mpi")
 
 
 def killed(script: Script, who: str, after: int, back: float, again: str | None = None) -> Script:
@@ -73,7 +73,7 @@ def appfl(env: Environment, rows: list[Path], folder: Path, rounds: int) -> Scri
             shutil.copy(path, folder)
     server = Process("server", (str(env.python), "server.py", str(rounds)), ready="port:50051")
     clients = [appfl_client(env, f"site-{i}", rows[i]) for i in range(SITES)]
-    return Script((server, *clients), timeout=900.0, waits_for=("site-0",), fails_with="site-0")
+    return Script((server, *clients), timeout=400.0, waits_for=("site-0",), fails_with="site-0")
 
 
 def appfl_client(env: Environment, name: str, rows: Path) -> Process:
@@ -90,7 +90,7 @@ def nvflare(env: Environment, rows: list[Path], folder: Path, rounds: int) -> Sc
             shutil.copy(path, folder)
     job = Process("job", (str(env.python), "job.py", str(rows[0].parent), str(rounds)))
     path = {"PATH": f"{env.python.parent}:/usr/bin:/bin", "NVFLARE_POC_WORKSPACE": str(folder / "poc")}
-    return Script((job,), timeout=900.0, waits_for=("job",), fails_with="job", env=path)
+    return Script((job,), timeout=400.0, waits_for=("job",), fails_with="job", env=path)
 
 
 KIT = "poc/example_project/prod_00/admin@nvidia.com"  # where `nvflare poc prepare` puts the administrator's
@@ -130,4 +130,4 @@ def in_process(env: Environment, peer: str, folder: Path) -> Script:
     code = ADAPTERS / peer
     command = (str(env.python), str(code / "in_process.py"), str(folder / "settings.json"))
     path = {"PYTHONPATH": f"{ADAPTERS}:{code}"}
-    return Script((Process("fit", command, env=path),), timeout=3000.0, waits_for=("fit",), fails_with="fit")
+    return Script((Process("fit", command, env=path),), timeout=900.0, waits_for=("fit",), fails_with="fit")

@@ -73,8 +73,8 @@ def how(found: Found) -> str:
     cores = max(entry.cores for entry in found.values())
     run = found.get((OURS, RUN))
     if run is None:
-        dates = sorted({entry.date for entry in found.values()})
-        when, load = f"parts of runs, {dates[0]} to {dates[-1]}", max(entry.load for entry in found.values())
+        dates = " and ".join(sorted({entry.date for entry in found.values()}))
+        when, load = f"parts of runs, {dates}", max(entry.load for entry in found.values())
     else:
         facts = run.result
         runs = "one run" if facts["calls"] == 1 else f"{facts['calls']} runs"

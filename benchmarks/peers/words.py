@@ -88,17 +88,17 @@ EXPECTED = {
 # How each section was made.
 WORK = (
     "Real processes on loopback, one server and five clients, or five peers. Seconds of a round: from the "
-    "end of the first round to the end of the last, on average. To the model: from the first process to "
-    "the model, with all starting. CPU: of all processes together, which other work on the machine "
-    "disturbs least. Bytes: what the namespace's loopback carried, headers and TLS included, both ways, "
-    "per site and round. Memory: the most that one process held. Install: the files of the peer with all "
-    "that it needs, without Python. Lines: what a user writes, as in `benchmarks/peers/adapters`. The "
-    "peers train without noise here, by scikit-learn's solver at each site (FLARE: Newton steps); our real "
-    "sites never do."
+    "end of the first round to the end of the last, on average. To the model: from the first process to the "
+    "model, with all starting. CPU: of all processes together, which other work on the machine disturbs "
+    "least. Bytes: what the namespace's loopback carried, headers and TLS included, both ways, per site and "
+    "round. Memory: the most that one process held. Install: the files of the peer with all that it needs, "
+    "without Python (APPFL's torch as PyPI has it, with CUDA). Lines: what a user writes, as in "
+    "`benchmarks/peers/adapters`. The peers train without noise here, by scikit-learn's solver at each site "
+    "(FLARE: Newton steps), C = 100; our real sites never do, but `simulate` does."
 )
 PRIVACY = (
     "At (1, 10⁻⁵) for the whole run, ten seeds (Flower and APPFL five). Ours are planned, never tuned. A "
-    "peer takes the best of a grid on the test rows (30, 100 or 300 rounds with momentum and five steps; "
+    "peer takes the best of a grid on the test rows (30, 100 or 300 rounds with momentum and six steps; "
     "small steps and clips for the noise of a whole client; C; Opacus's epochs and steps), and where it "
     "counts in another way our accountant gives it the least noise that a record needs: both flatter it. "
     "Momentum and the mean of the last models use what was already sent, and cost nothing. `at least`: the "
@@ -108,13 +108,14 @@ PRIVACY = (
     "their own classes in one process."
 )
 FAULTS = (
-    "The same runs (ours: a masked one, rehearsed with a seed so that models can be compared). One party "
-    "is killed with -9, all its processes at once, after the first round and started again two seconds "
-    "later; or comes 20 seconds late; or a sixth party, whose labels are turned round, connects without "
-    "having been asked (at ours: under the name of a site, with a key of another authority; at FLARE: with "
-    "the startup kit of another network at the same address; at Flower and APPFL as any client does). "
-    "`same` is the model of the undisturbed run to a thousandth in every weight: replies are summed as "
-    "they come. Who has not ended after 240 seconds is stopped."
+    "The same runs (ours: a masked one, rehearsed with a seed so that models can be compared). One party is "
+    "killed with -9, all its processes at once, after the first round and started again two seconds later; "
+    "or comes 20 seconds late; or a sixth party, whose labels are turned round, connects without having "
+    "been asked (at ours: under the name of a site, with a key of another authority; at FLARE: with the "
+    "startup kit of another network at the same address; at Flower and APPFL as any client does). `same` is "
+    "the model of the undisturbed run to a thousandth of its length: replies are summed as they come, and "
+    "that is all that differs. How far another model is away is a share of that length, too. Who has not "
+    "ended after 240 seconds is stopped."
 )
 SOLVING = (
     "50 rounds of ADMM on a ring, no noise, mean loss with 0.001 ‖f‖² / 2, every fourth row. Distance: of "

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import uuid
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from benchmarks.peers.cells import MOST_ROUNDS, outcome, stranger
 from benchmarks.peers.page import page, write_page, write_readme
 from benchmarks.peers.pins import PINS, brief, environment
 from benchmarks.peers.results import Finding, begin, end, forget, obtain, read_all
-from benchmarks.peers.running import sandbox
+from benchmarks.peers.running import alone, sandbox
 from benchmarks.peers.sections import work
 from benchmarks.peers.sections.accounting import gaussian_epsilon, gaussian_noise
 from benchmarks.peers.sections.privacy import ROUNDS
@@ -45,7 +46,7 @@ FAULTS = {
     "plain": PLAIN,
     "kill": {"ended": True, "seconds": 96.0, "gap": 0.25, "same": False},
     "late": {"ended": True, "seconds": 70.0, "gap": 0.0, "same": True},
-    "stranger": {"ended": True, "seconds": 55.0, "gap": 7.5, "same": False},
+    "stranger": {"ended": True, "seconds": 55.0, "gap": 0.75, "same": False},
 }
 PRIVATE = [
     {"contender": "central noise", "trusts": "the server", "prints": 12.301, "unit": "a client, whole run"}
@@ -106,12 +107,12 @@ def test_what_a_peer_prints_is_rounded_up():
 
 
 def test_a_disturbed_run_is_told_beside_the_undisturbed_one():
-    assert outcome(FAULTS["kill"], PLAIN) == "another model (by 0.25), 46 s more"
+    assert outcome(FAULTS["kill"], PLAIN) == "another model (by 25%), 46 s more"
     assert outcome(FAULTS["late"], PLAIN) == "same model, bit for bit, 20 s more"
     assert outcome(FAULTS["late"] | {"gap": 1e-5}, PLAIN) == "same model, 20 s more"
     assert outcome({"ended": False, "seconds": 240.2, "patience": 240.0}, PLAIN) == "no end within 240 s"
     assert outcome({"ended": False, "seconds": 90.0}, PLAIN) == "the run fails"
-    assert stranger(FAULTS["stranger"]).startswith("takes part")
+    assert stranger(FAULTS["stranger"]) == "takes part (model moved by 75%)"
     assert stranger({"ended": True, "same": True, "gap": 0.0}) == "kept out"
 
 
@@ -189,6 +190,14 @@ def test_every_adapter_is_short_and_every_pin_exact():
         assert all("==" in entry for entry in pin.requirements)
 
 
+def test_no_adapter_names_another_machine():
+    files = [path for path in ADAPTERS.rglob("*") if path.suffix in (".py", ".yaml", ".toml")]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (*files, Path(federations.__file__)))
+    assert len(files) > 10 and not re.search(r"\w+://", text)
+    assert set(re.findall(r"[\w.]+(?=:\d{4,5}\b)", text)) == {"localhost", "port"}  # port:50051 is a sign
+    assert set(re.findall(r"\b\d+\.\d+\.\d+\.\d+\b", text)) == {"127.0.0.1"}
+
+
 def test_lines_that_only_measure_do_not_count():
     text = '"""Doc."""\n\nfrom marks import mark\n# a comment\nx = 1\nmark(x)\n'
     assert work.count_lines(text) == 1
@@ -224,6 +233,20 @@ def test_nothing_is_reached_but_loopback(tmp_path):
     measured = sandbox.run(sandbox.Script((process,), timeout=30.0, waits_for=("try",)), tmp_path)
     seen = json.loads((tmp_path / "model.json").read_text())
     assert measured["ended"] and seen["code"] != 0 and seen["env"] == "0" and seen["links"] == ["lo"]
+
+
+def test_who_is_killed_is_every_process_of_a_party_and_no_other():
+    """A parent that lives on would tell the others at once: no machine that died does that."""
+    wait = [sys.executable, "-c", "input()"]
+    name = f"site-{uuid.uuid4()}"  # of no other process on this machine
+    folders = ([f"/x/{name}"], ["-m", f"/x/{name}/startup"], [f"/x/{name}0"], [name])
+    parties = [subprocess.Popen(wait + words, stdin=subprocess.PIPE) for words in folders]
+    try:
+        doomed = set(alone.at_home(name))
+        assert doomed == {parties[0].pid, parties[1].pid}
+    finally:
+        for party in parties:
+            party.communicate(b"\n")
 
 
 def _need_a_namespace() -> None:

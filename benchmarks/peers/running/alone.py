@@ -108,23 +108,24 @@ class Play:
         """Kill -9 a process with all that it started, at one moment, as when a machine dies; or start one."""
         if step["do"] == "kill":
             who = self.running.get(step["who"])
-            doomed = family(who.pid) if who else having(f"/{step['who']}/")
-            for kind in (
-                signal.SIGSTOP,
-                signal.SIGKILL,
-            ):  # stopped first, so that none tells of another's end
+            doomed = family(who.pid) if who else at_home(step["who"])
+            # stopped first, so that none can tell of another's end
+            for kind in (signal.SIGSTOP, signal.SIGKILL):
                 for pid in doomed:
-                    os.kill(pid, kind)
+                    send(pid, kind)
         else:
             self.start(step["entry"])
         name = step.get("who") or step["entry"]["name"]
         self.measured["events"].append({"do": step["do"], "who": name, "at": time.time()})
 
     def look(self) -> None:
-        """The most memory that each process has had."""
+        """The most memory that each process has had. Orphans that have ended are let go, as init does it."""
+        ours = {process.pid for process in self.running.values()}
         for pid in others():
             try:
                 status = Path(f"/proc/{pid}/status").read_text()
+                if pid not in ours and "\nState:\tZ" in status and "\nPPid:\t1\n" in status:
+                    os.waitpid(pid, os.WNOHANG)
             except OSError:
                 continue
             peak = [line for line in status.splitlines() if line.startswith("VmHWM")]
@@ -135,10 +136,7 @@ class Play:
         """End everything in here, and wait for it: what a process used counts once it is gone."""
         for kind in (signal.SIGTERM, signal.SIGKILL):
             for pid in others():
-                try:
-                    os.kill(pid, kind)
-                except ProcessLookupError:
-                    pass
+                send(pid, kind)
             until = time.time() + 3
             while others() and time.time() < until:
                 try:
@@ -146,6 +144,14 @@ class Play:
                         time.sleep(0.05)
                 except ChildProcessError:
                     break
+
+
+def send(pid: int, kind: signal.Signals) -> None:
+    """A signal to a process that may have ended meanwhile."""
+    try:
+        os.kill(pid, kind)
+    except ProcessLookupError:
+        pass
 
 
 def is_ready(sign: str, log: Path) -> bool:
@@ -161,15 +167,15 @@ def others() -> list[int]:
     return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and path.name != "1"]
 
 
-def having(text: str) -> list[int]:
-    """Processes in whose command line a text stands."""
+def at_home(name: str) -> list[int]:
+    """Processes that were started in a folder of that name, or for it: it is in their command line."""
     found = []
     for pid in others():
         try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if text in command:
+        if any(f"/{name}/" in f"{word}/" for word in words):
             found.append(pid)
     return found
 

@@ -23,7 +23,7 @@ from .work import ROUNDS, door, fresh, probed, script_of
 
 KILLED_AFTER, BACK, LATE, PATIENCE = 1, 2.0, 20.0, 240.0
 VICTIM = "site-3"
-SAME = 1e-3  # in every weight: replies come in any order, and a solver that stops early enlarges that
+SAME = 1e-3  # replies are summed as they come, and a solver that stops early enlarges that
 
 
 def measure(peer: str, what: str, env: Environment, base: Path, kept: Path) -> dict[str, Any]:
@@ -66,7 +66,8 @@ def stranger(peer: str, env: Environment, folder: Path) -> Script:
         "nvflare": lambda: federations.nvflare_stranger(folder),
     }[peer]()
     server, *others = script.processes
-    return replace(script, processes=(server, sixth, *others))
+    waits_for = () if peer == "appfl" else script.waits_for  # a site whose place he took would wait for ever
+    return replace(script, processes=(server, sixth, *others), waits_for=waits_for)
 
 
 def play(script: Script, folder: Path) -> dict[str, Any]:
@@ -82,10 +83,10 @@ def brief(measured: dict[str, Any]) -> dict[str, Any]:
 
 
 def compared(plain: dict[str, Any], disturbed: dict[str, Any]) -> dict[str, Any]:
-    """A disturbed run beside the undisturbed one."""
+    """A disturbed run beside the undisturbed one: how far its model is, as a share of the model's length."""
     facts = dict(disturbed["facts"])
     if plain["model"] is not None and disturbed["model"] is not None:
-        gap = float(np.max(np.abs(plain["model"] - disturbed["model"])))
+        gap = float(np.linalg.norm(plain["model"] - disturbed["model"]) / np.linalg.norm(plain["model"]))
         facts |= {"gap": gap, "same": gap < SAME}
     return facts
 

@@ -24,10 +24,10 @@ from ..running.sandbox import run
 from .accounting import gaussian_epsilon, gaussian_noise
 from .work import fresh, last_words
 
-EPSILON, DELTA, SEEDS, FEWER = 1.0, 1e-5, 10, 5
-ROUNDS, STEPS, MOMENTUM = (30, 100, 300), (2.0, 4.0, 8.0, 16.0, 24.0), 0.9
+EPSILON, DELTA, SEEDS, FEWER, TRIES = 1.0, 1e-5, 10, 5, 2
+ROUNDS, STEPS, MOMENTUM = (30, 100, 300), (1.0, 2.0, 4.0, 8.0, 16.0, 24.0), 0.9
 SMALL = list(product((10, 30), (0.25, 1.0, 4.0), (0.1, 0.3, 1.0)))  # rounds, step, clip, for loud noise
-WIDE = 20.0  # steps: a clip that momentum never reaches, since what a record moves is bounded without it
+WIDE = 10.0  # steps: a clip that momentum never reaches, since what a record moves is bounded without it
 CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 _CLASSIC = math.sqrt(2 * math.log(1.25 / DELTA))  # of the textbook's Gaussian mechanism
 
@@ -129,7 +129,7 @@ def _flower(
 ) -> dict[str, Any]:
     """A gradient is no longer than 1; momentum is of models that all have seen, and costs nothing."""
     common = {"kind": kind, "rounds": rounds, "step": step, "clip": clip, "momentum": momentum}
-    return common | {"tail": rounds // 2, "seeds": 1} | more
+    return common | {"tail": rounds // 2, "seeds": TRIES} | more
 
 
 def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
@@ -147,7 +147,7 @@ def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
     dp = {"dp_mechanism": "opacus", "dp_config": {"max_grad_norm": 1.0}}  # the adapter asks it for the noise
     opacus = [
         _appfl(1, step, dp) | {"batch": 1024, "epochs": epochs, "target": [EPSILON, DELTA]}
-        for epochs, step in product((4, 16), (2.0, 8.0))
+        for epochs, step in product((16, 32), (4.0, 8.0, 16.0))
     ]
     found = []
     for name, cases, unit, whole in (
@@ -168,13 +168,23 @@ def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
 def _appfl(rounds: int, step: float, dp: dict[str, Any]) -> dict[str, Any]:
     """One gradient step on all rows a round; a gradient is no longer than 1."""
     clip = {"clip_grad": True, "clip_value": 1.0, "clip_norm": 2}
-    common = {"rounds": rounds, "step": step, "momentum": 0.0, "batch": None, "tail": rounds // 2, "seeds": 1}
+    common = {
+        "rounds": rounds,
+        "step": step,
+        "momentum": 0.0,
+        "batch": None,
+        "tail": rounds // 2,
+        "seeds": TRIES,
+    }
     return common | {"dp": clip | dp}
 
 
 def _setting(best: dict[str, Any]) -> str:
     text = f"{best['rounds']} rounds, step {best['step']:g}"
-    text += f", momentum {best['momentum']:g}" if best["momentum"] else ""
+    if best["momentum"]:
+        text += f", momentum {best['momentum']:g}"
+    elif "clip" in best:
+        text += f", clip {best['clip']:g}"
     return text + (f", {best['epochs']} epochs" if best.get("epochs") else "")
 
 

@@ -32,8 +32,7 @@ while True:
     if metadata["status"] == "DONE":
         break
     agent.load_parameters(model)
-if name == "site-0":
-    weights = next(model[key] for key in ("coef_", "weight") if key in model)
-    coef = [float(value) for value in weights.reshape(-1)]
-    Path(os.environ["PEER_FOLDER"], "model.json").write_text(json.dumps(coef))
+part = Path(os.environ["PEER_FOLDER"], f"model-{name}.json")
+part.write_text(json.dumps([float(value) for value in model["coef_"].reshape(-1)]))
+part.replace(part.with_name("model.json"))  # whoever is there at the end
 communicator.invoke_custom_action(action="close_connection")
