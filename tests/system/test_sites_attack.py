@@ -17,7 +17,7 @@ from support.siteprocess import Network
 from support.sitework import frame, network
 from taciturn.sites.files.keys import DAY, Authority, new_key, pem, signing_request, write_new
 from taciturn.sites.files.site import load_site
-from taciturn.sites.wire.config import key_of
+from taciturn.sites.wire.config import key_of, key_of_recall
 
 PAIR = [(0, 1)]
 
@@ -207,6 +207,13 @@ def test_garbage(scene, liar):
     liar.put("taciturn/site-1/no/such/thing", b"x")
     scene.told_once("site-1", "not a frame: ")
     scene.told_once("site-1", "a key that is not of this protocol")
+
+
+def test_a_neighbour_is_told_of_its_own_frames_and_nobody_elses(scene, liar):
+    """Which rounds of another site are known here is for that site; who asks for it cannot be known."""
+    assert len(liar.ask(key_of_recall("site-0", "site-1"))) == 1
+    assert liar.ask(key_of_recall("site-0", "site-0")) == []
+    assert liar.ask("taciturn/site-0/**") == []
 
 
 def test_a_last_frame_too_early_or_of_nobody(scene, liar):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..files.job import NetworkJob
@@ -68,10 +69,11 @@ def relay_config(job: NetworkJob, *, private: str, certificate: str, authority: 
             ),
             _rule(f"{name} is asked", ["query", "declare_subscriber"], "egress", [f"taciturn/{name}/**"]),
             _rule(f"{name} hears", ["put", "reply", "declare_queryable"], "egress", heard),
-            _rule(f"{name} asks", ["query", "declare_subscriber"], "ingress", heard),
+            _rule(f"{name} asks", ["query"], "ingress", _questions(job.neighbours(name), [name])),
+            _rule(f"{name} listens", ["declare_subscriber"], "ingress", heard),
         ]
         subjects.append({"id": name, "cert_common_names": [name]})
-        policies.append({"subjects": [name], "rules": [rule["id"] for rule in rules[-4:]]})
+        policies.append({"subjects": [name], "rules": [rule["id"] for rule in rules[-5:]]})
     return {
         "mode": "router",
         "listen": {"endpoints": [job.relay.endpoint]},
@@ -128,11 +130,26 @@ def _access(me: str, allowed: dict[str, list[str]]) -> dict[str, Any]:
             _rule(f"{peer} speaks", ["put", "reply", "declare_queryable"], "ingress", theirs),
             _rule(f"{peer} is asked", ["query", "declare_subscriber"], "egress", theirs),
             _rule(f"{peer} hears", ["put", "reply", "declare_queryable"], "egress", mine),
-            _rule(f"{peer} asks", ["query", "declare_subscriber"], "ingress", mine),
+            _rule(f"{peer} asks", ["query"], "ingress", _questions([me], names)),
+            _rule(f"{peer} listens", ["declare_subscriber"], "ingress", mine),
         ]
         subjects.append({"id": peer, "cert_common_names": [peer]})
-        policies.append({"subjects": [peer], "rules": [rule["id"] for rule in rules[-4:]]})
+        policies.append({"subjects": [peer], "rules": [rule["id"] for rule in rules[-5:]]})
     return _table(rules, subjects, policies)
+
+
+def _questions(asked: Sequence[str], askers: Sequence[str]) -> list[str]:
+    """What may be asked: frames, job and place, and which frames of the asker itself are known."""
+    return [
+        key
+        for name in asked
+        for key in (
+            f"taciturn/{name}/$*.$*/*",
+            key_of_job(name),
+            key_of_where(name),
+            *(key_of_recall(name, asker) for asker in askers),
+        )
+    ]
 
 
 def _rule(name: str, messages: list[str], flow: str, keys: list[str]) -> dict[str, Any]:
