@@ -23,6 +23,7 @@ import taciturn.sites.rounds.early_end.finishing as finishing_module
 import taciturn.sites.rounds.ending as ending_module
 import taciturn.sites.rounds.evidence as evidence_module
 import taciturn.sites.rounds.opening as opening_module
+import taciturn.sites.wire.config as config_module
 import taciturn.sites.wire.trust as trust_module
 import taciturn.sites.wire.waiting as waiting_module
 from taciturn.sites.rounds.exchange import Exchange
@@ -67,6 +68,7 @@ def arrange(
     mute: bool = False,
     alone: float | None = None,
     stay: float | None = None,
+    lease: int | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
 
@@ -75,10 +77,13 @@ def arrange(
     Or lose patience as soon as nobody but `silent` is missing, however long that takes.
 
     `alone` is for how many seconds a site that may be a copy waits for the other process to be gone;
-    `stay` is for how many one that stops shows the proof to neighbours that may have left.
+    `stay` is for how many one that stops shows the proof to neighbours that may have left;
+    `lease` is for how many ms a link may give no sign of life.
     """
     if stay is not None:
         evidence_module.STAY = stay
+    if lease is not None:
+        config_module.LEASE = lease
     if alone is not None:
         opening_module.ALONE = alone
     if netns is not None:
