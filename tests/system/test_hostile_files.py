@@ -1,4 +1,7 @@
-"""Hostile and broken files: one clear line each, within bounds of time and memory, and nothing is signed."""
+"""Hostile and broken files: one clear line each, within bounds of time and memory, and nothing is signed.
+
+All of it is about the files of one site, before it goes on a network: how many sites there are is no matter.
+"""
 
 import io
 import json
