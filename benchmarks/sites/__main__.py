@@ -1,6 +1,6 @@
 """What the network adds to a round: real site processes on loopback, and where their time goes.
 
-    python -m benchmarks.sites [--sites 5] [--rounds 200] [--method penalty] [--threads]
+    python -m benchmarks.sites [--sites 5] [--rounds 200] [--method penalty] [--threads] [--page FILE.md]
 
 The rows are few, so that little is solved and mostly the overhead is seen: charge, commit to disk, signature,
 mutual TLS, verification. The interval is that between two releases of a site.
@@ -25,6 +25,7 @@ import numpy as np
 from taciturn.sites.trial.rehearsal import make_network
 
 ROWS, D = 100, 105
+BEGIN, END = "<!-- python -m benchmarks.sites --page -->\n", "\n<!-- end of it -->"
 COMMON: dict[str, Any] = {"name": "benchmark", "loss": "logistic", "C": 50.0, "regularization": 10**-2.5}
 JOBS: dict[str, dict[str, Any]] = {
     "penalty": {"dual_step": 0.5, "delta": 1e-5, "clip": 64.0, "grid": 2.0**-34, "tol": 1e-10},
@@ -75,6 +76,7 @@ def per_round(times: list[dict[str, Any]], kind: str, part: str, rounds: int) ->
     return 1e3 * statistics.median(each) / (rounds - 1)
 
 
+ZENOH = "rx", "tx", "net", "acc", "app"  # what it calls its threads
 PARTS = {
     "solve": "solve, noise and masks",
     "sign": "signature",
@@ -103,8 +105,10 @@ def table(times: list[dict[str, Any]], rounds: int) -> list[str]:
         lines.append(f"| {words} | {of[0]:.2f} | {of[1]:.2f} |")
     own, check = (per_round(times, "cpu", part, rounds) for part in ("own thread", "check"))
     inside = sum(per_round(times, "cpu", part, rounds) for part in ("solve", "sign", "commit", "send"))
-    lines.append(f"| other Python of the site's own thread | | {own - inside:.2f} |")
-    lines.append(f"| Zenoh: TLS, sockets, routing | | {cpu - own - check:.2f} |")
+    zenoh = sum(per_round(times, "cpu", f"thread {name}", rounds) for name in ZENOH)
+    lines.append(f"| all else that the site's own thread does | | {own - inside:.2f} |")
+    lines.append(f"| Zenoh's threads: TLS, sockets, routing | | {zenoh:.2f} |")
+    lines.append(f"| other threads: the meter, Zenoh's log, answers | | {cpu - own - check - zenoh:.2f} |")
     return lines
 
 
@@ -116,31 +120,39 @@ def ending(times: list[dict[str, Any]]) -> str:
     left = max(entry["marks"]["left"] for entry in times)
     begun = min(entry["marks"]["begun"] for entry in times)
     return (
-        f"opening {first - begun:.2f} s, rounds {last - first:.2f} s, from the last release to the last "
+        f"Opening {first - begun:.2f} s, rounds {last - first:.2f} s, from the last release to the last "
         f"results {written - last:.2f} s, until all have left {left - written:.2f} s"
     )
 
 
+def write_page(text: str, page: Path) -> None:
+    """Put the tables in the place of those that the page had."""
+    before, rest = page.read_text().split(BEGIN)
+    page.write_text(before + BEGIN + text + END + rest.split(END)[1])
+
+
 def main() -> None:
-    """Run it and print a table."""
+    """Run it and print tables."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     options.add_argument("--sites", type=int, default=5)
     options.add_argument("--rounds", type=int, default=200)
     options.add_argument("--method", choices=[*JOBS], action="append")
     options.add_argument("--threads", action="store_true", help="CPU by the names of the threads too")
-    chosen = options.parse_args()
+    options.add_argument("--page", type=Path, help="put the tables into this page, between its marks")
+    chosen, parts = options.parse_args(), []
     for method in chosen.method or JOBS:
         with tempfile.TemporaryDirectory() as folder:
             times = run(Path(folder) / "net", method, chosen.sites, chosen.rounds)
-        print(
-            f"{method}: {chosen.sites} sites in a ring on {platform.machine()}, {chosen.rounds} rounds, "
-            f"d = {D}, {ROWS} rows a site, load {os.getloadavg()[0]:.1f}\n"
-        )
-        print("\n".join(table(times, chosen.rounds)))
-        print(f"\n{ending(times)}\n")
+        where = f"{os.cpu_count()} cores of {platform.machine()}, load {os.getloadavg()[0]:.1f}"
+        what = f"`{method}`, {chosen.sites} sites in a ring, {chosen.rounds} rounds"
+        parts.append(f"\n{what}, d = {D}, {ROWS} rows a site, {where}:\n")
+        parts += ["\n".join(table(times, chosen.rounds)), f"\n{ending(times)}.\n"]
+        print("\n".join(parts[-3:]), flush=True)
         if chosen.threads:
             for part in sorted({part for entry in times for part in entry["cpu"] if "thread" in part}):
                 print(f"{part}: {per_round(times, 'cpu', part, chosen.rounds):.2f} ms")
+    if chosen.page is not None:
+        write_page("\n".join(parts), chosen.page)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,15 @@ def test_questions_come_further_and_further_apart(monkeypatch):
     assert [at for at, _ in world.asked] == [0.5, 1.5, 3.5, 7.5, 12.5, 17.5, 22.5, 27.5]
 
 
+def test_nobody_is_asked_while_frames_come_in(monkeypatch):
+    world, left = World(monkeypatch), list("bcdefg")
+    for k in range(5):
+        world.events[1000.4 + 0.4 * k] = left.pop
+    world.events[1004.0] = left.clear
+    assert world.waiting.until(lambda: list(left), world.ask, "round 1")
+    assert world.asked == [(2.5, ["b"]), (3.5, ["b"])]
+
+
 def test_a_new_link_is_asked_at_once(monkeypatch):
     world, left = World(monkeypatch), ["b"]
 

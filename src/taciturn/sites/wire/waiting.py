@@ -48,8 +48,12 @@ class Waiting:
         *,
         longest: float = LONGEST,
     ) -> bool:
-        """Return True once nobody is missing, False when patience is at its end."""
-        begun, began_at = time.monotonic(), time.time()
+        """Return True once nobody is missing, False when patience is at its end.
+
+        Nobody is asked while the frames come in: a question for each that is on its way, from every site,
+        would hold up all of them.
+        """
+        begun, began_at, fewest = time.monotonic(), time.time(), -1
         gap = min(FIRST, longest)
         ask_at, links = begun + gap, self.links()
         say_at, say_gap = begun + min(SAY, self.patience / 2), SAY
@@ -58,6 +62,9 @@ class Waiting:
             now = time.monotonic()
             if now - begun >= self.patience:
                 return False
+            if fewest < 0 or len(names) < fewest:
+                gap, fewest = min(FIRST, longest), len(names)
+                ask_at = now + gap
             if self.links() != links:
                 links, gap, ask_at = self.links(), SOON, min(ask_at, now + SOON)
             if now >= ask_at:

@@ -26,7 +26,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HANDSHAKE = re.compile(r"zenoh_link_tls::\S+ (.+?)\.? Hint: ")
 _DENIED = re.compile(r"CertCommonName\(([^)]*)\)\S* is unauthorized to (\w+)[\w ]* \(ingress\) on (\S+)")
 _MARKS = b"Hint: ", b"is unauthorized to"  # lines without either say nothing of what was refused
-PAUSE = 0.05  # seconds between two looks; the pipe holds what thousands of messages leave in it meanwhile
+PAUSE, MUCH = 0.05, 2**14  # seconds between two looks, unless there is much to read: bytes
 NAMELESS = "a caller without a name"
 _REASONS = (
     ("no certificates", "no certificate", "it showed no certificate"),
@@ -112,4 +112,5 @@ def _listen(reading: int, heard: Callable[[str], None]) -> None:
                     print(line.decode("utf-8", errors="replace"), file=sys.stderr)
                 if any(mark in line for mark in _MARKS):
                     heard(_COLOUR.sub("", line.decode("utf-8", errors="replace")))
-            time.sleep(PAUSE)
+            if len(piece) < MUCH:  # or Zenoh would wait for room in the pipe
+                time.sleep(PAUSE)
