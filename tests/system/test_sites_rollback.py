@@ -63,6 +63,7 @@ def check_stopped(ring, i, way):
     assert charged_rounds(site) == list(frames(site)) == LOSSES[way]
     ready, released = make_ready(site), [1, 2, 3, 4] if way != "another" else [1, 1, 2, 2, 3, 3, 4, 4]
     said = stopped(site)
+    assert f"What has left this site: at least {len(released)} releases" in ring.text(i) and said["at_least"]
     assert said["released"] == released and said["epsilon"] == cost_of(ready, released)
     assert cost_of(ready, released) > cost_of(ready, [1, 2, 3])
     assert not (site.state / "model.json").exists()

@@ -117,6 +117,7 @@ def verify(
     facts = verify_statement(Path(str(statement)), trust)
     kind = "a rehearsal, not private" if facts["simulated"] else "a real run"
     counted = f"{len(facts['released'])} releases" if "released" in facts else f"{facts['rounds']} rounds"
+    counted = f"at least {counted}" if facts.get("at_least") is True else counted
     typer.echo(one_line(f"signed by {facts['site']}: {counted} of {facts['job']['name']}, {kind}"))
     against = facts.get("epsilon_against")
     held = holds_while(facts.get("colluding"), against[-1]) if against else ""

@@ -44,7 +44,7 @@ def stop_for(trouble: Caught | Forgotten, exchange: Exchange) -> NoReturn:
     ready, own = exchange.ready, exchange.ready.site.name
     if isinstance(trouble, Forgotten):
         written = write_forgotten(ready, trouble)
-        said = state_released(ready, exchange.store, trouble.letter.frame, str(trouble.holder))
+        said = state_released(ready, exchange.store, trouble.letter.frame, str(trouble.holder), at_least=True)
         raise StateLost(
             f"{trouble.holder} holds a frame of this site, of {_round(trouble.letter.frame)}, that this site "
             f"does not know of: its `state` was lost, put back from a backup, or copied. {said}. Nothing "
@@ -160,8 +160,14 @@ def cost_of(ready: Ready, released: Sequence[int]) -> float:
     return certificate.epsilon
 
 
-def state_released(ready: Ready, store: SiteStore[Any], found: Frame | None, cause: str) -> str:
-    """Sign what was really released, and say it."""
+def state_released(
+    ready: Ready, store: SiteStore[Any], found: Frame | None, cause: str, *, at_least: bool = False
+) -> str:
+    """Sign what was really released, and say it.
+
+    `at_least` where that is known from others alone: what came to them and was not on their disks yet when
+    they were killed nobody knows of, two rounds at most.
+    """
     released = rounds_released(store, ready.site.job.rounds, found)
     epsilon = cost_of(ready, released)
     facts: dict[str, Any] = {
@@ -170,6 +176,7 @@ def state_released(ready: Ready, store: SiteStore[Any], found: Frame | None, cau
         "job": {"name": ready.site.job.name, "sha256": ready.site.job.hash.hex()},
         "because_of": cause,
         "released": released,
+        "at_least": at_least,
         "epsilon": epsilon,
         "delta": ready.site.job.delta,
         "simulated": ready.site.job.simulated,
@@ -180,7 +187,7 @@ def state_released(ready: Ready, store: SiteStore[Any], found: Frame | None, cau
     times = f"{len(released)} releases" if len(released) != 1 else "1 release"
     at = shown_delta(ready.site.job.delta)
     cost = f"epsilon {rounded_up(epsilon)} at delta {at}" if released else "nothing spent"
-    return f"What has left this site: {times}, {cost}"
+    return f"What has left this site: {'at least ' if at_least and released else ''}{times}, {cost}"
 
 
 def _round(frame: Frame) -> str:
