@@ -9,8 +9,13 @@ FEATURES = 106
 
 
 def sklearn_model(C, max_iter):
-    """scikit-learn's logistic regression, fitted to two rows so that it has weights to send."""
-    model = LogisticRegression(C=C, max_iter=max_iter, warm_start=True, fit_intercept=False)
+    """scikit-learn's logistic regression, fitted to two rows so that it has weights to send.
+
+    APPFL sends 32 bits of a number; a solver that stops early would make another model of it in every run.
+    """
+    model = LogisticRegression(
+        C=C, solver="newton-cholesky", max_iter=max_iter, warm_start=True, fit_intercept=False
+    )
     model.fit(np.eye(2, FEATURES), np.array([0, 1]))
     model.coef_ = np.zeros((1, FEATURES))
     return SklearnModelWrapper(model)
