@@ -12,12 +12,12 @@ NAMES = {
 PARAGRAPHS = {
     "flwr": (
         "trains any model that Python can train, on thousands of clients that come and go, phones among "
-        "them, with strategies for nearly everything that was ever published. When a client is killed it "
-        "goes on with the others, as the other model in the table shows, where our sites wait for the one "
-        "that is missing. Its accountant counts a whole client, present or not: a stronger promise than "
-        "one about a record, and with many clients a cheap one. Take Flower for neural networks, for many "
-        "small clients, or where a server may be trusted. With five sites a whole client is a fifth of all "
-        "data, and a promise about records is yours to work out."
+        "them, with strategies for nearly everything that was ever published. A round whose client is gone "
+        "ends with those that answered (`FedAvg` leaves failures out), where our sites wait for the one "
+        "that is missing. Its accountant counts a whole client, present or not: a stronger promise than one "
+        "about a record, and with many clients a cheap one. Take Flower for neural networks, for many small "
+        "clients, or where a server may be trusted. With five sites a whole client is a fifth of all data, "
+        "and a promise about records is yours to work out."
     ),
     "nvflare": (
         "is made for hospitals and firms that run it for years: a provisioning tool with certificates for "

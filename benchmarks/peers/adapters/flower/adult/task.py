@@ -14,6 +14,8 @@ def load_rows(path):
 
 def make_model(C, max_iter):
     """A classifier that goes on from the weights it is given."""
-    model = LogisticRegression(C=C, max_iter=max_iter, warm_start=True, fit_intercept=False)
+    model = LogisticRegression(
+        C=C, solver="newton-cholesky", max_iter=max_iter, warm_start=True, fit_intercept=False
+    )
     model.classes_ = np.array([-1.0, 1.0])
     return model
