@@ -100,6 +100,8 @@ def test_a_plan_for_persons_has_the_certificate_of_their_run(colluding: int | No
     found = plan(**common, effort="quick", unit="person", **settings)
     run = found.certificate.run
     assert (run.unit, run.persons, found.to_dict()["unit"]) == ("person", 750, "person")
+    if colluding is None:
+        assert "twice the persons" in found.price.sentence()
     assert 1.98 < found.certificate.epsilon <= 2.0
     problem = Problem(sites, C=found.C, regularization=found.regularization, persons=ids)
     rounds: dict[str, Any] = {} if colluding else {"tol": found.tol}

@@ -41,6 +41,7 @@ class Price:
     share : of the average's noise variance that is this site's.
     edge, rows : the site's epsilon if the same run had one more link there (None where it has all), or twice
         the rows. `noise` is the factor on its noise, within the same budget, that twice the rows allow.
+    counted : what `samples` are: rows, or persons.
     """
 
     site: int
@@ -51,6 +52,7 @@ class Price:
     edge: float | None
     rows: float
     noise: float
+    counted: str = "rows"
 
     def sentence(self) -> str:
         """In words."""
@@ -60,10 +62,10 @@ class Price:
             else f"one more link there: {rounded_up(self.edge)}"
         )
         return (
-            f"Site {self.site} ({self.samples:,} rows, degree {self.degree}) sets the price: "
+            f"Site {self.site} ({self.samples:,} {self.counted}, degree {self.degree}) sets the price: "
             f"{self.share:.0%} of the average's noise. The same run costs it epsilon "
-            f"{rounded_up(self.epsilon)}; {link}; twice the rows: {rounded_up(self.rows)}, or the same "
-            f"epsilon with {self.noise:.2g} times the noise."
+            f"{rounded_up(self.epsilon)}; {link}; twice the {self.counted}: {rounded_up(self.rows)}, "
+            f"or the same epsilon with {self.noise:.2g} times the noise."
         )
 
 
@@ -196,6 +198,7 @@ def find_price(blueprint: Blueprint) -> Price:
         edge=None if degree == sites - 1 else blueprint.epsilon_with(site, degree=degree + 1),
         rows=blueprint.epsilon_with(site, samples=2 * samples),
         noise=blueprint.noise_with(site, samples=2 * samples),
+        counted="persons" if blueprint.run.unit == "person" else "rows",
     )
 
 
