@@ -69,6 +69,7 @@ def arrange(
     alone: float | None = None,
     stay: float | None = None,
     lease: int | None = None,
+    drowsy: float | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
 
@@ -78,12 +79,15 @@ def arrange(
 
     `alone` is for how many seconds a site that may be a copy waits for the other process to be gone;
     `stay` is for how many one that stops shows the proof to neighbours that may have left;
-    `lease` is for how many ms a link may give no sign of life.
+    `lease` is for how many ms a link may give no sign of life; `drowsy` is for how many seconds the site is
+    on the network before it knows again what it said and heard.
     """
     if stay is not None:
         evidence_module.STAY = stay
     if lease is not None:
         config_module.LEASE = lease
+    if drowsy is not None:
+        _before(Exchange, "resume", lambda *rest: time.sleep(drowsy))
     if alone is not None:
         opening_module.ALONE = alone
     if netns is not None:

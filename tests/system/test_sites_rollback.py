@@ -171,6 +171,22 @@ def stand_in_round(paths, started, t):
         entry.kill()
 
 
+def test_a_neighbour_that_was_killed_knows_what_had_come_in_before(tmp_path, started):
+    """It had not committed rounds 3 and 4 yet; of yesterday's folder they would be drawn anew."""
+    paths = network(tmp_path, [(0, 1)], job={"seed": None}, site=REAL)
+    site = load_site(paths[0])
+    stand_in_round(paths, started, 2)
+    shutil.copytree(site.state, site.folder / "yesterday")
+    stand_in_round(paths, started, 4)
+    shutil.rmtree(site.state)
+    (site.folder / "yesterday").rename(site.state)
+    before = frames(site)
+    started(paths[1])
+    robbed = started(paths[0])
+    assert robbed.wait() == ExitCode.STATE_LOST, robbed.text()
+    assert frames(site) == before
+
+
 def test_all_put_back_at_once_release_nothing_and_one_that_was_not_vouches(tmp_path, started):
     paths = network(tmp_path, PATH_OF_3, job={"seed": None}, site=REAL)
     sites = [load_site(path) for path in paths]
@@ -182,7 +198,7 @@ def test_all_put_back_at_once_release_nothing_and_one_that_was_not_vouches(tmp_p
         site.state.rename(site.folder / "today")
         shutil.copytree(site.folder / "yesterday", site.state)
     before = [frames(site) for site in sites]
-    again = [started(path) for path in paths]
+    again = [started(path, {"drowsy": 2.0}) for path in paths]  # who is asked too early vouches for nobody
     assert [entry.wait() for entry in again] == [ExitCode.STATE_LOST] * 3, again[0].text()
     assert "and so were those of all its neighbours" in again[1].text()
     assert [frames(site) for site in sites] == before

@@ -113,6 +113,7 @@ of it, with the site stopped, and delete the old one. If it is lost the run is l
 
   site.sqlite       what was spent, every frame that was sent and heard, where the run stands; with its
                     -wal and -shm while the site runs, and a .lock that lets one process in
+  arrivals.bin      what neighbours sent since, for a process that is killed before it commits
   network.json      what was last known of the others, for `taciturn site status`
 
 At the end, for whoever may see them:

@@ -24,9 +24,10 @@ from ...errors import BudgetExceeded, Contradiction, SiteError, StateLost
 from ...objective.solver.threads import one_blas_thread
 from ...privacy.release import Release, drive
 from ...types import Array
+from ..files.arrivals import Arrivals
 from ..files.templates import write_readme
 from ..wire.form import CHECK, HELLO
-from ..wire.frame import reaches_edge, to_message, to_vector
+from ..wire.frame import reaches_edge, size_cap, to_message, to_vector
 from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
 from ..wire.refusals import Refusals
 from ..wire.session import Session
@@ -74,15 +75,19 @@ def run_site(
             warm_up(ready)
         mailbox = Mailbox(ready.form, ready.site.name, ready.trust, refusals, at)
         with (
+            Arrivals(ready.site.state, len(ready.site.job.names), size_cap(ready.form.cap)) as arrivals,
             one_blas_thread(),
             watch(refusals),
             Session(ready.site, mailbox, refusals) as session,
         ):
             exchange = Exchange(ready, store, mailbox, session)
             exchange.resume(resumed.state.t)
+            mailbox.remember(arrivals.read())
+            mailbox.arrived = arrivals.note
             session.put_back = store.moved
             session.early = early_mailbox(exchange)
             session.keep(HELLO, greeting(ready), attempt=CHECK)
+            session.listen()
             with nullcontext() if show is None else show(exchange):
                 try:
                     if proof is not None:

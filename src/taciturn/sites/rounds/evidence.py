@@ -166,7 +166,7 @@ def state_released(
     """Sign what was really released, and say it.
 
     `at_least` where that is known from others alone: what came to them and was not on their disks yet when
-    they were killed nobody knows of, two rounds at most.
+    they lost power nobody knows of, two rounds at most.
     """
     released = rounds_released(store, ready.site.job.rounds, found)
     epsilon = cost_of(ready, released)

@@ -84,6 +84,7 @@ def _meet(ready: Ready, seconds: float, refusals: Refusals) -> list[Finding]:
     with Session(site, mailbox, refusals) as session:
         session.keep(HELLO, greeting(ready))
         session.where, session.told = where.pack, where.told
+        session.listen()
 
         def absent() -> list[str]:
             return [name for name in mailbox.missing() if name in site.neighbours]

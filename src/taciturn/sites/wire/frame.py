@@ -184,3 +184,10 @@ def _other_version(data: bytes) -> FrameRefused | None:
         f"it speaks version {int(said[1])} of the frames, and this site version {VERSION}: its release is "
         f"{older}; all sites of a run need the same one",
     )
+
+
+def follows(before: Frame, after: Frame) -> bool:
+    """Whether the later of two frames of consecutive rounds names the earlier one; True for other rounds."""
+    if (before.attempt, before.t + 1) != (after.attempt, after.t):
+        return True
+    return after.before == before.digest

@@ -10,12 +10,12 @@ So does a frame of this very site that it does not know of: `Forgotten`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ...types import Array
 from .form import HELLO, READY, STAMP, Form
-from .frame import Frame, FrameRefused, common_hash, decode, to_vector
+from .frame import Frame, FrameRefused, common_hash, decode, follows, to_vector
 from .refusals import Refusals
 from .trust import Trust, intact
 
@@ -69,6 +69,7 @@ class Mailbox:
         self._trouble: Caught | Forgotten | None = None
         self._wanted_of: dict[bool, tuple[str, ...]] = {}  # whether from everybody, or from the neighbours
         self._news, self._changed = threading.Condition(), False
+        self.arrived: Callable[[bytes, list[bytes]], None] = lambda data, newest: None  # keeps what comes in
 
     # -- on the network's threads -----------------------------------------------------------------------
 
@@ -205,6 +206,17 @@ class Mailbox:
             self._note(letter)
         return letter
 
+    def remember(self, kept: Iterable[bytes]) -> None:
+        """Frames that came in before a kill: so far this site has heard its neighbours, and can tell them."""
+        for data in kept:
+            try:
+                letter = self._signed(data)
+            except FrameRefused:
+                continue
+            if letter.frame.sender != self._numbers[self.name]:
+                with self._news:
+                    self._note(letter)
+
     def find_doubts(self) -> list[str]:
         """Who says of the round before, which everybody has, something else than this site holds.
 
@@ -311,6 +323,8 @@ class Mailbox:
             elif known is None or self._replaces(known, letter):
                 self._letters[key] = letter
                 self._note(letter)
+                if key[0] > READY and owner in self._neighbours:
+                    self.arrived(letter.data, [letter.data for letter in self._newest.values()])
                 if owner in self._passes and self.form.everybody(key[0]):
                     self._to_pass[key] = letter
             elif known.frame.digest != letter.frame.digest and key[0] > READY:
@@ -375,13 +389,6 @@ def contradict(first: Frame, second: Frame) -> bool:
         return False
     twice = (first.attempt, first.t) == (second.attempt, second.t)
     return twice or not (follows(first, second) and follows(second, first))
-
-
-def follows(before: Frame, after: Frame) -> bool:
-    """Whether the later of two frames of consecutive rounds names the earlier one; True for other rounds."""
-    if (before.attempt, before.t + 1) != (after.attempt, after.t):
-        return True
-    return after.before == before.digest
 
 
 def stamp_of(frame: Frame) -> tuple[int, bytes]:

@@ -59,16 +59,19 @@ class Meter:
         self._messages: Counter[str] = Counter()
         self._begun = time.monotonic()
         self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
         if sys.platform == "linux":
-            threading.Thread(target=self._run, daemon=True).start()
+            self._thread.start()
 
     def count(self, name: str, size: int) -> None:
         """A message of `size` bytes arrived from `name`."""
         self._messages[name] += size
 
     def stop(self) -> None:
-        """Look no more."""
+        """Look no more; what it looks with may be closed then."""
         self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def look(self) -> None:
         """Is there a link with more bytes than its messages explain?"""

@@ -23,6 +23,7 @@ from ...errors import MissingExtra, SiteError
 from ..files.difference import difference, show_keys
 from ..files.site import Site
 from .config import key_of, key_of_job, key_of_proof, key_of_recall, key_of_where, site_config
+from .form import CHECK
 from .frame import PROOF, pack_proof, size_cap, unpack_proof
 from .mailbox import Mailbox
 from .meter import Door, Meter, take_descriptors
@@ -61,7 +62,7 @@ class Recalled:
 
 
 class Session:
-    """One site on the network. Use it in a `with` block.
+    """One site on the network. Use it in a `with` block, and call `listen` in it.
 
     Arriving frames go to the mailbox. The outbox, a mapping from keys to frames, answers those who ask; put a
     frame there only once it is on disk.
@@ -94,6 +95,13 @@ class Session:
         self._door = _door_of(site)
         self._meter = Meter(refusals, self._ends, self._door, self._note_crowd)
         self._declared: list[Any] = []
+
+    def listen(self) -> None:
+        """Hear and answer from now on.
+
+        Not before the mailbox knows again what this site said and heard: until then it would tell a neighbour
+        that nothing of it is known here, and a neighbour whose state was put back would believe that.
+        """
         self._declare()
 
     def _join(self) -> None:
@@ -228,7 +236,9 @@ class Session:
 
     def _sort_recalled(self, sender: str, data: bytes) -> None:
         if sender in self._site.neighbours and len(data) >= _POSITION.size:
-            _, t, processes = _POSITION.unpack_from(data)
+            attempt, t, processes = _POSITION.unpack_from(data)
+            if attempt == CHECK:
+                return
             vouches, count = not processes & PUT_BACK, processes & (PUT_BACK - 1)
             self.recalled[sender] = Recalled(t, count, data[_POSITION.size :], vouches)
             self._mailbox.wake()
@@ -240,6 +250,8 @@ class Session:
             if self._proof is not None:
                 query.reply(key, self._proof, express=True)
             elif other and other[4]:
+                if self._mailbox.attempt == CHECK:  # a check knows nothing of the run, and says nothing of it
+                    return
                 shown = b"" if query.payload is None else query.payload.to_bytes()
                 processes = min(PUT_BACK - 1, self._processes(other[5], shown)) | (PUT_BACK * self.put_back)
                 position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t, processes)

@@ -1,0 +1,56 @@
+"""Which questions a session answers, and which answers it takes."""
+
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("zenoh")
+
+from taciturn.sites.wire.config import key_of_recall
+from taciturn.sites.wire.form import CHECK
+from taciturn.sites.wire.session import _POSITION, Session
+
+
+class Query:
+    """One question, and what was answered."""
+
+    payload = None
+
+    def __init__(self):
+        self.key_expr, self.replies = key_of_recall("here", "there"), []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def reply(self, key, data, *, express):
+        self.replies.append(data)
+
+
+def session(attempt):
+    """One whose mailbox holds a frame of `there`, without a network."""
+    made = object.__new__(Session)
+    made._site = SimpleNamespace(neighbours=("there",))
+    made._mailbox = SimpleNamespace(attempt=attempt, t=3, newest=lambda name: b"frame", wake=lambda: None)
+    made._proof, made.put_back, made.answered, made.recalled = None, False, set(), {}
+    made._processes = lambda name, shown: 1
+    return made
+
+
+def test_a_check_knows_nothing_of_the_run_and_says_nothing_of_it():
+    """Or a neighbour whose state was put back would hear that nothing of it is missing."""
+    running, checking = Query(), Query()
+    session(0)._answer(running)
+    session(CHECK)._answer(checking)
+    assert [data[_POSITION.size :] for data in running.replies] == [b"frame"]
+    assert checking.replies == []
+
+
+def test_an_answer_of_a_check_is_not_taken_for_one_of_the_run():
+    asking = session(0)
+    asking._sort_recalled("there", _POSITION.pack(CHECK, 3, 1))
+    assert asking.recalled == {}
+    asking._sort_recalled("there", _POSITION.pack(0, 3, 1) + b"frame")
+    assert asking.recalled["there"].frame == b"frame"
