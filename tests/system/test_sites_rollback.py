@@ -187,6 +187,29 @@ def test_a_neighbour_that_was_killed_knows_what_had_come_in_before(tmp_path, sta
     assert frames(site) == before
 
 
+def write_over(site, yesterday):
+    """Yesterday's database in the very files of today's."""
+    for name in (site.database.name, f"{site.database.name}-wal"):
+        (site.state / name).write_bytes((yesterday / name).read_bytes())
+    site.database.with_name(f"{site.database.name}-shm").unlink(missing_ok=True)
+
+
+def test_databases_that_were_all_written_over_in_place_release_nothing(tmp_path, started):
+    """They are the same files, but frames came in that only follow from rounds they do not have."""
+    paths = network(tmp_path, PATH_OF_3, job={"seed": None}, site=REAL)
+    sites = [load_site(path) for path in paths]
+    stand_in_round(paths, started, 2)
+    for site in sites:
+        shutil.copytree(site.state, site.folder / "yesterday")
+    stand_in_round(paths, started, 5)
+    for site in sites:
+        write_over(site, site.folder / "yesterday")
+    before = [frames(site) for site in sites]
+    again = [started(path) for path in paths]
+    assert [entry.wait() for entry in again] == [ExitCode.STATE_LOST] * 3, again[0].text()
+    assert [frames(site) for site in sites] == before
+
+
 def test_all_put_back_at_once_release_nothing_and_one_that_was_not_vouches(tmp_path, started):
     paths = network(tmp_path, PATH_OF_3, job={"seed": None}, site=REAL)
     sites = [load_site(path) for path in paths]

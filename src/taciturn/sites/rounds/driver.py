@@ -84,6 +84,7 @@ def run_site(
             exchange.resume(resumed.state.t)
             mailbox.remember(arrivals.read())
             mailbox.arrived = arrivals.note
+            store.moved |= is_behind(ready, mailbox, resumed)
             session.put_back = store.moved
             session.early = early_mailbox(exchange)
             session.keep(HELLO, greeting(ready), attempt=CHECK)
@@ -95,6 +96,13 @@ def run_site(
                     return _run_or_finish(rounds_of(exchange, step), resumed, without)
                 except (Caught, Forgotten) as trouble:
                     return stop_for(trouble, exchange)
+
+
+def is_behind(ready: Ready, mailbox: Mailbox, resumed: SavedRound[Any]) -> bool:
+    """Whether a neighbour has gone on from a frame of this site that its file does not hold any more."""
+    said = int(resumed.state.t) + (resumed.frame is not None)
+    newest = (mailbox.newest(name) for name in ready.site.neighbours)
+    return any(ready.open_frame(data).t > said + 1 for data in newest if data is not None)
 
 
 def greeting(ready: Ready) -> bytes:

@@ -66,6 +66,7 @@ def recall(exchange: Exchange, absent: frozenset[str] = frozenset()) -> int:
         if letter is None or _known(exchange, letter):
             continue
         if letter.frame.t > HELLO or recalled.t > READY:
+            answer_first(exchange, {name for name, other in session.recalled.items() if not other.vouches})
             raise Forgotten(name, letter)
         latest = max(latest, stamp_of(letter.frame)[0])
     return latest
@@ -80,10 +81,7 @@ def be_vouched_for(exchange: Exchange) -> None:
     if not store.moved:
         return
     if not any(recalled.vouches for recalled in session.recalled.values()):
-        end = time.monotonic() + min(STAY, exchange.ready.site.file.patience)
-        while set(exchange.ready.site.neighbours) - session.answered and time.monotonic() < end:
-            exchange.mailbox.wait(0.2)  # they must hear from this site before they can know that they stop
-        time.sleep(0.2)  # for what is on its way
+        answer_first(exchange, set(exchange.ready.site.neighbours))
         raise StateLost(
             "this `state` was put back from a backup, or copied, and so were those of all its neighbours: "
             "nobody can say what has left since it was written. Nothing is released. If no site has released "
@@ -91,6 +89,15 @@ def be_vouched_for(exchange: Exchange) -> None:
         )
     store.stay(vouched=True)
     session.put_back = False
+
+
+def answer_first(exchange: Exchange, names: set[str]) -> None:
+    """Stay until these have heard what this site knows of them, or they could not know that they stop too."""
+    end = time.monotonic() + min(STAY, exchange.ready.site.file.patience)
+    while names - exchange.session.answered and time.monotonic() < end:
+        exchange.mailbox.wait(0.2)
+    if names:
+        time.sleep(0.2)  # for what is on its way
 
 
 def meet(exchange: Exchange, latest: int, greeting: bytes = b"") -> dict[int, Letter]:
