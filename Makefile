@@ -34,7 +34,7 @@ docs: $(VENV)/.test           ## the site, into build/site; strict, and without 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 tests: $(VENV)/.test
-	$(BIN)/python -m pytest -n 3 --dist worksteal tests
+	$(BIN)/python -m pytest -n 4 --dist worksteal tests
 
 bench: $(VENV)/.test          ## speed, as ratios within one run; writes docs/performance.md
 	$(BIN)/python -m benchmarks.speed

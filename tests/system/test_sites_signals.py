@@ -96,5 +96,6 @@ def test_each_end_has_its_code(tmp_path):
     wrong.write_text(wrong.read_text().replace('"rows.npz"', '"none.npz"'))
     assert SiteProcess(wrong).wait(300) == ExitCode.WRONG_FILES
     poor = network(tmp_path / "poor", [(0, 1)], site={"budget": {"epsilon": 1.0}, "patience": 5.0})
-    running = [SiteProcess(path) for path in poor]
-    assert [entry.wait(300) for entry in running] == [ExitCode.BUDGET_SPENT] * 2
+    codes = [entry.wait(300) for entry in [SiteProcess(path) for path in poor]]
+    assert ExitCode.BUDGET_SPENT in codes  # the other may hear of it before it comes to its own end
+    assert set(codes) <= {ExitCode.BUDGET_SPENT, ExitCode.RUN_OVER}

@@ -180,7 +180,8 @@ def _appfl(rounds: int, step: float, dp: dict[str, Any]) -> dict[str, Any]:
 
 
 def _setting(best: dict[str, Any]) -> str:
-    text = f"{best['rounds']} rounds, step {best['step']:g}"
+    rounds = "1 round" if best["rounds"] == 1 else f"{best['rounds']} rounds"
+    text = f"{rounds}, step {best['step']:g}"
     if best["momentum"]:
         text += f", momentum {best['momentum']:g}"
     elif "clip" in best:
