@@ -2,6 +2,9 @@
 
 import os
 
+import pytest
+
+from taciturn.errors import SiteError
 from taciturn.sites.files.arrivals import NAME, ROOM, Arrivals
 
 FRAMES = [b"one", b"two" * 100, b""]
@@ -67,3 +70,9 @@ def test_a_disk_that_is_full_stops_nobody(tmp_path, monkeypatch):
         monkeypatch.setattr(os, "write", full)
         arrivals.note(b"two", [])
         assert arrivals.read() == []
+
+
+def test_what_is_no_file_is_told_in_one_line(tmp_path):
+    (tmp_path / NAME).mkdir()
+    with pytest.raises(SiteError, match=rf"{NAME}: must be a file, or not there yet\.$"):
+        Arrivals(tmp_path, 3, 1000)

@@ -18,6 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from ...errors import SiteError
+
 NAME = "arrivals.bin"
 ROOM = 2**20  # bytes besides the newest frames, after which the file is begun anew
 _HEAD = struct.Struct("<II")
@@ -30,8 +32,14 @@ class Arrivals:
     """
 
     def __init__(self, folder: Path, frames: int, largest: int) -> None:
-        self._file = os.open(folder / NAME, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._size, self._most = os.fstat(self._file).st_size, ROOM + 2 * frames * (largest + _HEAD.size)
+        path, self._most = folder / NAME, ROOM + 2 * frames * (largest + _HEAD.size)
+        if path.exists() and not path.is_file():
+            raise SiteError(f"{path}: must be a file, or not there yet.")
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise SiteError(f"{path}: cannot be opened: {error.strerror}.") from error
+        self._size = os.fstat(self._file).st_size
 
     def note(self, data: bytes, newest: Iterable[bytes]) -> None:
         """Append a frame; now and then the file is begun anew with the newest ones.
