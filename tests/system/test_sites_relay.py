@@ -88,7 +88,7 @@ def test_a_relay_lets_nobody_speak_under_anothers_name(behind_a_relay):
                 assert liar.linked(5.0)
 
                 def heard_at_last() -> bool:
-                    """Frames of one session keep their order: the true one comes after what was let through."""
+                    """Frames of one session keep their order: the true one comes after all that passed."""
                     liar.put(key_of("site-0", 1), frame(sites[2], 1))
                     liar.put("taciturn/*/0.1/*", frame(sites[2], 1))
                     liar.put(key_of("site-2", 1), frame(sites[2], 1))

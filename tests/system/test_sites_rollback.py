@@ -12,6 +12,7 @@ from support.siteend import charged_rounds, rounds_of
 from support.sitering import ALONE, KINDS, REAL, SIZES, frames, lose_file, one_frame_a_round
 from support.sitework import PATH_OF_3, network
 from taciturn.errors import ExitCode
+from taciturn.sites.files.arrivals import _TOP, NAME, boot_id
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.evidence import cost_of
 from taciturn.sites.rounds.prepare import make_ready
@@ -185,6 +186,35 @@ def test_a_neighbour_that_was_killed_knows_what_had_come_in_before(tmp_path, sta
     robbed = started(paths[0])
     assert robbed.wait() == ExitCode.STATE_LOST, robbed.text()
     assert frames(site) == before
+
+
+def lose_power(site):
+    """What had come in and was not committed is gone, and the machine was started anew."""
+    file = site.state / NAME
+    file.write_bytes(file.read_bytes()[: _TOP.size].replace(boot_id(), b"7" * 36))
+
+
+def test_a_neighbour_that_lost_power_vouches_for_nobody_and_without_a_move_all_go_on(tmp_path, started):
+    """It has forgotten rounds 3 and 4; of yesterday's folder they would be drawn anew."""
+    paths = network(tmp_path, [(0, 1)], job={"seed": None}, site=REAL | {"patience": 60.0})
+    sites = [load_site(path) for path in paths]
+    stand_in_round(paths, started, 2)
+    shutil.copytree(sites[0].state, sites[0].folder / "yesterday")
+    stand_in_round(paths, started, 4)
+    for site in sites:
+        lose_power(site)
+    sites[0].state.rename(sites[0].folder / "today")
+    (sites[0].folder / "yesterday").rename(sites[0].state)
+    before = frames(sites[0])
+    running = [started(path) for path in reversed(paths)]
+    assert running[1].wait() == ExitCode.STATE_LOST, running[1].text()
+    assert "or their machines lost power" in running[1].text()
+    assert frames(sites[0]) == before
+    shutil.rmtree(sites[0].state)
+    (sites[0].folder / "today").rename(sites[0].state)
+    running[1] = started(paths[0])
+    assert [entry.wait() for entry in running] == [0, 0], running[0].text()
+    assert one_frame_a_round(sites)
 
 
 def write_over(site, yesterday):

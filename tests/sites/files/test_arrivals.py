@@ -4,14 +4,16 @@ import os
 
 import pytest
 
+import taciturn.sites.files.arrivals
 from taciturn.errors import SiteError
-from taciturn.sites.files.arrivals import NAME, ROOM, Arrivals
+from taciturn.sites.files.arrivals import _TOP, NAME, ROOM, Arrivals
 
 FRAMES = [b"one", b"two" * 100, b""]
 
 
 def write(folder, frames=FRAMES, largest=1000):
     with Arrivals(folder, 3, largest) as arrivals:
+        arrivals.begin(0)
         for data in frames:
             arrivals.note(data, [data])
 
@@ -32,30 +34,32 @@ def test_a_new_process_reads_what_the_old_one_noted(tmp_path):
 def test_a_record_cut_short_or_damaged_is_not_read(tmp_path):
     write(tmp_path)
     whole = (tmp_path / NAME).read_bytes()
-    for size in range(len(whole)):
+    for size in range(_TOP.size, len(whole)):
         (tmp_path / NAME).write_bytes(whole[:size])
         found = read(tmp_path)
         assert found == FRAMES[: len(found)] and len(found) < 3
     damaged = bytearray(whole)
-    damaged[8 + 3 + 8 + 5] ^= 1
+    damaged[_TOP.size + 8 + 3 + 8 + 5] ^= 1
     (tmp_path / NAME).write_bytes(damaged)
     assert read(tmp_path) == FRAMES[:1]
 
 
 def test_a_long_file_is_begun_anew_with_the_newest(tmp_path):
     with Arrivals(tmp_path, 2, 1000) as arrivals:
+        arrivals.begin(0)
         for i in range(3000):
             arrivals.note(bytes([i % 251]) * 1000, [b"a", bytes([i % 251]) * 1000])
         found = arrivals.read()
     assert found[-1] == bytes([2999 % 251]) * 1000 and found[0] == b"a"
-    assert (tmp_path / NAME).stat().st_size <= ROOM + 4 * 1008
+    assert (tmp_path / NAME).stat().st_size <= ROOM + 4 * 1008 + _TOP.size
 
 
 def test_a_disk_that_takes_half_a_record_leaves_whole_ones(tmp_path, monkeypatch):
     write(tmp_path, [b"one"])
     with Arrivals(tmp_path, 3, 1000) as arrivals:
-        real = os.write
-        monkeypatch.setattr(os, "write", lambda file, data: real(file, data[:5]))
+        arrivals.begin(0)
+        real = os.pwrite
+        monkeypatch.setattr(os, "pwrite", lambda file, data, at: real(file, data[:5], at))
         arrivals.note(b"two", [])
         monkeypatch.undo()
         arrivals.note(b"three", [])
@@ -67,9 +71,74 @@ def test_a_disk_that_is_full_stops_nobody(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with Arrivals(tmp_path, 3, 1000) as arrivals:
-        monkeypatch.setattr(os, "write", full)
+        arrivals.begin(0)
+        monkeypatch.setattr(os, "pwrite", full)
         arrivals.note(b"two", [])
         assert arrivals.read() == []
+
+
+def killed(folder, frames=FRAMES):
+    """Noted, and never closed."""
+    arrivals = Arrivals(folder, 3, 1000)
+    arrivals.begin(0)
+    for data in frames:
+        arrivals.note(data, [data])
+    os.close(arrivals._file)
+
+
+def after_a_power_cut(monkeypatch):
+    monkeypatch.setattr(taciturn.sites.files.arrivals, "boot_id", lambda: b"7" * 36)
+
+
+def is_whole(folder):
+    with Arrivals(folder, 3, 1000) as arrivals:
+        return arrivals.whole
+
+
+@pytest.mark.parametrize(
+    ("end", "reboot", "whole"),
+    [(write, False, True), (write, True, True), (killed, False, True), (killed, True, False)],
+)
+def test_only_a_machine_that_was_started_anew_after_a_kill_may_have_lost_frames(
+    tmp_path, monkeypatch, end, reboot, whole
+):
+    end(tmp_path)
+    if reboot:
+        after_a_power_cut(monkeypatch)
+    assert is_whole(tmp_path) is whole
+    assert is_whole(tmp_path) is whole  # who only looks changes nothing
+    write(tmp_path, [])
+    assert is_whole(tmp_path) and read(tmp_path) == FRAMES
+
+
+def test_a_file_that_is_gone_or_of_another_form_is_not_whole(tmp_path):
+    assert not is_whole(tmp_path)
+    write(tmp_path)
+    (tmp_path / NAME).write_bytes(b"taciturn-arrivals/1\0" + (tmp_path / NAME).read_bytes()[20:])
+    assert not is_whole(tmp_path) and read(tmp_path) == []
+    write(tmp_path)
+    assert read(tmp_path) == FRAMES
+
+
+def test_a_disk_that_was_full_is_remembered(tmp_path, monkeypatch):
+    with Arrivals(tmp_path, 3, 1000) as arrivals:
+        arrivals.begin(0)
+        real = os.pwrite
+        monkeypatch.setattr(os, "pwrite", lambda file, data, at: real(file, data, at) if at == 0 else 0)
+        arrivals.note(b"two", [])
+        monkeypatch.undo()
+        arrivals.note(b"three", [])
+    assert read(tmp_path) == [b"three"] and not is_whole(tmp_path)
+
+
+def test_a_doubt_stays_until_it_is_another(tmp_path):
+    with Arrivals(tmp_path, 3, 1000) as arrivals:
+        arrivals.begin(7)
+    with Arrivals(tmp_path, 3, 1000) as arrivals:
+        assert arrivals.whole and arrivals.doubt == 7
+        arrivals.begin(0)
+    with Arrivals(tmp_path, 3, 1000) as arrivals:
+        assert arrivals.doubt == 0
 
 
 def test_what_is_no_file_is_told_in_one_line(tmp_path):

@@ -8,7 +8,7 @@ pytest.importorskip("zenoh")
 
 from taciturn.sites.wire.config import key_of_recall
 from taciturn.sites.wire.form import CHECK
-from taciturn.sites.wire.session import _POSITION, Session
+from taciturn.sites.wire.session import _POSITION, Recalled, Session
 
 
 class Query:
@@ -34,7 +34,7 @@ def session(attempt):
     made = object.__new__(Session)
     made._site = SimpleNamespace(neighbours=("there",))
     made._mailbox = SimpleNamespace(attempt=attempt, t=3, newest=lambda name: b"frame", wake=lambda: None)
-    made._proof, made.put_back, made.answered, made.recalled = None, False, set(), {}
+    made._proof, made.vouches, made.answered, made.recalled = None, lambda name: True, set(), {}
     made._processes = lambda name, shown: 1
     return made
 
@@ -46,6 +46,14 @@ def test_a_check_knows_nothing_of_the_run_and_says_nothing_of_it():
     session(CHECK)._answer(checking)
     assert [data[_POSITION.size :] for data in running.replies] == [b"frame"]
     assert checking.replies == []
+
+
+def test_a_site_that_may_have_forgotten_frames_of_a_neighbour_says_so_to_that_one():
+    query, knowing, asking = Query(), session(0), session(0)
+    knowing.vouches = lambda name: name != "there"
+    knowing._answer(query)
+    asking._sort_recalled("there", query.replies[0])
+    assert asking.recalled["there"] == Recalled(3, 1, b"frame", vouches=False)
 
 
 def test_an_answer_of_a_check_is_not_taken_for_one_of_the_run():

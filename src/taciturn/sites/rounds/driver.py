@@ -85,7 +85,8 @@ def run_site(
             mailbox.remember(arrivals.read())
             mailbox.arrived = arrivals.note
             store.moved |= is_behind(ready, mailbox, resumed)
-            session.put_back = store.moved
+            arrivals.begin(0 if newest else doubted(ready, store, resumed, arrivals))
+            session.vouches = lambda name: not store.moved and knows(ready, mailbox, name, arrivals.doubt)
             session.early = early_mailbox(exchange)
             session.keep(HELLO, greeting(ready), attempt=CHECK)
             session.listen()
@@ -98,9 +99,31 @@ def run_site(
                     return stop_for(trouble, exchange)
 
 
+def doubted(ready: Ready, store: SiteStore[Any], resumed: SavedRound[Any], arrivals: Arrivals) -> int:
+    """Up to which round a neighbour may have sent frames that this site has lost; 0 if none.
+
+    None goes on after the round that this site released last by more than one. What came in before is lost
+    where the machine lost power, and where the state was put back, even if somebody vouched for it meanwhile.
+    """
+    if store.frame(HELLO) is None or (arrivals.whole and not store.moved):
+        return arrivals.doubt
+    return min(said_so_far(resumed) + 1, ready.run.rounds)
+
+
+def knows(ready: Ready, mailbox: Mailbox, name: str, t: int) -> bool:
+    """Whether this site holds the frame of round t of a neighbour, or a later one; of round 0 always."""
+    newest = mailbox.newest(name)
+    return t == 0 or (newest is not None and ready.open_frame(newest).t >= t)
+
+
+def said_so_far(resumed: SavedRound[Any]) -> int:
+    """The last round that was released."""
+    return int(resumed.state.t) + (resumed.frame is not None)
+
+
 def is_behind(ready: Ready, mailbox: Mailbox, resumed: SavedRound[Any]) -> bool:
     """Whether a neighbour has gone on from a frame of this site that its file does not hold any more."""
-    said = int(resumed.state.t) + (resumed.frame is not None)
+    said = said_so_far(resumed)
     newest = (mailbox.newest(name) for name in ready.site.neighbours)
     return any(ready.open_frame(data).t > said + 1 for data in newest if data is not None)
 

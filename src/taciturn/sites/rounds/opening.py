@@ -73,22 +73,23 @@ def recall(exchange: Exchange, absent: frozenset[str] = frozenset()) -> int:
 
 
 def be_vouched_for(exchange: Exchange) -> None:
-    """A state that was put back, or copied, needs a neighbour whose own was not; or `StateLost`.
+    """A state that was put back, or copied, needs a neighbour that has forgotten nothing; or `StateLost`.
 
-    `recall` has heard from all of them, and none knows a frame that this site does not.
+    `recall` has heard from all of them, and none knows a frame that this site does not. A neighbour that is
+    behind what this site has heard of it has lost its own state.
     """
     store, session = exchange.store, exchange.session
     if not store.moved:
         return
-    if not any(recalled.vouches for recalled in session.recalled.values()):
+    recalled = session.recalled.values()
+    if not any(other.vouches and other.t >= exchange.mailbox.t - 1 for other in recalled):
         answer_first(exchange, set(exchange.ready.site.neighbours))
         raise StateLost(
-            "this `state` was put back from a backup, or copied, and so were those of all its neighbours: "
-            "nobody can say what has left since it was written. Nothing is released. If no site has released "
-            "anything since, say so: taciturn site run --newest-state"
+            "this `state` was put back from a backup, or copied, and so were those of all its neighbours, or "
+            "their machines lost power: nobody can say what has left since it was written. Nothing is "
+            "released. If no site has released anything since, say so: taciturn site run --newest-state"
         )
     store.stay(vouched=True)
-    session.put_back = False
 
 
 def answer_first(exchange: Exchange, names: set[str]) -> None:

@@ -39,8 +39,8 @@ except ImportError as error:
 _BLOCK = zenoh.CongestionControl.BLOCK
 _FRAME = re.compile(r"taciturn/([a-z0-9-]+)/(\d{1,10})\.(-?\d{1,8})/([a-z0-9-]+)")
 _OTHER = re.compile(r"taciturn/([a-z0-9-]+)/(?:(proof)|(job)|(recall)/([a-z0-9-]+)|(where))")
-_POSITION = struct.Struct("<IiB")  # attempt, round, processes of the asker on the line and PUT_BACK
-PUT_BACK = 128
+_POSITION = struct.Struct("<IiB")  # attempt, round, processes of the asker on the line and FORGETFUL
+FORGETFUL = 128
 _ASK_TIMEOUT = 5.0
 SEEN = 6.5  # seconds for which a process that asked counts as being there; those that wait ask more often
 MOST_SEEN = 16  # processes of one name that are worth counting
@@ -53,7 +53,7 @@ log = logging.getLogger("taciturn.site")
 class Recalled:
     """What a neighbour answers: the round that it is in, how many processes of this site it sees (0 behind a
     relay), and the newest frame of this site that it holds. It vouches for that unless its own state was put
-    back or copied, and nobody has vouched for it yet."""
+    back or copied, or its machine lost power, and it may have held a newer one."""
 
     t: int
     processes: int
@@ -79,7 +79,7 @@ class Session:
         self._instance = os.urandom(8)  # this process, among copies of it
         self._askers: dict[str, dict[bytes, float]] = {name: {} for name in site.neighbours}
         self.answered: set[str] = set()  # who was told which of its frames this site knows
-        self.put_back = False  # whether this site's own state is not where it was written
+        self.vouches: Callable[[str], bool] = lambda name: True  # whether nothing of `name` was forgotten
         self.where: Callable[[], bytes] = bytes  # what to answer to whom asks where this site is
         self.told: Callable[[bytes], None] = lambda data: None  # what a neighbour answered
         self.early: Mailbox | None = None  # for what is said where a run ends before its last round
@@ -239,7 +239,7 @@ class Session:
             attempt, t, processes = _POSITION.unpack_from(data)
             if attempt == CHECK:
                 return
-            vouches, count = not processes & PUT_BACK, processes & (PUT_BACK - 1)
+            vouches, count = not processes & FORGETFUL, processes & (FORGETFUL - 1)
             self.recalled[sender] = Recalled(t, count, data[_POSITION.size :], vouches)
             self._mailbox.wake()
 
@@ -253,8 +253,9 @@ class Session:
                 if self._mailbox.attempt == CHECK:  # a check knows nothing of the run, and says nothing of it
                     return
                 shown = b"" if query.payload is None else query.payload.to_bytes()
-                processes = min(PUT_BACK - 1, self._processes(other[5], shown)) | (PUT_BACK * self.put_back)
-                position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t, processes)
+                processes = min(FORGETFUL - 1, self._processes(other[5], shown))
+                forgetful = FORGETFUL * (not self.vouches(other[5]))
+                position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t, processes | forgetful)
                 query.reply(key, position + (self._mailbox.newest(other[5]) or b""), express=True)
                 self.answered |= {other[5]} & set(self._site.neighbours)
             elif other and other[3]:
