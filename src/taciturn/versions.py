@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 VERSION = "0.1.0"
 
 
 def versions() -> dict[str, str]:
     """The versions of what the numbers depend on."""
+    return dict(_installed())
+
+
+@cache
+def _installed() -> tuple[tuple[str, str], ...]:
+    """Looked up once: it searches the disk, and every certificate states them."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -16,4 +24,4 @@ def versions() -> dict[str, str]:
             found[package] = version(package)
         except PackageNotFoundError:
             found[package] = "not installed"
-    return found
+    return tuple(found.items())

@@ -24,6 +24,7 @@ from ...types import Array
 from .rounding import floats, up
 
 _STEPS = 70  # halvings of a bracket: to the last bit
+_MANTISSA = 50  # fewer are never enough
 _FAR = 8.0  # below -_FAR the normal law's lower tail is 0 to the last bit
 _MILLS = 4e-15  # relative error of a Mills ratio, and more
 _ULPS = 1e-15
@@ -48,31 +49,40 @@ def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Array:
     """
     mu, epsilon = np.broadcast_arrays(floats(mu), floats(epsilon))
     inside = (mu > 0) & np.isfinite(mu)
-    safe = np.where(inside, mu, 1.0)
     with np.errstate(over="ignore", under="ignore"):
-        slip = _ULPS * (epsilon / safe + safe)  # the rounding of y itself
-        y = epsilon / safe - safe / 2 - slip
-        near = np.clip(y, -_FAR, None)
-        first, second = _mills(near), _mills(near + safe)
-        curve = _density(near) * (first - second + _MILLS * (first + second))
-        far = 1 - np.exp(np.minimum(epsilon, 700.0)) * special.ndtr(-y - 2 * slip - safe) * (1 - _LOOSE)
-    curve = np.where(y < -_FAR, far, curve) * (1 + _LOOSE)
-    curve = np.clip(curve, 0.0, 1.0)
+        curve = _curve(np.where(inside, mu, 1.0), epsilon)
     return np.asarray(np.where(inside, curve, np.where(mu > 0, 1.0, 0.0)))
+
+
+def _curve(mu: Array, epsilon: Array) -> Array:
+    """gaussian_delta of finite mu above 0: what a search calls some hundred times."""
+    slip = _ULPS * (epsilon / mu + mu)  # the rounding of y itself
+    y = epsilon / mu - mu / 2 - slip
+    near = np.maximum(y, -_FAR)
+    first, second = _mills(near), _mills(near + mu)
+    curve = _density(near) * (first - second + _MILLS * (first + second))
+    if (below := y < -_FAR).any():
+        far = 1 - np.exp(np.minimum(epsilon, 700.0)) * special.ndtr(-y - 2 * slip - mu) * (1 - _LOOSE)
+        curve = np.where(below, far, curve)
+    return np.asarray(np.minimum(np.maximum(curve * (1 + _LOOSE), 0.0), 1.0))
 
 
 def gaussian_epsilon(mu: ArrayLike, delta: ArrayLike) -> Array:
     """The least epsilon with delta(epsilon) <= delta, rounded up; inf for mu above 1e8."""
     mu, delta = np.broadcast_arrays(floats(mu), _probabilities(delta))
-    finite = mu < _HOPELESS
-    safe = np.where(finite, mu, 0.0)
+    inside = (mu > 0) & (mu < _HOPELESS)
+    safe = np.where(inside, mu, 1.0)
     high = safe * (safe / 2 + np.sqrt(-2 * np.log(delta))) * (1 + 1e-9) + 1e-300
 
     def within(epsilon: Array) -> NDArray[np.bool_]:
-        return np.asarray(gaussian_delta(safe, epsilon) <= delta)
+        return np.asarray(_curve(safe, epsilon) <= delta)
 
-    found = np.where(within(np.zeros_like(safe)), 0.0, _least(within, np.zeros_like(safe), high))
-    return np.asarray(np.where(finite, found, np.inf))
+    with np.errstate(over="ignore", under="ignore"):
+        while not np.all(ok := within(high)):
+            high = np.where(ok, high, 1.5 * high)
+        low = np.zeros_like(safe)
+        found = np.where(within(low), 0.0, _halve(within, low, high)[1])
+    return np.asarray(np.where(inside, found, np.where(mu < _HOPELESS, 0.0, np.inf)))
 
 
 def gaussian_mu(epsilon: ArrayLike, delta: ArrayLike) -> Array:
@@ -81,29 +91,28 @@ def gaussian_mu(epsilon: ArrayLike, delta: ArrayLike) -> Array:
     if not (epsilon >= 0).all():
         raise ParameterError(f"`epsilon` must be at least 0; got {np.min(epsilon):g}.")
 
-    def beyond(mu: Array) -> NDArray[np.bool_]:
-        return np.asarray(gaussian_delta(mu, epsilon) > delta)
+    def beyond(mu: Array, curve: Callable[[Array, Array], Array] = gaussian_delta) -> NDArray[np.bool_]:
+        return np.asarray(curve(mu, epsilon) > delta)
 
     low = np.zeros_like(epsilon)
     high = np.sqrt(2 * epsilon) + 8 * delta + 1.0
-    while not np.all(beyond(high)):
-        high = np.where(beyond(high), high, 2 * high)
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        out = beyond(middle)
-        low, high = np.where(out, low, middle), np.where(out, middle, high)
-    return np.asarray(low)
+    while not np.all(out := beyond(high)):
+        high = np.where(out, high, 2 * high)
+    if not np.isfinite(high).all():
+        return _halve(beyond, low, high)[0]
+    with np.errstate(over="ignore", under="ignore"):
+        return _halve(lambda mu: beyond(mu, _curve), low, high)[0]
 
 
-def _least(within: Callable[[Array], NDArray[np.bool_]], low: Array, high: Array) -> Array:
-    """The smallest point of a bracket from which on all is within; its upper end, so it is within itself."""
-    while not np.all(ok := within(high)):
-        high = np.where(ok, high, 1.5 * high)
-    for _ in range(_STEPS):
+def _halve(above: Callable[[Array], NDArray[np.bool_]], low: Array, high: Array) -> tuple[Array, Array]:
+    """The ends of a bracket where `above` begins, to the last bit; `above` has said yes to the upper one."""
+    for step in range(_STEPS):
         middle = (low + high) / 2
-        ok = within(middle)
+        if step > _MANTISSA and np.all((middle == low) | (middle == high)):
+            break  # neighbouring floats: all further steps ask again what was asked
+        ok = above(middle)
         low, high = np.where(ok, low, middle), np.where(ok, middle, high)
-    return high
+    return low, high
 
 
 def _mills(y: Array) -> Array:
