@@ -22,7 +22,6 @@ import taciturn.sites.rounds.driver as driver_module
 import taciturn.sites.rounds.early_end.finishing as finishing_module
 import taciturn.sites.rounds.ending as ending_module
 import taciturn.sites.rounds.evidence as evidence_module
-import taciturn.sites.rounds.opening as opening_module
 import taciturn.sites.wire.config as config_module
 import taciturn.sites.wire.trust as trust_module
 import taciturn.sites.wire.waiting as waiting_module
@@ -66,7 +65,6 @@ def arrange(
     hash_form: int | None = None,
     ending: str | None = None,
     mute: bool = False,
-    alone: float | None = None,
     stay: float | None = None,
     lease: int | None = None,
     drowsy: float | None = None,
@@ -77,7 +75,6 @@ def arrange(
 
     Or lose patience as soon as nobody but `silent` is missing, however long that takes.
 
-    `alone` is for how many seconds a site that may be a copy waits for the other process to be gone;
     `stay` is for how many one that stops shows the proof to neighbours that may have left;
     `lease` is for how many ms a link may give no sign of life; `drowsy` is for how many seconds the site is
     on the network before it knows again what it said and heard.
@@ -88,8 +85,6 @@ def arrange(
         config_module.LEASE = lease
     if drowsy is not None:
         _before(Exchange, "resume", lambda *rest: time.sleep(drowsy))
-    if alone is not None:
-        opening_module.ALONE = alone
     if netns is not None:
         _enter(netns)
     if descriptors is not None:

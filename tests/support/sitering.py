@@ -23,7 +23,6 @@ from taciturn.sites.wire.frame import decode
 
 SIZES = pytest.mark.parametrize("size", [5, 20])
 KINDS = pytest.mark.parametrize("kind", ["penalty", "masked"])
-ALONE = 1.0  # seconds that a copy waits for the other process to go: less than a real one, to save time
 REAL = {"output_noise": {"kind": "gaussian", "std": 1e-3}}
 
 
@@ -60,7 +59,7 @@ class Ring:
 
     def start_copy(self, path: Path, **fault: Any) -> SiteProcess:
         """A process on another machine with the name and key of a site."""
-        self.others.append(SiteProcess(path, {"alone": ALONE} | fault))
+        self.others.append(SiteProcess(path, fault or None))
         return self.others[-1]
 
     def kill(self, *numbers: int) -> None:

@@ -142,7 +142,7 @@ def start(ready):
 class Nowhere:
     """Stands in for the session: no network."""
 
-    links = 0
+    links, here = 0, None
 
     def keep(self, *rest, **options):
         pass

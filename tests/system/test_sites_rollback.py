@@ -9,7 +9,7 @@ from contextlib import closing
 
 from support.linkcut import until
 from support.siteend import charged_rounds, rounds_of
-from support.sitering import ALONE, KINDS, REAL, SIZES, frames, lose_file, one_frame_a_round
+from support.sitering import KINDS, REAL, SIZES, frames, lose_file, one_frame_a_round
 from support.sitework import PATH_OF_3, network
 from taciturn.errors import ExitCode
 from taciturn.sites.files.arrivals import _TOP, NAME, boot_id
@@ -102,7 +102,7 @@ def start_twins(ring, i, folder, **fault):
     """Two copies at the same moment, before a release: one goes on at most. The sites that have a frame."""
     folder.mkdir()
     copy = ring.copy(i, folder)
-    ring.start(i, alone=ALONE, **fault)
+    ring.start(i, **fault)
     twins = [ring.running[i], ring.start_copy(copy, **fault)]
     held = [twin.path.parent / "held" for twin in twins]
     for file in held:

@@ -1,4 +1,5 @@
-"""Who may vouch for a state that was put back, and what a site may have forgotten of its neighbours."""
+"""Who may vouch for a state that was put back, what a site may have forgotten of its neighbours, and when a
+site believes that there is a copy of it."""
 
 from types import SimpleNamespace
 
@@ -6,10 +7,11 @@ import pytest
 
 pytest.importorskip("zenoh")
 
-from taciturn.errors import StateLost
+from taciturn.errors import NeighbourFailed, StateLost
 from taciturn.sites.rounds.driver import doubted, knows
-from taciturn.sites.rounds.opening import be_vouched_for
+from taciturn.sites.rounds.opening import be_vouched_for, recall
 from taciturn.sites.wire.session import Recalled
+from taciturn.sites.wire.waiting import Waiting
 
 
 def exchange(*recalled, t=5, moved=True):
@@ -76,3 +78,61 @@ def test_a_doubt_is_over_with_the_next_frame():
     mailbox = SimpleNamespace(newest={"a": b"6", "b": b"7", "c": None}.get)
     assert [knows(ready, mailbox, name, 7) for name in "abc"] == [False, True, False]
     assert all(knows(ready, mailbox, name, 0) for name in "abc")
+
+
+class Asking:
+    """A site with one neighbour, which answers each question with the next of these counts of processes."""
+
+    def __init__(self, counts, *, proves=False, patience=60.0):
+        self.left, self.proves, self.links, self.recalled, self.clock = list(counts), proves, 0, {}, 0.0
+        self.ready = SimpleNamespace(site=SimpleNamespace(neighbours=("beta",)))
+        self.here = SimpleNamespace(proved=False, renew=lambda: setattr(self.here, "proved", False))
+        self.session, self.mailbox, self.patience = self, SimpleNamespace(t=5), patience
+
+    def missing(self):
+        return []
+
+    def ask_where(self):
+        pass
+
+    def ask_recall(self, name):
+        count = self.left.pop(0) if len(self.left) > 1 else self.left[0]
+        self.recalled[name] = Recalled(5, count, b"")
+        self.here.proved = self.proves and count > 1
+
+    def waiting(self):
+        nothing = lambda *_: ""  # noqa: E731
+        return Waiting(self.patience, self.pass_time, lambda: 0, nothing, nothing, quiet=True)
+
+    def pass_time(self, seconds):
+        self.clock += seconds
+
+
+@pytest.fixture
+def asking(monkeypatch):
+    def make(*args, **kwargs):
+        made = Asking(*args, **kwargs)
+        monkeypatch.setattr("taciturn.sites.wire.waiting.time.monotonic", lambda: made.clock)
+        return made
+
+    return make
+
+
+def test_a_site_waits_as_long_as_a_starved_neighbour_sees_the_process_before_it(asking):
+    """Far longer than a lease: what is gone at the neighbour's is a matter of its processor."""
+    site = asking([2] * 80 + [1])
+    assert recall(site) == 0 and site.clock > 30.0
+
+
+def test_a_neighbour_that_says_so_for_ever_is_named_and_stops_nobody_for_good(asking):
+    with pytest.raises(
+        NeighbourFailed, match="beta sees two processes with the name and key of this site, it"
+    ):
+        recall(asking([2]))
+
+
+def test_a_copy_that_has_signed_stops_the_site_at_once(asking):
+    site = asking([2], proves=True)
+    with pytest.raises(StateLost, match="two processes with the name and key of this site"):
+        recall(site)
+    assert site.clock == 0.0

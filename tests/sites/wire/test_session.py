@@ -35,7 +35,8 @@ def session(attempt):
     made._site = SimpleNamespace(neighbours=("there",))
     made._mailbox = SimpleNamespace(attempt=attempt, t=3, newest=lambda name: b"frame", wake=lambda: None)
     made._proof, made.vouches, made.answered, made.recalled = None, lambda name: True, set(), {}
-    made._processes = lambda name, shown: 1
+    made.here = None
+    made._processes = lambda name, shown: (1, b"")
     return made
 
 
@@ -52,13 +53,22 @@ def test_a_site_that_may_have_forgotten_frames_of_a_neighbour_says_so_to_that_on
     query, knowing, asking = Query(), session(0), session(0)
     knowing.vouches = lambda name: name != "there"
     knowing._answer(query)
-    asking._sort_recalled("there", query.replies[0])
+    asking._sort_recalled("there", query.replies[0], asking.recalled)
     assert asking.recalled["there"] == Recalled(3, 1, b"frame", vouches=False)
+
+
+def test_an_answer_hands_on_the_word_of_another_process_before_the_frame():
+    query, knowing, asking, words = Query(), session(0), session(0), []
+    knowing._processes = lambda name, shown: (2, b"its word")
+    knowing._answer(query)
+    asking.here, asking.ask_recall = SimpleNamespace(shown=lambda word: not words.append(word)), words.append
+    asking._sort_recalled("there", query.replies[0], asking.recalled)
+    assert asking.recalled["there"] == Recalled(3, 2, b"frame") and words == [b"its word", "there"]
 
 
 def test_an_answer_of_a_check_is_not_taken_for_one_of_the_run():
     asking = session(0)
-    asking._sort_recalled("there", _POSITION.pack(CHECK, 3, 1))
+    asking._sort_recalled("there", _POSITION.pack(CHECK, 3, 1), asking.recalled)
     assert asking.recalled == {}
-    asking._sort_recalled("there", _POSITION.pack(0, 3, 1) + b"frame")
+    asking._sort_recalled("there", _POSITION.pack(0, 3, 1) + b"frame", asking.recalled)
     assert asking.recalled["there"].frame == b"frame"

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import NeighbourFailed
+from ..wire.copies.word import HERE, Here
 from ..wire.form import HELLO, READY
-from ..wire.frame import NOTHING
+from ..wire.frame import NOTHING, Frame, FrameRefused
 from ..wire.mailbox import Letter, Mailbox
 from ..wire.probe import probe
 from ..wire.session import Session
@@ -51,12 +52,27 @@ class Exchange:
     main: Mailbox | None = None
     agreed: bool = False
     whereabouts: Whereabouts = field(init=False)
+    here: Here = field(init=False)
     _kept: set[tuple[int, int]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         site = self.ready.site
         self.whereabouts = Whereabouts(site.number, site.job.names)
         self.session.where, self.session.told = self.whereabouts.pack, self.whereabouts.told
+        self.here = self.session.here = self.session.here or Here(
+            lambda numbers: self.ready.seal(HELLO, numbers, attempt=HERE), self._is_own
+        )
+
+    def _is_own(self, frame: Frame) -> bool:
+        """Whether this very site signed a frame, in this process or another."""
+        site = self.ready.site
+        if (frame.job, frame.sender) != (site.job.hash, site.number):
+            return False
+        try:
+            self.ready.trust.check(frame, site.name, ever=True)
+        except FrameRefused:
+            return False
+        return True
 
     def resume(self, t: int) -> None:
         """Know again what this site said and heard up to round t, and what it has said since."""
@@ -163,9 +179,8 @@ class Exchange:
         with suppress(OSError):  # only to be looked at: no room or no descriptor is no reason to stop
             write_seen(self.ready.site.state, self.whereabouts)
         neighbours = self.ready.site.neighbours
-        if self.ready.site.job.relay is not None:  # who waits shows that it is there
-            for neighbour in neighbours:
-                self.session.ask_recall(neighbour)
+        for neighbour in neighbours:  # who waits shows that it is there
+            self.session.ask_recall(neighbour)
         for owner in owners:
             for neighbour in (owner,) if owner in neighbours else neighbours:
                 self.session.ask(neighbour, t, owner, attempt=self.attempt)

@@ -3,7 +3,9 @@
 Before it may release anything, after every start, a site asks each neighbour for the newest frame of its own
 that it holds. One that is not in the outbox shows that the state was lost, put back from a backup, or copied:
 fresh noise for a round that has left already would be a second release. So the site stops. It stops as well
-where a neighbour sees two processes with its name and key: a copy, started somewhere else.
+where another process signs, with its name and key, that it is there (`wire/copies`): a copy, started
+somewhere else. Where a neighbour only says that it sees two, the site waits: for the link of the process
+before it to be gone, which a starved neighbour may notice late, or for the copy to show itself.
 
 Then every site says hello with a fresh nonce, kept on disk, hears everybody's, and signs which it holds:
 'ready', with the hash of all of them, the id of this run. Round 1 begins where everybody has signed the same.
@@ -17,14 +19,12 @@ import os
 import time
 from collections.abc import Sequence
 
-from ...errors import StateLost
-from ..wire.config import LEASE
+from ...errors import NeighbourFailed, StateLost
+from ..wire.copies.askers import SEEN
 from ..wire.form import HELLO, NONCE, READY, STAMP
 from ..wire.mailbox import Forgotten, Letter, stamp_of
-from ..wire.session import SEEN
 from .exchange import Exchange
 
-ALONE = 1.2 * LEASE / 1000  # seconds in which the link of a process that was killed is gone for sure
 STAY = 20.0  # seconds at most to answer the neighbours before this site stops
 
 log = logging.getLogger("taciturn.site")
@@ -35,16 +35,18 @@ def recall(exchange: Exchange, absent: frozenset[str] = frozenset()) -> int:
 
     Returns the stamp of the latest hello that led to nothing, or 0.
     """
-    site, session, mailbox = exchange.ready.site, exchange.session, exchange.mailbox
-    session.recalled.clear()
+    site, session = exchange.ready.site, exchange.session
+    session.recalled = {}  # whatever was asked before counts no more
+    exchange.here.renew()
     exchange.links, exchange.asked_at = session.links, time.monotonic()
 
     def missing() -> list[str]:
-        exchange.missing()
+        _look_for_copy(exchange)
         return [name for name in site.neighbours if name not in session.recalled and name not in absent]
 
     def crowded() -> list[str]:
-        exchange.missing()
+        _look_for_copy(exchange)
+        _look_at_answers(exchange)
         return [name for name, recalled in dict(session.recalled).items() if recalled.processes > 1]
 
     def ask(names: Sequence[str]) -> None:
@@ -54,15 +56,31 @@ def recall(exchange: Exchange, absent: frozenset[str] = frozenset()) -> int:
 
     ask(site.neighbours)
     exchange.waiting().need(missing, ask, "what it knows of this site")
-    alone = ALONE if site.job.relay is None else 1.2 * SEEN
-    if not exchange.waiting(alone).until(crowded, ask, "until it sees this site once", longest=0.5):
-        raise StateLost(
-            f"{', '.join(crowded())} sees two processes with the name and key of this site: a copy of it is "
-            "running. Nothing is released by this one; stop it for good, or the other."
+    if not exchange.waiting().until(crowded, ask, "it sees two processes of this site", longest=0.5):
+        names = ", ".join(crowded())
+        raise NeighbourFailed(
+            f"{names} sees two processes with the name and key of this site, it says, and no copy has shown "
+            f"itself: it does not answer, or {names} is mistaken. Nothing is released, everything is kept: "
+            "run the same command to go on."
         )
-    latest = 0
+    return _look_at_answers(exchange)
+
+
+def _look_for_copy(exchange: Exchange) -> None:
+    """Raise what ends the run; where another process has signed that it is there, `StateLost`."""
+    exchange.missing()
+    if exchange.here.proved:
+        raise StateLost(
+            "there are two processes with the name and key of this site: a copy of it is running, and has "
+            "signed that it is there. Nothing is released by this one; stop it for good, or the other."
+        )
+
+
+def _look_at_answers(exchange: Exchange) -> int:
+    """Raise `Forgotten` where a neighbour holds a frame that this site does not know of; see `recall`."""
+    session, latest = exchange.session, 0
     for name, recalled in dict(session.recalled).items():
-        letter = mailbox.offer_recalled(name, recalled.frame) if recalled.frame else None
+        letter = exchange.mailbox.offer_recalled(name, recalled.frame) if recalled.frame else None
         if letter is None or _known(exchange, letter):
             continue
         if letter.frame.t > HELLO or recalled.t > READY:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import struct
 import sys
@@ -23,6 +22,8 @@ from ...errors import MissingExtra, SiteError
 from ..files.difference import difference, show_keys
 from ..files.site import Site
 from .config import key_of, key_of_job, key_of_proof, key_of_recall, key_of_where, site_config
+from .copies.askers import Askers
+from .copies.word import Here
 from .form import CHECK
 from .frame import PROOF, pack_proof, size_cap, unpack_proof
 from .mailbox import Mailbox
@@ -39,11 +40,13 @@ except ImportError as error:
 _BLOCK = zenoh.CongestionControl.BLOCK
 _FRAME = re.compile(r"taciturn/([a-z0-9-]+)/(\d{1,10})\.(-?\d{1,8})/([a-z0-9-]+)")
 _OTHER = re.compile(r"taciturn/([a-z0-9-]+)/(?:(proof)|(job)|(recall)/([a-z0-9-]+)|(where))")
-_POSITION = struct.Struct("<IiB")  # attempt, round, processes of the asker on the line and FORGETFUL
-FORGETFUL = 128
+_POSITION = struct.Struct("<IiB")  # attempt, round, processes of the asker on the line and two marks:
+FORGETFUL, SHOWS = (
+    128,
+    64,
+)  # does not vouch; the word of another process, after its length, comes before the frame
+_LENGTH = struct.Struct("<H")
 _ASK_TIMEOUT = 5.0
-SEEN = 6.5  # seconds for which a process that asked counts as being there; those that wait ask more often
-MOST_SEEN = 16  # processes of one name that are worth counting
 REOPENED = 20  # times to try to open a port again that was ours a moment ago
 
 log = logging.getLogger("taciturn.site")
@@ -76,8 +79,8 @@ class Session:
         self.proved: set[str] = set()  # who has shown a proof
         self._asked: set[str] = set()  # who was asked what its job says
         self.recalled: dict[str, Recalled] = {}
-        self._instance = os.urandom(8)  # this process, among copies of it
-        self._askers: dict[str, dict[bytes, float]] = {name: {} for name in site.neighbours}
+        self.here: Here | None = None  # this process, among copies of it
+        self._askers = Askers(site.neighbours)
         self.answered: set[str] = set()  # who was told which of its frames this site knows
         self.vouches: Callable[[str], bool] = lambda name: True  # whether nothing of `name` was forgotten
         self.where: Callable[[], bytes] = bytes  # what to answer to whom asks where this site is
@@ -151,8 +154,15 @@ class Session:
         self._ask(key_of(name, t, owner, attempt=attempt))
 
     def ask_recall(self, name: str) -> None:
-        """Ask a neighbour for the newest frame of this site; the answer comes to `recalled`."""
-        self._ask(key_of_recall(name, self._site.name), self._instance)
+        """Ask a neighbour for the newest frame of this site; the answer comes to what `recalled` is now."""
+        into = self.recalled
+
+        def replied(reply: Any) -> None:
+            if reply.ok is not None:
+                self._sort(str(reply.ok.key_expr), reply.ok.payload, asked=True, recalled=into)
+
+        word = None if self.here is None else self.here.word()
+        self._ask(key_of_recall(name, self._site.name), word, replied)
 
     def ask_where(self) -> None:
         """Ask the neighbours where they are, and whom they wait for; the answers go to `told`."""
@@ -203,7 +213,9 @@ class Session:
         if reply.ok is not None:
             self._sort(str(reply.ok.key_expr), reply.ok.payload, asked=True)
 
-    def _sort(self, key: str, payload: Any, *, asked: bool) -> None:
+    def _sort(
+        self, key: str, payload: Any, *, asked: bool, recalled: dict[str, Recalled] | None = None
+    ) -> None:
         """Hand a payload to the mailbox; a size that no frame has is not even copied."""
         framed = _FRAME.fullmatch(key)
         other = None if framed else _OTHER.fullmatch(key)
@@ -225,8 +237,8 @@ class Session:
             if sender not in self._asked and (sender, "job") in self.refusals.counts():
                 self._asked.add(sender)
                 self._ask(key_of_job(sender))
-        elif other and other[4] and asked:
-            self._sort_recalled(sender, data)
+        elif other and other[4] and recalled is not None:
+            self._sort_recalled(sender, data, recalled)
         elif other and other[6] and asked:
             self.told(data)
         elif other and other[3] and asked:
@@ -234,14 +246,20 @@ class Session:
         else:
             self.refusals.refuse(sender, "key", "a message under a key that is not of this protocol")
 
-    def _sort_recalled(self, sender: str, data: bytes) -> None:
-        if sender in self._site.neighbours and len(data) >= _POSITION.size:
-            attempt, t, processes = _POSITION.unpack_from(data)
-            if attempt == CHECK:
-                return
-            vouches, count = not processes & FORGETFUL, processes & (FORGETFUL - 1)
-            self.recalled[sender] = Recalled(t, count, data[_POSITION.size :], vouches)
-            self._mailbox.wake()
+    def _sort_recalled(self, sender: str, data: bytes, into: dict[str, Recalled]) -> None:
+        if sender not in self._site.neighbours or len(data) < _POSITION.size:
+            return
+        attempt, t, marks = _POSITION.unpack_from(data)
+        if attempt == CHECK:
+            return
+        rest = data[_POSITION.size :]
+        if marks & SHOWS and len(rest) >= _LENGTH.size:
+            end = _LENGTH.size + _LENGTH.unpack_from(rest)[0]
+            if self.here is not None and self.here.shown(rest[_LENGTH.size : end]):
+                self.ask_recall(sender)
+            rest = rest[end:]
+        into[sender] = Recalled(t, marks & (SHOWS - 1), rest, vouches=not marks & FORGETFUL)
+        self._mailbox.wake()
 
     def _answer(self, query: Any) -> None:
         with query:
@@ -252,11 +270,7 @@ class Session:
             elif other and other[4]:
                 if self._mailbox.attempt == CHECK:  # a check knows nothing of the run, and says nothing of it
                     return
-                shown = b"" if query.payload is None else query.payload.to_bytes()
-                processes = min(FORGETFUL - 1, self._processes(other[5], shown))
-                forgetful = FORGETFUL * (not self.vouches(other[5]))
-                position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t, processes | forgetful)
-                query.reply(key, position + (self._mailbox.newest(other[5]) or b""), express=True)
+                query.reply(key, self._recall(other[5], query.payload), express=True)
                 self.answered |= {other[5]} & set(self._site.neighbours)
             elif other and other[3]:
                 query.reply(key, show_keys(self._site.job), express=True)
@@ -267,6 +281,15 @@ class Session:
                     _, frame = self._outbox.get(key, (0, None))
                 if frame is not None:
                     query.reply(key, frame, express=True)
+
+    def _recall(self, name: str, payload: Any) -> bytes:
+        """What this site knows of `name`, which shows its word as it asks."""
+        shown = b"" if payload is None else payload.to_bytes()
+        processes, word = self._processes(name, shown)
+        marks = min(SHOWS - 1, processes) | (FORGETFUL * (not self.vouches(name))) | (SHOWS * bool(word))
+        position = _POSITION.pack(self._mailbox.attempt, self._mailbox.t, marks)
+        copy = _LENGTH.pack(len(word)) + word if word else b""
+        return position + copy + (self._mailbox.newest(name) or b"")
 
     def _linked(self, event: Any) -> None:
         """A link came up or went down: look who is there."""
@@ -280,21 +303,14 @@ class Session:
         self.links += 1
         self._mailbox.wake()
 
-    def _processes(self, name: str, shown: bytes) -> int:
-        """How many processes with the certificate of `name` are on the line.
+    def _processes(self, name: str, shown: bytes) -> tuple[int, bytes]:
+        """How many processes with the certificate of `name` are on the line; the word of another than asks.
 
-        Behind a relay nobody is; there those count that have asked of late, each by a number of its own.
+        Behind a relay nobody is on a line; there those count that have asked of late.
         """
+        asked, word = self._askers.note(name, shown)
         near = {str(link.zid) for link in self._zenoh.info.links() if link.auth_identifier == name}
-        if near or name not in self._askers:
-            return len(near)
-        now = time.monotonic()
-        with self._lock:
-            late = {asker: at for asker, at in self._askers[name].items() if now - at < SEEN}
-            if len(late) < MOST_SEEN and len(shown) == len(self._instance):
-                late[shown] = now
-            self._askers[name] = late
-        return len(late)
+        return len(near) or asked, word
 
     def _ends(self) -> dict[str, str]:
         """The name in the certificate at the far end of each open link."""
@@ -310,8 +326,11 @@ class Session:
 
     # -- inside -----------------------------------------------------------------------------------------
 
-    def _ask(self, key: str, payload: bytes | None = None) -> None:
-        self._call(lambda: self._zenoh.get(key, self._replied, payload=payload, timeout=_ASK_TIMEOUT))
+    def _ask(
+        self, key: str, payload: bytes | None = None, replied: Callable[[Any], None] | None = None
+    ) -> None:
+        heard = replied or self._replied
+        self._call(lambda: self._zenoh.get(key, heard, payload=payload, timeout=_ASK_TIMEOUT))
 
     def _call(self, act: Callable[[], Any]) -> None:
         try:
