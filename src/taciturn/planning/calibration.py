@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -190,13 +191,20 @@ def quick_factors(
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if noise == "gaussian":
-        return _gaussian_factors(run, D, x, relative, gaussian_mu(epsilon, delta))
+        mu = _mu_of(tuple(epsilon.ravel().tolist()), delta).reshape(epsilon.shape)
+        return _gaussian_factors(run, D, x, relative, mu)
     room = epsilon / run.outputs - np.sum(np.log1p(x), axis=-1)
     pure = np.where(room > 0, np.sum(D / relative, axis=-1) / np.where(room > 0, room, 1.0), np.inf)
     if delta == 0:
         return np.asarray(pure)
     renyi = _renyi_factors(D, x, relative, epsilon, delta, run.outputs)
     return np.minimum(pure, renyi * 1.02 / math.sqrt(run.dimension + 1))
+
+
+@lru_cache(maxsize=16)
+def _mu_of(epsilon: tuple[float, ...], delta: float) -> Array:
+    """A search asks for hundreds of shapes under one budget."""
+    return gaussian_mu(epsilon, delta)
 
 
 def _gaussian_factors(run: RunFacts, D: Array, x: Array, relative: Array, mu: Array) -> Array:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
+import pytest
 from threadpoolctl import threadpool_info
 
 import taciturn.objective
+from taciturn.objective.solver import threads as held
 
 
 def threads() -> list[int]:
@@ -16,3 +21,18 @@ def test_every_blas_is_held_to_one_thread() -> None:
     with taciturn.objective.one_blas_thread():
         assert set(threads()) == {1}
     assert threads() == before
+
+
+def test_libraries_are_looked_for_again_after_an_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[int] = []
+    real = held.ThreadpoolController
+    monkeypatch.setattr(held, "ThreadpoolController", lambda: looked.append(1) or real())
+    held._libraries.cache_clear()
+    for _ in range(2):
+        with taciturn.objective.one_blas_thread():
+            assert set(threads()) == {1}
+    assert len(looked) == 1
+    monkeypatch.setitem(sys.modules, "brought", ModuleType("brought"))
+    with taciturn.objective.one_blas_thread():
+        pass
+    assert len(looked) == 2

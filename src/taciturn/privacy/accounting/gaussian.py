@@ -26,6 +26,8 @@ from .rounding import floats, up
 _STEPS = 70  # halvings of a bracket: to the last bit
 _MANTISSA = 50  # fewer are never enough
 _FAR = 8.0  # below -_FAR the normal law's lower tail is 0 to the last bit
+_NARROW = 15.0  # up to this mu, y = epsilon/mu - mu/2 never falls to -_FAR
+_ROOT_2, _ROOT_2_PI, _HALF_ROOT = math.sqrt(2), math.sqrt(2 * math.pi), math.sqrt(math.pi / 2)
 _MILLS = 4e-15  # relative error of a Mills ratio, and more
 _ULPS = 1e-15
 _HOPELESS = 1e8
@@ -54,17 +56,19 @@ def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Array:
     return np.asarray(np.where(inside, curve, np.where(mu > 0, 1.0, 0.0)))
 
 
-def _curve(mu: Array, epsilon: Array) -> Array:
-    """gaussian_delta of finite mu above 0: what a search calls some hundred times."""
-    slip = _ULPS * (epsilon / mu + mu)  # the rounding of y itself
-    y = epsilon / mu - mu / 2 - slip
+def _curve(mu: Array, epsilon: Array, wide: bool = True) -> Array:
+    """gaussian_delta of finite mu above 0, which a search asks for a hundred times; `wide`: some above 15."""
+    ratio = epsilon / mu
+    slip = _ULPS * (ratio + mu)  # the rounding of y itself
+    y = ratio - mu / 2 - slip
     near = np.maximum(y, -_FAR)
     first, second = _mills(near), _mills(near + mu)
     curve = _density(near) * (first - second + _MILLS * (first + second))
-    if (below := y < -_FAR).any():
+    if wide:
         far = 1 - np.exp(np.minimum(epsilon, 700.0)) * special.ndtr(-y - 2 * slip - mu) * (1 - _LOOSE)
-        curve = np.where(below, far, curve)
-    return np.asarray(np.minimum(np.maximum(curve * (1 + _LOOSE), 0.0), 1.0))
+        curve = np.where(y < -_FAR, far, curve)
+    result: Array = np.minimum(np.maximum(curve * (1 + _LOOSE), 0.0), 1.0)
+    return result
 
 
 def gaussian_epsilon(mu: ArrayLike, delta: ArrayLike) -> Array:
@@ -74,8 +78,10 @@ def gaussian_epsilon(mu: ArrayLike, delta: ArrayLike) -> Array:
     safe = np.where(inside, mu, 1.0)
     high = safe * (safe / 2 + np.sqrt(-2 * np.log(delta))) * (1 + 1e-9) + 1e-300
 
+    wide = bool(np.any(safe > _NARROW))
+
     def within(epsilon: Array) -> NDArray[np.bool_]:
-        return np.asarray(_curve(safe, epsilon) <= delta)
+        return np.asarray(_curve(safe, epsilon, wide) <= delta)
 
     with np.errstate(over="ignore", under="ignore"):
         while not np.all(ok := within(high)):
@@ -91,8 +97,8 @@ def gaussian_mu(epsilon: ArrayLike, delta: ArrayLike) -> Array:
     if not (epsilon >= 0).all():
         raise ParameterError(f"`epsilon` must be at least 0; got {np.min(epsilon):g}.")
 
-    def beyond(mu: Array, curve: Callable[[Array, Array], Array] = gaussian_delta) -> NDArray[np.bool_]:
-        return np.asarray(curve(mu, epsilon) > delta)
+    def beyond(mu: Array) -> NDArray[np.bool_]:
+        return np.asarray(gaussian_delta(mu, epsilon) > delta)
 
     low = np.zeros_like(epsilon)
     high = np.sqrt(2 * epsilon) + 8 * delta + 1.0
@@ -100,8 +106,9 @@ def gaussian_mu(epsilon: ArrayLike, delta: ArrayLike) -> Array:
         high = np.where(out, high, 2 * high)
     if not np.isfinite(high).all():
         return _halve(beyond, low, high)[0]
+    wide = bool(np.any(high > _NARROW))
     with np.errstate(over="ignore", under="ignore"):
-        return _halve(lambda mu: beyond(mu, _curve), low, high)[0]
+        return _halve(lambda mu: np.asarray(_curve(mu, epsilon, wide) > delta), low, high)[0]
 
 
 def _halve(above: Callable[[Array], NDArray[np.bool_]], low: Array, high: Array) -> tuple[Array, Array]:
@@ -111,18 +118,23 @@ def _halve(above: Callable[[Array], NDArray[np.bool_]], low: Array, high: Array)
         if step > _MANTISSA and np.all((middle == low) | (middle == high)):
             break  # neighbouring floats: all further steps ask again what was asked
         ok = above(middle)
-        low, high = np.where(ok, low, middle), np.where(ok, middle, high)
-    return low, high
+        if ok.ndim == 0:
+            low, high = (low, middle) if ok else (middle, high)
+        else:
+            low, high = np.where(ok, low, middle), np.where(ok, middle, high)
+    return np.asarray(low), np.asarray(high)
 
 
 def _mills(y: Array) -> Array:
     """Phi(-y) / phi(y)"""
-    return np.asarray(math.sqrt(math.pi / 2) * special.erfcx(y / math.sqrt(2)))
+    ratio: Array = _HALF_ROOT * special.erfcx(y / _ROOT_2)
+    return ratio
 
 
 def _density(y: Array) -> Array:
-    """phi(y)"""
-    return np.asarray(np.exp(-(np.minimum(np.abs(y), 1e6) ** 2) / 2) / math.sqrt(2 * math.pi))
+    """phi(y), y at least -_FAR"""
+    density: Array = np.exp(np.minimum(y, 1e6) ** 2 * -0.5) / _ROOT_2_PI
+    return density
 
 
 def _probabilities(delta: ArrayLike) -> Array:
