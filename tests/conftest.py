@@ -8,15 +8,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import taciturn as tt
+from support.ports import take_ports
 from support.problems import make_sites
 from taciturn.data import Dataset, load_adult
 from taciturn.errors import DataUnavailable, PrivacyLeakWarning
+from taciturn.sites.trial import rehearsal
 
-settings.register_profile("taciturn", deadline=None)  # no test asserts a duration
-settings.load_profile("taciturn")
+settings.register_profile(  # no test asserts a duration; every run tries the same cases
+    "taciturn", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", settings.get_profile("taciturn"), derandomize=False)
+settings.load_profile("taciturn")  # others: pytest --hypothesis-profile explore
+
+rehearsal.free_ports = take_ports  # before any test takes its name from there
 
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 starves its workers beside other tests
 

@@ -230,7 +230,7 @@ def test_nothing_is_reached_but_loopback(tmp_path):
         "open('model.json', 'w').write(json.dumps(out))"
     )
     process = sandbox.Process("try", (shutil.which("python3") or "python3", "-c", code))
-    measured = sandbox.run(sandbox.Script((process,), timeout=30.0, waits_for=("try",)), tmp_path)
+    measured = sandbox.run(sandbox.Script((process,), timeout=300.0, waits_for=("try",)), tmp_path)
     seen = json.loads((tmp_path / "model.json").read_text())
     assert measured["ended"] and seen["code"] != 0 and seen["env"] == "0" and seen["links"] == ["lo"]
 

@@ -120,9 +120,9 @@ def test_what_colluders_see_has_the_noise_of_all_the_others(colluding):
     values = sum(to_integers(node.share.moments(), entry.grid) for node in nodes[:honest])
     left = open_sum(seen, 1.0) - values
     z = left / (entry.std * np.sqrt(honest))
-    assert stats.kstest(z.ravel(), "norm").pvalue > 1e-6
+    assert stats.kstest(z.ravel(), "norm").pvalue > 1e-9
     chances = stats.chi2(z.size).cdf(np.square(z).sum())
-    assert 1e-6 < chances < 1 - 1e-6
+    assert 1e-9 < chances < 1 - 1e-9
 
 
 def test_messages_of_one_site_look_uniform():

@@ -13,7 +13,7 @@ from taciturn.privacy import discrete
 from taciturn.privacy.discrete import discrete_gaussian, discrete_laplace, draw_steps
 from taciturn.rng import SecureStreams
 
-RARE = 1e-6
+RARE = 1e-9
 
 
 def fresh():

@@ -1,4 +1,4 @@
-"""Distribution of the noise: unseeded, through the secure streams of real runs, and seeded; p = 1e-6."""
+"""Distribution of the noise: unseeded, through the secure streams of real runs, and seeded; p = 1e-9."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import taciturn as tt
 from taciturn.privacy import noise as noises
 from taciturn.rng import SecureStreams, SeededStreams
 
-LEVEL, DRAWS = 1e-6, 20_000
+LEVEL, DRAWS = 1e-9, 20_000
 
 
 @pytest.fixture(params=["secure", "seeded"])
@@ -71,4 +71,4 @@ def test_mean_log_density_is_the_entropy_of_the_sampler(draw):
         values = noise.log_density(draw(noise, scale, d), scale)
         peak = float(noise.log_density(np.zeros(d), scale))
         expected = peak - (d if noise.kind == "norm" else d / 2)
-        assert abs(values.mean() - expected) < 5 * values.std() / np.sqrt(DRAWS)
+        assert abs(values.mean() - expected) < 6.5 * values.std() / np.sqrt(DRAWS)

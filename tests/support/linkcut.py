@@ -9,7 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 
 class Proxy:
@@ -31,6 +31,8 @@ class Proxy:
 
     def hang_up(self) -> None:
         for end in self._pairs:
+            with suppress(OSError):  # closed already
+                end.shutdown(socket.SHUT_RDWR)  # or whoever reads from it would keep it open
             end.close()
         self._pairs.clear()
 
@@ -43,11 +45,12 @@ class Proxy:
         while True:
             try:
                 near, _ = self._server.accept()
-                self._open.wait()
+            except OSError:
+                return
+            self._open.wait()
+            try:
                 far = socket.create_connection(("127.0.0.1", self._target))
             except OSError:
-                if self._server.fileno() < 0:
-                    return
                 near.close()
                 continue
             self._pairs += [near, far]
@@ -119,9 +122,16 @@ def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
-def until(condition: object, seconds: float = 120.0) -> None:
-    """Wait until `condition()` holds."""
+def wait_for(condition: object, seconds: float) -> bool:
+    """Wait for `condition()` for that long at most; whether it holds."""
     end = time.monotonic() + seconds
     while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, "it did not happen"
+        if time.monotonic() > end:
+            return False
         time.sleep(0.02)
+    return True
+
+
+def until(condition: object, seconds: float = 300.0) -> None:
+    """Wait until `condition()` holds; the limit is for what never happens, however busy the machine is."""
+    assert wait_for(condition, seconds), "it did not happen"

@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -117,12 +118,22 @@ def processes(mark):
     return found
 
 
+def environment(pid):
+    """What a process was started with; nothing of one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
 def listening(pids):
     """Local addresses, in the hexadecimal of /proc, that these processes listen on."""
-    inodes = {
-        os.readlink(link) for pid in pids for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()
-    }
-    found = set()
+    inodes, found = set(), set()
+    for pid in pids:
+        with suppress(FileNotFoundError):  # it has ended since
+            for link in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(FileNotFoundError):  # closed since
+                    inodes.add(os.readlink(link))
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         for line in Path(table).read_text().splitlines()[1:]:
             fields = line.split()
@@ -136,14 +147,12 @@ def look_around(i, path):
     if i == 0:
         mark = os.environ["TACITURN_TEST_MARK"]
         pids = processes(mark)
-        quiet = {
-            pid for pid in pids if b"RAY_USAGE_STATS_ENABLED=0" in Path(f"/proc/{pid}/environ").read_bytes()
-        }
+        quiet = {pid for pid in pids if "RAY_USAGE_STATS_ENABLED=0" in environment(pid)}
         quiet |= {pid for pid, name in pids.items() if name.startswith("ray::")}  # the title overwrote it
         seen = {
             "processes": sorted(pids.values()),
             "addresses": sorted(listening(pids)),
-            "loud": sorted(pids[pid] for pid in set(pids) - quiet),
+            "loud": sorted(pids[pid] for pid in set(pids) - quiet if environment(pid)),
         }
         Path(path).write_text(json.dumps(seen))
     return make_sites()[i]
@@ -182,5 +191,8 @@ def run_alone_until_killed(folder):
 
 
 if __name__ == "__main__":
+    from taciturn.engines.ray import worker
+
+    worker.PATIENCE = 600.0  # on a busy machine they start slowly
     deed, *arguments = sys.argv[1:]
     globals()[deed](*arguments)

@@ -9,6 +9,7 @@ import resource
 import signal
 import time
 import types
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def arrange(
     full: bool = False,
     fill: bool = False,
     hold: int | None = None,
+    holds: Sequence[int] = (),
     silent: str | None = None,
     leak: bool = False,
     lie: str | None = None,
@@ -68,6 +70,7 @@ def arrange(
     stay: float | None = None,
     lease: int | None = None,
     drowsy: float | None = None,
+    asks: float | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
 
@@ -77,12 +80,18 @@ def arrange(
 
     `stay` is for how many one that stops shows the proof to neighbours that may have left;
     `lease` is for how many ms a link may give no sign of life; `drowsy` is for how many seconds the site is
-    on the network before it knows again what it said and heard.
+    on the network before it knows again what it said and heard; `asks` is after how many seconds at most it
+    asks again.
+
+    `hold` keeps back the frame of a round until there is a file `go`, `holds` those of several rounds, each
+    until there is a `go-` with its number.
     """
     if stay is not None:
         evidence_module.STAY = stay
     if lease is not None:
         config_module.LEASE = lease
+    if asks is not None:
+        Waiting.until.__kwdefaults__["longest"] = asks
     if drowsy is not None:
         _before(Exchange, "resume", lambda *rest: time.sleep(drowsy))
     if netns is not None:
@@ -109,9 +118,12 @@ def arrange(
         _before(
             SiteStore, "release", lambda store, state, charge, *rest: _fill_disk() if charge.t == t else None
         )
-    if hold is not None:
+    held = {t: f"go-{t}" for t in holds} | ({} if hold is None else {hold: "go"})
+    if held:
         _before(
-            SiteStore, "release", lambda store, state, charge, *rest: _hold() if charge.t == hold else None
+            SiteStore,
+            "release",
+            lambda store, state, charge, *rest: _hold(held[charge.t]) if charge.t in held else None,
         )
     if silent is not None:
         _lose_patience([silent])
@@ -256,7 +268,9 @@ def _send_late(session: Session, sent: int, t: int) -> None:
     if sent == form.done:
         session.kept_back = session._outbox[key][1]  # type: ignore[attr-defined]
     if sent == form.left:
-        time.sleep(1.0)  # for the neighbours to write their results
+        logs = [session._site.folder.parent / name / "log.txt" for name in session._site.neighbours]
+        while not all("done: epsilon" in log.read_text() for log in logs):
+            time.sleep(0.02)
         session._zenoh.put(key, _another(session, session.kept_back), express=True)  # type: ignore[attr-defined]
 
 
@@ -294,11 +308,12 @@ def _fill() -> None:
             return
 
 
-def _hold() -> None:
+def _hold(go: str) -> None:
     """Wait until the test says go; the file `held` shows that this site stands there."""
     Path("held").touch()
-    while not Path("go").exists():
+    while not Path(go).exists():
         time.sleep(0.02)
+    Path("held").unlink(missing_ok=True)
 
 
 def _enter(netns: str) -> None:

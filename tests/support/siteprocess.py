@@ -35,7 +35,7 @@ class SiteProcess:
         self.process = _FORKS.Process(target=_run, args=(str(path), str(self.log), fault), daemon=True)
         self.process.start()
 
-    def wait(self, seconds: float = 300.0) -> int:
+    def wait(self, seconds: float = 600.0) -> int:
         """The exit code; -9 after a kill."""
         self.process.join(seconds)
         if self.process.exitcode is None:
@@ -54,10 +54,15 @@ class SiteProcess:
 
 
 class Network:
-    """All sites of a run. Whoever is killed is started again, without the fault that killed it."""
+    """All sites of a run. Whoever is killed is started again, with `again` for the fault that killed it."""
 
-    def __init__(self, paths: list[Path], faults: dict[int, dict[str, Any]] | None = None) -> None:
-        self.paths, self.restarts = paths, 0
+    def __init__(
+        self,
+        paths: list[Path],
+        faults: dict[int, dict[str, Any]] | None = None,
+        again: dict[str, Any] | None = None,
+    ) -> None:
+        self.paths, self.restarts, self.again = paths, 0, again
         self.running = [SiteProcess(path, (faults or {}).get(i)) for i, path in enumerate(paths)]
 
     def alive(self) -> list[int]:
@@ -65,10 +70,10 @@ class Network:
         for i, entry in enumerate(self.running):
             if entry.process.exitcode == -signal.SIGKILL:
                 self.restarts += 1
-                self.running[i] = SiteProcess(self.paths[i])
+                self.running[i] = SiteProcess(self.paths[i], self.again)
         return [i for i, entry in enumerate(self.running) if entry.process.exitcode is None]
 
-    def finish(self, seconds: float = 300.0) -> None:
+    def finish(self, seconds: float = 600.0) -> None:
         """Wait until every site has ended well."""
         end = time.monotonic() + seconds
         try:
@@ -81,7 +86,10 @@ class Network:
             self.stop()
 
     def finish_despite_kills(self, kills: int, pause: float) -> None:
-        """Kill so many sites chosen at random, at most `pause` seconds apart; then let all end well."""
+        """Kill so many sites chosen at random, at most `pause` seconds apart; then let all end well.
+
+        None of them may end before: they hold back a frame until there is a file `go`.
+        """
         rng, done = random.Random(os.urandom(16)), 0
         while done < kills and (alive := self.alive()):
             time.sleep(rng.uniform(0.0, pause))
@@ -89,6 +97,8 @@ class Network:
             if victim.process.exitcode is None:
                 victim.kill()
                 done += 1
+        for path in self.paths:
+            (path.parent / "go").touch()
         self.finish()
         assert done == self.restarts == kills
 

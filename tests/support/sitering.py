@@ -34,7 +34,7 @@ def ring_network(
     folder: Path, size: int, kind: str, *, site: dict[str, Any] | None = None, **job: Any
 ) -> list[Path]:
     """The files of a ring with real noise, which no two draws give twice, unless `job` has a seed."""
-    facts, own = {"seed": None, "rounds": 5} | job, {"patience": 300.0} | (site or {})
+    facts, own = {"seed": None, "rounds": 5} | job, {"patience": 400.0} | (site or {})
     if kind == "masked":
         return masked_network(folder, ring_links(size), job=facts, site=own)
     return network(folder, ring_links(size), job=facts, site=REAL | own)
@@ -98,7 +98,7 @@ class Ring:
             assert all(entry.process.exitcode is None for entry in self.running.values()), self.logs()
             return rounds_of(self.sites[i]) == t and any(t in frames(site, "heard", i) for site in near)
 
-        until(there, seconds=120.0)
+        until(there)
 
     def copy(self, i: int, folder: Path) -> Path:
         """The folder of a site on another machine, with a port of its own."""

@@ -34,7 +34,7 @@ SITE: dict[str, Any] = {
     "penalty": {"kind": "geometric", "start": 0.5, "ratio": 1.04},
     "noise": {"kind": "gaussian", "std": 1.0},
     "budget": {"epsilon": 1000.0},
-    "patience": 60.0,
+    "patience": 150.0,  # less than a test waits for a site
 }
 
 

@@ -3,15 +3,16 @@
 import os
 import sqlite3
 import subprocess
-import time
 from contextlib import closing
 
 import numpy as np
 import pytest
 
+from support.linkcut import until
 from support.siteend import charged_rounds, check_end, kept_vector, released_vectors
 from support.sitefaults import POINTS
 from support.siteprocess import Network, SiteProcess, run_all
+from support.sitering import begun
 from support.sitework import PATH_OF_3, RING_OF_3, network, shards
 from taciturn.errors import ExitCode
 from taciturn.sites.files.site import load_site
@@ -31,14 +32,16 @@ def test_every_site_killed_at_a_point(tmp_path, point):
 
 @pytest.mark.parametrize("point", ["after the last round", "after the results"])
 def test_every_site_killed_at_the_end(tmp_path, point):
-    paths = network(tmp_path, PATH_OF_3, site={"patience": 20.0})
+    paths = network(tmp_path, PATH_OF_3)
     assert run_all(paths, {i: {"point": point} for i in range(3)}).restarts == 3
     check_end(paths)
 
 
 def test_twenty_random_kills_in_one_run(tmp_path):
     paths = network(tmp_path, job={"rounds": 60})
-    Network(paths, {i: {"slow": 0.05} for i in range(3)}).finish_despite_kills(20, pause=0.15)
+    last = {"hold": 60}
+    slowly = {i: {"slow": 0.05} | last for i in range(3)}
+    Network(paths, slowly, again=last).finish_despite_kills(20, pause=0.15)
     check_end(paths)
 
 
@@ -127,16 +130,14 @@ def test_a_finished_site_that_is_started_again_ends_at_once(tmp_path):
     paths = network(tmp_path, [(0, 1)])
     run_all(paths)
     again = SiteProcess(paths[0])
-    assert again.wait(30.0) == 0
+    assert again.wait() == 0
     check_end(paths)
 
 
 def test_one_process_per_site(tmp_path):
     paths = network(tmp_path, RING_OF_3)
     first = SiteProcess(paths[0])
-    while not load_site(paths[0]).database.exists():
-        time.sleep(0.01)
-    time.sleep(0.2)
+    until(lambda: begun(load_site(paths[0])))
     second = SiteProcess(paths[0])
     assert second.wait() == 1
     assert "held by another process" in second.text()

@@ -31,6 +31,20 @@ def poorer(path, epsilon):
     return make_ready(load_site(path)).affordable()
 
 
+def start_until_spent(paths, poor, paid):
+    """Start all; the budget of the site `poor` ends when everybody has completed what it paid for."""
+    running = [SiteProcess(path, {"hold": paid + 1} if i == poor else None) for i, path in enumerate(paths)]
+    let_spend(paths, poor, paid)
+    return running
+
+
+def let_spend(paths, poor, paid):
+    """Or who waits for somebody slow would hear of it a round earlier, and it would be another end."""
+    others = [load_site(path) for i, path in enumerate(paths) if i != poor]
+    until(lambda: all(rounds_of(site) > paid for site in others))
+    (paths[poor].parent / "go").touch()
+
+
 def check_early(sites, last, folder):
     """One model, of round `last`; and each certificate counts what its site has really released."""
     models = {(site.state / "model.json").read_bytes() for site in sites}
@@ -61,8 +75,8 @@ def test_a_budget_that_is_spent_ends_the_run_for_all_with_a_model_and_a_reason(t
     whole = make_ready(load_site(paths[2])).forecast().epsilon
     paid = poorer(paths[2], 0.6 * whole)
     assert 1 <= paid < 5
-    running = [SiteProcess(path) for path in paths]
-    codes = [entry.wait(300) for entry in running]
+    running = start_until_spent(paths, 2, paid)
+    codes = [entry.wait() for entry in running]
     assert codes == [0, 0, ExitCode.BUDGET_SPENT], "\n".join(entry.text() for entry in running)
     sites = [load_site(path) for path in paths]
     coef = check_early(sites, paid, tmp_path)
@@ -72,14 +86,14 @@ def test_a_budget_that_is_spent_ends_the_run_for_all_with_a_model_and_a_reason(t
     assert reason == "the budget of site-2 does not pay for another round"
     assert f"the run ends after round {paid} of 5: {reason}" in running[0].text()
     again = SiteProcess(paths[0])
-    assert again.wait(300) == 0  # it stays ended, and needs nobody for that
+    assert again.wait() == 0  # it stays ended, and needs nobody for that
 
 
 def test_those_who_are_left_agree_to_finish_without_one(tmp_path):
     paths = network(tmp_path)
     running = [SiteProcess(paths[0]), SiteProcess(paths[1]), SiteProcess(paths[2], {"hold": 3})]
     sites = [load_site(path) for path in paths]
-    until(lambda: [rounds_of(site) for site in sites] == [3, 3, 2], seconds=300.0)
+    until(lambda: [rounds_of(site) for site in sites] == [3, 3, 2])
     for entry in running:
         entry.kill()
     before = [charged_rounds(site) for site in sites]
@@ -102,8 +116,8 @@ def test_a_masked_run_ends_with_the_model_of_its_last_complete_round(tmp_path):
     paths = masked_network(tmp_path, ring, job={"seed": None})
     paid = poorer(paths[1], 0.7 * MASKED["budget"]["epsilon"])
     assert 2 <= paid < 6
-    running = [SiteProcess(path) for path in paths]
-    codes = [entry.wait(300) for entry in running]
+    running = start_until_spent(paths, 1, paid)
+    codes = [entry.wait() for entry in running]
     assert codes == [0, ExitCode.BUDGET_SPENT, 0], "\n".join(entry.text() for entry in running)
     sites = [load_site(path) for path in paths]
     coef = check_early(sites, paid, tmp_path)
@@ -118,8 +132,8 @@ def test_a_masked_run_ends_with_the_model_of_its_last_complete_round(tmp_path):
 def test_an_end_before_the_first_round_states_what_was_spent_and_has_no_model(tmp_path):
     paths = network(tmp_path, [(0, 1)])
     assert poorer(paths[1], 0.01) == 0
-    running = [SiteProcess(path) for path in paths]
-    assert [entry.wait(300) for entry in running] == [ExitCode.RUN_OVER, ExitCode.BUDGET_SPENT]
+    running = start_until_spent(paths, 1, 0)
+    assert [entry.wait() for entry in running] == [ExitCode.RUN_OVER, ExitCode.BUDGET_SPENT]
     site = load_site(paths[0])
     assert "the run ends before there is a model" in running[0].text()
     assert not (site.state / "model.json").exists()
@@ -132,7 +146,7 @@ def test_whoever_ends_without_a_model_stays_until_the_others_have_heard_why(tmp_
     paths = network(tmp_path, PATH_OF_3)
     assert poorer(paths[1], 0.01) == 0
     running = [SiteProcess(path, {"mute": True} if i == 1 else None) for i, path in enumerate(paths)]
-    codes = [entry.wait(300) for entry in running]
+    codes = [entry.wait() for entry in running]
     logs = "\n".join(entry.text() for entry in running)
     assert codes == [ExitCode.RUN_OVER, ExitCode.BUDGET_SPENT, ExitCode.RUN_OVER], logs
     assert "silent since" not in logs and "may still need this site" not in logs
@@ -148,7 +162,7 @@ def test_a_site_that_would_finish_while_others_have_completed_the_run_completes_
     assert late.returncode == 0, late.stderr
     assert "has completed the run, so this site does too" in late.stderr
     assert "ended early" not in late.stdout
-    assert [entry.wait(300) for entry in running] == [0, 0]
+    assert [entry.wait() for entry in running] == [0, 0]
     check_end(paths)
 
 
@@ -166,7 +180,9 @@ def test_killed_at_every_point_of_an_early_end_it_comes_to_the_same_end(tmp_path
     paid = poorer(paths[2], 0.65 * (budget or make_ready(load_site(paths[2])).forecast().epsilon))
     assert 2 <= paid < 5
     codes, left = {}, [[{"ending": ending, "t": t} for ending, t in each] for each in FAULTS]
+    left[2][0]["hold"] = paid + 1
     running = dict(enumerate(SiteProcess(path, left[i].pop(0)) for i, path in enumerate(paths)))
+    let_spend(paths, 2, paid)
     while running:
         for i, entry in list(running.items()):
             entry.process.join(0.02)

@@ -73,9 +73,9 @@ def test_with_the_last_key_too_a_site_stands_bare(trained):
 
 
 def uniform(messages):
-    """Whether the bytes of some messages look as if every value were as likely, at p = 1e-6."""
+    """Whether the bytes of some messages look as if every value were as likely, at p = 1e-9."""
     data = np.frombuffer(b"".join(one.tobytes() for one in messages), dtype=np.uint8)
-    return stats.chisquare(np.bincount(data, minlength=256)).pvalue > 1e-6
+    return stats.chisquare(np.bincount(data, minlength=256)).pvalue > 1e-9
 
 
 def test_a_site_s_message_is_not_what_it_sends_without_masks(trained):

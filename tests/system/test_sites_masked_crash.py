@@ -17,7 +17,9 @@ def test_every_site_killed_at_a_point(tmp_path):
 
 def test_twenty_random_kills_on_a_ring_of_five(tmp_path):
     paths = masked_network(tmp_path, job={"rounds": 30})
-    Network(paths, {i: {"slow": 0.1} for i in range(5)}).finish_despite_kills(20, pause=0.3)
+    last = {"hold": 30}
+    slowly = {i: {"slow": 0.1} | last for i in range(5)}
+    Network(paths, slowly, again=last).finish_despite_kills(20, pause=0.3)
     check_masked_end(paths)
 
 

@@ -38,7 +38,7 @@ def differ(ring, far):
     said = [(far - 1, here), (far, there), (far + 1, here), (0, older), (1, newer), (-1, newer)]
     for i, words in said:
         number = i % len(ring.paths)
-        until(lambda number=number, words=words: words in ring.text(number), seconds=120.0)
+        until(lambda number=number, words=words: words in ring.text(number))
     assert "silent" not in ring.logs()
     assert ring.charged() == [[]] * len(ring.paths)
     for i in (0, far):
@@ -52,11 +52,11 @@ def lose_state(ring, i, folder):
     """A site says hello, loses its state and says hello again, three times; then a copy of it is started."""
     site = ring.sites[i]
     for spoil in WAYS.values():
-        until(lambda: greeted(site), seconds=120.0)
+        until(lambda: greeted(site))
         ring.kill(i)
         spoil(site)
         ring.start(i)
-    until(lambda: greeted(site), seconds=120.0)
+    until(lambda: greeted(site))
     folder.mkdir()
     double = ring.start_copy(ring.copy(i, folder))
     assert double.wait() == ExitCode.STATE_LOST, double.text()

@@ -79,10 +79,10 @@ def test_a_contradiction_that_comes_to_light_at_the_very_end_leaves_no_model_eit
 
 
 def test_a_site_that_holds_a_proof_does_not_start_again(tmp_path):
-    paths = network(tmp_path, [(0, 1)], site={"patience": 3.0})
-    running = Network(paths, {1: {"lie": "twice", "t": 2}})
+    paths, short = network(tmp_path, [(0, 1)]), {"stay": 3.0}
+    running = Network(paths, {0: short, 1: {"lie": "twice", "t": 2} | short})
     assert [entry.wait() for entry in running.running] == [CAUGHT] * 2, running.logs()
-    again = Network(paths)
+    again = Network(paths, {0: short, 1: short})
     assert [entry.wait() for entry in again.running] == [CAUGHT] * 2, again.logs()
 
 

@@ -83,6 +83,7 @@ def lose_in_every_way(ring, i, yesterday, aside):
         shutil.rmtree(site.state)
     aside.rename(site.state)
     ring.start(i)
+    until(lambda: "resumed after round" in ring.text(i))  # the neighbours see it: a copy comes second
 
 
 def copy_stops(ring, i, folder):
@@ -105,13 +106,10 @@ def start_twins(ring, i, folder, **fault):
     ring.start(i, **fault)
     twins = [ring.running[i], ring.start_copy(copy, **fault)]
     held = [twin.path.parent / "held" for twin in twins]
-    for file in held:
-        file.unlink(missing_ok=True)
     until(
         lambda: (
             any(twin.process.exitcode is not None for twin in twins) or all(file.exists() for file in held)
-        ),
-        seconds=120.0,
+        )
     )
     for twin in twins:
         (twin.path.parent / "go").touch()
@@ -165,11 +163,17 @@ def test_a_charged_round_is_released_once_whatever_becomes_of_the_state(tmp_path
 
 
 def stand_in_round(paths, started, t):
-    """Run until all have released round t, where the last holds back its frame; then end all."""
-    running = [started(path, {"hold": t} if path == paths[-1] else None) for path in paths]
-    until(lambda: all(rounds_of(load_site(path)) >= t - (path == paths[-1]) for path in paths), seconds=60.0)
+    """Run until all have released round t, where the last holds back its frame; then end all.
+
+    Whoever can go on without it stands at the next round: all come as far as this, and no further.
+    """
+    running = [started(path, {"hold": t if path == paths[-1] else t + 1}) for path in paths]
+    until((paths[-1].parent / "held").exists)
+    until(lambda: all(rounds_of(load_site(path)) >= t for path in paths[:-1]))
     for entry in running:
         entry.kill()
+    for path in paths:
+        (path.parent / "held").unlink(missing_ok=True)
 
 
 def test_a_neighbour_that_was_killed_knows_what_had_come_in_before(tmp_path, started):
@@ -196,7 +200,7 @@ def lose_power(site):
 
 def test_a_neighbour_that_lost_power_vouches_for_nobody_and_without_a_move_all_go_on(tmp_path, started):
     """It has forgotten rounds 3 and 4; of yesterday's folder they would be drawn anew."""
-    paths = network(tmp_path, [(0, 1)], job={"seed": None}, site=REAL | {"patience": 60.0})
+    paths = network(tmp_path, [(0, 1)], job={"seed": None}, site=REAL)
     sites = [load_site(path) for path in paths]
     stand_in_round(paths, started, 2)
     shutil.copytree(sites[0].state, sites[0].folder / "yesterday")

@@ -41,13 +41,13 @@ def test_a_signal_ends_a_site_that_goes_on_with_the_same_bytes(tmp_path, number,
     stopped = command(paths[2])
     try:
         site = load_site(paths[2])
-        until(lambda: rounds_of(site) == 3, seconds=300.0)  # in the middle of a round: one is not heard
+        until(lambda: rounds_of(site) == 3)  # in the middle of a round: one is not heard
         stopped.send_signal(number)
         assert stopped.wait(120) == code
         assert "stopped; everything is kept" in (paths[2].parent / "log.txt").read_text()
         (paths[1].parent / "go").touch()
         again = SiteProcess(paths[2])
-        assert [entry.wait(300) for entry in (*others, again)] == [0, 0, 0]
+        assert [entry.wait() for entry in (*others, again)] == [0, 0, 0]
     finally:
         stopped.kill()
     check_end(paths)
@@ -91,11 +91,11 @@ def test_a_state_that_is_no_folder_or_another_sites_is_a_wrong_file(tmp_path):
 def test_each_end_has_its_code(tmp_path):
     """A neighbour that never comes, a budget that is too small, a file that is wrong."""
     silent = network(tmp_path / "silent", [(0, 1)], site={"patience": 0.5})[0]
-    assert SiteProcess(silent).wait(300) == ExitCode.NEIGHBOUR
+    assert SiteProcess(silent).wait() == ExitCode.NEIGHBOUR
     wrong = network(tmp_path / "wrong", [(0, 1)])[0]
     wrong.write_text(wrong.read_text().replace('"rows.npz"', '"none.npz"'))
-    assert SiteProcess(wrong).wait(300) == ExitCode.WRONG_FILES
-    poor = network(tmp_path / "poor", [(0, 1)], site={"budget": {"epsilon": 1.0}, "patience": 5.0})
-    codes = [entry.wait(300) for entry in [SiteProcess(path) for path in poor]]
+    assert SiteProcess(wrong).wait() == ExitCode.WRONG_FILES
+    poor = network(tmp_path / "poor", [(0, 1)], site={"budget": {"epsilon": 1.0}})
+    codes = [entry.wait() for entry in [SiteProcess(path) for path in poor]]
     assert ExitCode.BUDGET_SPENT in codes  # the other may hear of it before it comes to its own end
     assert set(codes) <= {ExitCode.BUDGET_SPENT, ExitCode.RUN_OVER}

@@ -15,6 +15,8 @@ SOURCE = Path(__file__).resolve().parents[3]
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on loopback
+    "RAY_worker_register_timeout_seconds": "600",  # a busy machine is no lost one
+    "RAY_health_check_timeout_ms": "60000",
     "PYTHONPATH": os.pathsep.join([str(SOURCE / "src"), str(SOURCE / "tests")]),
 }
 
@@ -29,6 +31,14 @@ def ray_environment():
         yield
 
 
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    """Workers that start slowly are waited for."""
+    from taciturn.engines.ray import worker
+
+    monkeypatch.setattr(worker, "PATIENCE", 600.0)
+
+
 @pytest.fixture(scope="session")
 def two_nodes(ray_environment):
     """The address of a cluster of two nodes with one CPU each."""
@@ -41,13 +51,16 @@ def two_nodes(ray_environment):
         "object_store_memory": 80 * 2**20,
         "include_dashboard": False,
     }
-    cluster = Cluster(initialize_head=True, head_node_args=node)
-    try:
-        cluster.add_node(**node)
-        yield cluster.address
-    finally:
-        ray.shutdown()
-        cluster.shutdown()
+    wait = Cluster._wait_for_node
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Cluster, "_wait_for_node", lambda cluster, node, timeout=30: wait(cluster, node, 600))
+        cluster = Cluster(initialize_head=True, head_node_args=node)
+        try:
+            cluster.add_node(**node)
+            yield cluster.address
+        finally:
+            ray.shutdown()
+            cluster.shutdown()
 
 
 @pytest.fixture

@@ -9,7 +9,15 @@ import pytest
 
 from support.sitework import sites
 from taciturn.sites.files.keys import DAY, Authority, new_key, pem, signing_request, write_new
+from taciturn.sites.wire import probe as module
 from taciturn.sites.wire.probe import address, probe
+
+LONG = 60.0  # seconds that no busy machine needs
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch):
+    monkeypatch.setattr(module, "TIMEOUT", LONG)
 
 
 @pytest.fixture
@@ -34,9 +42,9 @@ def served(folder, authority, name, *, trusts=None, **options):
         def serve():
             try:
                 near, _ = server.accept()
-                near.settimeout(5)
+                near.settimeout(LONG)
                 with near, context.wrap_socket(near, server_side=True):
-                    done.wait(5)
+                    done.wait(LONG)
             except OSError:
                 return
 
@@ -45,7 +53,7 @@ def served(folder, authority, name, *, trusts=None, **options):
         yield f"tls/127.0.0.1:{server.getsockname()[1]}"
         done.set()
         server.close()
-        thread.join(5)
+        thread.join()
 
 
 def test_a_neighbour_that_is_there_and_is_itself(pair, tmp_path):
@@ -72,8 +80,9 @@ def test_an_expired_certificate(pair, tmp_path):
         assert "expired" in probe(made[1], "site-0", endpoint)
 
 
-def test_a_neighbour_that_does_not_trust_this_site(pair, tmp_path):
+def test_a_neighbour_that_does_not_trust_this_site(pair, tmp_path, monkeypatch):
     made, authority = pair
+    monkeypatch.setattr(module, "VERDICT", LONG)  # it comes after the handshake, when it comes
     with served(tmp_path, authority, "site-0", trusts=Authority.throw_away("other")) as endpoint:
         assert "refused this site's certificate" in probe(made[1], "site-0", endpoint)
 

@@ -159,9 +159,12 @@ class Exchange:
             self._look_whether_completed(self.main)
         elif READY < self.mailbox.t <= self.ready.form.rounds and (early := self.session.early) is not None:
             look_early(early, self.ready.site.name)
-        if self.main is None:
+        names = self.mailbox.missing()
+        if (
+            self.main is None
+        ):  # what came before the last that was missing is looked at before this site goes on
             self.mailbox.look_back(self.store.frames_heard)
-        return self.mailbox.missing()
+        return names
 
     def _look_whether_completed(self, main: Mailbox) -> None:
         """Of those whose 'finish' is waited for, has one completed the run itself?"""
