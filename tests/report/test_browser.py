@@ -364,9 +364,7 @@ def test_ticks_are_round_numbers_within_the_axis(browser: Browser, bare: ReportD
     for low, span in zip(10 ** generator.uniform(-4, 1, 40), 10 ** generator.uniform(-4, 6, 40), strict=True):
         linear, log = browser.run(script, low, low + span, 5)
         assert 2 <= len(linear) <= 12 and 2 <= len(log) <= 12
-        assert (
-            low - 1e-8 * span <= min(linear) and max(linear) <= low + (1 + 1e-8) * span
-        )  # 0 for 10⁻⁴ of 10⁶
+        assert low - 1e-8 * span <= min(linear) and max(linear) <= low + (1 + 1e-8) * span  # 0, if need be
         assert low * (1 - 1e-6) <= min(log) and max(log) <= (low + span) * (1 + 1e-6)
     rounds = browser.run(f"{source}\nreturn roundTicks(1, 60, 8)")
     assert rounds == [1, 10, 20, 30, 40, 50, 60]
