@@ -108,7 +108,9 @@ def start_twins(ring, i, folder, **fault):
     held = [twin.path.parent / "held" for twin in twins]
     until(
         lambda: (
-            any(twin.process.exitcode is not None for twin in twins) or all(file.exists() for file in held)
+            any(twin.process.exitcode is not None for twin in twins)
+            or all(file.exists() for file in held)
+            or any("it sees two processes" in twin.text() for twin in twins)  # one stands and is silent
         )
     )
     for twin in twins:

@@ -160,9 +160,7 @@ class Exchange:
         elif READY < self.mailbox.t <= self.ready.form.rounds and (early := self.session.early) is not None:
             look_early(early, self.ready.site.name)
         names = self.mailbox.missing()
-        if (
-            self.main is None
-        ):  # what came before the last that was missing is looked at before this site goes on
+        if self.main is None:  # after that: what came before the last frame is looked at before it counts
             self.mailbox.look_back(self.store.frames_heard)
         return names
 
