@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 from support.sitemasked import masked_network
 from support.sitework import network
 from taciturn.cli.app import run
-from taciturn.errors import TaciturnError
+from taciturn.errors import ExitCode, TaciturnError
 from taciturn.sites.files.keys import PEM, Authority, load_certificates, new_key, signing_request
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.driver import open_store
@@ -208,7 +208,10 @@ def test_sign_refuses_a_name_that_no_site_can_have(tmp_path, capsys, name):
     builder = builder.subject_name(x509.Name(subject))
     builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName("beta")]), critical=False)
     (tmp_path / "a.csr").write_bytes(builder.sign(new_key(tmp_path / "a.key"), None).public_bytes(PEM))
-    assert run(["site", "sign", str(tmp_path / "a.csr"), "--authority", str(tmp_path), "--yes"]) == 1
+    assert (
+        run(["site", "sign", str(tmp_path / "a.csr"), "--authority", str(tmp_path), "--yes"])
+        == ExitCode.WRONG_FILES
+    )
     (line,) = capsys.readouterr().err.splitlines()
     assert "one name that a site can have" in line and line.isprintable()
     assert not (tmp_path / "a.pem").exists()

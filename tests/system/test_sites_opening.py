@@ -84,7 +84,7 @@ def check_statements(ring, folder, capsys):
     shutil.copytree(ring.sites[0].state, mixed)
     shutil.copy(ring.sites[1].state / "certificate.json", mixed)
     capsys.readouterr()
-    assert run(["site", "verify", str(mixed / "statement.json"), *authority]) == 1
+    assert run(["site", "verify", str(mixed / "statement.json"), *authority]) == ExitCode.WRONG_FILES
     assert "certificate.json: is not the file that statement.json was signed for" in capsys.readouterr().err
 
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-import taciturn.sites.files.arrivals
 from taciturn.errors import SiteError
+from taciturn.sites.files import arrivals as arrivals_module
 from taciturn.sites.files.arrivals import _TOP, NAME, ROOM, Arrivals
 
 FRAMES = [b"one", b"two" * 100, b""]
@@ -87,7 +87,7 @@ def killed(folder, frames=FRAMES):
 
 
 def after_a_power_cut(monkeypatch):
-    monkeypatch.setattr(taciturn.sites.files.arrivals, "boot_id", lambda: b"7" * 36)
+    monkeypatch.setattr(arrivals_module, "boot_id", lambda: b"7" * 36)
 
 
 def is_whole(folder):

@@ -10,7 +10,7 @@ from support.sitework import sites
 from taciturn.admm.node import NodeState
 from taciturn.canonical import canonical
 from taciturn.cli.app import run
-from taciturn.errors import SiteError
+from taciturn.errors import ExitCode, SiteError
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.sites.files.keys import DAY, Authority, new_key, pem, signing_request
 from taciturn.sites.rounds.driver import open_store
@@ -170,7 +170,7 @@ def test_what_lies_beside_a_statement_and_is_no_file_is_not_read(written, capsys
     assert run([*command, *authority]) == 0
     out = capsys.readouterr().out
     assert "certificate.json agrees" in out and "model.json does not lie beside it" in out
-    assert run(["site", "verify", "--proof", "/dev/zero", *authority]) == 1
+    assert run(["site", "verify", "--proof", "/dev/zero", *authority]) == ExitCode.WRONG_FILES
     assert "not a file" in capsys.readouterr().err
 
 

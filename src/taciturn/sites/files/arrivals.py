@@ -23,7 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from ...errors import SiteError
+from ...errors import SiteError, WrongFiles
 
 NAME = "arrivals.bin"
 ROOM = 2**20  # bytes besides the newest frames, after which the file is begun anew
@@ -53,9 +53,11 @@ class Arrivals:
     def __init__(self, folder: Path, frames: int, largest: int) -> None:
         path, self._most = folder / NAME, ROOM + 2 * frames * (largest + _HEAD.size)
         if path.exists() and not path.is_file():
-            raise SiteError(f"{path}: must be a file, or not there yet.")
+            raise WrongFiles(f"{path}: must be a file, or not there yet.")
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except PermissionError as error:
+            raise WrongFiles(f"{path}: this user may not read it and write to it.") from error
         except OSError as error:
             raise SiteError(f"{path}: cannot be opened: {error.strerror}.") from error
         self.whole, self.doubt, self._begun, self._stands = False, 0, False, _OPEN

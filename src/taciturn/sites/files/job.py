@@ -14,7 +14,7 @@ from ...canonical import digest
 from ...errors import ParameterError, SiteError
 from ...graph import Graph
 from ...toml import Facts
-from .toml import read_file
+from .toml import about_files, read_file
 from .toml_fields import LISTED, NAME, LossField, ScheduleField
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
@@ -365,6 +365,7 @@ def _schema(entry: dict[str, Any]) -> Schema:
     return Schema.from_dict(entry)
 
 
+@about_files
 def load_job(path: Path) -> NetworkJob:
     """The job in a file, checked as a whole."""
     job = read_file(path, NetworkJob)

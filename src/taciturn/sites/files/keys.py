@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import MissingExtra, SiteError
+from .toml import about_files
 from .toml_fields import NAME
 
 try:
@@ -45,6 +46,7 @@ def signing_request(key: Ed25519PrivateKey, name: str, hosts: Sequence[str]) -> 
     return builder.add_extension(_alternatives(name, hosts), critical=False).sign(key, None).public_bytes(PEM)
 
 
+@about_files
 def load_key(path: Path) -> Ed25519PrivateKey:
     """The site's private key."""
     try:
@@ -58,6 +60,7 @@ def load_key(path: Path) -> Ed25519PrivateKey:
     return key
 
 
+@about_files
 def load_certificates(path: Path) -> list[x509.Certificate]:
     """All certificates of a PEM file, at least one."""
     try:
@@ -87,6 +90,7 @@ class Request:
     fingerprint: str
 
 
+@about_files
 def read_request(path: Path) -> Request:
     """A PEM signing request for one site, or what is wrong with it."""
     text = _read(path)

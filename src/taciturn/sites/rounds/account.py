@@ -17,8 +17,9 @@ from typing import Any
 from ...errors import TaciturnError, WrongFiles
 from ...privacy.accounting.shown import rounded_down
 from ...privacy.ledger.budget import Budget
+from ..files.database import wrong_ledger_as
 from .prepare import Ready
-from .store import SiteStore, wrong_ledger_as
+from .store import SiteStore
 
 log = logging.getLogger("taciturn.site")
 

@@ -22,6 +22,7 @@ from ...errors import Contradiction, SiteError, StateLost
 from ...privacy.accounting.shown import rounded_up, shown_delta
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.ledger.memory import MemoryLedger
+from ..files.toml import about_files
 from ..wire.frame import Frame, FrameRefused, decode
 from ..wire.mailbox import Caught, Forgotten, Letter, contradict
 from ..wire.trust import Trust
@@ -97,6 +98,7 @@ def find_proof(ready: Ready) -> Caught | None:
     return None
 
 
+@about_files
 def read_proof(path: Path, trust: Trust) -> Caught:
     """Check a proof: two frames of one job, signed by the site it names, that contradict each other."""
     try:

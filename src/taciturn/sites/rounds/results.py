@@ -21,6 +21,7 @@ from ...privacy.certificate.certificate import Certificate
 from ...types import Array
 from ..files.job import NetworkJob
 from ..files.keys import pem
+from ..files.toml import about_files
 from ..wire.frame import FrameRefused
 from ..wire.trust import Trust
 from .prepare import Ready
@@ -127,6 +128,7 @@ def _costs(certificate: Certificate) -> dict[str, Any]:
     return facts
 
 
+@about_files
 def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
     """The facts of a statement whose signature is that of the site it names, and of the files beside it."""
     try:

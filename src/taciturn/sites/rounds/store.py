@@ -20,10 +20,11 @@ import numpy as np
 
 from ...admm.node import NodeState
 from ...diskfile import LockFile
-from ...errors import LedgerError, RunOver, SiteError, TaciturnError, WrongFiles
+from ...errors import RunOver, SiteError, TaciturnError, WrongFiles
 from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
+from ..files.database import check_form, check_place, wrong_ledger_as
 from ..wire.frame import FrameRefused
 
 KEPT = 256  # rounds whose frames a site can still show
@@ -127,6 +128,7 @@ class SiteStore(Generic[State]):
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # it holds this site's schedules
         except (FileExistsError, NotADirectoryError) as error:
             raise WrongFiles(f"{path.parent}: `state` must be a folder, or not there yet.") from error
+        check_place(path, write=True)
         self._path, self._memory = path, memory
         self._lock = LockFile(path)
         self._db: sqlite3.Connection | None = None
@@ -149,12 +151,7 @@ class SiteStore(Generic[State]):
                     db.execute(statement)
                 db.execute("INSERT INTO site VALUES (1, ?, ?, ?)", whose)
                 self._write_state(db, self._memory.start())
-            (form,) = db.execute("PRAGMA user_version").fetchone()
-            if form != FORMAT:
-                raise WrongFiles(
-                    f"{path}: was written in form {form} by another release, and this one knows only form "
-                    f"{FORMAT}. End the run with the release that it was begun with."
-                )
+            check_form(db, path, FORMAT)
             stored = db.execute("SELECT job, name, schedules FROM site").fetchone()
         for was, now, what in zip(stored, whose, ("another job", "another site", ""), strict=True):
             if was != now and what:
@@ -326,17 +323,6 @@ class SiteStore(Generic[State]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@contextmanager
-def wrong_ledger_as(path: Path) -> Iterator[None]:
-    """A ledger that is damaged, altered or another's is a wrong file; one that is held or full is not."""
-    try:
-        yield
-    except LedgerError as error:
-        if isinstance(error.__cause__, sqlite3.OperationalError | OSError):
-            raise
-        raise WrongFiles(f"{path}: {error}") from error
 
 
 @contextmanager

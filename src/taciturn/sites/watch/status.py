@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 
-from ...errors import SiteError
+from ...errors import SiteError, WrongFiles
 from ...privacy.accounting.shown import rounded_down, rounded_up, shown_delta
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.certificate.masked_words import holds_while
 from ...privacy.ledger.chain import ledger_errors
 from ...privacy.ledger.disk import SqliteLedger
+from ..files.database import check_form, check_place, wrong_ledger_as
 from ..files.site import Site
 from ..rounds.network import NetworkSeen, read_seen
 from ..rounds.results import STATEMENT
-from ..rounds.store import unreadable_as
+from ..rounds.store import FORMAT, unreadable_as
 from ..wire.frame import decode, reaches_edge, to_vector
 
 
@@ -111,13 +114,11 @@ class Status:
 
 def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
     """What the file of a site says, and what is known of the `network`; nothing in it is changed."""
-    if not site.database.exists():
-        raise SiteError(f"{site.database}: not there yet; the site has not been started.")
-    with ledger_errors():
-        db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
-    try:
-        ledger = SqliteLedger(db, readonly=True)
-        certificate = Certificate.from_ledger(ledger, delta=site.file.budget.delta)
+    with _opened(site) as db:
+        with unreadable_as(site.database):
+            certificate = Certificate.from_ledger(
+                SqliteLedger(db, readonly=True), delta=site.file.budget.delta
+            )
         with ledger_errors(), unreadable_as(site.database):
             job, name = db.execute("SELECT job, name FROM site").fetchone()
             completed = int(db.execute("SELECT t FROM state").fetchone()[0])
@@ -132,11 +133,9 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
             }
             at_edge = _at_edge(db, site)
             silent = {int(j): float(at) for j, at in db.execute("SELECT sender, since FROM silent")}
-    finally:
-        db.close()
     if (job, name) != (site.job.hash, site.name):
         whose = "another site" if job == site.job.hash else "another job"
-        raise SiteError(f"{site.database}: belongs to {whose}.")
+        raise WrongFiles(f"{site.database}: belongs to {whose}.")
     numbers = {name: site.job.names.index(name) for name in site.neighbours}
     return Status(
         site=site.name,
@@ -157,6 +156,26 @@ def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
         finished=(finished := (site.state / STATEMENT).exists()),
         network=_current(network or read_seen(site.state), site.name, completed, finished),
     )
+
+
+@contextmanager
+def _opened(site: Site) -> Iterator[sqlite3.Connection]:
+    """The file of a site, to be read; whatever is wrong with it is a wrong file."""
+    path = site.database
+    check_place(path)
+    if not path.exists():
+        raise SiteError(f"{path}: not there yet; the site has not been started.")
+    with wrong_ledger_as(path), ledger_errors():
+        db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
+        try:
+            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'site'").fetchone() is None:
+                raise WrongFiles(
+                    f"{path}: is empty, or no file of a site; a site that is started begins anew."
+                )
+            check_form(db, path, FORMAT)
+            yield db
+        finally:
+            db.close()
 
 
 def _at_edge(db: sqlite3.Connection, site: Site) -> set[int]:
@@ -193,7 +212,7 @@ def completed_rounds(site: Site) -> int:
     db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
         row = db.execute("SELECT t FROM state").fetchone()
-    except sqlite3.OperationalError:
+    except sqlite3.Error:
         return 0  # not begun yet
     finally:
         db.close()

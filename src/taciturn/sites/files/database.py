@@ -1,0 +1,47 @@
+"""The file of a site, looked at before it is read: what is wrong with it stays wrong, in one line."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...errors import LedgerError, WrongFiles
+
+
+def check_place(path: Path, *, write: bool = False) -> None:
+    """The file, those that SQLite keeps beside it and its folder are what they must be, for this user."""
+    state, rights = path.parent, os.R_OK | (os.W_OK if write else 0)
+    if state.exists() and not state.is_dir():
+        raise WrongFiles(f"{state}: `state` must be a folder, or not there yet.")
+    if state.exists() and not os.access(state, rights | os.X_OK):
+        raise WrongFiles(f"{state}: this user may not read it{' and write in it' if write else ''}.")
+    for ending in ("", "-wal", "-shm", ".lock"):
+        place = path.with_name(path.name + ending)
+        if place.exists() and not place.is_file():
+            raise WrongFiles(f"{place}: must be a file, or not there yet.")
+        if place.exists() and not os.access(place, rights):
+            raise WrongFiles(f"{place}: this user may not read it{' and write to it' if write else ''}.")
+
+
+def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:
+    """The file was written in the one form that this release knows."""
+    (found,) = db.execute("PRAGMA user_version").fetchone()
+    if found != form:
+        raise WrongFiles(
+            f"{path}: was written in form {found} by another release, and this one knows only form {form}. "
+            "End the run with the release that it was begun with."
+        )
+
+
+@contextmanager
+def wrong_ledger_as(path: Path) -> Iterator[None]:
+    """A ledger that is damaged, altered or another's is a wrong file; one that is held or full is not."""
+    try:
+        yield
+    except LedgerError as error:
+        if isinstance(error.__cause__, sqlite3.OperationalError | OSError):
+            raise
+        raise WrongFiles(f"{path}: {error}") from error

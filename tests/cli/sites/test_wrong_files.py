@@ -1,0 +1,169 @@
+"""Every `taciturn site` command on a file that is not what it must be: one line, exit code 6."""
+
+import importlib
+import json
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+pytest.importorskip("zenoh")
+
+import taciturn.sites.rounds.driver as driver
+from support.sitework import network
+from taciturn.cli.app import run
+from taciturn.errors import ExitCode
+from taciturn.sites.files import database
+from taciturn.sites.files.keys import load_key, signing_request
+from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.wire.form import HELLO
+
+
+class Reached(BaseException):
+    """The site would go on the network now."""
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A network whose first site has released a round, as it is then."""
+    folder = tmp_path_factory.mktemp("kept") / "net"
+    ready = make_ready(load_site(network(folder)[0]))
+    with driver.open_store(ready) as store:
+        store.say(HELLO, ready.seal(HELLO, bytes(ready.form.size(HELLO))))
+        store.release(ready.start(), ready.node.charge_of(1), ready.seal(1, np.zeros(4).tobytes()), {})
+    site = folder / "site-0"
+    (site / "site-0.csr").write_bytes(signing_request(load_key(site / "site-0.key"), "site-0", ["localhost"]))
+    return folder
+
+
+@pytest.fixture
+def net(kept, tmp_path, monkeypatch):
+    def reached(*_):
+        raise Reached
+
+    now = importlib.import_module(driver.__name__)  # what a command will import
+    monkeypatch.setattr(now, "Session", reached)
+    monkeypatch.setattr(now, "warm_up", lambda ready: None)
+    return shutil.copytree(kept, tmp_path / "net")
+
+
+def garbage(path):
+    path.write_bytes(bytes(range(256)) * 20)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def half(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def folder(path):
+    path.unlink(missing_ok=True)
+    path.mkdir()
+
+
+def no_folder(path):
+    shutil.rmtree(path)
+    path.write_bytes(b"")
+
+
+def changed(statement):
+    def change(path):
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute(statement)
+
+    return change
+
+
+def foreign(path):
+    path.unlink()
+    changed("CREATE TABLE a (b)")(path)
+
+
+STATUS, RUN, FINISH = ["status", "site.toml"], ["run", "site.toml"], ["finish", "site.toml"]
+STATE = (STATUS, [*STATUS, "--json"], RUN, FINISH)
+CHECK = ["check", "site.toml", "--wait", "0"]
+VERIFY = ["verify", "state/statement.json", "--authority", "../authority.pem"]
+PROOF = ["verify", "--proof", "state/proof-x-1.json", "--authority", "../authority.pem"]
+SIGN = ["sign", "site-0.csr", "--authority", "..", "--yes", "--out", "new.pem"]
+KEYS, UNIT = ["keys", "site.toml"], ["unit", "site.toml"]
+RELAY = ["relay-keys", "../job.toml"]
+EVERY = (STATUS, RUN, FINISH, CHECK, KEYS, UNIT)
+BROKEN = (garbage, empty, folder)
+
+CASES = {
+    "state/site.sqlite": [
+        (STATE, garbage, half, folder, changed("PRAGMA user_version = 9")),
+        (STATE, changed("UPDATE site SET name = 'x'"), changed("UPDATE site SET job = x'00'")),
+        (STATE[:2], empty, foreign),  # a start begins anew, and the neighbours say what is missing
+    ],
+    "state/site.sqlite-wal": [(STATE, folder)],
+    "state/site.sqlite.lock": [(STATE, folder)],
+    "state/arrivals.bin": [((RUN, FINISH), folder)],
+    "state/proof-x-1.json": [((RUN, FINISH, PROOF), *BROKEN)],
+    "state/statement.json": [((VERIFY,), *BROKEN)],
+    "state": [(STATE, no_folder)],
+    "site.toml": [(EVERY, *BROKEN)],
+    "../job.toml": [((*EVERY, RELAY, ["kit", "../job.toml", "new"]), *BROKEN)],
+    "site-0.key": [((RUN, FINISH, CHECK), *BROKEN)],
+    "site-0.pem": [((RUN, FINISH, CHECK), *BROKEN)],
+    "rows.npz": [((RUN, FINISH, CHECK), *BROKEN)],
+    "../authority.pem": [((RUN, CHECK, VERIFY, SIGN), *BROKEN)],
+    "../authority.key": [((SIGN,), *BROKEN)],
+    "site-0.csr": [((SIGN,), *BROKEN)],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_wrong_file_is_one_line_and_code_6(kept, net, name, capsys, monkeypatch):
+    for commands, *ways in CASES[name]:
+        for way in ways:
+            for command in commands:
+                shutil.rmtree(net)
+                shutil.copytree(kept, net)
+                monkeypatch.chdir(net / "site-0")
+                way((net / "site-0" / name).absolute())
+                told(capsys, command)
+
+
+def told(capsys, command):
+    """The one line with which a command ends."""
+    capsys.readouterr()
+    code = run(["site", *command])
+    out, err = capsys.readouterr()
+    assert code == ExitCode.WRONG_FILES, (command, code, out, err)
+    (line,) = err.splitlines()
+    assert line.startswith("taciturn: ") and line.isprintable() and len(line) < 400, line
+    return line
+
+
+@pytest.mark.parametrize("name", ["state", "state/site.sqlite", "state/site.sqlite.lock"])
+def test_what_this_user_may_not_read_is_named(net, name, capsys, monkeypatch):
+    monkeypatch.chdir(net / "site-0")
+    closed = (net / "site-0" / name).resolve()
+    allowed = os.access
+    monkeypatch.setattr(  # root may read everything
+        database.os, "access", lambda path, rights: path.resolve() != closed and allowed(path, rights)
+    )
+    for command in STATE:
+        assert f"{name}: this user may not read it" in told(capsys, command)
+
+
+def test_what_is_whole_is_not_called_wrong(net, capsys, monkeypatch):
+    """The same commands without any damage; one that is not there yet is not wrong either."""
+    monkeypatch.chdir(net / "site-0")
+    assert run(["site", *STATUS]) == run(["site", *CHECK]) == run(["site", *UNIT]) == ExitCode.DONE
+    assert run(["site", *STATUS, "--json"]) == ExitCode.DONE
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["released"] == 1
+    for command in (RUN, FINISH):
+        with pytest.raises(Reached):
+            run(["site", *command])
+    shutil.rmtree("state")
+    assert run(["site", *STATUS]) == ExitCode.FAILED
+    assert "not there yet" in capsys.readouterr().err
