@@ -6,9 +6,11 @@ import json
 import math
 import os
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -117,9 +119,26 @@ def watch_releases(
         yield
 
 
+class Noted(list[tuple[Any, int, float]]):
+    """Releases; the first makes a file."""
+
+    def __init__(self, begun: Path) -> None:
+        self._begun = begun
+
+    def append(self, entry: tuple[Any, int, float]) -> None:
+        super().append(entry)
+        self._begun.touch()
+
+
 def _child(path: str, log: str, kind: str, epsilon: float, crash_after: int) -> None:
-    """Runs until the budget refuses one, or until the process dies; every release goes to the log first."""
-    released: list[tuple[Any, int, float]] = []
+    """Runs until the budget refuses one, or until the process dies; every release goes to the log first.
+
+    Who is to die has released something before the others begin: they would leave nothing to a late one.
+    """
+    begun = Path(f"{log}.begun")
+    released = Noted(begun)
+    while crash_after < 0 and not begun.exists():
+        time.sleep(0.001)
 
     def write() -> None:
         with open(log, "a") as file:

@@ -136,10 +136,18 @@ def at_every_point(folder: Path, careless: bool) -> list[dict[str, Any]]:
     return lives
 
 
+def slowly(stop: float) -> Callable[[], None]:
+    """A point takes a moment; at the one with number `stop` the site stands still until it is killed."""
+    count = itertools.count()
+    return lambda: time.sleep(0.001 if next(count) < stop else 3600.0)
+
+
 def at_random(folder: Path, seed: int) -> list[dict[str, Any]]:
+    """The first five lives come to no end, however late they are killed."""
     rng, ends, after = random.Random(seed), [], []
     while "exit 0" not in ends:
-        child = forked(lambda: live(folder, lambda: time.sleep(0.001)))
+        stop = rng.randrange(3) if len(ends) < 5 else float("inf")
+        child = forked(lambda stop=stop: live(folder, slowly(stop)))  # type: ignore[misc]
         patience = 0.002 * 1.1 ** len(ends) * rng.random()
         time.sleep(patience)
         os.kill(child, signal.SIGKILL)  # not reaped yet, so the number is still its own
