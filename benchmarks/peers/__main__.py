@@ -24,7 +24,7 @@ from taciturn.objective import one_blas_thread
 from .page import write_page, write_readme
 from .pins import PINS, Environment, environment
 from .results import OURS, begin, end, forget, obtain, read_all
-from .sections import faults, privacy, solving, work
+from .sections import counters, faults, locks, privacy, solving, work
 
 FEDERATED = ("flwr", "nvflare", "appfl")
 Step = tuple[str, str, Callable[[], Any]]
@@ -43,6 +43,11 @@ def steps(peer: str, env: Environment, base: Path, kept: Path) -> Iterator[Step]
     if peer in FEDERATED:
         for what in ("kill", "stranger", "late"):
             yield peer, what, partial(faults.measure, peer, what, env, base, kept)
+        yield peer, "budget", partial(counters.measure, peer, env, base)
+    if peer == "nvflare":
+        yield peer, "strict", partial(faults.measure, peer, "strict", env, base, kept)
+    if peer in locks.GUARDED:
+        yield peer, "guarded", partial(locks.measure, peer, env, base, kept)
     if peer == "diffprivlib":
         yield peer, "work", partial(work.measure_pooled, env, base)
         yield peer, "privacy", partial(privacy.measure_diffprivlib, env, base)

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from taciturn.privacy.accounting.shown import rounded_up
+
 from .results import Finding
 from .words import NAMES
 
 Found = Mapping[tuple[str, str], Finding]
 Show = Callable[[dict[str, Any]], str]
 NONE = "–"
-MOST_ROUNDS = 300  # that section 2 tries for a peer
+DISTURBED = ("kill", "late", "stranger", "strict", "guarded", "budget")
 
 
 def result_of(found: Found, peer: str, section: str) -> Any:
@@ -40,7 +42,7 @@ def faults_of(found: Found, peer: str) -> Finding | None:
     if (peer, "faults") in found or work is None or not work.result or "tls" not in work.result:
         return found.get((peer, "faults"))
     plain = {"ended": True, "seconds": work.result["seconds"], "tls": work.result["tls"]}
-    parts = {what: found[(peer, what)] for what in ("kill", "late", "stranger") if (peer, what) in found}
+    parts = {what: found[(peer, what)] for what in DISTURBED if (peer, what) in found}
     known = {what: part.result or {"failed": True} for what, part in parts.items()}
     return replace(work, section="faults", result={"plain": plain} | known)
 
@@ -62,14 +64,40 @@ def table(head: list[str], rows: Iterable[list[str]]) -> str:
 
 
 def accuracy(entry: dict[str, Any]) -> str:
-    """Of a private model; at least so much where the most rounds that were tried were the best."""
-    unsure = entry.get("setting", "").startswith(f"{MOST_ROUNDS} rounds")
-    return f"{'at least ' * unsure}{entry['accuracy']:.3f}"
+    """Of a private model; at least so much where still more rounds might have been better."""
+    return f"{'at least ' * unsure(entry)}{entry['accuracy']:.3f}"
+
+
+def unsure(entry: dict[str, Any]) -> bool:
+    """Whether the most rounds that were tried beat the next fewer by more than seeds differ.
+
+    >>> found = {"setting": "1000 rounds", "loss_std": 0.002, "ladder": [[300, 0.359], [1000, 0.358]]}
+    >>> unsure(found), unsure(found | {"loss_std": 0.0001}), unsure({"setting": "300 rounds"}), unsure({})
+    (False, True, True, False)
+    """
+    if "setting" not in entry:
+        return False
+    ladder = entry.get("ladder")
+    if ladder is None:
+        return True  # nobody noted what else was tried
+    return len(ladder) > 1 and bool(ladder[-2][1] - ladder[-1][1] > entry["loss_std"])
+
+
+def tried(entry: dict[str, Any]) -> str:
+    """The setting of a private model, and the rounds or epochs among which it was the best."""
+    ladder = entry.get("ladder") or []
+    others = f" (best of {', '.join(f'{count:g}' for count, _ in ladder)})" if len(ladder) > 1 else ""
+    return entry.get("setting", NONE) + others
 
 
 def carried(sent: float) -> str:
     """What the loopback carried; nothing, where processes on one machine talk through its memory."""
     return f"{sent:,.0f}" if sent else "through memory"
+
+
+def settled(result: dict[str, Any]) -> float:
+    """Seconds until the model is there: the end of a run, unless its first round gives the model."""
+    return float(result.get("settled", result["seconds"]))
 
 
 def seconds(value: float) -> str:
@@ -103,6 +131,19 @@ def outcome(disturbed: dict[str, Any], plain: dict[str, Any]) -> str:
     return f"{model}, {seconds(more)} s more"
 
 
+def after_kill(result: dict[str, Any]) -> str:
+    """The same, with what was set for it and what the peer calls such an end."""
+    text = outcome(result["kill"], result["plain"])
+    kill, strict = result["kill"], result.get("strict")
+    if kill.get("set"):
+        text += f", {kill['set']}"
+    if kill.get("status") not in (None, "COMPLETED"):
+        text += f"; it calls the job {kill['status']}"
+    if strict:
+        text += f". As its recipe comes: {outcome(strict, result['plain'])}"
+    return text
+
+
 def stranger(disturbed: dict[str, Any]) -> str:
     """Whether somebody who was not asked had a part in the model."""
     if "failed" in disturbed:
@@ -110,3 +151,23 @@ def stranger(disturbed: dict[str, Any]) -> str:
     if not disturbed["ended"]:
         return "stops the run"
     return "kept out" if disturbed.get("same") else f"takes part (model moved by {share(disturbed['gap'])})"
+
+
+def stranger_at_locks(result: dict[str, Any]) -> str:
+    """The same, and with the peer's own locks on, where they are not always."""
+    text = stranger(result["stranger"])
+    return f"{text}; with its keys on: {stranger(result['guarded'])}" if "guarded" in result else text
+
+
+def counted(budget: dict[str, Any]) -> str:
+    """What a counter of epsilon says after it was killed, of what was spent.
+
+    >>> counted({"counter": 0.5, "whole": 0.75, "kept": 0.75})
+    '0.500 of 0.750; 0.750 where its state was saved every round'
+    """
+    if "failed" in budget:
+        return "failed, see below"
+    text = f"{rounded_up(budget['counter'])} of {rounded_up(budget['whole'])}"
+    return text + (
+        f"; {rounded_up(budget['kept'])} where its state was saved every round" if "kept" in budget else ""
+    )

@@ -8,39 +8,58 @@ from pathlib import Path
 
 from .pins import Environment
 from .rows import SITES
+from .running.keys import write_certificates, write_key
 from .running.sandbox import Process, Script
 
 ADAPTERS = Path(__file__).with_name("adapters")
 PORT = 8000
 
 
-def flower(env: Environment, rows: list[Path], folder: Path, rounds: int, extra: str = "") -> Script:
-    """SuperLink, five SuperNodes, `flwr run`; without TLS, as the guide to a first deployment has it."""
+def flower(env: Environment, rows: list[Path], folder: Path, rounds: int, keys: Path | None = None) -> Script:
+    """SuperLink, five SuperNodes, `flwr run`; without TLS, as the guide to a first deployment has it.
+
+    With a folder for keys, as its guides to TLS and to authentication have it: SuperNodes are registered.
+    """
     assert env.python is not None
     folder.mkdir(parents=True, exist_ok=True)
-    app, home = folder / "app", folder / ".flwr"
+    app, home, bin_ = folder / "app", folder / ".flwr", env.python.parent
     shutil.copytree(ADAPTERS / "flower", app, ignore=shutil.ignore_patterns("__pycache__"))
     home.mkdir()
+    locks, trust, first = ["--insecure"], "insecure = true", []
+    if keys is not None:
+        paths = write_certificates(keys)
+        locks = ["--ssl-ca-certfile", str(paths["ca.pem"]), "--ssl-certfile", str(paths["server.pem"])]
+        locks += ["--ssl-keyfile", str(paths["server.key"]), "--enable-supernode-auth"]
+        trust = f'root-certificates = "{paths["ca.pem"]}"'
+        public = [write_key(keys / f"site-{i}").with_suffix(".pub") for i in range(SITES)]
+        each = [f"flwr supernode register {path} here" for path in public]
+        first = [
+            Process("register", ("sh", "-c", " && ".join([*each, "echo all registered"])), "all registered")
+        ]
     (home / "config.toml").write_text(
-        f'[superlink]\ndefault = "here"\n\n[superlink.here]\naddress = "127.0.0.1:{PORT}"\ninsecure = true\n'
+        f'[superlink]\ndefault = "here"\n\n[superlink.here]\naddress = "127.0.0.1:{PORT}"\n{trust}\n'
     )
-    bin_ = env.python.parent
-    link = Process(
-        "server",
-        (str(bin_ / "flower-superlink"), "--insecure", "--disable-runtime-dependency-installation"),
-        ready=f"port:{PORT}",
-    )
-    nodes = [supernode(env, f"site-{i}", rows[i], 9100 + i) for i in range(SITES)]
-    config = f"num-server-rounds={rounds} {extra}"
-    submit = Process("run", (str(bin_ / "flwr"), "run", str(app), "here", "--run-config", config))
+    link = (str(bin_ / "flower-superlink"), *locks, "--disable-runtime-dependency-installation")
+    nodes = [supernode(env, f"site-{i}", rows[i], 9100 + i, keys) for i in range(SITES)]
+    config = ("--run-config", f"num-server-rounds={rounds}")
+    submit = Process("run", (str(bin_ / "flwr"), "run", str(app), "here", *config))
     path = {"PATH": f"{bin_}:/usr/bin:/bin", "FLWR_HOME": str(home)}
-    return Script((link, *nodes, submit), timeout=400.0, fails_with="run", env=path)
+    server = Process("server", link, ready=f"port:{PORT}")
+    return Script((server, *first, *nodes, submit), timeout=400.0, fails_with="run", env=path)
 
 
-def supernode(env: Environment, name: str, rows: Path, port: int) -> Process:
+def supernode(env: Environment, name: str, rows: Path, port: int, keys: Path | None = None) -> Process:
     """One site of Flower."""
     assert env.python is not None
-    command = [str(env.python.parent / "flower-supernode"), "--insecure", "--superlink", f"127.0.0.1:{PORT}"]
+    locks = ["--insecure"]
+    if keys is not None:
+        locks = [
+            "--root-certificates",
+            str(keys / "ca.pem"),
+            "--auth-supernode-private-key",
+            str(keys / name),
+        ]
+    command = [str(env.python.parent / "flower-supernode"), *locks, "--superlink", f"127.0.0.1:{PORT}"]
     return Process(name, (*command, "--port", str(port), "--node-config", f'rows="{rows}"'))
 
 
@@ -65,32 +84,52 @@ def delayed(script: Script, who: str, seconds: float) -> Script:
     return replace(script, processes=late, disturb={"kind": "late"})
 
 
-def appfl(env: Environment, rows: list[Path], folder: Path, rounds: int) -> Script:
-    """A gRPC server and five clients; without TLS, as its examples have it."""
+def appfl(env: Environment, rows: list[Path], folder: Path, rounds: int, keys: Path | None = None) -> Script:
+    """A gRPC server and five clients; without TLS, as its examples have it.
+
+    With a folder for keys: TLS and a token that all sites share.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for path in (ADAPTERS / "appfl").iterdir():
         if path.is_file():
             shutil.copy(path, folder)
-    server = Process("server", (str(env.python), "server.py", str(rounds)), ready="port:50051")
-    clients = [appfl_client(env, f"site-{i}", rows[i]) for i in range(SITES)]
+    locks: list[str] = []
+    if keys is not None:
+        paths = write_certificates(keys)
+        facts = {"server_certificate": paths["server.pem"], "server_certificate_key": paths["server.key"]}
+        locks = ["use_ssl=true", *(f"{key}={path}" for key, path in facts.items()), *_token("of all sites")]
+    server = Process("server", (str(env.python), "server.py", str(rounds), *locks), ready="port:50051")
+    clients = [appfl_client(env, f"site-{i}", rows[i], keys) for i in range(SITES)]
     return Script((server, *clients), timeout=400.0, waits_for=("site-0",), fails_with="site-0")
 
 
-def appfl_client(env: Environment, name: str, rows: Path) -> Process:
+def appfl_client(
+    env: Environment, name: str, rows: Path, keys: Path | None = None, token: str = "of all sites"
+) -> Process:
     """One site of APPFL."""
-    return Process(name, (str(env.python), "client.py", name, str(rows)))
+    locks = [] if keys is None else ["use_ssl=true", f"root_certificate={keys / 'ca.pem'}", *_token(token)]
+    return Process(name, (str(env.python), "client.py", name, str(rows), *locks))
 
 
-def nvflare(env: Environment, rows: list[Path], folder: Path, rounds: int) -> Script:
+def _token(secret: str) -> list[str]:
+    """APPFL's authenticator, as its settings are written on a command line."""
+    return [
+        "use_authenticator=true",
+        "authenticator=NaiveAuthenticator",
+        f"authenticator_args.auth_token=a token {secret}",
+    ]
+
+
+def nvflare(env: Environment, rows: list[Path], folder: Path, rounds: int, job: str = "job.py") -> Script:
     """Its recipe in its proof-of-concept environment, which starts a server and five clients."""
     assert env.python is not None
     folder.mkdir(parents=True, exist_ok=True)
     for path in (ADAPTERS / "nvflare").iterdir():
         if path.is_file():
             shutil.copy(path, folder)
-    job = Process("job", (str(env.python), "job.py", str(rows[0].parent), str(rounds)))
+    submit = Process("job", (str(env.python), job, str(rows[0].parent), str(rounds)))
     path = {"PATH": f"{env.python.parent}:/usr/bin:/bin", "NVFLARE_POC_WORKSPACE": str(folder / "poc")}
-    return Script((job,), timeout=400.0, waits_for=("job",), fails_with="job", env=path)
+    return Script((submit,), timeout=400.0, waits_for=("job",), fails_with="job", env=path)
 
 
 KIT = "poc/example_project/prod_00/admin@nvidia.com"  # where `nvflare poc prepare` puts the administrator's
@@ -125,9 +164,21 @@ def diffprivlib(env: Environment, rows: list[Path], epsilon: float, C: float, se
     return Script((Process("fit", command),), timeout=900.0, waits_for=("fit",), fails_with="fit")
 
 
-def in_process(env: Environment, peer: str, folder: Path) -> Script:
-    """The peer's own noise in one process, for many seeds and settings."""
+def in_process(env: Environment, peer: str, folder: Path, processes: int) -> Script:
+    """The peer's own noise without a network, for many seeds and settings."""
     code = ADAPTERS / peer
-    command = (str(env.python), str(code / "in_process.py"), str(folder / "settings.json"))
     path = {"PYTHONPATH": f"{ADAPTERS}:{code}"}
-    return Script((Process("fit", command, env=path),), timeout=900.0, waits_for=("fit",), fails_with="fit")
+    command = (str(env.python), str(code / "in_process.py"), str(folder))
+    fits = [Process(f"fit-{i}", (*command, str(i)), env=path) for i in range(processes)]
+    names = tuple(fit.name for fit in fits)
+    return Script(tuple(fits), 900.0, model="models-0.json", waits_for=names, fails_with=names[0])
+
+
+def counter(env: Environment, peer: str, name: str) -> Script:
+    """A package's own counter of epsilon, killed after two rounds; and one that nobody kills."""
+    code = ADAPTERS / peer
+    path = {"PYTHONPATH": f"{ADAPTERS}:{code}"}
+    command = (str(env.python), str(code / "budget.py"))
+    both = tuple(Process(which, (*command, which), env=path) for which in (name, "whole"))
+    script = Script(both, 120.0, model=f"{name}.json", waits_for=("whole",), fails_with="whole")
+    return killed(script, name, 2, 1.0)

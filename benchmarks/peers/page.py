@@ -9,7 +9,15 @@ from pathlib import Path
 
 from .cells import Found, peers_in, version_of
 from .results import OURS, RUN, Finding
-from .tables import faults_table, privacy_table, readme_rows, solving_table, summary, work_table
+from .tables import (
+    faults_table,
+    privacy_table,
+    readme_rows,
+    solving_table,
+    summary,
+    work_notes,
+    work_table,
+)
 from .words import EXPECTED, FAULTS, NAMES, PARAGRAPHS, PRIVACY, SOLVING, SUMMARY, WEAKER, WORK
 
 IDLE = 0.7  # a machine with less load than this did nothing else
@@ -53,6 +61,7 @@ def page(found: Found) -> str:
         "## The work",
         WORK,
         work_table(found),
+        work_notes(found),
         "## Privacy",
         PRIVACY,
         privacy_table(found),

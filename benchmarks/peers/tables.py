@@ -12,19 +12,24 @@ from .cells import (
     Found,
     Show,
     accuracy,
+    after_kill,
     carried,
     cell,
+    counted,
     faults_of,
     outcome,
     peers_in,
     result_of,
     seconds,
+    settled,
     stranger,
+    stranger_at_locks,
     table,
+    tried,
     version_of,
 )
 from .results import OURS
-from .words import BUDGET, NAMES, PARAGRAPHS, TLS
+from .words import COUNTERS, ELSEWHERE, LOCKED, NAMES, PARAGRAPHS, TLS, UNITS
 
 
 def summary(found: Found, only: Iterable[str] | None = None) -> str:
@@ -51,12 +56,12 @@ def _work(show: Show) -> Callable[[Found, str], str]:
 def _best_private(found: Found, peer: str) -> str:
     entries = result_of(found, peer, "privacy")
     good = [entry for entry in entries or [] if entry["whole_run"] <= 1.0]
-    return accuracy(max(good, key=lambda entry: entry["accuracy"])) if good else NONE
+    return accuracy(max(good, key=lambda entry: entry["accuracy"])) if good else ELSEWHERE.get(peer, NONE)
 
 
 def _printed(found: Found, peer: str) -> str:
     units = dict.fromkeys(entry["unit"] for entry in result_of(found, peer, "privacy") or [])
-    return "; ".join(units) or NONE
+    return "; ".join(units) or UNITS.get(peer, NONE)
 
 
 def _after_kill(found: Found, peer: str) -> str:
@@ -64,7 +69,7 @@ def _after_kill(found: Found, peer: str) -> str:
 
 
 def _stranger(found: Found, peer: str) -> str:
-    return cell(found, peer, "faults", lambda result: stranger(result["stranger"]))
+    return cell(found, peer, "faults", stranger_at_locks)
 
 
 QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
@@ -73,7 +78,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
     ("its epsilon is of", _printed),
     ("CPU seconds a round, all processes", _work(lambda result: seconds(result["round_cpu"]))),
     ("seconds a round", _work(lambda result: seconds(result["round_seconds"]))),
-    ("seconds to the model", _work(lambda result: seconds(result["seconds"]))),
+    ("seconds to the model", _work(lambda result: seconds(settled(result)))),
     ("bytes per site and round", _work(lambda result: carried(result["round_bytes"]))),
     ("largest process, MB", _work(lambda result: f"{result['largest']:.0f}")),
     ("install, MB", _work(lambda result: f"{result['install']:,.0f}")),
@@ -90,7 +95,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
 IN_README = (
     "best accuracy at (1, 10⁻⁵), whole run",
     "its epsilon is of",
-    "CPU seconds a round, all processes",
+    "seconds to the model",
     "after kill -9 of one party",
     "a stranger",
 )
@@ -113,6 +118,7 @@ def work_table(found: Found) -> str:
         "CPU s a round",
         "s a round",
         "s to the model",
+        "s in all",
         "CPU s",
         "bytes",
         "MB",
@@ -134,6 +140,7 @@ def work_table(found: Found) -> str:
                 show("loss", ".4f"),
                 seconds(result["round_cpu"]) if "round_cpu" in result else NONE,
                 seconds(result["round_seconds"]) if "round_seconds" in result else NONE,
+                seconds(settled(result)) if "seconds" in result else NONE,
                 seconds(result["seconds"]) if "seconds" in result else NONE,
                 show("cpu", ".0f"),
                 show("round_bytes", ",.0f"),
@@ -155,6 +162,12 @@ def _workers(found: Found) -> list[tuple[str, str, str]]:
     return [entry for entry in names if entry[:2] in found and found[entry[:2]].error is None]
 
 
+def work_notes(found: Found) -> str:
+    """How each peer trained, where that was noted."""
+    told = {peer: (result_of(found, peer, "work") or {}).get("how") for peer in PARAGRAPHS}
+    return " ".join(f"{NAMES[peer]}: {text}." for peer, text in told.items() if text)
+
+
 def privacy_table(found: Found) -> str:
     """Section 2."""
     head = ["", "trusts", "prints", "of", "whole run", "accuracy", "test loss", "setting"]
@@ -171,7 +184,7 @@ def privacy_table(found: Found) -> str:
                     rounded_up(entry["whole_run"]),
                     accuracy(entry),
                     f"{entry['loss']:.4f} ± {entry['loss_std']:.4f}",
-                    entry.get("setting", NONE),
+                    tried(entry),
                 ]
             )
     return table(head, rows)
@@ -188,21 +201,44 @@ def faults_table(found: Found) -> str:
     return table(
         head,
         [
-            row("kill -9, restart", lambda result: outcome(result["kill"], result["plain"])),
+            row("kill -9, restart", after_kill),
             row("20 s late", lambda result: outcome(result["late"], result["plain"])),
             row("a stranger", lambda result: stranger(result["stranger"])),
-            ["budget known after the kill", *(_budget(found, peer) for peer in peers)],
-            ["TLS by default", *(TLS[peer] for peer in peers)],
+            ["a stranger, its own locks on", *(_locked(found, peer, _guarded) for peer in peers)],
+            ["its counter of epsilon, killed and started again", *(_counter(found, peer) for peer in peers)],
+            ["where that counter is", *(COUNTERS[peer] for peer in peers)],
             row("a handshake without a certificate finds", lambda result: result["plain"]["tls"]),
+            ["the same, its own locks on", *(_locked(found, peer, _door) for peer in peers)],
+            ["TLS by default", *(TLS[peer] for peer in peers)],
         ],
     )
 
 
-def _budget(found: Found, peer: str) -> str:
-    def spent(result: dict[str, Any]) -> str:
-        return f"yes, {rounded_up(result['kill']['epsilon'])}, from the ledger on disk"
+def _locked(found: Found, peer: str, show: Show) -> str:
+    """What was found with the locks on that are not always on."""
+    return LOCKED if peer in (OURS, "nvflare") else cell(found, peer, "faults", show)
 
-    return BUDGET.get(peer) or cell(found, peer, "faults", spent)
+
+def _guarded(result: dict[str, Any]) -> str:
+    return stranger(result["guarded"])
+
+
+def _door(result: dict[str, Any]) -> str:
+    guarded = result["guarded"]
+    text = "failed, see below" if "failed" in guarded else str(guarded["tls"])
+    return text + (
+        f"; without `--insecure` and certificates it {guarded['bare']}" if "bare" in guarded else ""
+    )
+
+
+def _counter(found: Found, peer: str) -> str:
+    if peer != OURS:
+        return cell(found, peer, "faults", lambda result: counted(result["budget"]))
+
+    def both(result: dict[str, Any]) -> dict[str, Any]:
+        return {"counter": result["kill"]["epsilon"], "whole": result["plain"]["epsilon"]}
+
+    return cell(found, peer, "faults", lambda result: counted(both(result)))
 
 
 def solving_table(found: Found) -> str:

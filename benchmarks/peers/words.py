@@ -16,24 +16,25 @@ PARAGRAPHS = {
         "ends with those that answered (`FedAvg` leaves failures out), where our sites wait for the one "
         "that is missing. Its accountant counts a whole client, present or not: a stronger promise than one "
         "about a record, and with many clients a cheap one. Take Flower for neural networks, for many small "
-        "clients, or where a server may be trusted. With five sites a whole client is a fifth of all data, "
-        "and a promise about records is yours to work out."
+        "clients, or where a server may be trusted. Its seconds here are those of a new process for every "
+        "message, which is its default. With five sites a whole client is a fifth of all data, and noise for "
+        "a record is yours to work out, as we did below."
     ),
     "nvflare": (
         "is made for hospitals and firms that run it for years: a provisioning tool with certificates for "
-        "every site, roles and audit logs, many jobs on one network, homomorphic encryption. Even its "
-        "proof of concept lets nobody in who has no certificate of its own authority. Its recipe for "
-        "logistic regression sends Hessians and walks to the optimum of all rows itself. Take it for an "
-        "installation that has to serve many projects, or where gradients are no secret. Its privacy "
-        "filter counts what updates cost that are clipped number by number; it is not calibrated to a "
-        "budget for a run."
+        "every site, roles and audit logs, many jobs on one network, homomorphic encryption, confidential "
+        "computing. Even its proof of concept lets nobody in who has no certificate of its own authority. "
+        "Its recipe for logistic regression sends Hessians and walks to the optimum of all rows itself. Take "
+        "it for an installation that has to serve many projects, or where gradients are no secret. Its guide "
+        "to differential privacy puts Opacus into the site's script; its own filter counts what updates cost "
+        "that are clipped number by number."
     ),
     "appfl": (
         "is at home on supercomputers: it sends work through Globus Compute and MPI as well as gRPC, has "
         "schedulers that wait for nobody, compresses large models, and carries torch, scikit-learn and "
         "Opacus with it. Take it for deep models across computing centres. Its Laplace and Gaussian noise "
-        "take one number for a round and report no total; only Opacus, one site at a time, says what the "
-        "training cost."
+        "take one number for a round and report no total; Opacus, at each site for itself, says what the "
+        "training has cost so far."
     ),
     "disropt": (
         "is a workbench for distributed optimisation: constraints, subgradients, dual decomposition, mixed "
@@ -52,7 +53,8 @@ PARAGRAPHS = {
 
 SUMMARY = (
     "Without privacy our number is that of `simulate`: between real sites there is always noise. disropt's "
-    "column is of ADMM on every fourth row, by five processes on one machine."
+    "column is of ADMM on every fourth row, by five processes on one machine. Whom a private model trusts "
+    "is said under Privacy, and what was set for a fault under Faults."
 )
 
 WEAKER = (
@@ -62,50 +64,61 @@ WEAKER = (
     "beforehand, and a public bound on every row."
 )
 
-# From their documentation and command lines, with the place; the doors of the runs above are measured.
+# From their documentation and sources; what the doors and counters of the runs did is measured.
 TLS = {
     "taciturn": "on, mutual, cannot be switched off",
-    "flwr": "on for the server unless `--insecure`, which its first deployment guide uses; keys for clients "
-    "if asked for (its guides `Enable TLS connections`, `Authenticate SuperNodes`)",
+    "flwr": "on, unless `--insecure`, which its first deployment guide uses; who may come is asked with "
+    "`--enable-supernode-auth` (its guides `Enable TLS connections`, `Authenticate SuperNodes`)",
     "nvflare": "on, mutual, in all startup kits (its page `Provisioning in NVIDIA FLARE`)",
-    "appfl": "off (`use_ssl` of `grpc_configs`)",
+    "appfl": "off, as in its examples (`use_ssl` of `grpc_configs`)",
 }
-BUDGET = {
-    "flwr": "by its documentation: at the server, in memory, where an `RdpAccountant` was set up",
-    "nvflare": "by its source: no, `SVTPrivacy` counts in the memory of the client",
-    "appfl": "by its source: no, the Opacus engine counts in the memory of the client",
+COUNTERS = {
+    "taciturn": "at each site, in a ledger on disk",
+    "flwr": "at the server, so that the death of a client does not touch it; in memory, with `state_dict` "
+    "for whoever saves it",
+    "nvflare": "at the client, in the memory of its filter `SVTPrivacy` (or of Opacus, in the site's script)",
+    "appfl": "at the client, in the memory of Opacus; nothing counts its Laplace and Gaussian noise",
 }
+LOCKED = "always on"
+
+# Where a package has no row of its own under Privacy.
+ELSEWHERE = {"nvflare": "by Opacus, as in APPFL"}
+UNITS = {"nvflare": "an update (`SVTPrivacy`); a record (Opacus)"}
 
 # The sections that each peer has a part in.
 EXPECTED = {
-    "flwr": ("work", "privacy", "kill", "stranger", "late"),
-    "nvflare": ("work", "kill", "stranger", "late"),
-    "appfl": ("work", "privacy", "kill", "stranger", "late"),
+    "flwr": ("work", "privacy", "kill", "stranger", "late", "budget", "guarded"),
+    "nvflare": ("work", "kill", "stranger", "late", "budget", "strict"),
+    "appfl": ("work", "privacy", "kill", "stranger", "late", "budget", "guarded"),
     "disropt": ("solving",),
     "diffprivlib": ("work", "privacy"),
 }
 
 # How each section was made.
 WORK = (
-    "Real processes on loopback, one server and five clients, or five peers. Seconds of a round: from the "
-    "end of the first round to the end of the last, on average. To the model: from the first process to the "
-    "model, with all starting. CPU: of all processes together, which other work on the machine disturbs "
-    "least. Bytes: what the namespace's loopback carried, headers and TLS included, both ways, per site and "
-    "round. Memory: the most that one process held. Install: the files of the peer with all that it needs, "
-    "without Python (APPFL's torch as PyPI has it, with CUDA). Lines: what a user writes, as in "
-    "`benchmarks/peers/adapters`. The peers train without noise here, by scikit-learn's solver at each site "
-    "(FLARE: Newton steps), C = 100; our real sites never do, but `simulate` does."
+    "Real processes on loopback, one server and five clients, or five peers. A round is what the package "
+    "calls one: a step of descent here, a Newton step at FLARE, a whole solution of every site at Flower and "
+    "APPFL. Its seconds: from the end of the first to the end of the last, on average. To the model: from "
+    "the first process until the model is there, with all starting; in all: with the rounds after that. CPU: "
+    "of all processes together, which other work on the machine disturbs least. Bytes: what the namespace's "
+    "loopback carried, headers and TLS included, both ways, per site and round. Memory: the most that one "
+    "process held. Install: the files of the peer with all that it needs, without Python (APPFL's torch as "
+    "PyPI has it, with CUDA). Lines: what a user writes, as in `benchmarks/peers/adapters`. The peers train "
+    "without noise here; our real sites never do, but `simulate` does."
 )
 PRIVACY = (
     "At (1, 10⁻⁵) for the whole run, ten seeds (Flower and APPFL five). Ours are planned, never tuned. A "
-    "peer takes the best of a grid on the test rows (30, 100 or 300 rounds with momentum and six steps; "
-    "small steps and clips for the noise of a whole client; C; Opacus's epochs and steps), and where it "
-    "counts in another way our accountant gives it the least noise that a record needs: both flatter it. "
-    "Momentum and the mean of the last models use what was already sent, and cost nothing. `at least`: the "
-    "most rounds that were tried were the best. `prints` is what the package itself says at these "
-    "settings, and of what; `whole run` is what the same noise costs a record over the run by our "
-    "accountant, rounded up (Opacus: by its own, for a record more or less). The peers' noise runs through "
-    "their own classes in one process."
+    "peer takes the best of a grid on the test rows (rounds with momentum, and steps; small steps and clips "
+    "for the noise of a whole client; C; Opacus's epochs and steps), and where it counts in another way our "
+    "accountant gives it the least noise that a record needs: both flatter it. Momentum and the mean of the "
+    "last models use what was already sent, and cost nothing. `at least`: the most rounds or epochs that "
+    "were tried beat the next fewer by more than one seed differs from another. `prints` is what the package "
+    "itself says at these settings, and of what; `whole run` is what the same noise costs a record over the "
+    "run by our accountant, rounded up (Opacus: by its own, for a record more or less). The peers' noise "
+    "runs through their own classes, without the network. FLARE with Opacus, as its guide has it, would be "
+    "the row of APPFL and Opacus, and was not run again. Flower's SecAgg+ and FLARE's homomorphic encryption "
+    "hide single updates as our masks do; to share the noise of a sum among sites under them is left to the "
+    "user, and was not tried."
 )
 FAULTS = (
     "The same runs (ours: a masked one, rehearsed with a seed so that models can be compared). One party is "
@@ -114,8 +127,14 @@ FAULTS = (
     "been asked (at ours: under the name of a site, with a key of another authority; at FLARE: with the "
     "startup kit of another network at the same address; at Flower and APPFL as any client does). `same` is "
     "the model of the undisturbed run to a thousandth of its length: replies are summed as they come, and "
-    "that is all that differs. How far another model is away is a share of that length, too. Who has not "
-    "ended after 240 seconds is stopped."
+    "that is all that differs. How far another model is away is a share of that length, too. Who does not "
+    "end is stopped after the seconds shown. A site of FLARE that comes back registers, but by its source a "
+    "job is given out only when it starts: the others finish it, if its controller is told how many replies "
+    "are enough (`min_responses`, `wait_time_after_min_received`), or it is submitted again from the saved "
+    "weights. Own locks: at Flower, TLS and registered keys; at APPFL, TLS and a token that all share "
+    "(`NaiveAuthenticator`, by its own words for demonstrations; its Globus needs the internet). A counter "
+    "of epsilon is the package's own, over four rounds, killed after two and started again: what it says, of "
+    "what was spent (ours: of the run that was killed)."
 )
 SOLVING = (
     "50 rounds of ADMM on a ring, no noise, mean loss with 0.001 ‖f‖² / 2, every fourth row. Distance: of "

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import socket
+import ssl
 import subprocess
 import sys
+import threading
 import uuid
 from functools import partial
 from pathlib import Path
@@ -16,14 +19,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.peers import federations
-from benchmarks.peers.cells import MOST_ROUNDS, outcome, stranger
+from benchmarks.peers.cells import after_kill, outcome, stranger, stranger_at_locks
 from benchmarks.peers.page import page, write_page, write_readme
 from benchmarks.peers.pins import PINS, brief, environment
 from benchmarks.peers.results import Finding, begin, end, forget, obtain, read_all
-from benchmarks.peers.running import alone, sandbox
+from benchmarks.peers.running import alone, keys, probe, sandbox
 from benchmarks.peers.sections import work
 from benchmarks.peers.sections.accounting import gaussian_epsilon, gaussian_noise
-from benchmarks.peers.sections.privacy import ROUNDS
+from benchmarks.peers.sections.privacy import CENTRAL, LOCAL, OPACUS
 from benchmarks.peers.tables import readme_rows
 
 ADAPTERS = federations.ADAPTERS
@@ -79,7 +82,7 @@ def test_the_page_shows_what_was_found_and_the_version():
     for shown in ("0.846", "9.3", "7.8", "123", "54,321", "455", "87"):
         assert shown in text
     assert "needs the command mpirun" in text
-    assert "- NVIDIA FLARE, work, kill, stranger, late: not measured yet" in text
+    assert "- NVIDIA FLARE, work, kill, stranger, late, budget, strict: not measured yet" in text
 
 
 def test_the_page_says_when_it_was_made_and_what_else_the_machine_did():
@@ -97,9 +100,21 @@ def test_the_best_private_model_is_one_that_keeps_to_the_budget():
     """0.9 at epsilon 30 does not count."""
     line = next(line for line in page(FIXED).splitlines() if line.startswith("| best accuracy"))
     assert "| 0.812 |" in line and "0.900" not in line
-    edge = [PRIVATE[1] | {"setting": f"{MOST_ROUNDS} rounds, step 8"}]
-    assert "at least 0.812" in page(as_map(found("flwr", "privacy", edge)))
-    assert max(ROUNDS) == MOST_ROUNDS
+
+
+@pytest.mark.parametrize(("last", "sure"), [(0.395, True), (0.41, True), (0.35, False)])
+def test_a_best_is_sure_where_more_rounds_gave_no_more_than_seeds_differ(last, sure):
+    edge = PRIVATE[1] | {"setting": "300 rounds, step 8", "ladder": [[100, 0.4], [300, last]]}
+    text = page(as_map(found("flwr", "privacy", [edge])))
+    assert ("at least 0.812" in text) is not sure and "300 rounds, step 8 (best of 100, 300)" in text
+    unknown = PRIVATE[1] | {"setting": "300 rounds, step 8"}
+    assert "at least 0.812" in page(as_map(found("flwr", "privacy", [unknown])))
+
+
+def test_a_peers_steps_are_tried_on_both_sides_of_a_middle():
+    """A best at the end of a grid would say nothing."""
+    for grid in (CENTRAL, LOCAL, OPACUS):
+        assert len(grid) > 1 and all(len(steps) == 3 for steps in grid.values())
 
 
 def test_what_a_peer_prints_is_rounded_up():
@@ -114,6 +129,71 @@ def test_a_disturbed_run_is_told_beside_the_undisturbed_one():
     assert outcome({"ended": False, "seconds": 90.0}, PLAIN) == "the run fails"
     assert stranger(FAULTS["stranger"]) == "takes part (model moved by 75%)"
     assert stranger({"ended": True, "same": True, "gap": 0.0}) == "kept out"
+
+
+def test_what_was_set_for_a_fault_is_told_with_it():
+    kill = FAULTS["kill"] | {"set": "with four replies enough", "status": "ABNORMAL"}
+    strict = {"ended": False, "seconds": 150.1, "patience": 150.0}
+    told = after_kill({"plain": PLAIN, "kill": kill, "strict": strict})
+    assert told == (
+        "another model (by 25%), 46 s more, with four replies enough; it calls the job ABNORMAL. "
+        "As its recipe comes: no end within 150 s"
+    )
+    assert after_kill(FAULTS) == "another model (by 25%), 46 s more"
+    locked = FAULTS | {"guarded": {"ended": True, "same": True, "gap": 0.0}}
+    assert stranger_at_locks(locked) == "takes part (model moved by 75%); with its keys on: kept out"
+
+
+def test_locks_and_counters_are_shown_as_they_were_found():
+    guarded = {
+        "ended": True,
+        "same": True,
+        "gap": 0.0,
+        "seconds": 60.0,
+        "tls": "TLS, no certificate asked for",
+    }
+    more = as_map(
+        found("flwr", "guarded", guarded | {"bare": "does not start"}),
+        found("flwr", "budget", {"counter": 0.5001, "whole": 0.7501}),
+    )
+    text = page(FIXED | more)
+    assert "| a stranger, its own locks on | kept out |" in text
+    assert (
+        "| TLS, no certificate asked for; without `--insecure` and certificates it does not start |" in text
+    )
+    assert "| its counter of epsilon, killed and started again | 0.501 of 0.751 |" in text
+
+
+def test_the_model_is_there_after_the_first_round_where_that_gives_it():
+    line = "| seconds to the model |"
+    assert f"{line} 123 |" in page(FIXED).replace("| – |", "|")
+    early = as_map(found("flwr", "work", WORK | {"settled": 20.4}))
+    assert f"{line} 20 |" in page(FIXED | early).replace("| – |", "|")
+
+
+def test_the_throw_away_keys_open_a_door_for_who_trusts_them(tmp_path):
+    """A server with these certificates: the probe finds TLS; a client that knows the authority comes in."""
+    paths = keys.write_certificates(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(paths["server.pem"], paths["server.key"])
+    client = ssl.create_default_context(cafile=str(paths["ca.pem"]))
+    for ask in (client, None):
+        ours, theirs = socket.socketpair()
+        served = threading.Thread(target=lambda end=theirs: _serve(context, end))
+        served.start()
+        if ask is None:
+            assert probe.knock(ours) == "TLS, hangs up on strangers"
+        else:
+            with ask.wrap_socket(ours, server_hostname="localhost") as secured:
+                assert secured.version() is not None
+        served.join()
+    public = keys.write_key(tmp_path / "one").with_suffix(".pub").read_text()
+    assert public.startswith("ecdsa-sha2-nistp384 ")
+
+
+def _serve(context: ssl.SSLContext, end: socket.socket) -> None:
+    with context.wrap_socket(end, server_side=True):
+        pass
 
 
 def test_a_finding_is_measured_once_and_a_failure_again(tmp_path):

@@ -40,7 +40,7 @@ class Play:
     def run(self) -> None:
         """Start all, wait for the end, stop all."""
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-        self.begun = time.time()
+        self.begun = self.measured["begun"] = time.time()
         for entry in self.script["processes"]:
             if not entry.get("late"):
                 self.start(entry)

@@ -25,7 +25,11 @@ from .accounting import gaussian_epsilon, gaussian_noise
 from .work import fresh, last_words
 
 EPSILON, DELTA, SEEDS, FEWER, TRIES = 1.0, 1e-5, 10, 5, 2
-ROUNDS, STEPS, MOMENTUM = (30, 100, 300), (1.0, 2.0, 4.0, 8.0, 16.0, 24.0), 0.9
+MOMENTUM, PROCESSES = 0.9, 2
+# Rounds, and steps among which the best is not the first or the last: more rounds want smaller ones.
+CENTRAL = {300: (2.0, 4.0, 8.0), 1000: (1.0, 2.0, 4.0)}
+LOCAL = {300: (0.5, 1.0, 2.0), 1000: (0.25, 0.5, 1.0)}
+OPACUS = {16: (8.0, 16.0, 32.0), 32: (4.0, 8.0, 16.0)}  # epochs, in batches of 256
 SMALL = list(product((10, 30), (0.25, 1.0, 4.0), (0.1, 0.3, 1.0)))  # rounds, step, clip, for loud noise
 WIDE = 10.0  # steps: a clip that momentum never reaches, since what a record moves is bounded without it
 CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
@@ -96,19 +100,19 @@ def measure_flower(env: Environment, base: Path) -> list[dict[str, Any]]:
     B, client, record, local = rows_of_smallest(), [], [], []
     for T, step, share in SMALL:
         client.append(_flower("central", T, step, share * step, multiplier=gaussian_noise(1.0, T, DELTA)))
-    for T, step in product(ROUNDS, STEPS):
-        noise = gaussian_noise(1.0, T, DELTA)
-        common: dict[str, Any] = {"rounds": T, "step": step, "clip": WIDE * step, "momentum": MOMENTUM}
-        record.append(_flower("central", **common, multiplier=2 * noise / (B * WIDE)))
-        mechanism = {"sensitivity": 2 * step / B, "epsilon": _CLASSIC / noise, "delta": DELTA}
-        local.append(_flower("local", **common, **mechanism))
+    for T, step in _pairs(CENTRAL):
+        multiplier = 2 * gaussian_noise(1.0, T, DELTA) / (B * WIDE)
+        record.append(_flower("central", T, step, WIDE * step, MOMENTUM, multiplier=multiplier))
+    for T, step in _pairs(LOCAL):
+        mechanism = {"sensitivity": 2 * step / B, "epsilon": _CLASSIC / gaussian_noise(1.0, T, DELTA)}
+        local.append(_flower("local", T, step, WIDE * step, MOMENTUM, delta=DELTA, **mechanism))
     found = []
     for name, cases, trusts in (
         ("central noise for a whole client", client, "the server"),
         ("central noise for a record", record, "the server"),
         ("local noise for a record", local, "nobody"),
     ):
-        best, models, printed = _best(env, base, "flower", cases)
+        best, models, printed, ladder = _best(env, base, "flower", cases)
         per_client = name.endswith("client")
         whole = (
             gaussian_epsilon(2 / best["multiplier"], best["rounds"], DELTA)
@@ -118,7 +122,7 @@ def measure_flower(env: Environment, base: Path) -> list[dict[str, Any]]:
         found.append(
             {"contender": name, "trusts": trusts, "prints": printed[0] if printed else None}
             | {"unit": "a client, whole run" if printed else "nothing", "whole_run": whole}
-            | {"setting": _setting(best)}
+            | {"setting": _setting(best), "ladder": ladder}
             | summary(models)
         )
     return found
@@ -129,7 +133,12 @@ def _flower(
 ) -> dict[str, Any]:
     """A gradient is no longer than 1; momentum is of models that all have seen, and costs nothing."""
     common = {"kind": kind, "rounds": rounds, "step": step, "clip": clip, "momentum": momentum}
-    return common | {"tail": rounds // 2, "seeds": TRIES} | more
+    return common | {"tail": rounds // 2} | more
+
+
+def _pairs(grid: dict[int, tuple[float, ...]]) -> list[tuple[int, float]]:
+    """Every number of rounds, or of epochs, with each of its steps."""
+    return [(count, step) for count, steps in grid.items() for step in steps]
 
 
 def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
@@ -142,12 +151,12 @@ def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
     gaussian = [
         _appfl(T, step, {"dp_mechanism": "gaussian", "epsilon": B * _CLASSIC / gaussian_noise(1.0, T, DELTA)})
         | {"momentum": MOMENTUM}
-        for T, step in product(ROUNDS, STEPS)
+        for T, step in _pairs(LOCAL)
     ]
     dp = {"dp_mechanism": "opacus", "dp_config": {"max_grad_norm": 1.0}}  # the adapter asks it for the noise
     opacus = [
-        _appfl(1, step, dp) | {"batch": 1024, "epochs": epochs, "target": [EPSILON, DELTA]}
-        for epochs, step in product((16, 32), (4.0, 8.0, 16.0))
+        _appfl(1, step, dp) | {"batch": 256, "epochs": epochs, "target": [EPSILON, DELTA]}
+        for epochs, step in _pairs(OPACUS)
     ]
     found = []
     for name, cases, unit, whole in (
@@ -155,11 +164,11 @@ def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
         ("Gaussian noise for a record", gaussian, "nothing", EPSILON),
         ("Opacus, one round", opacus, "a record, the site's training", EPSILON),
     ):
-        best, models, printed = _best(env, base, "appfl", cases)
+        best, models, printed, ladder = _best(env, base, "appfl", cases)
         said = printed[0].partition("= ")[2].partition(",")[0] if printed else None
         found.append(
             {"contender": name, "trusts": "nobody", "prints": float(said) if said else None, "unit": unit}
-            | {"whole_run": whole, "setting": _setting(best)}
+            | {"whole_run": whole, "setting": _setting(best), "ladder": ladder}
             | summary(models)
         )
     return found
@@ -174,7 +183,6 @@ def _appfl(rounds: int, step: float, dp: dict[str, Any]) -> dict[str, Any]:
         "momentum": 0.0,
         "batch": None,
         "tail": rounds // 2,
-        "seeds": TRIES,
     }
     return common | {"dp": clip | dp}
 
@@ -191,21 +199,34 @@ def _setting(best: dict[str, Any]) -> str:
 
 def _best(
     env: Environment, base: Path, peer: str, cases: Cases
-) -> tuple[dict[str, Any], Sequence[Any], list[Any]]:
-    """The case with the least test loss, all seeds of it, and what the peer printed."""
-    tried, _ = _in_process(env, base, peer, cases)
-    losses = [summary(models)["loss"] for models in tried]
-    best = cases[int(np.nanargmin(losses))]
-    models, printed = _in_process(env, base, peer, [best | {"seeds": FEWER}])
-    return best, models[0], printed
+) -> tuple[dict[str, Any], Sequence[Any], list[Any], list[list[float]]]:
+    """The case with the least test loss, all seeds of it, what the peer printed, and the least loss for
+    every number of rounds (of epochs, where there is one round) that was tried."""
+    tried, _ = _in_process(env, base, peer, [case | {"seed": s} for case in cases for s in range(TRIES)])
+    losses = [summary(tried[i : i + TRIES])["loss"] for i in range(0, len(tried), TRIES)]
+    place = int(np.nanargmin(losses))
+    best, first = cases[place], tried[place * TRIES : (place + 1) * TRIES]
+    more, printed = _in_process(env, base, peer, [best | {"seed": seed} for seed in range(TRIES, FEWER)])
+    least: dict[float, float] = {}
+    for case, loss in zip(cases, losses, strict=True):
+        count = case.get("epochs", case["rounds"])
+        least[count] = min(loss, least.get(count, math.inf))
+    return best, [*first, *more], printed, [[count, least[count]] for count in sorted(least)]
 
 
 def _in_process(env: Environment, base: Path, peer: str, cases: Cases) -> tuple[list[Any], list[Any]]:
+    """The model of every case, dealt to processes as they come; what the peer printed in the first."""
     folder = fresh(base / f"privacy-{peer}")
-    rows = write_rows(base / "rows")
-    facts = {"rows": str(rows[0].parent), "cases": cases}
-    (folder / "settings.json").write_text(json.dumps(facts), encoding="utf-8")
-    measured = run(federations.in_process(env, peer, folder), folder)
-    if not measured["ended"]:
+    rows = str(write_rows(base / "rows")[0].parent)
+    parts = [cases[i::PROCESSES] for i in range(PROCESSES)]
+    for i, part in enumerate(parts):
+        facts = {"rows": rows, "cases": part}
+        (folder / f"settings-{i}.json").write_text(json.dumps(facts), encoding="utf-8")
+    measured = run(federations.in_process(env, peer, folder, PROCESSES), folder)
+    done = [folder / f"models-{i}.json" for i in range(PROCESSES)]
+    if not measured["ended"] or not all(path.exists() for path in done):
         raise RuntimeError(last_words(folder))
-    return [json.loads((folder / f"{name}.json").read_text()) for name in ("models", "printed")]  # type: ignore[return-value]
+    models: list[Any] = [None] * len(cases)
+    for i, path in enumerate(done):
+        models[i::PROCESSES] = json.loads(path.read_text(encoding="utf-8"))
+    return models, json.loads((folder / "printed-0.json").read_text(encoding="utf-8"))

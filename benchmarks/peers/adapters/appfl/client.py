@@ -1,4 +1,4 @@
-"""APPFL's client: python client.py NAME ROWS"""
+"""APPFL's client: python client.py NAME ROWS [setting=value ...]"""
 
 import json
 import os
@@ -10,13 +10,14 @@ from appfl.comm.grpc import GRPCClientCommunicator
 from marks import mark
 from omegaconf import OmegaConf
 
-name, path = sys.argv[1:3]
+name, path, *locks = sys.argv[1:]
 config = OmegaConf.load("client.yaml")
 config.client_id = name
 config.data_configs.dataset_kwargs.path = path
 
 agent = ClientAgent(client_agent_config=config)
-communicator = GRPCClientCommunicator(agent.get_id(), **config.comm_configs.grpc_configs)
+grpc = OmegaConf.merge(config.comm_configs.grpc_configs, OmegaConf.from_dotlist(locks))
+communicator = GRPCClientCommunicator(agent.get_id(), **grpc)
 agent.load_config(communicator.get_configuration())
 agent.load_parameters(communicator.get_global_model(init_model=True))
 communicator.invoke_custom_action(action="set_sample_size", sample_size=agent.get_sample_size())

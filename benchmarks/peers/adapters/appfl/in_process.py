@@ -1,11 +1,10 @@
 """APPFL's own trainer and its noise, called in one process: what it prints, and what it does to the model.
 
-python in_process.py SETTINGS.json -> models.json, printed.json
+python in_process.py FOLDER PART: settings-PART.json -> models-PART.json, printed-PART.json
 """
 
 import json
 import math
-import os
 import sys
 from functools import cache
 from pathlib import Path
@@ -15,9 +14,11 @@ from appfl.algorithm.aggregator import FedAvgMAggregator
 from appfl.algorithm.trainer.vanilla_trainer import VanillaTrainer
 from omegaconf import OmegaConf
 from opacus.accountants.utils import get_noise_multiplier
-from parts import LogisticLoss, accuracy, rows, torch_model
+from parts import rows
+from torch_parts import LogisticLoss, accuracy, torch_model
 
-settings = json.loads(Path(sys.argv[1]).read_text())
+out, part = Path(sys.argv[1]), sys.argv[2]
+settings = json.loads((out / f"settings-{part}.json").read_text())
 paths = sorted(Path(settings["rows"]).glob("site-*.npz"))
 said = []
 
@@ -93,8 +94,6 @@ def run(case, seed):
     return torch.stack(seen[-max(1, case["tail"]) :]).mean(dim=0).tolist()
 
 
-found = [[run(case, seed) for seed in range(case["seeds"])] for case in settings["cases"]]
-out = Path(os.environ["PEER_FOLDER"])
-(out / "printed.json").write_text(json.dumps(said[-1:]))
-(out / "models.json").write_text(json.dumps(found))
-(out / "model.json").write_text(json.dumps(found[0][0]))
+found = [run(case, case["seed"]) for case in settings["cases"]]
+(out / f"printed-{part}.json").write_text(json.dumps(said[-1:]))
+(out / f"models-{part}.json").write_text(json.dumps(found))

@@ -1,4 +1,4 @@
-"""What APPFL loads by name: the model, the rows, the loss and the metric."""
+"""What APPFL loads by name: the model and the rows."""
 
 import numpy as np
 import torch
@@ -21,28 +21,9 @@ def sklearn_model(C, max_iter):
     return SklearnModelWrapper(model)
 
 
-def torch_model():
-    """The same model in torch, for the trainer that has differential privacy."""
-    model = torch.nn.Linear(FEATURES, 1, bias=False)
-    torch.nn.init.zeros_(model.weight)
-    return model
-
-
 def rows(path):
     """One site's rows, and nothing to validate on."""
     found = np.load(path)
     X = torch.tensor(found["X"], dtype=torch.float32)
     y = torch.tensor((found["y"] > 0).astype(np.int64))
     return torch.utils.data.TensorDataset(X, y), None
-
-
-class LogisticLoss(torch.nn.Module):
-    """Mean logistic loss."""
-
-    def forward(self, margins, y):
-        return torch.nn.functional.binary_cross_entropy_with_logits(margins[..., 0], y.float())
-
-
-def accuracy(y, margins):
-    """The share of rows classified rightly."""
-    return float(((margins.reshape(-1) > 0) == (y.reshape(-1) > 0)).mean())

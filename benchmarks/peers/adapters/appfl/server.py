@@ -1,4 +1,4 @@
-"""APPFL's server: python server.py ROUNDS [key=value ...]"""
+"""APPFL's server: python server.py ROUNDS [setting=value ...]"""
 
 import sys
 
@@ -8,9 +8,9 @@ from omegaconf import OmegaConf
 
 config = OmegaConf.load("server.yaml")
 config.server_configs.num_global_epochs = int(sys.argv[1])
-config = OmegaConf.merge(config, OmegaConf.from_dotlist(sys.argv[2:]))
+grpc = config.server_configs.comm_configs.grpc_configs
+grpc = OmegaConf.merge(grpc, OmegaConf.from_dotlist(sys.argv[2:]))
 
 agent = ServerAgent(server_agent_config=config)
-grpc = config.server_configs.comm_configs.grpc_configs
 communicator = GRPCServerCommunicator(agent, logger=agent.logger, **grpc)
 serve(communicator, **grpc)

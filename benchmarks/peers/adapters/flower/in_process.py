@@ -1,10 +1,10 @@
 """Flower's own mods and strategies, called in one process: what its noise does to the model.
 
-python in_process.py SETTINGS.json -> models.json; each site takes one gradient step a round.
+python in_process.py FOLDER PART: settings-PART.json -> models-PART.json, printed-PART.json; each site
+takes one gradient step a round.
 """
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -24,7 +24,8 @@ from flwr.supercore.task_identity import TaskIdentity
 
 TaskIdentity.run_id = TaskIdentity.node_id = TaskIdentity.task_id = 1  # there is no SuperLink that would say
 
-settings = json.loads(Path(sys.argv[1]).read_text())
+out, part = Path(sys.argv[1]), sys.argv[2]
+settings = json.loads((out / f"settings-{part}.json").read_text())
 sites = [np.load(path) for path in sorted(Path(settings["rows"]).glob("site-*.npz"))]
 sites = [(np.asarray(site["X"]), np.asarray(site["y"])) for site in sites]
 
@@ -93,9 +94,7 @@ def printed(multiplier, rounds):
     return accountant.get_privacy_spent().epsilon
 
 
-found = [[run(case, seed) for seed in range(case["seeds"])] for case in settings["cases"]]
-out = Path(os.environ["PEER_FOLDER"])
-said = [printed(case["multiplier"], case["rounds"]) for case in settings["cases"] if "multiplier" in case]
-(out / "printed.json").write_text(json.dumps(said))
-(out / "models.json").write_text(json.dumps(found))
-(out / "model.json").write_text(json.dumps(found[0][0]))
+found = [run(case, case["seed"]) for case in settings["cases"]]
+said = [printed(case["multiplier"], case["rounds"]) for case in settings["cases"][:1] if "multiplier" in case]
+(out / f"printed-{part}.json").write_text(json.dumps(said))
+(out / f"models-{part}.json").write_text(json.dumps(found))

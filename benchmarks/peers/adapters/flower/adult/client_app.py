@@ -12,7 +12,7 @@ app = ClientApp()
 
 @app.train()
 def train(message: Message, context: Context) -> Message:
-    """A few steps of the local solver."""
+    """Solve for these rows."""
     X, y = load_rows(context.node_config["rows"])
     model = make_model(context.run_config["C"], context.run_config["max-iter"])
     model.coef_ = message.content["arrays"].to_numpy_ndarrays()[0]
@@ -20,6 +20,5 @@ def train(message: Message, context: Context) -> Message:
         warnings.simplefilter("ignore")
         model.fit(X, y)
     arrays = ArrayRecord(numpy_ndarrays=[model.coef_], keep_input=False)
-    equal = context.run_config["privacy"] == "central"  # accounting wants sites of equal weight
-    metrics = MetricRecord({"num-examples": 1 if equal else len(y)})
+    metrics = MetricRecord({"num-examples": len(y)})
     return Message(content=RecordDict({"arrays": arrays, "metrics": metrics}), reply_to=message)

@@ -1,0 +1,33 @@
+"""Flower's accountant, in a server that is killed; with the name `kept`, its state is saved every round."""
+
+import json
+
+from counting import count, folder, name
+from flwr.serverapp import (
+    GaussianPrivacyEvent,
+    NeighboringRelation,
+    PrivacyConfig,
+    RdpAccountant,
+    SamplingMethod,
+)
+
+config = PrivacyConfig(
+    target_delta=1e-5,
+    population_size=5,
+    neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
+    sampling_method=SamplingMethod.NO_AMPLIFICATION,
+)
+accountant, state = RdpAccountant(config), folder / "accountant.json"
+if name == "kept" and state.exists():
+    accountant.load_state_dict(json.loads(state.read_text()))
+
+
+def spend():
+    """One round, as the strategy counts it."""
+    accountant.compose(GaussianPrivacyEvent(10.0, sample_size=5, population_size=5))
+    if name == "kept":
+        state.write_text(json.dumps(accountant.state_dict()))
+    return accountant.get_privacy_spent().epsilon
+
+
+count(spend)

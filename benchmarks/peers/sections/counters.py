@@ -1,0 +1,28 @@
+"""Section 3, counters: what a package's own counter of epsilon says after its process was killed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from .. import federations
+from ..pins import Environment
+from ..running.sandbox import run
+from .work import fresh, last_words
+
+FOLDERS = {"flwr": "flower", "nvflare": "nvflare", "appfl": "appfl"}
+NAMES = {"flwr": ("counter", "kept")}  # Flower's state can be saved by whoever writes the server
+
+
+def measure(peer: str, env: Environment, base: Path) -> dict[str, Any]:
+    """Four rounds, killed after the second and started again; beside four that nobody disturbed."""
+    found: dict[str, Any] = {}
+    for name in NAMES.get(peer, ("counter",)):
+        folder = fresh(base / f"budget-{peer}-{name}")
+        measured = run(federations.counter(env, FOLDERS[peer], name), folder)
+        if not measured["ended"]:
+            raise RuntimeError(last_words(folder))
+        says = {part: json.loads((folder / f"{part}.json").read_text()) for part in (name, "whole")}
+        found |= says
+    return found
