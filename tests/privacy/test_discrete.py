@@ -48,6 +48,27 @@ def test_the_discrete_laplace_has_its_law(s):
     assert misfit(drawn, lambda n: np.exp(-np.abs(n) / (0.95 * s))) < RARE
 
 
+@pytest.mark.parametrize("size", [1, 3])
+def test_every_place_of_a_short_vector_has_the_law_and_places_are_independent(size):
+    """Some candidates are drawn in advance, and which of them are taken must not depend on what they are."""
+    drawn = np.array([discrete_gaussian(fresh(), 2.5, size) for _ in range(3000)])
+    assert drawn.shape == (3000, size)
+    for place in drawn.T:
+        assert misfit(place, lambda n: np.exp(-(n**2) / (2 * 2.5**2))) > RARE
+    if size > 1:
+        seen = stats.contingency.crosstab(np.sign(drawn[:, 0]), np.sign(drawn[:, -1])).count
+        assert stats.chi2_contingency(seen).pvalue > RARE
+
+
+def test_the_noise_of_a_round_takes_few_calls(monkeypatch):
+    """Each is a dozen small steps of numpy, which at 105 numbers cost more than the numbers."""
+    real, calls = discrete._falls, []
+    monkeypatch.setattr(discrete, "_falls", lambda *args: calls.append(args) or real(*args))
+    for _ in range(100):
+        discrete_gaussian(fresh(), 1e5, 105)
+    assert 300 <= len(calls) < 500
+
+
 @pytest.mark.parametrize("s", [2.0**20, 2.0**45 + 0.5])
 def test_wide_noise_is_gaussian(s):
     drawn = discrete_gaussian(fresh(), s, 50_000)

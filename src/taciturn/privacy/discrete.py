@@ -27,6 +27,7 @@ Ints = NDArray[np.int64]
 Exact = Callable[[int], Fraction]
 
 _NEAR = 1e-9  # floats decide where exp(-x) is farther than this from the bits; their error is below 1e-12
+_FEW, _TOSSES = 4096, 8
 LARGEST = 2.0**50
 """The largest scale: a draw is then beyond 2^62 with a chance below exp(-4000)."""
 
@@ -35,35 +36,46 @@ def discrete_gaussian(generator: np.random.Generator, scale: float, size: int) -
     """Independent draws with P(z) ~ exp(-z^2 / (2 scale^2)), `scale` being exactly what the float is."""
     s = _scale(scale)
     t = math.floor(s) + 1
-    found = np.empty(size, dtype=np.int64)
-    open_ = np.arange(size)
-    while open_.size:
-        z = discrete_laplace(generator, float(t), open_.size)
+
+    def draw(n: int) -> Ints:
+        z = discrete_laplace(generator, float(t), n)
         far = np.abs(z).astype(np.float64) - s * (s / t)
 
-        def exact(k: int, z: Ints = z) -> Fraction:
+        def exact(k: int) -> Fraction:
             """(|z| - s^2/t)^2 / (2 s^2)"""
             square = Fraction(s) ** 2
             return (abs(int(z[k])) - square / t) ** 2 / (2 * square)
 
-        taken = _falls(generator, np.square(far / s) / 2, exact)
-        found[open_[taken]] = z[taken]
-        open_ = open_[~taken]
-    return found
+        return np.asarray(z[_falls(generator, np.square(far / s) / 2, exact)])
+
+    return _accepted(size, 0.76, draw)
 
 
 def discrete_laplace(generator: np.random.Generator, scale: float, size: int) -> Ints:
     """Independent draws with P(z) ~ exp(-|z| / scale), `scale` rounded up to a whole number."""
     t = math.ceil(_scale(scale))
-    found = np.empty(size, dtype=np.int64)
-    open_ = np.arange(size)
-    while open_.size:
-        sizes = _geometric(generator, t, open_.size)
-        negative = (_words(generator, open_.size) & np.uint64(1)).astype(bool)
+
+    def draw(n: int) -> Ints:
+        sizes = _geometric(generator, t, n)
+        negative = (_words(generator, n) & np.uint64(1)).astype(bool)
         taken = ~(negative & (sizes == 0))  # or 0 would count twice
-        found[open_[taken]] = np.where(negative, -sizes, sizes)[taken]
-        open_ = open_[~taken]
-    return found
+        return np.asarray(np.where(negative, -sizes, sizes)[taken])
+
+    return _accepted(size, 1 - 1 / (2 * t), draw)
+
+
+def _accepted(size: int, share: float, draw: Callable[[int], Ints]) -> Ints:
+    """The first `size` draws that are accepted: `draw(n)` gives those of n candidates, in their order.
+
+    About `share` of them are. A few candidates more than that takes are drawn at once: what a short vector
+    costs are calls, not numbers.
+    """
+    found = np.empty(0, dtype=np.int64)
+    while found.size < size:
+        left = size - found.size
+        more = draw(math.ceil((left + 3 * math.sqrt(left)) / share) + 4)
+        found = np.concatenate((found, more)) if found.size else more
+    return found[:size]
 
 
 def draw_steps(
@@ -82,23 +94,24 @@ def draw_steps(
 
 def _geometric(generator: np.random.Generator, t: int, size: int) -> Ints:
     """Draws with P(n) ~ exp(-n / t), n = 0, 1, ...: n = u + t v, u < t, P(u) ~ exp(-u/t), P(v) ~ exp(-v)."""
-    rest = np.empty(size, dtype=np.int64)
-    open_ = np.arange(size)
-    while open_.size:
-        u = generator.integers(0, t, open_.size, dtype=np.int64)  # unbiased: by rejection
 
-        def exact(k: int, u: Ints = u) -> Fraction:
-            return Fraction(int(u[k]), t)
+    def draw(n: int) -> Ints:
+        u = generator.integers(0, t, n, dtype=np.int64)  # unbiased: by rejection
+        return u[_falls(generator, u / t, lambda k: Fraction(int(u[k]), t))]
 
-        taken = _falls(generator, u / t, exact)
-        rest[open_[taken]] = u[taken]
-        open_ = open_[~taken]
+    return _accepted(size, 1 - math.exp(-1), draw) + t * _times(generator, size)
+
+
+def _times(generator: np.random.Generator, size: int) -> Ints:
+    """How often a coin of chance exp(-1) falls before it does not; for few, some tosses are made at once."""
     times = np.zeros(size, dtype=np.int64)
-    open_ = np.arange(size)
+    open_, tosses = np.arange(size), _TOSSES if size <= _FEW else 1
     while open_.size:
-        open_ = open_[_falls(generator, np.ones(open_.size), lambda k: Fraction(1))]
-        times[open_] += 1
-    return rest + t * times
+        fell = _falls(generator, np.ones(open_.size * tosses), lambda k: Fraction(1)).reshape(-1, tosses)
+        ends = ~fell.all(axis=1)
+        times[open_] += np.where(ends, fell.argmin(axis=1), tosses)
+        open_ = open_[~ends]
+    return times
 
 
 def _falls(generator: np.random.Generator, x: Array, exact: Exact) -> NDArray[np.bool_]:
