@@ -5,7 +5,7 @@ import ssl
 import sys
 import time
 
-PATIENCE = 240.0
+PATIENCE, VERDICT = 240.0, 3.0  # seconds: for a port to open, for a server to hang up
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def knock(plain: socket.socket) -> str:
     context.set_alpn_protocols(["h2", "http/1.1"])  # without which gRPC hangs up on everybody
     try:
         with context.wrap_socket(plain) as secured:
-            secured.settimeout(3)
+            secured.settimeout(VERDICT)
             try:
                 return "TLS, no certificate asked for" if secured.recv(1) else "TLS, hangs up on strangers"
             except TimeoutError:
