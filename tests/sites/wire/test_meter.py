@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from taciturn.sites.wire import meter as module
-from taciturn.sites.wire.meter import Meter, bytes_received
+from taciturn.sites.wire.meter import CROWD, Door, Meter, bytes_received, most_callers
 from taciturn.sites.wire.refusals import Refusals
 
 
@@ -33,3 +33,29 @@ def test_a_flood_is_what_messages_do_not_explain(monkeypatch):
     meter.count("b", 10**6)
     meter.look()
     assert set(refusals.counts()) == {("b", "flood")}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's counters are read on Linux only")
+def test_callers_that_nobody_has_let_in_yet_are_counted_too():
+    with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
+        before = most_callers()
+        callers = [socket.create_connection(server.getsockname()) for _ in range(30)]
+        assert most_callers() >= before + 60  # both ends are in this process
+        for caller in callers:
+            caller.close()
+        assert most_callers() >= before + 30  # whom Zenoh has yet to clear away
+        let_in = [server.accept()[0] for _ in callers]
+        assert most_callers() >= before + 30
+        for end in let_in:
+            end.close()
+        assert most_callers() == before
+
+
+def test_the_table_of_the_kernel_is_read_only_where_there_may_be_a_crowd(monkeypatch):
+    door, reads = Door(1, friends=2), []
+    monkeypatch.setattr(door, "count", lambda: reads.append(None) or (0, CROWD + 1))
+    monkeypatch.setattr(module, "most_callers", lambda: CROWD)
+    assert not door.crowd_left() and reads == []
+    monkeypatch.setattr(module, "most_callers", lambda: CROWD + 1)
+    assert door.crowd_left() and reads == [None]
+    door.close()

@@ -20,6 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from .refusals import Refusals
@@ -33,6 +34,7 @@ log = logging.getLogger("taciturn.site")
 
 _RECEIVED = struct.Struct("=Q")
 _RECEIVED_AT = 128  # of tcpi_bytes_received in struct tcp_info, since Linux 4.1
+_QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, 10  # tcpi_unacked of a socket that listens
 EVERY = 0.25  # seconds between two looks
 DOOR = 4  # looks between two at the door: the kernel's table is of the whole machine
 CROWD, FEW = 20, 5  # callers that have given up, above which it is worth it; callers that may be there still
@@ -122,6 +124,8 @@ class Door:
 
     def crowd_left(self) -> bool:
         """Whether nearly everybody has given up, and there are too many of them to be cleared away soon."""
+        if most_callers() <= CROWD:  # the kernel takes milliseconds to write its table
+            return False
         there, gone = self.count()
         if there + gone > self._friends + CROWD and not self._said:
             self._said = True
@@ -160,6 +164,32 @@ def bytes_received() -> dict[str, int]:
         except (OSError, ValueError):
             continue  # closed meanwhile, or no TCP connection
     return counts
+
+
+def most_callers() -> int:
+    """More callers than this cannot be at the ports of this process: its sockets, and whom none has yet."""
+    found = 0
+    try:
+        for entry in os.listdir("/proc/self/fd"):
+            with suppress(OSError):  # closed meanwhile
+                if stat.S_ISSOCK(os.stat(int(entry)).st_mode):
+                    found += 1 + _queued(int(entry))
+    except OSError:  # no descriptor is left to look with
+        return sys.maxsize
+    return found
+
+
+def _queued(descriptor: int) -> int:
+    """How many callers wait to be let in by a listening socket; 0 for any other."""
+    same = socket.socket(fileno=descriptor)
+    try:
+        info = same.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    except OSError:  # not of TCP
+        return 0
+    finally:
+        same.detach()
+    listens = len(info) >= _QUEUED_AT + _QUEUED.size and info[0] == _LISTENING
+    return int(_QUEUED.unpack_from(info, _QUEUED_AT)[0]) if listens else 0
 
 
 def _received(info: bytes) -> int:
