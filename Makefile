@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes import the same modules: compile them once
 
 .PHONY: demo test check lint types layers doctests docs tests bench mutants paper clean help
 
