@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import warnings
 from collections.abc import Iterator
@@ -26,6 +27,18 @@ settings.load_profile("taciturn")  # others: pytest --hypothesis-profile explore
 rehearsal.free_ports = take_ports  # before any test takes its name from there
 
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 starves its workers beside other tests
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
+    """What is loaded now stays to the end: nothing need look through it for garbage, now or later."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
