@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from support.linkcut import until
 from taciturn.sites.wire import meter as module
 from taciturn.sites.wire.meter import CROWD, Door, Meter, bytes_received, most_callers
 from taciturn.sites.wire.refusals import Refusals
@@ -38,17 +39,17 @@ def test_a_flood_is_what_messages_do_not_explain(monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's counters are read on Linux only")
 def test_callers_that_nobody_has_let_in_yet_are_counted_too():
     with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
-        before = most_callers()
+        before = most_callers()  # give or take a socket that somebody else in this process has or had
         callers = [socket.create_connection(server.getsockname()) for _ in range(30)]
-        assert most_callers() >= before + 60  # both ends are in this process
+        until(lambda: most_callers() > before + 50)  # both ends are in this process
         for caller in callers:
             caller.close()
-        assert most_callers() >= before + 30  # whom Zenoh has yet to clear away
+        assert before + 20 < most_callers() < before + 40  # whom Zenoh has yet to clear away
         let_in = [server.accept()[0] for _ in callers]
-        assert most_callers() >= before + 30
+        assert before + 20 < most_callers() < before + 40
         for end in let_in:
             end.close()
-        assert most_callers() == before
+        assert most_callers() < before + 10
 
 
 def test_the_table_of_the_kernel_is_read_only_where_there_may_be_a_crowd(monkeypatch):
