@@ -156,7 +156,7 @@ def stranger(disturbed: dict[str, Any]) -> str:
 def stranger_at_locks(result: dict[str, Any]) -> str:
     """The same, and with the peer's own locks on, where they are not always."""
     text = stranger(result["stranger"])
-    return f"{text}; with its keys on: {stranger(result['guarded'])}" if "guarded" in result else text
+    return f"{text}; with its locks on: {stranger(result['guarded'])}" if "guarded" in result else text
 
 
 def counted(budget: dict[str, Any]) -> str:

@@ -208,7 +208,7 @@ def faults_table(found: Found) -> str:
             ["its counter of epsilon, killed and started again", *(_counter(found, peer) for peer in peers)],
             ["where that counter is", *(COUNTERS[peer] for peer in peers)],
             row("a handshake without a certificate finds", lambda result: result["plain"]["tls"]),
-            ["the same, its own locks on", *(_locked(found, peer, _door) for peer in peers)],
+            ["that handshake, its own locks on", *(_locked(found, peer, _door) for peer in peers)],
             ["TLS by default", *(TLS[peer] for peer in peers)],
         ],
     )

@@ -141,7 +141,7 @@ def test_what_was_set_for_a_fault_is_told_with_it():
     )
     assert after_kill(FAULTS) == "another model (by 25%), 46 s more"
     locked = FAULTS | {"guarded": {"ended": True, "same": True, "gap": 0.0}}
-    assert stranger_at_locks(locked) == "takes part (model moved by 75%); with its keys on: kept out"
+    assert stranger_at_locks(locked) == "takes part (model moved by 75%); with its locks on: kept out"
 
 
 def test_locks_and_counters_are_shown_as_they_were_found():

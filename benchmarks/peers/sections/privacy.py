@@ -28,9 +28,9 @@ EPSILON, DELTA, SEEDS, FEWER, TRIES = 1.0, 1e-5, 10, 5, 2
 MOMENTUM, PROCESSES = 0.9, 2
 # Rounds, and steps among which the best is not the first or the last: more rounds want smaller ones.
 CENTRAL = {300: (2.0, 4.0, 8.0), 1000: (1.0, 2.0, 4.0)}
-LOCAL = {300: (0.5, 1.0, 2.0), 1000: (0.25, 0.5, 1.0)}
+LOCAL = {300: (1.0, 2.0, 4.0), 1000: (0.25, 0.5, 1.0)}
 OPACUS = {16: (8.0, 16.0, 32.0), 32: (4.0, 8.0, 16.0)}  # epochs, in batches of 256
-SMALL = list(product((10, 30), (0.25, 1.0, 4.0), (0.1, 0.3, 1.0)))  # rounds, step, clip, for loud noise
+SMALL = list(product((3, 10, 30), (0.25, 1.0, 4.0), (0.1, 0.3, 1.0)))  # rounds, step, clip, for loud noise
 WIDE = 10.0  # steps: a clip that momentum never reaches, since what a record moves is bounded without it
 CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 _CLASSIC = math.sqrt(2 * math.log(1.25 / DELTA))  # of the textbook's Gaussian mechanism
