@@ -63,7 +63,8 @@ def _excess(
     possible = np.all(np.isfinite(variance), axis=(1, 2))
     variance = np.where(possible[:, None, None], variance, 0.0) / groups.size[:, None]
     count = len(groups.size)
-    mixing = (np.eye(count) + groups.size / groups.size.sum()) / 2
+    one = np.eye(count)
+    mixing = (one + groups.size / groups.size.sum()) / 2
     reached = np.zeros((len(kappa), len(h), count))
     spread = np.zeros((*reached.shape, count))
     for t in range(kappa.shape[2]):
@@ -72,7 +73,7 @@ def _excess(
         step = (pull / whole)[..., None] * mixing
         reached = h[:, None] / whole + np.einsum("smgk,smk->smg", step, reached)
         spread = step @ spread @ np.swapaxes(step, -1, -2)
-        spread += (variance[:, None, :, t] / whole**2)[..., None] * np.eye(count)
+        spread += (variance[:, None, :, t] / whole**2)[..., None] * one
     w = groups.weight
     bias, var = 1 - reached @ w, np.einsum("smgk,g,k->sm", spread, w, w)
     return np.where(possible, 0.5 * np.sum(h * (bias**2 * signal + var), axis=1), np.inf)

@@ -17,6 +17,8 @@ more noise never costs more. Theorem and proof: docs/privacy.md, section 15.
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -103,14 +105,20 @@ NODES: dict[str, Nodes] = {
 
 def widening(shape: str, w: ArrayLike) -> Array:
     """V(w), never below 1: at w between two nodes the right one's V, or the left one's times w / its w."""
-    nodes = np.array(NODES[checks.choice("shape", shape, tuple(NODES))])
+    at, flat, steepness = _lines(checks.choice("shape", shape, tuple(NODES)))
     rate = floats(w)
-    right = np.searchsorted(nodes[:, 0], rate)
-    flat = np.append(nodes[:, 1], np.inf)[right]
-    steepness = np.append(np.inf, np.minimum.accumulate(nodes[:, 1] / nodes[:, 0]))[right]
+    right = np.searchsorted(at, rate)
+    flat, steepness = flat[right], steepness[right]
     with np.errstate(invalid="ignore", over="ignore"):
         rising = np.where(right > 0, up(rate * steepness), np.inf)
     return np.asarray(np.minimum(flat, rising))
+
+
+@cache
+def _lines(shape: str) -> tuple[Array, Array, Array]:
+    """The nodes' w; by how many of them lie to the left, the V of the next one and the least V/w so far."""
+    w, V = np.array(NODES[shape]).T.copy()
+    return w, np.append(V, np.inf), np.append(np.inf, np.minimum.accumulate(V / w))
 
 
 def penalty_mu(D: ArrayLike, sigma: ArrayLike, x: ArrayLike, shape: str) -> Array:
