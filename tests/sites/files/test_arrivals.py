@@ -120,6 +120,38 @@ def test_a_file_that_is_gone_or_of_another_form_is_not_whole(tmp_path):
     assert read(tmp_path) == FRAMES
 
 
+def test_what_is_noted_after_a_damaged_end_is_read_again(tmp_path):
+    """A power cut leaves half a record, or zeros; a kill after that must not lose what came in since."""
+    for end in (b"\1", bytes(8), bytes(100), b"\3" + bytes(7) + b"end"):
+        killed(tmp_path)
+        with (tmp_path / NAME).open("ab") as file:
+            file.write(end)
+        assert not is_whole(tmp_path)
+        killed(tmp_path, [b"after"])
+        assert is_whole(tmp_path) and read(tmp_path) == [*FRAMES, b"after"]
+        (tmp_path / NAME).unlink()
+
+
+def test_a_kill_while_the_file_is_begun_anew_is_seen(tmp_path, monkeypatch):
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    def kill_later(file, data, at, real=os.pwrite):
+        return real(file, data, at) if at == 0 else kill()
+
+    for at, fatal in (("ftruncate", kill), ("pwrite", kill_later)):
+        arrivals = Arrivals(tmp_path, 3, 1000)
+        arrivals.begin(0)
+        arrivals._size = arrivals._most
+        monkeypatch.setattr(os, at, fatal)
+        with pytest.raises(KeyboardInterrupt):
+            arrivals.note(b"one", [b"one"])
+        monkeypatch.undo()
+        os.close(arrivals._file)
+        assert not is_whole(tmp_path)
+        (tmp_path / NAME).unlink()
+
+
 def test_a_disk_that_was_full_is_remembered(tmp_path, monkeypatch):
     with Arrivals(tmp_path, 3, 1000) as arrivals:
         arrivals.begin(0)

@@ -17,7 +17,7 @@ import os
 import struct
 import uuid
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -62,6 +62,8 @@ class Arrivals:
             raise SiteError(f"{path}: cannot be opened: {error.strerror}.") from error
         self.whole, self.doubt, self._begun, self._stands = False, 0, False, _OPEN
         self._size = self._read_top()
+        *_, (end, _) = [(_TOP.size, b""), *self._records()]
+        self.whole, self._size = self.whole and end == self._size, end  # what is noted now can be read again
 
     def _read_top(self) -> int:
         """What the head says; how long the file is, as far as it is one of this form."""
@@ -81,10 +83,11 @@ class Arrivals:
         except OSError as error:
             raise SiteError(f"{NAME}: cannot be written: {error.strerror}.") from error
 
-    def _write_top(self, stands: int) -> None:
+    def _write_top(self, stands: int, *, sync: bool = True) -> None:
         self._stands = stands
         os.pwrite(self._file, _TOP.pack(MAGIC, boot_id(), stands, self.doubt), 0)
-        os.fsync(self._file)
+        if sync:
+            os.fsync(self._file)
 
     def note(self, data: bytes, newest: Iterable[bytes]) -> None:
         """Append a frame; now and then the file is begun anew with the newest ones.
@@ -94,8 +97,8 @@ class Arrivals:
         record = _record(data)
         try:
             if self._size + len(record) > self._most:
-                os.ftruncate(self._file, _TOP.size)
-                self._size, record = _TOP.size, b"".join(map(_record, newest))
+                self._begin_anew(b"".join(map(_record, newest)))
+                return
             if os.pwrite(self._file, record, self._size) == len(record):
                 self._size += len(record)
                 return
@@ -106,17 +109,30 @@ class Arrivals:
             with suppress(OSError):
                 self._write_top(_GAP)
 
+    def _begin_anew(self, records: bytes) -> None:
+        """These records in the place of all; killed on the way, the file says that frames are missing."""
+        stood = self._stands
+        self._write_top(_GAP, sync=False)
+        os.ftruncate(self._file, _TOP.size)
+        self._size = _TOP.size
+        if os.pwrite(self._file, records, _TOP.size) == len(records):
+            self._size += len(records)
+            self._write_top(stood, sync=False)
+
     def read(self) -> list[bytes]:
         """All frames in it, the oldest first, up to the first record that is damaged."""
-        kept, at, found = os.pread(self._file, self._most, 0)[: self._size], _TOP.size, []
+        return [data for _, data in self._records()]
+
+    def _records(self) -> Iterator[tuple[int, bytes]]:
+        """Where each record ends, and its frame; up to the first that is damaged."""
+        kept, at = os.pread(self._file, self._most, 0)[: self._size], _TOP.size
         while at + _HEAD.size <= len(kept):
             size, check = _HEAD.unpack_from(kept, at)
             data = kept[at + _HEAD.size : at + _HEAD.size + size]
-            if len(data) != size or zlib.crc32(data) != check:
-                break
-            found.append(data)
+            if len(data) != size or _sum(data) != check:
+                return
             at += _HEAD.size + size
-        return found
+            yield at, data
 
     def __enter__(self) -> Self:
         return self
@@ -133,4 +149,9 @@ class Arrivals:
 
 
 def _record(data: bytes) -> bytes:
-    return _HEAD.pack(len(data), zlib.crc32(data)) + data
+    return _HEAD.pack(len(data), _sum(data)) + data
+
+
+def _sum(data: bytes) -> int:
+    """A checksum that zeros do not have: a power cut may leave them at the end of a file."""
+    return zlib.crc32(data, 1)
