@@ -36,7 +36,7 @@ from taciturn.sites.wire.form import HELLO
 from taciturn.sites.wire.mailbox import Mailbox
 from taciturn.sites.wire.refusals import Refusals
 
-MEMORY, SECONDS = 3 * 2**30, 60  # of address space, and of CPU
+MEMORY, SECONDS = 3 * 2**30, 120  # of address space, and of CPU
 
 
 def bounded():
