@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from support.sitefaults import arrange
+from taciturn.cli.app import run
 from taciturn.errors import TaciturnError
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.driver import run_site
@@ -51,6 +52,22 @@ class SiteProcess:
 
     def text(self) -> str:
         return self.log.read_text() if self.log.exists() else ""
+
+
+class Command:
+    """`taciturn ...` about the site of a file, forked like the sites; what it says is beside that file."""
+
+    def __init__(self, *words: str, path: Path) -> None:
+        self._told = path.parent / "out.txt", path.parent / "err.txt"
+        _start_forks()
+        self.process = _FORKS.Process(target=_command, args=(words, *map(str, self._told)), daemon=True)
+        self.process.start()
+
+    def wait(self, seconds: float = 300.0) -> tuple[int | None, str, str]:
+        """The exit code, stdout and stderr."""
+        self.process.join(seconds)
+        out, err = (file.read_text() for file in self._told)
+        return self.process.exitcode, out, err
 
 
 class Network:
@@ -131,6 +148,15 @@ def _start_forks() -> None:
         del os.environ["PYTHONPATH"]
     else:
         os.environ["PYTHONPATH"] = before
+
+
+def _command(words: tuple[str, ...], *told: str) -> None:
+    for stream, file in zip((1, 2), told, strict=True):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+    code = run(words)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _run(path: str, log: str, fault: dict[str, Any] | None) -> None:

@@ -11,7 +11,7 @@ from support.linkcut import until
 from support.siteend import charged_rounds, check_end, in_process, rounds_of
 from support.sitemasked import SITE as MASKED
 from support.sitemasked import masked_network
-from support.siteprocess import SiteProcess
+from support.siteprocess import Command, SiteProcess
 from support.sitework import PATH_OF_3, network
 from taciturn.errors import ExitCode
 from taciturn.privacy.certificate.certificate import Certificate
@@ -157,11 +157,10 @@ def test_a_site_that_would_finish_while_others_have_completed_the_run_completes_
     paths = network(tmp_path, PATH_OF_3)
     running = [SiteProcess(path) for path in paths[:2]]
     assert SiteProcess(paths[2], {"point": "after the send", "t": 5}).wait() < 0
-    words = [sys.executable, "-m", "taciturn", "site", "finish", str(paths[2])]
-    late = subprocess.run(words, capture_output=True, text=True, timeout=300)
-    assert late.returncode == 0, late.stderr
-    assert "has completed the run, so this site does too" in late.stderr
-    assert "ended early" not in late.stdout
+    code, out, err = Command("site", "finish", str(paths[2]), path=paths[2]).wait()
+    assert code == 0, err
+    assert "has completed the run, so this site does too" in err
+    assert "ended early" not in out
     assert [entry.wait() for entry in running] == [0, 0]
     check_end(paths)
 
@@ -207,6 +206,5 @@ def test_killed_at_every_point_of_an_early_end_it_comes_to_the_same_end(tmp_path
 @pytest.mark.parametrize(("without", "line"), [("nobody", "must name another site"), ("site-1", "no way to")])
 def test_who_is_left_must_be_able_to_agree(tmp_path, without, line):
     path = network(tmp_path, PATH_OF_3)[0]
-    words = [sys.executable, "-m", "taciturn", "site", "finish", str(path), "--without", without]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 1 and line in done.stderr and done.stderr.count("\n") == 1
+    code, _, err = Command("site", "finish", str(path), "--without", without, path=path).wait()
+    assert code == 1 and line in err and err.count("\n") == 1

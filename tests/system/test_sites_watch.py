@@ -10,7 +10,7 @@ import sys
 
 from support.linkcut import until
 from support.siteend import check_end
-from support.siteprocess import SiteProcess
+from support.siteprocess import Command, SiteProcess
 from support.sitework import PATH_OF_3, network
 
 
@@ -54,8 +54,8 @@ def test_who_holds_up_a_site_is_told_across_the_network(tmp_path):
         assert 'taciturn_link_up{job="trial",site="site-0",to="site-1"} 1.0' in text
         assert json.loads(ask(place, "/health"))["held_up_by"] == ["site-2"]
         assert "held up by site-2" in ask(place, "/").replace("Held", "held")
-        status = [sys.executable, "-m", "taciturn", "site", "status", str(paths[0])]
-        until(lambda: "held up by site-2" in subprocess.run(status, capture_output=True, text=True).stdout)
+        status = "site", "status", str(paths[0])
+        until(lambda: "held up by site-2" in Command(*status, path=paths[0]).wait()[1])
         (paths[2].parent / "go").touch()
         assert site.wait(600) == 0 and [entry.wait() for entry in others] == [0, 0]
     finally:
