@@ -53,7 +53,7 @@ def test_an_interrupt_before_the_command_has_begun_ends_the_same_way(monkeypatch
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("typer.main.get_command", stop)
+    monkeypatch.setattr("taciturn.cli.app._commands", stop)
     assert run(["data", "adult"]) == 130
     assert capsys.readouterr().err == "taciturn: stopped.\n"
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from functools import lru_cache
+from typing import Annotated, Any
 
 import typer
 
@@ -51,7 +52,9 @@ def run(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     rest = [argument for argument in arguments if argument != "--debug"]  # wherever it stands
     try:
-        typer.main.get_command(app)(rest, prog_name="taciturn")  # ends in SystemExit, 2 for wrong usage
+        _commands(*app.registered_commands)(
+            rest, prog_name="taciturn"
+        )  # ends in SystemExit, 2 for wrong usage
     except SystemExit as end:
         if end.code == ExitCode.INTERRUPTED:  # what typer makes of Ctrl-C that no command has caught
             print("taciturn: stopped.", file=sys.stderr)
@@ -65,6 +68,12 @@ def run(arguments: Sequence[str]) -> int:
         print(f"taciturn: {_line(error)}", file=sys.stderr)
         return error.exit_code if isinstance(error, TaciturnError) else ExitCode.FAILED
     return ExitCode.DONE
+
+
+@lru_cache(maxsize=1)
+def _commands(*registered: object) -> Any:
+    """The commands as they are parsed: made once, since a caller may run many."""
+    return typer.main.get_command(app)
 
 
 def _line(error: Exception) -> str:
