@@ -21,7 +21,7 @@ from ..running.sandbox import Process, Script, run
 from . import ours
 from .work import ROUNDS, door, fresh, probed, script_of
 
-KILLED_AFTER, BACK, LATE, PATIENCE, STRICT = 1, 2.0, 20.0, 400.0, 120.0
+KILLED_AFTER, BACK, LATE, PATIENCE, STRICT = 1, 2.0, 20.0, 400.0, 180.0
 VICTIM = "site-3"
 SAME = 1e-3  # replies are summed as they come, and a solver that stops early enlarges that
 # What was set for a kill, beyond the run of the work.
