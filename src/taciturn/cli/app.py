@@ -52,9 +52,8 @@ def run(arguments: Sequence[str]) -> int:
     debug = "--debug" in arguments
     rest = [argument for argument in arguments if argument != "--debug"]  # wherever it stands
     try:
-        _commands(*app.registered_commands)(
-            rest, prog_name="taciturn"
-        )  # ends in SystemExit, 2 for wrong usage
+        command = _commands(*app.registered_commands)
+        command(rest, prog_name="taciturn")  # ends in SystemExit, 2 for wrong usage
     except SystemExit as end:
         if end.code == ExitCode.INTERRUPTED:  # what typer makes of Ctrl-C that no command has caught
             print("taciturn: stopped.", file=sys.stderr)

@@ -22,6 +22,18 @@ def exact(mu: float, epsilon: float) -> mpmath.mpf:
         return mpmath.ncdf(-e / m + m / 2) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
 
 
+def test_both_inverses_are_sharp_to_the_last_bit_one_by_one_and_in_a_row():
+    mu, delta = np.array([0.01, 0.3, 1.0, 7.0, 30.0]), 1e-5
+    epsilon = gaussian_epsilon(mu, delta)
+    assert epsilon.tolist() == [float(gaussian_epsilon(value, delta)) for value in mu]
+    assert np.all(gaussian_delta(mu, epsilon) <= delta)
+    assert np.all(gaussian_delta(mu, np.nextafter(epsilon, 0)) > delta)
+    widest = gaussian_mu(mu, delta)
+    assert widest.tolist() == [float(gaussian_mu(value, delta)) for value in mu]
+    assert np.all(gaussian_delta(widest, mu) <= delta)
+    assert np.all(gaussian_delta(np.nextafter(widest, np.inf), mu) > delta)
+
+
 @given(MU, st.floats(0, 12))
 def test_delta_is_never_below_the_truth_and_close_to_it(mu, spread):
     epsilon = mu * spread
