@@ -103,7 +103,9 @@ def arrange(
     elif point == "after the charge":
         _after(SiteStore, "release", lambda store, state, charge, *rest: _die() if charge.t == t else None)
     elif point == "after the send":
-        _after(Session, "publish", lambda session, sent, *rest: _die_later() if sent == t else None)
+        _after(
+            Session, "publish", lambda session, sent, *rest: _die_later() if _own(session, sent, t) else None
+        )
     elif point == "after the last round":
         _after(SiteStore, "finish", lambda *rest: _die())
     elif point == "after the results":
@@ -129,7 +131,9 @@ def arrange(
         _lose_patience([silent])
     if lie == "twice":
         _after(
-            Session, "publish", lambda session, sent, *rest: _send_twice(session, t) if sent == t else None
+            Session,
+            "publish",
+            lambda session, sent, *rest: _send_twice(session, t) if _own(session, sent, t) else None,
         )
     elif lie == "chain":
         _before(Exchange, "seal", lambda exchange, now, *rest: _forget_own(exchange, now, t))
@@ -248,6 +252,11 @@ def _another(session: Session, frame: bytes) -> bytes:
     content = bytearray(decode(frame, largest=10**6).content)
     content[-8:] = np.float64(0.125).tobytes()
     return ready.identity.seal(bytes(content))
+
+
+def _own(session: Session, sent: int, t: int) -> bool:
+    """Whether this was round t, and the site's own frame of it is out: others' may be passed on before."""
+    return sent == t and key_of(session._site.name, t) in session._outbox
 
 
 def _send_twice(session: Session, t: int) -> None:

@@ -9,6 +9,7 @@ from support.siteprocess import Network
 from support.sitering import KINDS
 from support.sitework import network
 from taciturn.cli.app import run
+from taciturn.errors import ExitCode
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.evidence import cost_of
 from taciturn.sites.rounds.prepare import make_ready
@@ -111,6 +112,6 @@ def test_a_proof_that_proves_nothing_is_told_so(tmp_path, capsys):
         other.write_text(json.dumps(entries))
         assert (
             run(["site", "verify", "--proof", str(other), "--authority", str(tmp_path / "authority.pem")])
-            == 1
+            == ExitCode.WRONG_FILES
         )
         assert "proves nothing" in (said := capsys.readouterr().err) or "not a proof" in said
