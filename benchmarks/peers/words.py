@@ -98,13 +98,14 @@ EXPECTED = {
 WORK = (
     "Real processes on loopback, one server and five clients, or five peers. A round is what the package "
     "calls one: a step of descent here, a Newton step at FLARE, a whole solution of every site at Flower and "
-    "APPFL. Its seconds: from the end of the first to the end of the last, on average. To the model: from "
-    "the first process until the model is there, with all starting; in all: with the rounds after that. CPU: "
-    "of all processes together, which other work on the machine disturbs least. Bytes: what the namespace's "
-    "loopback carried, headers and TLS included, both ways, per site and round. Memory: the most that one "
-    "process held. Install: the files of the peer with all that it needs, without Python (APPFL's torch as "
-    "PyPI has it, with CUDA). Lines: what a user writes, as in `benchmarks/peers/adapters`. The peers train "
-    "without noise here; our real sites never do, but `simulate` does."
+    "APPFL. Its seconds: from the end of the first to the end of the last, on average (a dash where no two "
+    "ends were seen apart: a plan of ours may have two rounds, milliseconds from each other). To the model: "
+    "from the first process until the model is there, with all starting; in all: with the rounds after that. "
+    "CPU: of all processes together, which other work on the machine disturbs least. Bytes: what the "
+    "namespace's loopback carried, headers and TLS included, both ways, per site and round. Memory: the most "
+    "that one process held. Install: the files of the peer with all that it needs, without Python (APPFL's "
+    "torch as PyPI has it, with CUDA). Lines: what a user writes, as in `benchmarks/peers/adapters`. The "
+    "peers train without noise here; our real sites never do, but `simulate` does."
 )
 PRIVACY = (
     "At (1, 10⁻⁵) for the whole run, ten seeds (Flower and APPFL five). Ours are planned, never tuned. A "

@@ -12,13 +12,15 @@ from marks import mark  # beside the other adapters, on the path
 
 from taciturn.sites.files.site import load_site
 
+LOOK = 0.01  # seconds from look to look: a round may take no longer
+
 
 def main() -> None:
     """Until the last round."""
     site = load_site(Path(sys.argv[1]))
     last = 0
     while last < site.job.rounds:
-        time.sleep(0.05)
+        time.sleep(LOOK)
         if not site.database.exists():
             continue
         try:

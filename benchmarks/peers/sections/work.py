@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -111,7 +112,8 @@ def measure_ours(method: str, base: Path) -> dict[str, Any]:
         raise RuntimeError("the five sites hold different models")
     texts = [folder / "net" / "job.toml", folder / "net" / "site-0" / "site.toml"]
     lines = sum(count_lines(path.read_text(encoding="utf-8")) for path in texts)
-    facts = scores(model) | per_round(marks(folder), SITES)
+    rounds = tomllib.loads(texts[0].read_text(encoding="utf-8"))["rounds"]
+    facts = scores(model) | {"rounds": rounds} | per_round(marks(folder), SITES)
     return facts | kept(measured) | {"install": own_size(), "lines": lines}
 
 
