@@ -178,7 +178,13 @@ class Scene:
             time.sleep(0.1)
         if double.process.exitcode == ExitCode.STATE_LOST:
             self.stopped["copy"] += 1
-        double.kill()
+        if newest(place / "state") > newest(self.sites[i].state):  # the site stopped, and its copy went on
+            self.stopped["site gave way to its copy"] += 1
+            self.running[i].kill()
+            self.paths[i], self.running[i] = place / "site.toml", double
+            self.sites[i] = load_site(self.paths[i])
+        else:
+            double.kill()
 
     def dead_certificate(self, i: int) -> None:
         """A certificate that ended yesterday, then a new one."""
