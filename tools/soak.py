@@ -40,7 +40,8 @@ from taciturn.sites.files.site import Site, load_site  # noqa: E402
 from taciturn.sites.trial.rehearsal import free_ports  # noqa: E402
 from taciturn.sites.wire.frame import decode  # noqa: E402
 
-REAL = {"output_noise": {"kind": "gaussian", "std": 1e-3}}
+PATIENT = {"patience": 60.0}  # for those who have left: a third of what one run may take
+REAL = PATIENT | {"output_noise": {"kind": "gaussian", "std": 1e-3}}
 LONGEST = 180.0  # seconds for one run
 SETTLE = 30.0  # seconds for a site that cannot go on to say so
 
@@ -54,7 +55,7 @@ class Scene:
         job: dict[str, Any] = {"rounds": rounds, "seed": seed}
         self.masked = kind.startswith("masked")
         if self.masked:
-            self.paths = masked_network(folder / "net", ring, job=job)
+            self.paths = masked_network(folder / "net", ring, job=job, site=PATIENT)
         else:
             self.paths = network(folder / "net", ring, job=job, site=REAL)
         self.sites = [load_site(path) for path in self.paths]
