@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg.lapack import dtrtri
 
 from ...types import Array
 
@@ -149,8 +150,10 @@ def positive_inverse(A: Array) -> Array:
     eye, size = np.eye(len(A)), float(np.trace(A))
     for jitter in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
         try:
-            root = np.linalg.inv(np.linalg.cholesky(A + (jitter * size) * eye))
+            root = np.linalg.cholesky(A + (jitter * size) * eye)
         except np.linalg.LinAlgError:
             continue
-        return np.asarray(root.T @ root)
+        inverse, singular = dtrtri(root.T)
+        if not singular:
+            return np.asarray(inverse @ inverse.T)
     return np.diag(1.0 / np.diag(A))
