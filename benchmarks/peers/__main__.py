@@ -4,7 +4,8 @@
 
 What is done is kept in the results folder, and a second call goes on from there; `--again` forgets what it is
 about to measure. The page says how many calls it took: for one, begin with a results folder that is empty.
-The README's rows are written too, unless the page goes elsewhere.
+docs and the rows of the README are written only when every section of every peer was tried; until then the
+page goes into the results folder. What another version gave is measured anew, and ours after every commit.
 Needs root for network namespaces with loopback alone, and Debian's openmpi-bin for disropt.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,8 +25,10 @@ from taciturn.objective import one_blas_thread
 
 from .page import write_page, write_readme
 from .pins import PINS, Environment, environment
-from .results import OURS, begin, end, forget, obtain, read_all
+from .results import OURS, Finding, begin, end, forget, obtain, read, read_all, state_of
+from .running.sandbox import refusal
 from .sections import counters, faults, locks, privacy, solving, work
+from .whole import lacking
 
 FEDERATED = ("flwr", "nvflare", "appfl")
 Step = tuple[str, str, Callable[[], Any]]
@@ -65,43 +69,76 @@ def our_steps(base: Path) -> Iterator[Step]:
     yield OURS, "solving", solving.measure_ours
 
 
+def expected() -> dict[str, tuple[str, ...]]:
+    """The names of the sections, ours first."""
+    nowhere = Path()
+    todo = {OURS: our_steps(nowhere)} | {
+        peer: steps(peer, Environment(peer, None, "", 0.0), nowhere, nowhere) for peer in PINS
+    }
+    return {peer: tuple(section for _, section, _ in sections) for peer, sections in todo.items()}
+
+
 def main() -> None:
     """Measure what is not measured yet, then write the page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("--only", action="append", choices=(OURS, *PINS), help="this one; may be repeated")
-    parser.add_argument("--section", help="this section only, such as work or kill")
+    names = dict.fromkeys(section for sections in expected().values() for section in sections)
+    parser.add_argument("--section", choices=tuple(names), help="this section only")
     parser.add_argument("--again", action="store_true", help="forget the results of those that are run")
     parser.add_argument("--results", type=Path, default=_ROOT / "build" / "peers")
     parser.add_argument("--out", type=Path, default=DOCS)
     options = parser.parse_args()
+    why = refusal()
+    if why is not None:
+        sys.exit(f"python -m benchmarks.peers {why}")
     base, kept = options.results.resolve() / "runs", options.results.resolve() / "results"
-    begin(kept, __version__)
+    commit = state_of(_ROOT)
+    begin(kept, __version__, commit)
     with one_blas_thread():
         for peer in options.only or (OURS, *PINS):
             if options.again:
                 forget(kept, peer, options.section)
-            _measure(peer, base, kept, options.section)
+            _measure(peer, base, kept, options.section, commit)
     end(kept)
     shutil.rmtree(base, ignore_errors=True)
-    print(write_page(read_all(kept), options.out))
-    if options.out == DOCS:
-        write_readme(read_all(kept), _ROOT / "README.md")
+    publish(read_all(kept), options.out.resolve(), options.results.resolve())
 
 
-def _measure(peer: str, base: Path, kept: Path, only: str | None) -> None:
+def publish(findings: list[Finding], out: Path, results: Path, readme: Path = _ROOT / "README.md") -> None:
+    """The page; into docs, with the rows of the README, only when nothing is lacking."""
+    lacks = lacking(findings, expected()) if out == DOCS else []
+    if lacks:
+        print(f"docs and README stay as they are, the page goes into the results folder: {'; '.join(lacks)}")
+        out = results
+    print(write_page(findings, out))
+    if out == DOCS:
+        write_readme(findings, readme)
+
+
+def _measure(peer: str, base: Path, kept: Path, only: str | None, commit: str) -> None:
     if peer == OURS:
         version, error, todo = __version__, None, our_steps(base)
     else:
         env = environment(peer)
         version, error, todo = env.version, env.error, steps(peer, env, base, kept)
+        if env.python is not None:
+            note_packages(kept, peer, version, list(env.packages), commit)
     for name, section, measure in todo:
         if only not in (None, section):
             continue
         print(f"{_clock()} {name:12} {section:12} ...", flush=True)
-        found = obtain(kept, name, section, version, measure, error)
+        found = obtain(kept, name, section, version, measure, error, commit)
         print(
             f"{_clock()} {name:12} {section:12} load {found.load:4.1f}  {found.error or 'done'}", flush=True
         )
+
+
+def note_packages(kept: Path, peer: str, version: str, installed: list[str], commit: str) -> None:
+    """Keep the list with the results, for compared.json; what other packages gave is forgotten."""
+    known = read(kept / f"{peer}-packages.json")
+    if known is not None and known.result != installed:
+        forget(kept, peer, None)
+    obtain(kept, peer, "packages", version, lambda: installed, commit=commit)
 
 
 def _clock() -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -55,6 +56,23 @@ def version_of(found: Found, peer: str) -> str:
 def peers_in(found: Found) -> list[str]:
     """Those that were run, in the page's order."""
     return [peer for peer in NAMES if any(name == peer for name, _ in found)]
+
+
+def not_installed(found: Found, peer: str) -> str | None:
+    """Why a peer was skipped: every section has the same error, and no version was run."""
+    entries = [entry for (name, section), entry in found.items() if name == peer and section != "packages"]
+    errors = {entry.error for entry in entries}
+    skipped = len(errors) == 1 and not any(entry.version for entry in entries)
+    return errors.pop() if skipped else None
+
+
+def shortened(error: str) -> str:
+    """For a cell.
+
+    >>> shortened("needs the command mpirun, which is not installed")
+    'not installed: needs the command mpirun, ...'
+    """
+    return "not installed: " + textwrap.shorten(error.replace("|", "/"), 32, placeholder=" ...")
 
 
 def table(head: list[str], rows: Iterable[list[str]]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from .cells import Found, peers_in, version_of
+from .cells import Found, not_installed, peers_in, version_of
 from .results import OURS, RUN, Finding
 from .tables import (
     faults_table,
@@ -104,10 +104,11 @@ def paragraphs(found: Found) -> list[str]:
 
 def failures(found: Found) -> list[str]:
     """What failed, and what nobody has measured yet."""
-    lines = [
+    skipped = {peer: why for peer in peers_in(found) if (why := not_installed(found, peer))}
+    lines = [f"- {NAMES[peer]}: not installed: {why}" for peer, why in skipped.items()] + [
         f"- {NAMES[peer]}, {section}: {entry.error}"
         for (peer, section), entry in sorted(found.items())
-        if entry.error is not None
+        if entry.error is not None and peer not in skipped
     ]
     for peer, sections in EXPECTED.items():
         missing = [section for section in sections if (peer, section) not in found]

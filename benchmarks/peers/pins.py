@@ -1,12 +1,14 @@
 """The peers, pinned, each in a virtual environment of its own that is made once and kept.
 
-The environments are in the user's cache folder, or where TACITURN_PEERS says.
+It is made anew when the pin or the Python is another one, or when it does not work any more. They are in the
+user's cache folder, or where TACITURN_PEERS says.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _MARK = "made.txt"
+_PIP = ("-E", "-m", "pip", "--disable-pip-version-check")
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,17 @@ class Pin:
     requirements: tuple[str, ...]
     distribution: str
     commands: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str:
+        """Of the distribution, as it is pinned."""
+        entry = next(one for one in self.requirements if re.split(r"\W", one)[0] == self.distribution)
+        return entry.rpartition("=")[2]
+
+    @property
+    def mark(self) -> str:
+        """What an environment made for this pin was made of."""
+        return "\n".join((f"Python {platform.python_version()}", *self.requirements))
 
 
 # flwr 1.42.0 asks for a certifi that no index had on the day of the run.
@@ -42,13 +56,14 @@ PINS = {
 
 @dataclass(frozen=True)
 class Environment:
-    """A peer's interpreter, its version and its size; or the reason why there is none."""
+    """A peer's interpreter, its version, its size and all that is installed; or why there is none."""
 
     name: str
     python: Path | None
     version: str
     megabytes: float
     error: str | None = None
+    packages: tuple[str, ...] = ()
 
 
 def cache() -> Path:
@@ -66,36 +81,50 @@ def environment(name: str) -> Environment:
     pin, folder = PINS[name], cache() / name
     missing = [command for command in pin.commands if shutil.which(command) is None]
     if missing:
-        return Environment(name, None, "", 0.0, f"needs the command {missing[0]}, which is not installed")
+        why = f"needs the command {missing[0]}, which is not installed"
+        return Environment(name, None, pin.version, 0.0, why)
     python, mark = folder / "bin" / "python", folder / _MARK
-    wanted = "\n".join(pin.requirements)
-    if not mark.exists() or mark.read_text(encoding="utf-8") != wanted:
-        error = _install(folder, python, pin)
-        if error:
-            return Environment(name, None, "", 0.0, error)
-        mark.write_text(wanted, encoding="utf-8")
-    return Environment(name, python, _version(python, pin.distribution), megabytes(folder))
+    try:
+        if not mark.exists() or mark.read_text(encoding="utf-8") != pin.mark or not _works(python, pin):
+            _install(folder, python, pin)
+            mark.write_text(pin.mark, encoding="utf-8")
+        installed = _packages(python)
+        return Environment(name, python, pin.version, megabytes(folder), packages=installed)
+    except subprocess.CalledProcessError as failure:
+        return Environment(name, None, pin.version, 0.0, brief(f"{failure.stderr}\n{failure.stdout}"))
+    except OSError as failure:
+        return Environment(name, None, pin.version, 0.0, f"{type(failure).__name__}: {failure.strerror}")
 
 
-def _install(folder: Path, python: Path, pin: Pin) -> str | None:
+def _install(folder: Path, python: Path, pin: Pin) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, capture_output=True)
-    command = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *pin.requirements]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return None if done.returncode == 0 else brief(done.stderr)
+    _said([sys.executable, "-m", "venv", "--clear", str(folder)])
+    _said([str(python), *_PIP, "install", "-q", *pin.requirements])
 
 
-def brief(stderr: str) -> str:
-    """The error of an installer in one line, without the addresses that it tried."""
-    lines = [line for line in stderr.splitlines() if line.startswith("ERROR")] or ["ERROR: no reason given"]
-    text = re.sub(r"\(from versions:.*?\)", "", lines[0].removeprefix("ERROR: "))
-    return re.sub(r"\w+://\S+", "an index", text)[:160].strip()
+def _said(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _version(python: Path, distribution: str) -> str:
-    code = f"import importlib.metadata as m; print(m.version({distribution!r}))"
-    return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+def brief(said: str) -> str:
+    """The error of an installer in one line, without the addresses and the places that it tried."""
+    lines = [line for line in said.splitlines() if line.strip()] or ["no reason given"]
+    first = next((line for line in lines if line.startswith("ERROR")), lines[-1])
+    text = re.sub(r"\(from versions:.*?\)", "", first.removeprefix("ERROR: "))
+    return re.sub(r"(?<!\w)/\S+", "...", re.sub(r"\w+://\S+", "an index", text))[:160].strip()
+
+
+def _works(python: Path, pin: Pin) -> bool:
+    """Whether the peer is there, in the version of the pin, and the environment can say so."""
+    try:
+        return f"{pin.distribution}=={pin.version}" in _packages(python)
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+def _packages(python: Path) -> tuple[str, ...]:
+    """All that is installed, as name==version; `pip freeze` would name places on this machine."""
+    return tuple(_said([str(python), *_PIP, "list", "--format=freeze"]).splitlines())
 
 
 def megabytes(folder: Path) -> float:

@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import re
+import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ OURS, RUN = "taciturn", "run"
 
 @dataclass(frozen=True)
 class Finding:
-    """What one peer gave in one section; or why it gave nothing."""
+    """What one peer gave in one section; or why it gave nothing. `commit`: of the code that measured it."""
 
     peer: str
     section: str
@@ -27,52 +28,89 @@ class Finding:
     result: Any = None
     error: str | None = None
     cores: int = field(default_factory=lambda: os.cpu_count() or 1)
+    commit: str = ""
+
+
+def state_of(root: Path) -> str:
+    """The commit of the code, with `+changes` where the code is not what was committed; '' without git."""
+    git = ["git", "-C", str(root)]
+    asked = (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "--", "src", "benchmarks"])
+    try:
+        commit, changes = (
+            subprocess.run([*git, *words], capture_output=True, text=True, check=True).stdout.strip()
+            for words in asked
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return f"{commit}+changes" if changes else commit
 
 
 def obtain(
-    folder: Path, peer: str, section: str, version: str, measure: Callable[[], Any], error: str | None = None
+    folder: Path,
+    peer: str,
+    section: str,
+    version: str,
+    measure: Callable[[], Any],
+    error: str | None = None,
+    commit: str = "",
 ) -> Finding:
-    """The finding kept in the folder, or a new one. What failed is tried again."""
+    """The finding kept in the folder, or a new one. What failed is tried again, and what another version
+    gave is not taken; nor, of ours, what another commit gave. `error`: why there is nothing to measure."""
     file = folder / f"{peer}-{section}.json"
-    if file.exists():
-        known = Finding(**json.loads(file.read_text(encoding="utf-8")))
-        if known.error is None:
+    known = read(file)
+    if known is not None and known.error is None and known.version == version:
+        if peer != OURS or known.commit == commit:
             return known
     load, result = os.getloadavg()[0], None
-    if error is None:
+    if error is not None:
+        version = ""
+    else:
         try:
             result = measure()
         except Exception as failure:  # a peer that fails must not end the others' run
             error = re.sub(r"/\S+", "...", f"{type(failure).__name__}: {failure}")[:200]
     load = round((load + os.getloadavg()[0]) / 2, 1)
     today = datetime.date.today().isoformat()
-    found = Finding(peer, section, version, today, load, result, error)
-    folder.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
+    found = Finding(peer, section, version, today, load, result, error, commit=commit)
+    _write(file, found)
     return found
 
 
-def begin(folder: Path, version: str) -> None:
+def read(file: Path) -> Finding | None:
+    """What is in a file; None where there is none, or none that can be read."""
+    try:
+        return Finding(**json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+def _write(file: Path, found: Finding) -> None:
+    """All of it or nothing: who is stopped meanwhile leaves no half of a file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(".part")
+    draft.write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
+    os.replace(draft, file)
+
+
+def begin(folder: Path, version: str, commit: str = "") -> None:
     """Note when a run began, and what else the machine did then; or that a call goes on with it."""
     file = folder / f"{OURS}-{RUN}.json"
-    if file.exists():
-        known = Finding(**json.loads(file.read_text(encoding="utf-8")))
+    known = read(file)
+    if known is not None:
         facts = known.result | {"calls": known.result["calls"] + 1}
     else:
         load, calls = round(os.getloadavg()[0], 2), 1 + any(folder.glob("*-*.json"))
         facts = {"begun": _now(), "ended": None, "calls": calls, "load": load, "python": _python()}
-    folder.mkdir(parents=True, exist_ok=True)
     today = datetime.date.today().isoformat()
-    found = Finding(OURS, RUN, version, today, facts["load"], facts)
-    file.write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
+    _write(file, Finding(OURS, RUN, version, today, facts["load"], facts, commit=commit))
 
 
 def end(folder: Path) -> None:
     """Note that all that was asked for is done."""
     file = folder / f"{OURS}-{RUN}.json"
-    known = Finding(**json.loads(file.read_text(encoding="utf-8")))
-    found = replace(known, result=known.result | {"ended": _now()})
-    file.write_text(json.dumps(asdict(found), indent=1), encoding="utf-8")
+    known = read(file)
+    if known is not None:  # else the page says that it is made of parts
+        _write(file, replace(known, result=known.result | {"ended": _now()}))
 
 
 def forget(folder: Path, peer: str, section: str | None) -> None:
@@ -90,17 +128,15 @@ def _python() -> str:
     return f"{platform.system()} on {platform.machine()}, Python {platform.python_version()}"
 
 
-def read_one(folder: Path, peer: str, section: str) -> Any:
-    """The result of a finding that another one builds on."""
-    file = folder / f"{peer}-{section}.json"
-    known = Finding(**json.loads(file.read_text(encoding="utf-8"))) if file.exists() else None
-    if known is None or known.error is not None:
+def read_one(folder: Path, peer: str, section: str, version: str) -> Any:
+    """The result of a finding of the same version that another one builds on."""
+    known = read(folder / f"{peer}-{section}.json")
+    if known is None or known.error is not None or known.version != version:
         raise RuntimeError(f"the section {section} has no result to compare with")
     return known.result
 
 
 def read_all(folder: Path) -> list[Finding]:
     """Every finding in the folder."""
-    return [
-        Finding(**json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*-*.json"))
-    ]
+    known = (read(path) for path in sorted(folder.glob("*-*.json")))
+    return [entry for entry in known if entry is not None]

@@ -17,11 +17,13 @@ from .cells import (
     cell,
     counted,
     faults_of,
+    not_installed,
     outcome,
     peers_in,
     result_of,
     seconds,
     settled,
+    shortened,
     stranger,
     stranger_at_locks,
     table,
@@ -37,7 +39,12 @@ def summary(found: Found, only: Iterable[str] | None = None) -> str:
     peers = peers_in(found)
     head = ["", *(f"{NAMES[peer]} {version_of(found, peer)}".strip() for peer in peers)]
     chosen = [(name, ask) for name, ask in QUESTIONS if only is None or name in only]
-    return table(head, [[name, *(ask(found, peer) for peer in peers)] for name, ask in chosen])
+    rows = [[name, *(ask(found, peer) for peer in peers)] for name, ask in chosen]
+    for place, peer in enumerate(peers, start=1):
+        why = not_installed(found, peer)
+        for number, row in enumerate(rows if why else ()):
+            row[place] = NONE if number else shortened(why or "")
+    return table(head, rows)
 
 
 def readme_rows(found: Found) -> str:

@@ -22,6 +22,10 @@ EVERY = 0.1
 
 def main() -> None:
     """Play a script, write what was measured."""
+    if os.getpid() != 1:
+        sys.exit(
+            "alone.py ends every process that it sees: it runs only as process 1, as sandbox.py starts it"
+        )
     script_file = Path(sys.argv[1])
     play = Play(json.loads(script_file.read_text()), script_file.parent)
     play.run()
@@ -35,6 +39,8 @@ class Play:
         self.script, self.folder = script, folder
         self.running: dict[str, subprocess.Popen] = {}
         self.memory: dict[int, float] = {}
+        self.apart: dict[int, float] = {}  # who only looks on, and the CPU seconds that this took
+        self.todo = self.plan(script["disturb"]) if script.get("disturb") else []
         self.measured: dict = {"ended": False, "events": []}
 
     def run(self) -> None:
@@ -48,7 +54,8 @@ class Play:
         self.measured |= {"seconds": time.time() - self.begun, "bytes": loopback()}
         self.stop()
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        self.measured |= {"cpu": used.ru_utime + used.ru_stime}
+        self.measured |= {"cpu": used.ru_utime + used.ru_stime - sum(self.apart.values())}
+        self.measured |= {"undone": [f"{step['do']} {named(step)}" for step in self.todo]}
         self.measured |= {"largest": max(self.memory.values(), default=0.0), "processes": len(self.memory)}
 
     def start(self, entry: dict) -> None:
@@ -56,9 +63,14 @@ class Play:
         log = self.folder / f"{entry['name']}.log"
         environment = os.environ | self.script["env"] | entry.get("env", {})
         with log.open("ab") as out:
-            self.running[entry["name"]] = subprocess.Popen(
+            started = self.running[entry["name"]] = subprocess.Popen(
                 entry["argv"], stdout=out, stderr=out, env=environment, cwd=entry.get("cwd", self.folder)
             )
+        if entry.get("apart"):
+            self.apart[started.pid] = 0.0
+            listed = self.folder / "apart.json"
+            listed.with_suffix(".part").write_text(json.dumps(list(self.apart)))
+            os.replace(listed.with_suffix(".part"), listed)  # whole at every moment: adapters read it
         until = time.time() + 120
         while entry.get("ready") and time.time() < until:
             self.look()
@@ -68,12 +80,11 @@ class Play:
 
     def wait(self) -> None:
         """Until the model is there, or the process that makes it has ended, or time is up."""
-        end, disturbance = self.folder / self.script["model"], self.script.get("disturb")
-        todo = self.plan(disturbance) if disturbance else []
+        end = self.folder / self.script["model"]
         while time.time() - self.begun < self.script["timeout"]:
             self.look()
-            if todo and self.due(todo[0]):
-                self.act(todo.pop(0))
+            if self.todo and self.due(self.todo[0]) and self.act(self.todo[0]):
+                self.todo.pop(0)
             if end.exists() and all(
                 self.running[name].poll() is not None for name in self.script.get("waits_for", ())
             ):
@@ -104,19 +115,27 @@ class Play:
         since = self.measured["events"][-1]["at"] if self.measured["events"] else self.begun
         return time.time() - since >= step["after"]
 
-    def act(self, step: dict) -> None:
-        """Kill -9 a process with all that it started, at one moment, as when a machine dies; or start one."""
+    def act(self, step: dict) -> bool:
+        """Kill -9 a process with all that it started, at one moment, as when a machine dies; or start one.
+
+        False: there is nobody to kill.
+        """
         if step["do"] == "kill":
             who = self.running.get(step["who"])
-            doomed = family(who.pid) if who else at_home(step["who"])
+            if who is None:
+                doomed = at_home(step["who"])
+            else:
+                doomed = family(who.pid) if who.poll() is None else []
+            if not doomed:
+                return False
             # stopped first, so that none can tell of another's end
             for kind in (signal.SIGSTOP, signal.SIGKILL):
                 for pid in doomed:
                     send(pid, kind)
         else:
             self.start(step["entry"])
-        name = step.get("who") or step["entry"]["name"]
-        self.measured["events"].append({"do": step["do"], "who": name, "at": time.time()})
+        self.measured["events"].append({"do": step["do"], "who": named(step), "at": time.time()})
+        return True
 
     def look(self) -> None:
         """The most memory that each process has had. Orphans that have ended are let go, as init does it."""
@@ -129,7 +148,7 @@ class Play:
             except OSError:
                 continue
             peak = [line for line in status.splitlines() if line.startswith("VmHWM")]
-            if peak:
+            if peak and pid not in self.apart:
                 self.memory[pid] = max(self.memory.get(pid, 0.0), int(peak[0].split()[1]) / 1e3)
 
     def stop(self) -> None:
@@ -140,10 +159,18 @@ class Play:
             until = time.time() + 3
             while others() and time.time() < until:
                 try:
-                    if os.waitpid(-1, os.WNOHANG)[0] == 0:
-                        time.sleep(0.05)
+                    pid, _, used = os.wait4(-1, os.WNOHANG)
                 except ChildProcessError:
                     break
+                if pid == 0:
+                    time.sleep(0.05)
+                elif pid in self.apart:
+                    self.apart[pid] = used.ru_utime + used.ru_stime
+
+
+def named(step: dict) -> str:
+    """Whom a step is about."""
+    return str(step.get("who") or step["entry"]["name"])
 
 
 def send(pid: int, kind: signal.Signals) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -25,12 +26,16 @@ SILENT = {
 
 @dataclass(frozen=True)
 class Process:
-    """One process of a run. `ready`: a text in its log, or port:N; `late`: seconds that it starts later."""
+    """One process of a run. `ready`: a text in its log, or port:N; `late`: seconds that it starts later.
+
+    `apart`: it looks on, and what it takes does not count.
+    """
 
     name: str
     argv: tuple[str, ...]
     ready: str | None = None
     late: float = 0.0
+    apart: bool = False
     env: dict[str, str] = field(default_factory=dict)
 
 
@@ -47,25 +52,46 @@ class Script:
     env: dict[str, str] = field(default_factory=dict)
 
 
+ENTER = ("unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc")
+UP = ("sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+
+
+def refusal() -> str | None:
+    """Why this machine gives no network namespace with loopback alone; None where it does."""
+    if shutil.which("unshare") is None or shutil.which("ip") is None:
+        return "needs `unshare` and `ip`, to be sure that nothing but loopback is reached"
+    done = subprocess.run([*ENTER, *UP, "true"], capture_output=True, text=True, check=False)
+    said = " ".join(done.stderr.split())[:120] or f"code {done.returncode}"
+    return None if done.returncode == 0 else f"needs root, for a network namespace of its own ({said})"
+
+
+def surroundings() -> dict[str, str]:
+    """Our environment without proxies, which nobody in there could reach."""
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+
+
 def run(script: Script, folder: Path) -> dict[str, Any]:
     """Play the script in a namespace of its own; the folder keeps logs, marks and the model."""
-    if shutil.which("unshare") is None or shutil.which("ip") is None:
-        raise RuntimeError("needs `unshare` and `ip`, to be sure that nothing but loopback is reached")
-    folder.mkdir(parents=True, exist_ok=True)
+    why = refusal()
+    if why is not None:
+        raise RuntimeError(why)
+    (folder / "tmp").mkdir(parents=True, exist_ok=True)
     adapters = Path(__file__).parents[1] / "adapters"
     env = {
         "PEER_MARKS": str(folder / "marks.jsonl"),
         "PEER_FOLDER": str(folder),
         "PYTHONPATH": str(adapters),
         "HOME": str(folder),
+        "TMPDIR": str(folder / "tmp"),
     }
     facts = asdict(script) | {"env": SILENT | env | script.env}
     (folder / "script.json").write_text(json.dumps(facts), encoding="utf-8")
     inside = [sys.executable, str(Path(__file__).with_name("alone.py")), str(folder / "script.json")]
-    command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    up = ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
-    subprocess.run([*command, *up, *inside], check=True, timeout=script.timeout + 300)
-    return dict(json.loads((folder / "measured.json").read_text(encoding="utf-8")))
+    subprocess.run([*ENTER, *UP, *inside], check=True, timeout=script.timeout + 300, env=surroundings())
+    measured = dict(json.loads((folder / "measured.json").read_text(encoding="utf-8")))
+    if measured["undone"]:
+        raise RuntimeError(f"the run was over before it was disturbed: {', '.join(measured['undone'])}")
+    return measured
 
 
 def marks(folder: Path) -> list[dict[str, float]]:

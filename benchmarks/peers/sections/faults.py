@@ -30,7 +30,7 @@ SET = {"nvflare": "with four of five replies enough and two seconds for the fift
 
 def measure(peer: str, what: str, env: Environment, base: Path, kept: Path) -> dict[str, Any]:
     """A peer's run with one disturbance, beside its undisturbed one, which is that of the work."""
-    work = read_one(kept, peer, "work")
+    work = read_one(kept, peer, "work", env.version)
     folder = fresh(base / f"fault-{peer}-{what}")
     makers = {"kill": kill, "late": late, "stranger": stranger, "strict": kill_strict}
     patience = STRICT if what == "strict" else PATIENCE

@@ -22,7 +22,7 @@ REFUSES = 30.0  # seconds, after which a server that was given no certificates h
 
 def measure(peer: str, env: Environment, base: Path, kept: Path) -> dict[str, Any]:
     """The same run as with a stranger before, with locks; and what a handshake finds then."""
-    work = read_one(kept, peer, "work")
+    work = read_one(kept, peer, "work", env.version)
     folder = fresh(base / f"guarded-{peer}")
     rows = write_rows(fresh(folder.parent / "rows-six"))
     turned, keys = turn_round(rows), folder / "keys"

@@ -33,7 +33,8 @@ def script(folder: Path, method: str, *, seed: int | None = None, rounds: int | 
         Process(f"site-{i}", (sys.executable, "-m", "taciturn", "site", "run", str(path)))
         for i, path in enumerate(paths)
     ]
-    watcher = Process("watcher", (sys.executable, "-m", "benchmarks.peers.running.watcher", str(paths[0])))
+    watch = (sys.executable, "-m", "benchmarks.peers.running.watcher", str(paths[0]))
+    watcher = Process("watcher", watch, apart=True)
     names = tuple(process.name for process in processes)
     return Script(
         (watcher, *processes),

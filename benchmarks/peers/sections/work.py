@@ -79,7 +79,7 @@ PORTS = {"flwr": federations.PORT, "appfl": 50051, "nvflare": 8002}
 def probed(script: Script, port: int) -> Script:
     """The same, and somebody who only tries the door."""
     probe = str(Path(__file__).parents[1] / "running" / "probe.py")
-    knock = Process("probe", (sys.executable, probe, str(port)))
+    knock = Process("probe", (sys.executable, probe, str(port)), apart=True)
     return replace(script, processes=(knock, *script.processes))
 
 

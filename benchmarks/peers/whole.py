@@ -1,0 +1,31 @@
+"""Whether the findings are enough for docs: a page that is there is not replaced by a poorer one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from .results import OURS, Finding
+
+
+def lacking(findings: Iterable[Finding], expected: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """What is missing: a section that nobody tried, two versions in one column, or anybody who ran at all.
+
+    What failed was tried. If nothing of ours ran, or none of the peers, then it is the machine that failed.
+    """
+    found = {(entry.peer, entry.section): entry for entry in findings}
+    lacks, ran = [], set()
+    for peer, sections in expected.items():
+        known = [found[(peer, section)] for section in sections if (peer, section) in found]
+        good = [entry for entry in known if entry.error is None]
+        missing = [section for section in sections if (peer, section) not in found]
+        if missing:
+            lacks.append(f"{peer} has no {', '.join(missing)}")
+        if len({(entry.version, entry.commit if peer == OURS else "") for entry in good}) > 1:
+            lacks.append(f"the results of {peer} are of several versions")
+        if good:
+            ran.add(peer)
+    if OURS not in ran:
+        lacks.append(f"nothing of {OURS} ran")
+    if not ran - {OURS}:
+        lacks.append("none of the peers ran")
+    return lacks
