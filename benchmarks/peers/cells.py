@@ -149,6 +149,15 @@ def outcome(disturbed: dict[str, Any], plain: dict[str, Any]) -> str:
     return f"{model}, {seconds(more)} s more"
 
 
+def came_late(result: dict[str, Any]) -> str:
+    """What became of a run that one party came to late."""
+    late = result["late"]
+    if "failed" in late or not late["ended"]:
+        return outcome(late, result["plain"])
+    model = outcome(late, result["plain"]).rpartition(", ")[0]
+    return f"{model}, {seconds(late['since'])} s after it came"
+
+
 def after_kill(result: dict[str, Any]) -> str:
     """The same, with what was set for it and what the peer calls such an end."""
     text = outcome(result["kill"], result["plain"])
@@ -168,7 +177,9 @@ def stranger(disturbed: dict[str, Any]) -> str:
         return "failed, see below"
     if not disturbed["ended"]:
         return "stops the run"
-    return "kept out" if disturbed.get("same") else f"takes part (model moved by {share(disturbed['gap'])})"
+    if not disturbed.get("same"):
+        return f"takes part (model moved by {share(disturbed['gap'])})"
+    return "gets in, but has no part in the model" if "lets" in disturbed.get("door", "") else "kept out"
 
 
 def stranger_at_locks(result: dict[str, Any]) -> str:

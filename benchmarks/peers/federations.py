@@ -150,6 +150,9 @@ def nvflare_by_hand(env: Environment, rows: list[Path], folder: Path, rounds: in
     return replace(script, processes=(network, replace(job, argv=(*job.argv, str(folder / KIT)))))
 
 
+OTHER_KIT = "other/example_project/prod_00/site-6/startup"  # with his certificate and key
+
+
 def nvflare_stranger(folder: Path) -> Process:
     """A sixth client, with the certificates of a network of its own, at the same address."""
     other = {"NVFLARE_POC_WORKSPACE": str(folder / "other"), "HOME": str(folder / "other-home")}

@@ -18,7 +18,19 @@ from .tables import (
     work_notes,
     work_table,
 )
-from .words import EXPECTED, FAULTS, NAMES, PARAGRAPHS, PRIVACY, SOLVING, SUMMARY, WEAKER, WORK
+from .words import (
+    AT_LEAST,
+    EXPECTED,
+    FAULTS,
+    FLARE_BACK,
+    NAMES,
+    PARAGRAPHS,
+    PRIVACY,
+    SOLVING,
+    SUMMARY,
+    WEAKER,
+    WORK,
+)
 
 IDLE = 0.7  # a machine with less load than this did nothing else
 
@@ -53,21 +65,23 @@ def page(found: Found) -> str:
     parts = [
         "# Beside the others",
         "The real packages, each as its own guide shows it, doing the same work on one machine: logistic "
-        "regression on Adult's 30,162 training rows, dealt evenly to five sites. " + SUMMARY,
-        how(found),
+        "regression on Adult's 30,162 training rows, dealt evenly to five sites.",
         summary(found),
+        SUMMARY,
+        how(found),
         *paragraphs(found),
         WEAKER,
         "## The work",
-        WORK,
+        *told(WORK),
         work_table(found),
         work_notes(found),
         "## Privacy",
-        PRIVACY,
+        *told(PRIVACY + ((AT_LEAST,) if "at least" in privacy_table(found) else ())),
         privacy_table(found),
         "## Faults",
-        FAULTS,
+        *told(FAULTS),
         faults_table(found),
+        FLARE_BACK if ("nvflare", "strict") in found else "",
         "## Solving",
         SOLVING,
         solving_table(found),
@@ -89,12 +103,18 @@ def how(found: Found) -> str:
         runs = "one run" if facts["calls"] == 1 else f"{facts['calls']} runs"
         when = f"{runs}, begun {facts['begun']} and ended {facts['ended']} UTC, {facts['python']}"
         load = facts["load"]
-    busy = "" if load < IDLE else ": shared, so compare the seconds with each other rather than with a watch"
+    busy = "" if load < IDLE else ", other work among it: CPU seconds say more than seconds"
     return (
         f"Made by `python -m benchmarks.peers` ({when}) on {cores} cores whose load was {load:.1f} when it "
-        f"began{busy}. Versions: {versions}. Everything ran in a network namespace with loopback and nothing "
-        "else, telemetry and update checks switched off."
+        f"began{busy}. Versions: {versions}. Every peer and every site ran in a network namespace with "
+        "loopback and nothing else, telemetry and update checks switched off."
     )
+
+
+def told(words: tuple[str, ...]) -> list[str]:
+    """A sentence or two, and a list of what the words of a table mean."""
+    first, *meanings = words
+    return [first, "\n".join(meanings)]
 
 
 def paragraphs(found: Found) -> list[str]:

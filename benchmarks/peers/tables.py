@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,6 +14,7 @@ from .cells import (
     Show,
     accuracy,
     after_kill,
+    came_late,
     carried,
     cell,
     counted,
@@ -31,7 +33,7 @@ from .cells import (
     version_of,
 )
 from .results import OURS
-from .words import COUNTERS, ELSEWHERE, LOCKED, NAMES, PARAGRAPHS, TLS, UNITS
+from .words import COUNTED, COUNTERS, ELSEWHERE, LOCKED, NAMES, PARAGRAPHS, TLS
 
 
 def summary(found: Found, only: Iterable[str] | None = None) -> str:
@@ -66,11 +68,6 @@ def _best_private(found: Found, peer: str) -> str:
     return accuracy(max(good, key=lambda entry: entry["accuracy"])) if good else ELSEWHERE.get(peer, NONE)
 
 
-def _printed(found: Found, peer: str) -> str:
-    units = dict.fromkeys(entry["unit"] for entry in result_of(found, peer, "privacy") or [])
-    return "; ".join(units) or UNITS.get(peer, NONE)
-
-
 def _after_kill(found: Found, peer: str) -> str:
     return cell(found, peer, "faults", lambda result: outcome(result["kill"], result["plain"]))
 
@@ -82,10 +79,10 @@ def _stranger(found: Found, peer: str) -> str:
 QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
     ("accuracy without privacy", lambda found, peer: _accuracy(found, peer)),
     ("best accuracy at (1, 10⁻⁵), whole run", _best_private),
-    ("its epsilon is of", _printed),
+    ("what its epsilon counts", lambda found, peer: COUNTED.get(peer, NONE)),
     ("CPU seconds a round, all processes", _work(lambda result: seconds(result["round_cpu"]))),
     ("seconds a round", _work(lambda result: seconds(result["round_seconds"]))),
-    ("seconds to the model", _work(lambda result: seconds(settled(result)))),
+    ("seconds to the model", lambda found, peer: _to_model(found, peer)),
     ("bytes per site and round", _work(lambda result: carried(result["round_bytes"]))),
     ("largest process, MB", _work(lambda result: f"{result['largest']:.0f}")),
     ("install, MB", _work(lambda result: f"{result['install']:,.0f}")),
@@ -101,7 +98,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
 
 IN_README = (
     "best accuracy at (1, 10⁻⁵), whole run",
-    "its epsilon is of",
+    "what its epsilon counts",
     "seconds to the model",
     "after kill -9 of one party",
     "a stranger",
@@ -110,9 +107,16 @@ IN_README = (
 
 def _accuracy(found: Found, peer: str) -> str:
     section = "work" if (peer, "work") in found else "solving"
-    note = {OURS: " in `simulate`", "disropt": " on every fourth row"}.get(peer, "")
+    ours = (result_of(found, OURS, "solving") or {}).get("accuracy")
+    there = "" if ours is None else f" (ours there: {ours:.3f})"
+    note = {OURS: " in `simulate`", "disropt": f", another problem{there}"}.get(peer, "")
     section = "workopen" if peer == OURS else section
     return cell(found, peer, section, lambda result: f"{result['accuracy']:.3f}{note}")
+
+
+def _to_model(found: Found, peer: str) -> str:
+    """Not of those that had another problem to solve."""
+    return cell(found, peer, "work", lambda result: seconds(settled(result)))
 
 
 def work_table(found: Found) -> str:
@@ -181,7 +185,7 @@ def privacy_table(found: Found) -> str:
     rows = []
     for peer in peers_in(found):
         for entry in result_of(found, peer, "privacy") or []:
-            prints = "nothing" if entry["prints"] is None else rounded_up(entry["prints"])
+            prints = "nothing" if entry["prints"] is None else _printed(entry["prints"])
             rows.append(
                 [
                     f"{NAMES[peer]}, {entry['contender']}",
@@ -197,6 +201,11 @@ def privacy_table(found: Found) -> str:
     return table(head, rows)
 
 
+def _printed(epsilon: float) -> str:
+    """What a package says; no figures after the point where there are so many before it."""
+    return f"{math.ceil(epsilon):,}" if epsilon >= 1000 else rounded_up(epsilon)
+
+
 def faults_table(found: Found) -> str:
     """Section 3."""
     peers = [peer for peer in peers_in(found) if faults_of(found, peer)]
@@ -209,7 +218,7 @@ def faults_table(found: Found) -> str:
         head,
         [
             row("kill -9, restart", after_kill),
-            row("20 s late", lambda result: outcome(result["late"], result["plain"])),
+            row("a minute late", came_late),
             row("a stranger", lambda result: stranger(result["stranger"])),
             ["a stranger, its own locks on", *(_locked(found, peer, _guarded) for peer in peers)],
             ["its counter of epsilon, killed and started again", *(_counter(found, peer) for peer in peers)],

@@ -52,14 +52,16 @@ PARAGRAPHS = {
 }
 
 SUMMARY = (
-    "Without privacy our number is that of `simulate`: between real sites there is always noise. disropt's "
-    "column is of ADMM on every fourth row, by five processes on one machine. Whom a private model trusts "
-    "is said under Privacy, and what was set for a fault under Faults."
+    "Without privacy our number is that of `simulate`: between real sites there is always noise. Seconds and "
+    "bytes are those of the peers without noise and of ours with it. The private models of Flower and APPFL "
+    "have the least noise that a record needs, which we worked out for them. disropt's column is of another "
+    "problem, under Solving. Whom a private model trusts is said under Privacy, and what was set for a fault "
+    "under Faults."
 )
 
 WEAKER = (
     "Where taciturn is the wrong choice: models that are not linear (no neural network, no trees); more "
-    "than some hundred sites; sites that leave in the middle, since a run waits for all of them, or ends; "
+    "than a few hundred sites; sites that leave in the middle, since a run waits for all of them, or ends; "
     "a run without any noise at all between real sites. It needs the number of rows of each site "
     "beforehand, and a public bound on every row."
 )
@@ -82,8 +84,14 @@ COUNTERS = {
 LOCKED = "always on"
 
 # Where a package has no row of its own under Privacy.
-ELSEWHERE = {"nvflare": "by Opacus, as in APPFL"}
-UNITS = {"nvflare": "an update (`SVTPrivacy`); a record (Opacus)"}
+ELSEWHERE = {"nvflare": "not run (Opacus: see APPFL)"}
+COUNTED = {
+    "taciturn": "a record, the whole run",
+    "flwr": "a client, the whole run; local noise: prints none",
+    "nvflare": "an update (`SVTPrivacy`); a record, one site's training (Opacus)",
+    "appfl": "a record, one site's training (Opacus); other noise: prints none",
+    "diffprivlib": "a record, the fit, delta = 0",
+}
 
 # The sections that each peer has a part in.
 EXPECTED = {
@@ -96,48 +104,62 @@ EXPECTED = {
 
 # How each section was made.
 WORK = (
-    "Real processes on loopback, one server and five clients, or five peers. A round is what the package "
-    "calls one: a step of descent here, a Newton step at FLARE, a whole solution of every site at Flower and "
-    "APPFL. Its seconds: from the end of the first to the end of the last, on average (a dash where no two "
-    "ends were seen apart: a plan of ours may have two rounds, milliseconds from each other). To the model: "
-    "from the first process until the model is there, with all starting; in all: with the rounds after that. "
-    "CPU: of all processes together, which other work on the machine disturbs least. Bytes: what the "
-    "namespace's loopback carried, headers and TLS included, both ways, per site and round. Memory: the most "
-    "that one process held. Install: the files of the peer with all that it needs, without Python (APPFL's "
-    "torch as PyPI has it, with CUDA). Lines: what a user writes, as in `benchmarks/peers/adapters`. The "
-    "peers train without noise here; our real sites never do, but `simulate` does."
+    "Real processes on loopback: one server and five clients, or five peers. The peers train without noise. "
+    "Our real sites always add noise; `simulate` can leave it out.",
+    "- a round: what the package calls one. A step of descent here, a Newton step at FLARE, a whole solution "
+    "of every site at Flower and APPFL.",
+    "- its seconds: from the end of the first round to the end of the last, on average. A plan of ours with "
+    "too few rounds to be timed is timed with twenty of them.",
+    "- to the model: from the first process until the model is there. In all: with the rounds after that.",
+    "- CPU: of all processes together; other work on the machine disturbs it least.",
+    "- bytes: what the namespace's loopback carried, headers and TLS included, both ways, per site and "
+    "round.",
+    "- MB: the most that one process held. Processes: all that the run ever started.",
+    "- install: the files of the peer with all that it needs, without Python (APPFL's torch as PyPI has it, "
+    "with CUDA).",
+    "- lines a user writes: those of `benchmarks/peers/adapters`; of ours, the job and one site's file.",
 )
 PRIVACY = (
-    "At (1, 10⁻⁵) for the whole run, ten seeds (Flower and APPFL five). Ours are planned, never tuned. A "
-    "peer takes the best of a grid on the test rows (rounds with momentum, and steps; small steps and clips "
-    "for the noise of a whole client; C; Opacus's epochs and steps), and where it counts in another way our "
-    "accountant gives it the least noise that a record needs: both flatter it. Momentum and the mean of the "
-    "last models use what was already sent, and cost nothing. `at least`: the most rounds or epochs that "
-    "were tried beat the next fewer by more than one seed differs from another. `prints` is what the package "
-    "itself says at these settings, and of what (Flower counts by Rényi's divergence, a little above the "
-    "exact number); `whole run` is what the same noise costs a record over the run by our accountant, "
-    "rounded up (Opacus: by its own, for a record more or less). The peers' noise "
-    "runs through their own classes, without the network. FLARE with Opacus, as its guide has it, would be "
-    "the row of APPFL and Opacus, and was not run again. Flower's SecAgg+ and FLARE's homomorphic encryption "
-    "hide single updates as our masks do; to share the noise of a sum among sites under them is left to the "
-    "user, and was not tried."
+    "At (1, 10⁻⁵) for the whole run, ten seeds (Flower and APPFL five). Ours are planned, never tuned.",
+    "- settings: a peer takes the best of a grid on the test rows (rounds with momentum, and steps; small "
+    "steps and clips for the noise of a whole client; C; Opacus's epochs and steps), which flatters it. "
+    "Momentum and the mean of the last models use what was already sent, and cost nothing.",
+    "- noise: where a peer counts in another way, our accountant gives it the least that a record needs, "
+    "which flatters it too. It runs through the peer's own classes, without the network.",
+    "- prints: what the package itself says at these settings, and of what. Flower counts by Rényi's "
+    "divergence, a little above the exact number.",
+    "- whole run: what the same noise costs a record over the run by our accountant, rounded up (Opacus: by "
+    "its own, for a record more or less). Noise for a whole client costs a record next to nothing, and "
+    "spoils the model.",
+    "- not run: FLARE with Opacus, as its guide has it, which would be the row of APPFL and Opacus; noise of "
+    "a sum that sites share under Flower's SecAgg+ or FLARE's homomorphic encryption, which hide single "
+    "updates as our masks do: to share it is left to the user.",
+)
+AT_LEAST = (
+    "- at least: the most rounds or epochs that were tried beat the next fewer by more than one seed differs "
+    "from another."
 )
 FAULTS = (
-    "The same runs (ours: a masked one, rehearsed with a seed so that models can be compared). One party is "
-    "killed with -9, all its processes at once, after the first round and started again two seconds later; "
-    "or comes 20 seconds late; or a sixth party, whose labels are turned round, connects without having "
-    "been asked (at ours: under the name of a site, with a key of another authority; at FLARE: with the "
-    "startup kit of another network at the same address; at Flower and APPFL as any client does). `same` is "
-    "the model of the undisturbed run to a thousandth of its length: replies are summed as they come, and "
-    "that is all that differs. How far another model is away is a share of that length, too. Who does not "
-    "end is stopped after the seconds shown. A site of FLARE that comes back registers, but by its source a "
-    "job is given out only when it starts, and a round of its recipe waits for all sites without a limit: "
-    "the others finish it, if its controller is told how many replies are enough (`min_responses`, "
-    "`wait_time_after_min_received`), or it is submitted again from the saved weights. Own locks: at "
-    "Flower, TLS and registered keys; at APPFL, TLS and a token that all share "
-    "(`NaiveAuthenticator`, by its own words for demonstrations; its Globus needs the internet). A counter "
-    "of epsilon is the package's own, over four rounds, killed after two and started again: what it says, of "
-    "what was spent (ours: of the run that was killed)."
+    "The same runs (ours: a masked one, rehearsed with a seed so that models can be compared).",
+    "- kill -9: of all processes of one party at once, soon after the first round; it is started again two "
+    "seconds later.",
+    "- a stranger: a sixth party, whose labels are turned round, connects without having been asked. At ours "
+    "and at FLARE his own program would not talk to this network, so his certificate, of another authority, "
+    "is shown at the door instead. At Flower and APPFL he comes as any client does.",
+    "- same: the model of the undisturbed run to a thousandth of its length. At Flower and APPFL each round "
+    "solves anew, so that a round without the fifth site leaves no trace in the last one. How far another "
+    "model is away is a share of that length, too.",
+    "- no end: who does not end is stopped after the seconds shown.",
+    "- own locks: at Flower, TLS and registered keys; at APPFL, TLS and a token that all share "
+    "(`NaiveAuthenticator`, by its own words for demonstrations; its Globus needs the internet).",
+    "- a counter of epsilon: the package's own, over four rounds, killed after two and started again: what "
+    "it says, of what was spent (ours: of the run that was killed).",
+)
+FLARE_BACK = (
+    "A site of FLARE that comes back registers, but by its source a job is given out only when it starts, "
+    "and a round of its recipe waits for all sites without a limit: the others finish it, if its controller "
+    "is told how many replies are enough (`min_responses`, `wait_time_after_min_received`), or it is "
+    "submitted again from the saved weights."
 )
 SOLVING = (
     "50 rounds of ADMM on a ring, no noise, mean loss with 0.001 ‖f‖² / 2, every fourth row. Distance: of "

@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import socket
-import ssl
 import subprocess
 import sys
-import threading
 import uuid
 from functools import partial
 from pathlib import Path
@@ -19,11 +16,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.peers import federations
-from benchmarks.peers.cells import after_kill, outcome, stranger, stranger_at_locks
+from benchmarks.peers.cells import after_kill, came_late, outcome, stranger, stranger_at_locks
 from benchmarks.peers.page import page, write_page, write_readme
 from benchmarks.peers.pins import PINS, brief, environment
 from benchmarks.peers.results import Finding, begin, end, forget, obtain, read_all
-from benchmarks.peers.running import alone, keys, probe, sandbox
+from benchmarks.peers.running import alone, sandbox
 from benchmarks.peers.sections import work
 from benchmarks.peers.sections.accounting import gaussian_epsilon, gaussian_noise
 from benchmarks.peers.sections.privacy import CENTRAL, LOCAL, OPACUS
@@ -77,7 +74,7 @@ FIXED = as_map(
 
 def test_the_page_shows_what_was_found_and_the_version():
     text = page(FIXED)
-    head, first = text.split("\n\n")[3].splitlines()[0], text.split("\n\n")[2]
+    head, first = text.split("\n\n")[2].splitlines()[0], text.split("\n\n")[4]
     assert "Flower 1.41.0" in head and "2026-11-16" in first and "7 cores" in first
     for shown in ("0.846", "9.3", "7.8", "123", "54,321", "455", "87"):
         assert shown in text
@@ -88,12 +85,12 @@ def test_the_page_shows_what_was_found_and_the_version():
 def test_the_page_says_when_it_was_made_and_what_else_the_machine_did():
     facts = {"begun": "2026-11-16 16:31", "ended": "2026-11-16 17:14", "calls": 1, "load": 0.31}
     run = found("taciturn", "run", facts | {"python": "Linux, Python 3.11.2"})
-    text = page(FIXED | as_map(run)).split("\n\n")[2]
+    text = page(FIXED | as_map(run)).split("\n\n")[4]
     assert "one run, begun 2026-11-16 16:31 and ended 2026-11-16 17:14 UTC" in text
-    assert "load was 0.3 when" in text and "Flower 1.41.0" in text and "shared" not in text
+    assert "load was 0.3 when" in text and "Flower 1.41.0" in text and "other work" not in text
     again = found("taciturn", "run", facts | {"python": "", "calls": 2, "load": 3.0})
     text = page(FIXED | as_map(again))
-    assert "2 runs" in text and "shared" in text
+    assert "2 runs" in text and "other work among it" in text
 
 
 def test_the_best_private_model_is_one_that_keeps_to_the_budget():
@@ -129,6 +126,13 @@ def test_a_disturbed_run_is_told_beside_the_undisturbed_one():
     assert outcome({"ended": False, "seconds": 90.0}, PLAIN) == "the run fails"
     assert stranger(FAULTS["stranger"]) == "takes part (model moved by 75%)"
     assert stranger({"ended": True, "same": True, "gap": 0.0}) == "kept out"
+    at_door = {"ended": True, "same": True, "gap": 0.0, "door": "TLS, refuses this certificate"}
+    assert stranger(at_door) == "kept out"
+    let_in = at_door | {"door": "TLS, lets this certificate in"}
+    assert stranger(let_in) == "gets in, but has no part in the model"
+    late = FAULTS["late"] | {"since": 8.13}
+    assert came_late({"late": late, "plain": PLAIN}) == "same model, bit for bit, 8.1 s after it came"
+    assert came_late({"late": {"ended": False, "seconds": 90.0}, "plain": PLAIN}) == "the run fails"
 
 
 def test_what_was_set_for_a_fault_is_told_with_it():
@@ -169,32 +173,6 @@ def test_the_model_is_there_after_the_first_round_where_that_gives_it():
     assert f"{line} 123 |" in page(FIXED).replace("| – |", "|")
     early = as_map(found("flwr", "work", WORK | {"settled": 20.4}))
     assert f"{line} 20 |" in page(FIXED | early).replace("| – |", "|")
-
-
-def test_the_throw_away_keys_open_a_door_for_who_trusts_them(tmp_path, monkeypatch):
-    """A server with these certificates: the probe finds TLS; a client that knows the authority comes in."""
-    monkeypatch.setattr(probe, "VERDICT", 60.0)
-    paths = keys.write_certificates(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(paths["server.pem"], paths["server.key"])
-    client = ssl.create_default_context(cafile=str(paths["ca.pem"]))
-    for ask in (client, None):
-        ours, theirs = socket.socketpair()
-        served = threading.Thread(target=lambda end=theirs: _serve(context, end))
-        served.start()
-        if ask is None:
-            assert probe.knock(ours) == "TLS, hangs up on strangers"
-        else:
-            with ask.wrap_socket(ours, server_hostname="localhost") as secured:
-                assert secured.version() is not None
-        served.join()
-    public = keys.write_key(tmp_path / "one").with_suffix(".pub").read_text()
-    assert public.startswith("ecdsa-sha2-nistp384 ")
-
-
-def _serve(context: ssl.SSLContext, end: socket.socket) -> None:
-    with context.wrap_socket(end, server_side=True):
-        pass
 
 
 def test_a_finding_is_measured_once_and_a_failure_again(tmp_path):

@@ -1,40 +1,52 @@
-"""A stranger tries a door: does it speak TLS, and does it want a certificate? python probe.py PORT"""
+"""A stranger tries a door: does it speak TLS, and does it want a certificate?
+
+python probe.py PORT [CERTIFICATE KEY]: with a certificate, does it let this one in?
+"""
 
 import socket
 import ssl
 import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
 PATIENCE, VERDICT = 240.0, 3.0  # seconds: for a port to open, for a server to hang up
 
 
 def main() -> None:
     """Wait for the port, then say in one line what was found."""
-    port, until = int(sys.argv[1]), time.time() + PATIENCE
+    port, shown, until = int(sys.argv[1]), sys.argv[2:4], time.time() + PATIENCE
     while time.time() < until:
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
-                print(knock(plain))
-                return
-        except (ConnectionError, TimeoutError):
-            time.sleep(0.5)
+        if all(Path(path).exists() for path in shown):  # somebody else may be making them
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
+                    print(knock(plain, shown))
+                    return
+            except (ConnectionError, TimeoutError):
+                pass
+        time.sleep(0.5)
     print("nobody listens")
 
 
-def knock(plain: socket.socket) -> str:
-    """Shake hands without a certificate, then wait for what the server says to that."""
+def knock(plain: socket.socket, shown: Sequence[str] = ()) -> str:
+    """Shake hands without a certificate, or with one, then wait for what the server says to that."""
+    open_door = "TLS, lets this certificate in" if shown else "TLS, no certificate asked for"
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if shown:
+        context.load_cert_chain(*shown)
     context.set_alpn_protocols(["h2", "http/1.1"])  # without which gRPC hangs up on everybody
     try:
         with context.wrap_socket(plain) as secured:
             secured.settimeout(VERDICT)
             try:
-                return "TLS, no certificate asked for" if secured.recv(1) else "TLS, hangs up on strangers"
+                return open_door if secured.recv(1) else "TLS, hangs up on strangers"
             except TimeoutError:
-                return "TLS, no certificate asked for"
+                return open_door
     except ssl.SSLError as error:
         reason = (error.reason or "").lower()
+        if shown and ("alert" in reason or "certificate" in reason):
+            return "TLS, refuses this certificate"
         if "certificate" in reason:
             return "TLS, a certificate is needed"
         return "no TLS" if "wrong_version" in reason or "record" in reason else f"no TLS ({reason})"

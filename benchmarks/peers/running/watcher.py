@@ -12,25 +12,25 @@ from marks import mark  # beside the other adapters, on the path
 
 from taciturn.sites.files.site import load_site
 
-LOOK = 0.01  # seconds from look to look: a round may take no longer
+LOOK = 0.002  # seconds from look to look: a round may take no longer than some of them
 
 
 def main() -> None:
     """Until the last round."""
     site = load_site(Path(sys.argv[1]))
-    last = 0
-    while last < site.job.rounds:
+    while not site.database.exists():
         time.sleep(LOOK)
-        if not site.database.exists():
-            continue
-        try:
-            with closing(sqlite3.connect(f"{site.database.as_uri()}?mode=ro", uri=True)) as db:
+    last = 0
+    with closing(sqlite3.connect(f"{site.database.as_uri()}?mode=ro", uri=True)) as db:
+        while last < site.job.rounds:
+            time.sleep(LOOK)
+            try:
                 row = db.execute("SELECT t FROM state").fetchone()
-        except sqlite3.Error:
-            continue
-        if row and row[0] > last:
-            last = row[0]
-            mark(last)
+            except sqlite3.Error:
+                continue
+            if row and row[0] > last:
+                last = row[0]
+                mark(last)
 
 
 main()

@@ -19,9 +19,9 @@ from ..results import read_one
 from ..rows import read_model, write_rows
 from ..running.sandbox import Process, Script, run
 from . import ours
-from .work import ROUNDS, door, fresh, probed, script_of
+from .work import PORTS, ROUNDS, door, fresh, probed, script_of
 
-KILLED_AFTER, BACK, LATE, PATIENCE, STRICT = 1, 2.0, 20.0, 400.0, 180.0
+KILLED_AFTER, BACK, LATE, PATIENCE, STRICT = 1, 2.0, 60.0, 400.0, 180.0
 VICTIM = "site-3"
 SAME = 1e-3  # replies are summed as they come, and a solver that stops early enlarges that
 # What was set for a kill, beyond the run of the work.
@@ -37,6 +37,8 @@ def measure(peer: str, what: str, env: Environment, base: Path, kept: Path) -> d
     found = compared(
         {"model": np.array(work["model"])}, play(makers[what](peer, env, folder), folder, patience)
     )
+    if what == "stranger" and peer == "nvflare":
+        found |= {"door": door(folder)}
     if what != "kill":
         return found
     status = folder / "status.txt"
@@ -86,7 +88,11 @@ def stranger(peer: str, env: Environment, folder: Path) -> Script:
     }[peer]()
     server, *others = script.processes
     waits_for = () if peer == "appfl" else script.waits_for  # a site whose place he took would wait for ever
-    return replace(script, processes=(server, sixth, *others), waits_for=waits_for)
+    script = replace(script, processes=(server, sixth, *others), waits_for=waits_for)
+    if peer != "nvflare":
+        return script
+    kit = folder / federations.OTHER_KIT  # his own client would not even talk to this server
+    return probed(script, PORTS[peer], kit / "client.crt", kit / "client.key")
 
 
 def turn_round(rows: list[Path]) -> Path:
@@ -105,8 +111,11 @@ def play(script: Script, folder: Path, patience: float = PATIENCE) -> dict[str, 
 
 
 def brief(measured: dict[str, Any], patience: float = PATIENCE) -> dict[str, Any]:
-    """Whether it ended, and in how many seconds."""
-    return {"ended": measured["ended"], "seconds": measured["seconds"], "patience": patience}
+    """Whether it ended, in how many seconds, and in how many since the last that was done to it."""
+    facts = {"ended": measured["ended"], "seconds": measured["seconds"], "patience": patience}
+    if measured["events"]:
+        facts["since"] = measured["begun"] + measured["seconds"] - measured["events"][-1]["at"]
+    return facts
 
 
 def compared(plain: dict[str, Any], disturbed: dict[str, Any]) -> dict[str, Any]:
@@ -127,6 +136,7 @@ def measure_ours(base: Path) -> dict[str, Any]:
     other = play_ours(base, "stranger", impostor)
     for name, run_ in (("kill", kill), ("late", late), ("stranger", other)):
         found[name] = compared(plain, run_) | {"epsilon": run_["epsilon"]}
+    found["stranger"]["door"] = other["tls"]
     return found
 
 
@@ -153,7 +163,10 @@ def port_of(folder: Path) -> int:
 
 
 def impostor(script: Script) -> Script:
-    """Somebody with a key of another authority says that he is the site that is still to come."""
+    """Somebody with a key of another authority says that he is one of the sites, and tries the first's door.
+
+    The program itself stops where a key is not of the network's authority, so the door is tried without it.
+    """
     site = next(entry for entry in script.processes if entry.name == VICTIM)
     real = Path(site.argv[-1]).parent
     fake = real.with_name("impostor")
@@ -167,4 +180,5 @@ def impostor(script: Script) -> Script:
         turned = {"X": rows["X"], "y": -rows["y"]}
     np.savez(fake / "rows.npz", **turned)
     command = (*site.argv[:-1], str(fake / "site.toml"))
-    return replace(script, processes=(*script.processes, Process("impostor", command)))
+    script = replace(script, processes=(*script.processes, Process("impostor", command)))
+    return probed(script, port_of(real.parents[1]), fake / f"{VICTIM}.pem", fake / f"{VICTIM}.key")

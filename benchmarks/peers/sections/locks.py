@@ -17,6 +17,7 @@ from .faults import compared, play, turn_round
 from .work import PORTS, ROUNDS, door, fresh, probed
 
 GUARDED = ("flwr", "appfl")  # FLARE's and ours are always locked
+REFUSED = {"flwr": "Connection attempt failed", "appfl": "UNAUTHENTICATED"}  # what a stranger's log says
 REFUSES = 30.0  # seconds, after which a server that was given no certificates has started after all
 
 
@@ -29,6 +30,9 @@ def measure(peer: str, env: Environment, base: Path, kept: Path) -> dict[str, An
     script = {"flwr": _flower, "appfl": _appfl}[peer](env, rows, folder, keys, turned)
     found = compared({"model": np.array(work["model"])}, play(probed(script, PORTS[peer]), folder))
     found |= {"tls": door(folder)}
+    log = (folder / "stranger.log").read_text(errors="replace")
+    if found.get("same") and REFUSED[peer] not in log:
+        raise RuntimeError("the stranger never came as far as a refusal")
     return found | ({"bare": bare(env, base)} if peer == "flwr" else {})
 
 

@@ -113,12 +113,10 @@ def measure_flower(env: Environment, base: Path) -> list[dict[str, Any]]:
         ("local noise for a record", local, "nobody"),
     ):
         best, models, printed, ladder = _best(env, base, "flower", cases)
-        per_client = name.endswith("client")
-        whole = (
-            gaussian_epsilon(2 / best["multiplier"], best["rounds"], DELTA)
-            if per_client  # replacing a record may turn the clipped update round
-            else EPSILON
-        )
+        whole = EPSILON
+        if name.endswith("client"):  # clipping brings no two updates farther apart than they were
+            moved = min(2.0, 2 * best["step"] / (B * best["clip"]))
+            whole = gaussian_epsilon(moved / best["multiplier"], best["rounds"], DELTA)
         found.append(
             {"contender": name, "trusts": trusts, "prints": printed[0] if printed else None}
             | {"unit": "a client, whole run" if printed else "nothing", "whole_run": whole}
@@ -158,9 +156,12 @@ def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
         _appfl(1, step, dp) | {"batch": 256, "epochs": epochs, "target": [EPSILON, DELTA]}
         for epochs, step in _pairs(OPACUS)
     ]
+    # A record moves the mean gradient by 2 sqrt(d) / B at most in the 1-norm, and shrinking it to length 1
+    # may double that; the noise is for a move by 2.
+    whole_laplace = 10 * min(1.0, 2 * math.sqrt(adult().dimension) / B)
     found = []
     for name, cases, unit, whole in (
-        ("Laplace noise, epsilon 1 a round, ten rounds", laplace, "nothing", 10.0),
+        ("Laplace noise, epsilon 1 a round, ten rounds", laplace, "nothing", whole_laplace),
         ("Gaussian noise for a record", gaussian, "nothing", EPSILON),
         ("Opacus, one round", opacus, "a record, the site's training", EPSILON),
     ):

@@ -10,6 +10,8 @@ from nvflare.apis.fl_constant import FLMetaKey
 from nvflare.app_common.abstract.fl_model import FLModel, ParamsType
 from nvflare.app_common.np.constants import NPConstants
 
+SCALE = 20.0  # the controller adds 1 to the Hessian's diagonal, which is much for rows as short as these
+
 parser = argparse.ArgumentParser()
 parser.add_argument("--rows")
 folder = Path(parser.parse_args().rows)
@@ -23,8 +25,9 @@ while flare.is_running():
     model = flare.receive()
     weights = model.params[NPConstants.NUMPY_KEY]
     chance = 1 / (1 + np.exp(-X @ weights))
+    gradient, hessian = X.T @ (y - chance), X.T @ (chance * (1 - chance) * X)
     found = FLModel(
-        params={"gradient": X.T @ (y - chance), "hessian": X.T @ (chance * (1 - chance) * X)},
+        params={"gradient": SCALE * gradient, "hessian": SCALE * hessian},
         params_type=ParamsType.FULL,
         meta={FLMetaKey.NUM_STEPS_CURRENT_ROUND: len(y)},
     )
