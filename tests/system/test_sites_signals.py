@@ -74,6 +74,37 @@ def test_a_site_that_is_stopped_while_it_loads_its_libraries_has_not_failed(tmp_
     assert done.returncode == ExitCode.DONE and b"stopped; everything is kept" in done.stderr
 
 
+SWALLOWED = """
+import os, signal, sys
+import taciturn.sites.files.site as files
+from taciturn.cli import main
+
+load = files.load_site
+
+class Last:
+    def __del__(self):
+        os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+        sum(range(10_000))
+
+def load_and_be_stopped(path):
+    Last()
+    return load(path)
+
+files.load_site = load_and_be_stopped
+main(["site", "run", sys.argv[1]])
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", ExitCode.DONE), ("SIGINT", ExitCode.INTERRUPTED)])
+def test_a_signal_that_comes_where_python_forgets_it_is_no_signal_lost(tmp_path, name, code):
+    """In a finaliser, say: the site went on, and heard no SIGTERM ever again."""
+    path = network(tmp_path, [(0, 1)], site={"patience": 600.0})[0]
+    command = [sys.executable, "-c", SWALLOWED, str(path), name]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=300)
+    assert done.returncode == code and b"stopped; everything is kept" in done.stderr
+    assert b"Exception ignored" in done.stderr  # it was forgotten indeed
+
+
 def test_a_state_that_is_no_folder_or_another_sites_is_a_wrong_file(tmp_path):
     mine, other = (make_ready(load_site(path)) for path in network(tmp_path, [(0, 1)]))
     mine.site.state.write_text("not a folder")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...errors import ExitCode, one_line
+from ...errors import one_line
 from ..app import app
 from .logs import Level, Log, LogForm, LogLevel, errors_logged, log_to_stderr
+from .stopping import until_stopped
 
 if TYPE_CHECKING:
     from ...sites.files.site import Site
@@ -170,29 +167,3 @@ def status(
             server.serve_forever()
         except KeyboardInterrupt:
             return
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM: whoever runs this machine wants the site to stop, which is no failure."""
-
-
-@contextmanager
-def until_stopped() -> Iterator[None]:
-    """Leave the block, and the command, when somebody asks for it: SIGTERM with code 0, Ctrl-C with 130."""
-
-    def stop(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    except KeyboardInterrupt as stopped:
-        logging.getLogger("taciturn.site").warning(
-            "stopped; everything is kept: run the same command to go on",
-            extra={"facts": {"event": "stopped"}},
-        )
-        code = ExitCode.DONE if isinstance(stopped, Terminated) else ExitCode.INTERRUPTED
-        raise typer.Exit(code) from None
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from ...errors import ParameterError
-from .run import site, until_stopped
+from .run import site
+from .stopping import until_stopped
 
 
 @site.command("up")

@@ -1,0 +1,61 @@
+"""A command is left when somebody asks for it, and what cleans up is left alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+import typer
+
+from taciturn.cli.sites import stopping
+from taciturn.errors import ExitCode
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, ExitCode.DONE), (signal.SIGINT, ExitCode.INTERRUPTED)]
+)
+def test_what_cleans_up_is_not_stopped_however_long_it_takes_and_however_often_one_asks(
+    monkeypatch, number, code
+):
+    monkeypatch.setattr(stopping, "AGAIN", 0.01)
+    before, steps = signal.getsignal(number), []
+    with pytest.raises(typer.Exit) as left, stopping.until_stopped():
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(60)
+        finally:
+            for _ in range(5):
+                os.kill(os.getpid(), number)
+                time.sleep(0.02)
+                steps.append(1)
+            try:
+                raise ValueError("a failure while it cleans up")
+            except ValueError:
+                time.sleep(0.05)
+                steps.append(2)
+    assert left.value.exit_code == code and steps == [1, 1, 1, 1, 1, 2]
+    assert signal.getsignal(number) is before and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_a_stop_that_is_swallowed_comes_again(monkeypatch):
+    monkeypatch.setattr(stopping, "AGAIN", 0.01)
+    swallowed = []
+    with pytest.raises(typer.Exit) as left, stopping.until_stopped():
+        for _ in range(3):
+            try:
+                if not swallowed:
+                    os.kill(os.getpid(), signal.SIGTERM)
+                time.sleep(60)
+            except stopping.Terminated:
+                swallowed.append(1)
+        time.sleep(60)
+    assert left.value.exit_code == ExitCode.DONE and len(swallowed) == 3
+
+
+def test_nothing_is_left_behind_where_nobody_asks():
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)]
+    with stopping.until_stopped():
+        pass
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)] == before
