@@ -71,6 +71,8 @@ def arrange(
     lease: int | None = None,
     drowsy: float | None = None,
     asks: float | None = None,
+    asleep: bool = False,
+    says: float | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
 
@@ -80,8 +82,9 @@ def arrange(
 
     `stay` is for how many one that stops shows the proof to neighbours that may have left;
     `lease` is for how many ms a link may give no sign of life; `drowsy` is for how many seconds the site is
-    on the network before it knows again what it said and heard; `asks` is after how many seconds at most it
-    asks again.
+    on the network before it knows again what it said and heard, which one that is `asleep` does not before
+    there is a file `go`; `asks` is after how many seconds at most it asks again, `says` after how many it
+    says for whom it waits.
 
     `hold` keeps back the frame of a round until there is a file `go`, `holds` those of several rounds, each
     until there is a `go-` with its number.
@@ -94,6 +97,10 @@ def arrange(
         Waiting.until.__kwdefaults__["longest"] = asks
     if drowsy is not None:
         _before(Exchange, "resume", lambda *rest: time.sleep(drowsy))
+    if asleep:
+        _before(Exchange, "resume", lambda *rest: _hold("go"))
+    if says is not None:
+        waiting_module.SAY = says
     if netns is not None:
         _enter(netns)
     if descriptors is not None:

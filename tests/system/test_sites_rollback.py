@@ -7,6 +7,8 @@ import shutil
 import sqlite3
 from contextlib import closing
 
+import pytest
+
 from support.linkcut import until
 from support.siteend import charged_rounds, rounds_of
 from support.sitering import KINDS, REAL, SIZES, frames, lose_file, one_frame_a_round
@@ -162,6 +164,31 @@ def test_a_charged_round_is_released_once_whatever_becomes_of_the_state(tmp_path
     arrived = decode(frames(ring.sites[0], "heard", 1)[4], largest=10**6)
     assert arrived.digest == waiting.digest and arrived.certificate != waiting.certificate
     assert ring.charged()[:last] == [[1, 2, 3, 4, 5]] * last
+
+
+@pytest.mark.parametrize("second", ["the copy", "the original"])
+def test_the_original_goes_on_and_its_copy_stops_whoever_asks_first(tmp_path, ring_of, second):
+    """One is on the network, silent, so the other waits; then it asks, and each proves the other."""
+    ring, last = ring_of(3, "penalty"), 2
+    ring.start(1, last)
+    ring.start(0, hold=3)
+    ring.await_round(last, 3)
+    ring.kill(last)
+    (tmp_path / "copy").mkdir()
+    places = [ring.paths[last], ring.copy(last, tmp_path / "copy")]
+    sleeper, waiter = reversed(places) if second == "the copy" else places
+    processes = {sleeper: ring.start_copy(sleeper, asleep=True)}
+    until((sleeper.parent / "held").exists)
+    processes[waiter] = ring.start_copy(waiter, says=0.5)
+    until(lambda: "it sees two processes of this site" in processes[waiter].text())
+    for place in (sleeper, ring.paths[0]):
+        (place.parent / "go").touch()
+    original, copy = (processes[place] for place in places)
+    assert (original.wait(), copy.wait()) == (0, ExitCode.STATE_LOST), original.text() + copy.text()
+    assert "the original is running" in copy.text() and "resumed after" not in copy.text()
+    assert [ring.running[i].wait() for i in (0, 1)] == [0, 0], ring.logs()
+    assert ring.charged() == [[1, 2, 3, 4, 5]] * 3 and len(frames(load_site(copy.path))) == 3
+    assert one_frame_a_round([*ring.sites, load_site(copy.path)])
 
 
 def stand_in_round(paths, started, t):

@@ -10,6 +10,8 @@ pytest.importorskip("zenoh")
 from taciturn.errors import NeighbourFailed, StateLost
 from taciturn.sites.rounds.driver import doubted, knows
 from taciturn.sites.rounds.opening import be_vouched_for, recall
+from taciturn.sites.wire.copies.word import Files
+from taciturn.sites.wire.mailbox import Forgotten
 from taciturn.sites.wire.session import Recalled
 from taciturn.sites.wire.waiting import Waiting
 
@@ -80,14 +82,25 @@ def test_a_doubt_is_over_with_the_next_frame():
     assert all(knows(ready, mailbox, name, 0) for name in "abc")
 
 
-class Asking:
-    """A site with one neighbour, which answers each question with the next of these counts of processes."""
+NOBODY = frozenset()
 
-    def __init__(self, counts, *, proves=False, patience=60.0):
+
+class Asking:
+    """A site with one neighbour, which answers each question with the next of these counts of processes.
+
+    proves : the files of the copies that have signed the number of this site where there are two, or more.
+    drawn : how often it has drawn a number.
+    """
+
+    def __init__(self, counts, *, proves=(), moved=False, patience=60.0):
         self.left, self.proves, self.links, self.recalled, self.clock = list(counts), proves, 0, {}, 0.0
         self.ready = SimpleNamespace(site=SimpleNamespace(neighbours=("beta",)))
-        self.here = SimpleNamespace(proved=False, renew=lambda: setattr(self.here, "proved", False))
+        self.here, self.drawn = SimpleNamespace(proved=NOBODY, renew=self.renew), 0
         self.session, self.mailbox, self.patience = self, SimpleNamespace(t=5), patience
+        self.store = SimpleNamespace(moved=moved)
+
+    def renew(self):
+        self.here.proved, self.drawn = NOBODY, self.drawn + 1
 
     def missing(self):
         return []
@@ -98,7 +111,7 @@ class Asking:
     def ask_recall(self, name):
         count = self.left.pop(0) if len(self.left) > 1 else self.left[0]
         self.recalled[name] = Recalled(5, count, b"")
-        self.here.proved = self.proves and count > 1
+        self.here.proved |= frozenset(self.proves) if count > 1 else NOBODY
 
     def waiting(self):
         nothing = lambda *_: ""  # noqa: E731
@@ -132,7 +145,91 @@ def test_a_neighbour_that_says_so_for_ever_is_named_and_stops_nobody_for_good(as
 
 
 def test_a_copy_that_has_signed_stops_the_site_at_once(asking):
-    site = asking([2], proves=True)
+    site = asking([2], proves=[Files.UNKNOWN])
     with pytest.raises(StateLost, match="two processes with the name and key of this site"):
         recall(site)
     assert site.clock == 0.0
+
+
+HOME, MOVED, UNKNOWN = Files.AT_HOME, Files.MOVED, Files.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("moved", "proves"),
+    [
+        (False, [HOME]),
+        (False, [UNKNOWN]),
+        (False, [MOVED, HOME]),
+        (False, [MOVED, UNKNOWN]),
+        (True, [MOVED]),
+        (True, [UNKNOWN]),
+    ],
+)
+def test_of_two_that_claim_the_same_standing_or_do_not_say_it_whoever_sees_the_other_stops(
+    asking, moved, proves
+):
+    site = asking([2, 1], proves=proves, moved=moved)
+    with pytest.raises(StateLost, match="a copy of it is running"):
+        recall(site)
+    assert site.clock == 0.0
+
+
+@pytest.mark.parametrize("proves", [[HOME], [HOME, MOVED]])
+def test_a_copy_stops_at_once_for_its_original_and_says_that_it_runs(asking, proves):
+    site = asking([2, 1], proves=proves, moved=True)
+    with pytest.raises(StateLost, match="the original is running"):
+        recall(site)
+    assert site.clock == 0.0
+
+
+def test_the_original_waits_for_its_copy_to_be_gone_and_asks_all_anew(asking):
+    site = asking([2] * 10 + [1], proves=[MOVED])
+    assert recall(site) == 0 and site.clock > 4.0
+    assert site.drawn == 2  # nobody has signed the second number
+    assert site.here.proved == NOBODY
+
+
+def test_a_copy_that_comes_back_while_the_original_asks_anew_is_waited_for_again(asking):
+    site = asking([2, 1, 2, 2, 1], proves=[MOVED])
+    assert recall(site) == 0 and site.drawn == 3
+
+
+def test_a_copy_that_was_vouched_for_meanwhile_stops_the_original(asking):
+    """Now both files are where they were written, as far as anybody knows."""
+    site = asking([2], proves=[MOVED])
+    wait = site.pass_time
+
+    def pass_time(seconds):
+        wait(seconds)
+        site.proves = [HOME]
+
+    site.pass_time = pass_time
+    with pytest.raises(StateLost, match="a copy of it is running"):
+        recall(site)
+    assert 0.0 < site.clock < 2.0
+
+
+def test_the_original_waits_no_longer_than_its_patience_for_a_copy_that_does_not_stop(asking):
+    site = asking([2], proves=[MOVED])
+    with pytest.raises(NeighbourFailed, match=r"beta sees two .* has shown itself and does not stop"):
+        recall(site)
+    assert site.clock >= site.patience
+
+
+def test_an_original_that_is_behind_its_copy_stops_though_its_files_are_where_they_were(asking):
+    """What a neighbour holds is looked at while it waits."""
+    site = asking([2], proves=[MOVED])
+    letter = SimpleNamespace(frame=SimpleNamespace(t=6, digest=b"another"))
+    site.mailbox.offer_recalled = lambda name, frame: letter
+    site.store.frame, site.answered = lambda t: None, set()
+    site.ready.site.file = SimpleNamespace(patience=0.0)
+    ask = site.ask_recall
+
+    def ask_recall(name):
+        ask(name)
+        site.recalled[name] = Recalled(6, 2, b"frame")
+
+    site.ask_recall = ask_recall
+    with pytest.raises(Forgotten):
+        recall(site)
+    assert site.here.proved == {MOVED} and site.clock == 0.0

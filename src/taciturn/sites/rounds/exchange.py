@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import NeighbourFailed
-from ..wire.copies.word import HERE, Here
+from ..wire.copies.word import HERE, Files, Here
 from ..wire.form import HELLO, READY
 from ..wire.frame import NOTHING, Frame, FrameRefused
 from ..wire.mailbox import Letter, Mailbox
@@ -60,7 +60,9 @@ class Exchange:
         self.whereabouts = Whereabouts(site.number, site.job.names)
         self.session.where, self.session.told = self.whereabouts.pack, self.whereabouts.told
         self.here = self.session.here = self.session.here or Here(
-            lambda numbers: self.ready.seal(HELLO, numbers, attempt=HERE), self._is_own
+            lambda numbers, common: self.ready.seal(HELLO, numbers, common=common, attempt=HERE),
+            self._is_own,
+            lambda: Files.MOVED if self.store.moved else Files.AT_HOME,
         )
 
     def _is_own(self, frame: Frame) -> bool:

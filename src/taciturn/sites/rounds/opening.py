@@ -7,6 +7,11 @@ where another process signs, with its name and key, that it is there (`wire/copi
 somewhere else. Where a neighbour only says that it sees two, the site waits: for the link of the process
 before it to be gone, which a starved neighbour may notice late, or for the copy to show itself.
 
+The original has precedence: one whose files are where they were written does not stop for one that signs that
+its own were moved. That one stops; the original waits for it to be gone, as it does where it is only told of
+two, and then asks everybody anew. So it goes on as it would if it were stopped and started again by hand:
+after answers from all neighbours of which none counts two and none shows another process that is running.
+
 Then every site says hello with a fresh nonce, kept on disk, hears everybody's, and signs which it holds:
 'ready', with the hash of all of them, the id of this run. Round 1 begins where everybody has signed the same.
 Until then a site that lost its state may say hello again, and the later stamp counts: nothing was released.
@@ -21,6 +26,7 @@ from collections.abc import Sequence
 
 from ...errors import NeighbourFailed, StateLost
 from ..wire.copies.askers import SEEN
+from ..wire.copies.word import Files
 from ..wire.form import HELLO, NONCE, READY, STAMP
 from ..wire.mailbox import Forgotten, Letter, stamp_of
 from .exchange import Exchange
@@ -35,6 +41,15 @@ def recall(exchange: Exchange, absent: frozenset[str] = frozenset()) -> int:
 
     Returns the stamp of the latest hello that led to nothing, or 0.
     """
+    while True:
+        latest = _recall_once(exchange, absent)
+        if not exchange.here.proved:
+            return latest
+        log.warning("a copy of this site was running, and is not seen any more: asking all neighbours anew")
+
+
+def _recall_once(exchange: Exchange, absent: frozenset[str]) -> int:
+    """`recall`, beside a copy that gives way perhaps: see `_look_for_copy`."""
     site, session = exchange.ready.site, exchange.session
     session.recalled = {}  # whatever was asked before counts no more
     exchange.here.renew()
@@ -58,18 +73,30 @@ def recall(exchange: Exchange, absent: frozenset[str] = frozenset()) -> int:
     exchange.waiting().need(missing, ask, "what it knows of this site")
     if not exchange.waiting().until(crowded, ask, "it sees two processes of this site", longest=0.5):
         names = ", ".join(crowded())
+        why = f"no copy has shown itself: it does not answer, or {names} is mistaken"
+        if exchange.here.proved:
+            why = "a copy, whose files were moved, has shown itself and does not stop"
         raise NeighbourFailed(
-            f"{names} sees two processes with the name and key of this site, it says, and no copy has shown "
-            f"itself: it does not answer, or {names} is mistaken. Nothing is released, everything is kept: "
-            "run the same command to go on."
+            f"{names} sees two processes with the name and key of this site, it says, and {why}. Nothing is "
+            "released, everything is kept: run the same command to go on."
         )
     return _look_at_answers(exchange)
 
 
 def _look_for_copy(exchange: Exchange) -> None:
-    """Raise what ends the run; where another process has signed that it is there, `StateLost`."""
+    """Raise what ends the run; where another process has signed that it is there, `StateLost`.
+
+    Unless this one is the original, and all others have signed that their files were moved.
+    """
     exchange.missing()
-    if exchange.here.proved:
+    proved, moved = exchange.here.proved, exchange.store.moved
+    if moved and Files.AT_HOME in proved:
+        raise StateLost(
+            "there are two processes with the name and key of this site: the original is running, with its "
+            "files where they were written, and has signed that it is there. Those of this one were moved, "
+            "copied or put back. Nothing is released by this one; stop it for good, or the original."
+        )
+    if proved and (moved or proved != {Files.MOVED}):
         raise StateLost(
             "there are two processes with the name and key of this site: a copy of it is running, and has "
             "signed that it is there. Nothing is released by this one; stop it for good, or the other."

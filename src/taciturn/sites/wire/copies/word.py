@@ -6,7 +6,11 @@ the fresh one of whichever other process it was shown last. Neighbours hand each
 with this site's signature, from a process that is not this one, about the number that this one has just
 drawn, can only come from a copy that is running now: no neighbour can make one, or keep one from before.
 
-A word has the form of a frame that belongs to no run.
+A word says too how the files of its process stand: where they were written, or moved. Of two that prove each
+other, the moved one has to stop.
+
+A word has the form of a frame that belongs to no run. How the files stand is in the first byte of its
+`common`, which is zero in the words of releases that do not say it: they count and hand on such words alike.
 """
 
 from __future__ import annotations
@@ -15,10 +19,11 @@ import os
 import struct
 import threading
 from collections.abc import Callable
+from enum import IntEnum
 from typing import NamedTuple
 
 from ..form import HELLO
-from ..frame import Frame, FrameRefused, decode, size_cap
+from ..frame import NOTHING, Frame, FrameRefused, decode, size_cap
 
 HERE = 2**32 - 2  # the attempt of a word
 NUMBER = 8
@@ -28,12 +33,29 @@ _NOBODY = bytes(NUMBER)
 MOST_MET = 16  # others that it is worth to answer at once
 
 
+class Files(IntEnum):
+    """How the files of a process stand, by the mark in them."""
+
+    UNKNOWN = 0
+    AT_HOME = 1  # they are the very ones that were written
+    MOVED = 2  # put back, copied or moved, and nobody has vouched for them since
+
+    @property
+    def common(self) -> bytes:
+        """As a word says it."""
+        return bytes([self]) + NOTHING[1:]
+
+
+_FILES = {files.common: files for files in Files}
+
+
 class Word(NamedTuple):
-    """Which process it is, what it has drawn last, and what another one had."""
+    """Which process it is, what it has drawn last, what another one had, and how its files stand."""
 
     process: bytes
     fresh: bytes
     other: bytes
+    files: Files = Files.UNKNOWN
 
 
 def read_word(data: bytes) -> tuple[Word, Frame] | None:
@@ -44,37 +66,48 @@ def read_word(data: bytes) -> tuple[Word, Frame] | None:
         return None
     if (frame.attempt, frame.t, len(frame.message)) != (HERE, HELLO, _NUMBERS.size):
         return None
-    return Word(*_NUMBERS.unpack(frame.message)), frame
+    process, fresh, other = _NUMBERS.unpack(frame.message)
+    return Word(process, fresh, other, _FILES.get(frame.common, Files.UNKNOWN)), frame
 
 
 class Here:
     """This process, among copies of it; asked by its own thread and the network's.
 
-    seal : the numbers as a signed frame of this site (t = HELLO, attempt = HERE).
+    seal : the numbers, and `common`, as a signed frame of this site (t = HELLO, attempt = HERE).
     believe : whether a frame was signed by this very site, for this job.
-    proved : whether another process has signed the number that this one drew last.
+    files : how the files of this process stand now.
+    proved : how those of the other processes stand that have signed the number this one drew last; empty if
+        none has.
     """
 
-    def __init__(self, seal: Callable[[bytes], bytes], believe: Callable[[Frame], bool]) -> None:
-        self._seal, self._believe = seal, believe
+    def __init__(
+        self,
+        seal: Callable[[bytes, bytes], bytes],
+        believe: Callable[[Frame], bool],
+        files: Callable[[], Files],
+    ) -> None:
+        self._seal, self._believe, self._files = seal, believe, files
         self._word = Word(os.urandom(NUMBER), os.urandom(NUMBER), _NOBODY)
         self._sealed = b""
         self._met: set[bytes] = set()
         self._lock = threading.Lock()
-        self.proved = False
+        self.proved: frozenset[Files] = frozenset()
 
     def renew(self) -> None:
         """Draw another number: what was signed until now proves nothing any more."""
         with self._lock:
             self._say(self._word._replace(fresh=os.urandom(NUMBER)))
             self._met.clear()
-            self.proved = False
+            self.proved = frozenset()
 
     def word(self) -> bytes:
         """What to show to whoever is asked."""
+        files = self._files()
         with self._lock:
+            if files is not self._word.files:
+                self._say(self._word._replace(files=files))
             if not self._sealed:
-                self._sealed = self._seal(_NUMBERS.pack(*self._word))
+                self._sealed = self._seal(_NUMBERS.pack(*self._word[:3]), files.common)
             return self._sealed
 
     def shown(self, data: bytes) -> bool:
@@ -89,7 +122,8 @@ class Here:
         with self._lock:
             if fresh != self._word.other:
                 self._say(self._word._replace(other=fresh))
-            self.proved = self.proved or found[0].other == self._word.fresh
+            if found[0].other == self._word.fresh:
+                self.proved |= {found[0].files}
             news = fresh not in self._met and len(self._met) < MOST_MET
             self._met |= {fresh} if news else set()
         return news
