@@ -26,6 +26,14 @@ def printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return captured.out
 
 
+def test_a_socket_to_be_watched_at_can_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = network(tmp_path)[0]
+    path.write_text('watch = "unix:run/site.sock"\n' + path.read_text())
+    assert run(["site", "unit", str(path)]) == 0
+    places = re.findall(r"ReadWritePaths=(.*)", capsys.readouterr().out)[0].split()
+    assert places == [str(path.parent / "state"), str(path.parent / "run")]
+
+
 def test_the_unit_starts_again_only_where_that_can_help(printed: str) -> None:
     prevented = {int(code) for code in re.findall(r"RestartPreventExitStatus=(.*)", printed)[0].split()}
     assert prevented == set(NOT_AGAIN) and "Restart=on-failure" in printed

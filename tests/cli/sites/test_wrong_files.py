@@ -3,6 +3,7 @@
 import importlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -87,6 +88,28 @@ def foreign(path):
 
 
 STATUS, RUN, FINISH = ["status", "site.toml"], ["run", "site.toml"], ["finish", "site.toml"]
+
+
+def penalty(value):
+    """A number that no charge can have."""
+
+    def put(path):
+        text, found = re.subn(r"(?m)^penalty = .*$", f"penalty = {value}", path.read_text())
+        assert found == 1
+        path.write_text(text)
+
+    return put
+
+
+def watch_nowhere(path):
+    path.write_text('watch = "127.0.0.1:99999"\n' + path.read_text())
+
+
+def many_hosts(path):
+    hosts = [f"h{i}.example" for i in range(2000)]
+    path.write_bytes(signing_request(load_key(path.with_name("site-0.key")), "site-0", hosts))
+
+
 STATE = (STATUS, [*STATUS, "--json"], RUN, FINISH)
 CHECK = ["check", "site.toml", "--wait", "0"]
 VERIFY = ["verify", "state/statement.json", "--authority", "../authority.pem"]
@@ -109,14 +132,18 @@ CASES = {
     "state/proof-x-1.json": [((RUN, FINISH, PROOF), *BROKEN)],
     "state/statement.json": [((VERIFY,), *BROKEN)],
     "state": [(STATE, no_folder)],
-    "site.toml": [(EVERY, *BROKEN)],
+    "site.toml": [
+        (EVERY, *BROKEN),
+        ((RUN, FINISH, CHECK), penalty("1e308"), penalty("1e300"), penalty("1e-200")),
+        ((RUN,), watch_nowhere),
+    ],
     "../job.toml": [((*EVERY, RELAY, ["kit", "../job.toml", "new"]), *BROKEN)],
     "site-0.key": [((RUN, FINISH, CHECK), *BROKEN)],
     "site-0.pem": [((RUN, FINISH, CHECK), *BROKEN)],
     "rows.npz": [((RUN, FINISH, CHECK), *BROKEN)],
     "../authority.pem": [((RUN, CHECK, VERIFY, SIGN), *BROKEN)],
     "../authority.key": [((SIGN,), *BROKEN)],
-    "site-0.csr": [((SIGN,), *BROKEN)],
+    "site-0.csr": [((SIGN,), *BROKEN, many_hosts)],
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -26,12 +27,15 @@ def unit(
     command = [program, "site", "run", path.name]
     ledger = loaded.file.budget.ledger
     account = None if ledger is None else loaded.path(ledger).absolute().parent
+    kind, _, name = (loaded.file.watch or "").partition(":")
+    socket = loaded.path(Path(name)).absolute().parent if kind == "unix" else None
+    writes = [place for place in (state, account, socket) if place is not None]
     typer.echo(
-        units.unit(f"site {loaded.name}", command, path.parent, user=user, writes=state, account=account),
+        units.unit(f"site {loaded.name}", command, path.parent, user=user, writes=writes),
         nl=False,
     )
-    for place in (state, account):
-        if place is not None and not place.is_dir():
+    for place in dict.fromkeys(writes):
+        if not place.is_dir():
             typer.echo(
                 f"make {place} first, for {user} alone: systemd opens no folder that is not there", err=True
             )

@@ -29,6 +29,7 @@ except ImportError as error:
 
 PEM = serialization.Encoding.PEM
 DAY = datetime.timedelta(days=1)
+MOST_HOSTS = 20  # of one site; more would not be read
 LARGEST = 2**20  # bytes of a key, a certificate or a request
 
 
@@ -105,6 +106,8 @@ def read_request(path: Path) -> Request:
         raise SiteError(f"{path}: must ask for one name that a site can have; got {names!r}.")
     if not isinstance(key, Ed25519PublicKey):
         raise SiteError(f"{path}: must ask for an Ed25519 key, which signs the frames.")
+    if len(list(hosts)) > MOST_HOSTS:
+        raise SiteError(f"{path}: must ask for at most {MOST_HOSTS} hosts; got {len(list(hosts))}.")
     return Request(text, str(names[0].value), tuple(str(host.value) for host in hosts), fingerprint(key))
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ...errors import NOT_AGAIN, ParameterError
@@ -66,11 +67,10 @@ def unit(
     folder: Path,
     *,
     user: str,
-    writes: Path | None = None,
-    account: Path | None = None,
+    writes: Sequence[Path] = (),
 ) -> str:
-    """A unit that runs `command` in `folder` as `user`, who may write to `writes` and `account` alone."""
-    places = [str(place) for place in (writes, account) if place is not None]
+    """A unit that runs `command` in `folder` as `user`, who may write to the folders `writes` alone."""
+    places = list(dict.fromkeys(map(str, writes)))
     words = [*command, str(folder), *places]
     for word in [*words, user]:
         if not word.isprintable() or set(word) & set(" \t\"'\\%$;"):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ... import checks
 from ...admm.accounts import run_facts
 from ...admm.methods import PenaltyPerturbation
 from ...admm.node import Node, NodeState
@@ -141,6 +142,7 @@ def make_ready(site: Site) -> Ready:
         **weighted,
     )
     node = _node(site, objective)
+    _check_scales(node)
     if not job.simulated:
         _check_reach(site, node)
     return Ready(site, node, identity, trust, *_penalty_facts(site, node), budget)
@@ -169,6 +171,18 @@ def _penalty_facts(site: Site, node: Node) -> tuple[RunFacts, SiteFacts]:
         persons=job.persons,
     )
     return run, facts
+
+
+def _check_scales(node: Node) -> None:
+    """Refuse a penalty or a noise that no charge can have, before anything is worked out with it."""
+    tables = node.tables
+    for name, values in (
+        ("penalty", tables.eta),
+        ("noise", tables.scale),
+        ("output_noise", tables.output_scale),
+    ):
+        for value in () if values is None else (values.min(), values.max()):
+            checks.magnitude(name, float(value))
 
 
 def _check_reach(site: Site, node: Node) -> None:

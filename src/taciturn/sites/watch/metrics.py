@@ -21,7 +21,7 @@ from ..rounds.exchange import Exchange
 from ..rounds.network import seen
 from ..wire.waiting import SAY
 from .page import pages
-from .serving import JSON, TEXT, Answer, Pages, serving
+from .serving import JSON, TEXT, Answer, Pages, parse_place, serving
 from .status import Status, read_status
 
 DAY = datetime.timedelta(days=1)
@@ -129,6 +129,7 @@ def watched(place: str | None) -> Callable[[Exchange], AbstractContextManager[No
     """Serve the pages of a running site at `place`; what `run_site` takes as `show`. None without one."""
     if place is None:
         return None
+    parse_place(place)  # before anybody is met
     return lambda exchange: serving(_live_pages(exchange), place, exchange.ready.site.folder)
 
 

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import ParameterError, SiteError, TaciturnError
+from ...errors import SiteError, TaciturnError, WrongFiles
 
 LOOPBACK = "127.0.0.1"
 HTML, TEXT, JSON = "text/html", "text/plain", "application/json"
@@ -35,11 +35,17 @@ class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
 
-def open_server(pages: Pages, place: str, folder: Path = Path()) -> socketserver.TCPServer:
-    """A server at 127.0.0.1:PORT or unix:PATH, the path counting from `folder`; call `serve_forever`."""
+def parse_place(place: str) -> re.Match[str]:
+    """Where to answer, taken apart: groups 2 and 3 are a port or a path; anything else is refused."""
     found = _PLACE.fullmatch(place)
     if found is None or (found[2] and int(found[2]) > 65535):
-        raise ParameterError(f"`watch` must be 127.0.0.1:PORT or unix:PATH; got {place!r}.")
+        raise WrongFiles(f"`watch` must be 127.0.0.1:PORT or unix:PATH; got {place!r}.")
+    return found
+
+
+def open_server(pages: Pages, place: str, folder: Path = Path()) -> socketserver.TCPServer:
+    """A server at 127.0.0.1:PORT or unix:PATH, the path counting from `folder`; call `serve_forever`."""
+    found = parse_place(place)
     try:
         if found[3] is None:
             return ThreadingHTTPServer((LOOPBACK, int(found[2])), _handler(pages, local=True))
