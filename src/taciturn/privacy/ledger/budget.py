@@ -35,7 +35,8 @@ class Budget:
 
     Parameters
     ----------
-    path : the file; one for each set of records. It is made where it is not there yet.
+    path : the file; one for each set of records. It is made where it is not there
+        yet; one that is there and empty is refused.
     epsilon, delta : for all runs together. An existing file has its own, and they may be left out.
         delta = 0 is a pure budget, for runs with norm noise.
     unit : "record", or "person": then runs that protect single records only are refused.
@@ -67,8 +68,14 @@ class Budget:
     ) -> None:
         self.path = Path(path).absolute()
         terms = _terms(epsilon, delta, unit, accountant, large_delta)
-        new = terms is not None and not self.path.exists()
-        with file.open_rows(self.path, create=new) as db:
+        if terms is not None and not self.path.exists():
+            file.make(self.path, terms)
+        with file.open_rows(self.path) as db:
+            if not exists(db) and not self.path.stat().st_size:
+                raise LedgerError(
+                    f"{self.path} is empty: whatever was charged to it is gone. Put the right file back; if "
+                    "nothing ever was, delete it."
+                )
             if terms is not None and not exists(db):
                 file.begin(db, terms)
             if not exists(db):

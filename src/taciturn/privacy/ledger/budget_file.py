@@ -8,13 +8,16 @@ Connections live for one transaction, so that threads and forked processes may s
 from __future__ import annotations
 
 import math
+import os
+import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...diskfile import PART
 from ...errors import LedgerError, ParameterError
 from ..accounting.budgets import BUDGET_ORDERS, RunCost
 from . import chain
@@ -88,6 +91,22 @@ def open_rows(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connectio
         raise
     finally:
         db.close()
+
+
+def make(path: Path, terms: BudgetTerms) -> None:
+    """A new file with an empty budget, there whole or not at all; of several made at once the first stays."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
+    try:
+        with open_rows(part, create=True) as db:
+            begin(db, terms)
+        with suppress(FileExistsError):
+            os.link(part, path)
+    except OSError:  # a disk without links
+        with open_rows(path, create=True) as db:
+            if not chain.exists(db):
+                begin(db, terms)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def begin(db: sqlite3.Connection, terms: BudgetTerms) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +26,33 @@ def check_place(path: Path, *, write: bool = False) -> None:
             raise WrongFiles(f"{place}: must be a file, or not there yet.")
         if place.exists() and not os.access(place, rights):
             raise WrongFiles(f"{place}: this user may not read it{' and write to it' if write else ''}.")
+
+
+def check_ledger(path: Path) -> None:
+    """The account of a table is a file that this user may write, or can be made; nothing is left of the look.
+
+    One of no bytes is none: whatever was charged to it is forgotten there, and spent all the same.
+    """
+    try:
+        if path.exists() and not path.is_file():
+            what = "a folder" if path.is_dir() else "none"
+            raise WrongFiles(f"`budget.ledger`: {path} must be a file, or not there yet; it is {what}.")
+        if path.exists() and path.stat().st_size == 0:
+            raise WrongFiles(
+                f"`budget.ledger`: {path} is empty: whatever was charged to it is gone. Put the right one "
+                "back; if nothing ever was, delete it."
+            )
+        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+            raise WrongFiles(f"`budget.ledger`: this user may not read {path} and write to it.")
+        folder = next(parent for parent in path.absolute().parents if parent.exists())
+        with tempfile.TemporaryDirectory(prefix=".", dir=folder):
+            pass
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a full disk is no wrong file
+            raise WrongFiles(
+                f"`budget.ledger`: {path} cannot be written ({error.strerror}); name a file in a folder that "
+                "this user may write in."
+            ) from error
 
 
 def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:

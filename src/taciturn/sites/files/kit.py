@@ -17,13 +17,17 @@ STEPS = """\
 {name} in the job {job}, {hash}
 
 1. Read job.toml. Its hash, above, is the same at every site: compare it by telephone.
-2. Edit site.toml: data, budget{own}.
+2. Edit site.toml: data, budget{own}.{seed}
 3. taciturn site keys site.toml
    Send {name}.csr to whoever signs for the network, and read its fingerprint out by telephone. What comes
    back is {name}.pem and authority.pem; the key, {name}.key, never leaves this machine.
 4. taciturn site check site.toml --wait 60, at the same time as the others
 5. taciturn site run site.toml
 """
+
+SEED = """
+   The job has a seed: everybody can repeat its noise, and nothing is private. It is a rehearsal, for rows
+   about nobody; if you hold others, refuse it, and take `rehearsal = true` out of site.toml."""
 
 RELAY = """\
 the relay {name} of the job {job}, {hash}
@@ -51,6 +55,8 @@ def site_text(job: NetworkJob, name: str) -> str:
         text = text.replace('data = "rows.npz" ', 'data = "rows.csv" ')
     if job.masked:
         text = re.sub(r"^(penalty|noise|output_noise) = ", r"# \1 = ", text, flags=re.M)
+    if job.simulated:
+        text = text.replace("# rehearsal = true  ", "rehearsal = true    ")
     return text
 
 
@@ -69,7 +75,8 @@ def relay_keys(job: Path, hosts: list[str]) -> tuple[list[Path], str]:
 def _write_site(folder: Path, name: str, job: NetworkJob, text: bytes) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     own = "" if job.masked else "; penalty and noise, as `taciturn plan` finds them"
-    steps = STEPS.format(name=name, job=job.name, hash=job.hash.hex()[:16], own=own)
+    seed = SEED if job.simulated else ""
+    steps = STEPS.format(name=name, job=job.name, hash=job.hash.hex()[:16], own=own, seed=seed)
     write_new(folder / "job.toml", text)
     write_new(folder / "site.toml", site_text(job, name).encode())
     write_new(folder / "STEPS.txt", steps.encode())

@@ -42,6 +42,7 @@ class BudgetEntry(Facts):
         costs at.
     large_delta : insist on a delta, here or in the job, above 1 / rows, with which a row may be given away.
     least_grid : the finest grid of a job that this site takes part in.
+    colluding : so many of the other sites, at least, a masked job must be counted against; None: as it says.
     ledger : a file that every job with this table is charged to, whole and before its first round; the budget
         is then one for all of them together (`taciturn.Budget`).
     """
@@ -50,6 +51,7 @@ class BudgetEntry(Facts):
     delta: float = Field(default=1e-5, gt=0, lt=1)
     large_delta: bool = False
     least_grid: float = Field(default=2.0**-44, gt=0)
+    colluding: int | None = Field(default=None, ge=0)
     ledger: FilePath | None = None
 
 
@@ -58,6 +60,7 @@ class SiteFile(Facts):
 
     penalty, noise, output_noise : eta(t) and the noises, where the job's method is "penalty"; output noise
         makes an inexact minimiser private.
+    rehearsal : insist on a job with a `seed`, whose noise everybody can repeat: nothing in it is private.
     patience : how many seconds to wait for a silent neighbour before stopping cleanly.
     listen : where to listen, if that is not the endpoint that the job states (behind NAT, for one).
     endpoints : where to reach a neighbour, if that is not the endpoint that the job states.
@@ -73,6 +76,7 @@ class SiteFile(Facts):
     output_noise: NoiseField | None = None
     budget: BudgetEntry
     keys: Keys
+    rehearsal: bool = False
     patience: float = Field(default=3600.0, gt=0)
     listen: Endpoint | None = None
     endpoints: dict[Name, Endpoint] = Field(default_factory=dict)
@@ -168,9 +172,20 @@ def load_site(path: Path) -> Site:
         raise SiteError(
             f"{path}: `endpoints.{unknown[0]}`: not a neighbour of {file.site}: {', '.join(sorted(known))}."
         )
+    _check_seed(path, file, job)
     _check_method(path, file, job)
     _check_budget(path, file, job)
     return Site(file, job, folder)
+
+
+def _check_seed(path: Path, file: SiteFile, job: NetworkJob) -> None:
+    """No job makes this site's noise public: a seed is for rehearsals, and the owner says what is one."""
+    if job.simulated and not file.rehearsal:
+        raise SiteError(
+            f"{path}: `job.seed`: must be left out of the job; got {job.seed}. With a seed everybody can "
+            "repeat the noise, so nothing is private and no budget is charged; to insist, on rows about "
+            "nobody, write `rehearsal = true` in site.toml."
+        )
 
 
 def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
@@ -189,7 +204,8 @@ def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
 
 
 def _check_budget(path: Path, file: SiteFile, job: NetworkJob) -> None:
-    """No job makes a budget mean less than it says: by a delta that gives rows away, or a grid of nothing."""
+    """No job makes a budget mean less than it says: by a delta that gives rows away, a grid of nothing, or
+    others that are said to be fewer than this site holds possible."""
     budget, rows = file.budget, job.site(file.site).samples
     for key, delta in (("budget.delta", budget.delta), ("job.delta", job.delta)):
         if delta > 1 / rows and not budget.large_delta:
@@ -202,3 +218,11 @@ def _check_budget(path: Path, file: SiteFile, job: NetworkJob) -> None:
             f"{path}: `budget.least_grid`: the job's `grid` must be at least {budget.least_grid:g}; "
             f"got {job.penalty.grid:g}."
         )
+    if job.masked and budget.colluding is not None and job.colluding is not None:
+        least = min(budget.colluding, len(job.sites) - 1)  # more than all the others are nobody
+        if job.colluding < least:
+            raise SiteError(
+                f"{path}: `budget.colluding`: the job's `colluding` must be at least {least}; got "
+                f"{job.colluding}. Its cost holds against no more sites that work together: agree on a job "
+                f"with `colluding = {least}`, or write less in `budget`."
+            )

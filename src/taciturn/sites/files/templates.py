@@ -43,7 +43,8 @@ dimension = 10
 #   { name = "sex", values = ["female", "male"] },
 # ]
 
-# seed = 1                      # only for rehearsals: noise that can be replayed is not private
+# seed = 1                      # only for rehearsals: everybody can repeat the noise, so nothing is private;
+#                               # each site must say `rehearsal = true` in its site.toml
 
 # Who talks to whom. Every site is reached through every other.
 links = [["alpha", "beta"]]
@@ -89,6 +90,11 @@ output_noise = {{ kind = "gaussian", std = 1e-5 }}
 # round whose charge would pass it is not released, and the site stops. Each job with this table is charged to
 # `ledger`, whole and before its first round: one budget for all of them.
 budget = {{ epsilon = 2.0, ledger = "account/budget.sqlite" }}
+
+# colluding = 2 in `budget` refuses a masked job whose cost holds against fewer other sites working together.
+
+# rehearsal = true              # take part in a job with a seed: everybody can repeat its noise, so nothing
+#                               # is private and nothing is charged; for rows about nobody
 
 # listen = "tls/0.0.0.0:7447"   # if not the endpoint in the job (behind NAT, for one)
 # endpoints = {{ beta = "tls/10.0.0.7:7447" }}   # where to reach a neighbour, if not where the job says

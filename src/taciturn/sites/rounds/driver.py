@@ -31,7 +31,7 @@ from ..wire.frame import reaches_edge, size_cap, to_message, to_vector
 from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
 from ..wire.refusals import Refusals
 from ..wire.session import Session
-from .account import pay, settle
+from .account import check_account, pay, settle
 from .early_end.finishing import check_absent, early_mailbox, finish, said_before
 from .early_end.words import FINISH, Completed, Finishing, Why
 from .ending import SiteResult, end, last_vectors, resumes_at
@@ -70,6 +70,7 @@ def run_site(
     """
     with open_store(ready, newest=newest) as store:
         resumed, refusals, proof = store.resume(), Refusals(), find_proof(ready)
+        check_account(ready, store)
         at = resumes_at(ready, store, resumed)
         if resumed.state.t < ready.run.rounds:
             warm_up(ready)
@@ -88,6 +89,10 @@ def run_site(
             arrivals.begin(0 if newest else doubted(ready, store, resumed, arrivals))
             session.vouches = lambda name: not store.moved and knows(ready, mailbox, name, arrivals.doubt)
             session.early = early_mailbox(exchange)
+            if ready.site.job.simulated:
+                log.warning(
+                    "this is a rehearsal: all can repeat the noise of the job's seed, nothing is private"
+                )
             session.keep(HELLO, greeting(ready), attempt=CHECK)
             session.listen()
             with nullcontext() if show is None else show(exchange):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -130,6 +130,7 @@ class SiteStore(Generic[State]):
             raise WrongFiles(f"{path.parent}: `state` must be a folder, or not there yet.") from error
         check_place(path, write=True)
         self._path, self._memory = path, memory
+        self.before_release: Callable[[], None] = lambda: None  # raises where nothing more may be released
         self._lock = LockFile(path)
         self._db: sqlite3.Connection | None = None
         try:
@@ -208,6 +209,7 @@ class SiteStore(Generic[State]):
 
         On return all of it is on disk and the frame may be sent. On an error none of it is, and none may.
         """
+        self.before_release()
         with self._transaction() as db:
             self.ledger.charge(charge)
             db.execute("INSERT INTO outbox VALUES (0, ?, ?, ?)", (charge.t, frame, time.time()))

@@ -48,7 +48,8 @@ def make_network(
 ) -> list[Path]:
     """Write job.toml, a throw-away authority and, per shard (X, y), a folder with site.toml, keys and data.
 
-    `job` and `site` hold the keys of the two files that cannot be worked out here. Returns the site files.
+    `job` and `site` hold the keys of the two files that cannot be worked out here; a job with a seed is said
+    to be a rehearsal. Returns the site files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = names or [f"site-{i}" for i in range(len(shards))]
@@ -63,8 +64,9 @@ def make_network(
     write_new(folder / "job.toml", write_toml(facts).encode())
     authority = Authority.throw_away()
     authority.save(folder)
+    own = ({"rehearsal": True} if facts.get("seed") is not None else {}) | dict(site)
     return [
-        _make_site(folder / name, name, shard, authority, site, host)
+        _make_site(folder / name, name, shard, authority, own, host)
         for name, host, shard in zip(names, hosts, shards, strict=True)
     ]
 
