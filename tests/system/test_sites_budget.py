@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from support.sitering import SIZES, ring_links
+from support.sitering import KINDS, SIZES, ring_links, ring_network
 from support.sitework import PATH_OF_3, network
 from taciturn import Budget
 from taciturn.cli.app import run
@@ -39,6 +39,29 @@ def test_a_job_that_makes_a_budget_mean_nothing_is_refused(tmp_path, capsys, job
         assert run(["site", *command]) != 0
         assert words in capsys.readouterr().err
     assert not any((path.parent / "state").exists() for path in paths)
+
+
+@KINDS
+@SIZES
+def test_a_job_with_a_seed_is_refused_unless_the_owner_rehearses(tmp_path, capsys, size, kind):
+    """One public line, and everybody could repeat all noise: by every site, before it has a state."""
+    paths = ring_network(tmp_path, size, kind, seed=1, site={"rehearsal": None})
+    for command in [["check", str(paths[0]), "--wait", "0"], *(["run", str(path)] for path in paths)]:
+        assert run(["site", *command]) == ExitCode.WRONG_FILES
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "`job.seed`: must be left out of the job; got 1." in line and "`rehearsal = true`" in line
+    assert not any((path.parent / "state").exists() for path in paths)
+
+
+@pytest.mark.parametrize("kind", ["penalty", "masked"])
+def test_a_rehearsal_that_the_owner_wants_says_what_it_is(ring_of, capsys, kind):
+    ring = ring_of(3, kind, rounds=3, seed=1)
+    assert all(site.file.rehearsal for site in ring.sites)
+    run(["site", "check", str(ring.paths[0]), "--wait", "0"])
+    assert "ok    the job has a seed" in capsys.readouterr().out
+    ring.start(0, 1, 2)
+    assert ring.codes() == [0] * 3, ring.logs()
+    assert ring.text(0).count("WARNING this is a rehearsal") == 1
 
 
 def test_a_delta_of_ones_own_above_one_over_the_rows_needs_a_word(tmp_path, capsys):

@@ -108,6 +108,18 @@ def test_a_masked_kit_leaves_out_what_the_job_fixes(tmp_path: Path) -> None:
     assert site.job.masked and site.file.noise is None
 
 
+def test_a_kit_for_a_job_with_a_seed_says_that_it_is_a_rehearsal(tmp_path: Path) -> None:
+    for name, text in (("real", JOB), ("seeded", f"seed = 1\n{JOB}")):
+        (tmp_path / f"{name}.toml").write_text(text)
+        assert run(["site", "kit", str(tmp_path / f"{name}.toml"), str(tmp_path / name)]) == 0
+        site, steps = (
+            load_site(tmp_path / name / "alpha" / "site.toml"),
+            tmp_path / name / "alpha" / "STEPS.txt",
+        )
+        assert site.file.rehearsal == site.job.simulated == (name == "seeded")
+        assert ("nothing is private" in steps.read_text()) == (name == "seeded")
+
+
 def test_a_job_without_a_relay_has_no_key_for_one(tmp_path: Path, capsys) -> None:
     job = tmp_path / "job.toml"
     job.write_text(JOB)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 import taciturn as tt
 from support.example_run import certificate
 from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
+from taciturn.privacy.ledger import budget_file
 from taciturn.privacy.ledger.budget import active_budget
 from taciturn.privacy.ledger.budget_file import open_rows
 from taciturn.privacy.ledger.disk import SqliteLedger
@@ -103,6 +105,35 @@ def test_a_file_that_is_not_there_or_is_something_else(path, tmp_path):
     (tmp_path / "text").write_text("no database at all, but long enough to look like one")
     with pytest.raises(LedgerError, match="not a database"):
         tt.Budget(tmp_path / "text", epsilon=1)
+
+
+@pytest.mark.parametrize("given", [{}, {"epsilon": 1}])
+def test_an_empty_file_is_no_new_budget(path, given):
+    path.touch()
+    with pytest.raises(LedgerError, match="is empty: whatever was charged to it is gone"):
+        tt.Budget(path, **given)
+    assert path.stat().st_size == 0
+
+
+def test_a_file_that_is_begun_is_there_whole_or_not_at_all(path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(budget_file, "begin", lambda *_: interrupt())
+        with pytest.raises(KeyboardInterrupt):
+            tt.Budget(path, epsilon=1)
+    assert list(path.parent.iterdir()) == []
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_of_several_that_begin_a_file_at_once_the_first_stays(path, monkeypatch, links):
+    if not links:  # as on some disks
+        monkeypatch.setattr(os, "link", lambda *_: os.stat(path.parent / "nothing"))
+    tt.Budget(path, epsilon=1).reserve(planned(), "a fit")
+    budget_file.make(path, budget_file.BudgetTerms(2.0, 1e-5, "record", None))
+    assert len(tt.Budget(path, epsilon=1).runs) == 1 and list(path.parent.iterdir()) == [path]
 
 
 def test_a_row_that_was_changed_or_cut_is_found(path):
