@@ -59,6 +59,8 @@ def test_the_other_pieces_are_toml(text):
         "reached, with its own certificate and the same job",
         "was not begun: what was sent and heard has added up to more than",
         "gave up, and the run ends here",
+        "`job.seed`: must be left out of the job",
+        "does not hold this run, which was charged to it",
     ],
 )
 def test_the_lines_it_explains_are_really_said(words):

@@ -3,6 +3,7 @@
 import os
 import shutil
 import tomllib
+from importlib import import_module
 
 import pytest
 
@@ -132,7 +133,9 @@ def test_an_account_that_cannot_be_one_is_refused_before_the_network(tmp_path, c
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("FAIL")]
     assert line.startswith("FAIL  account: ") and str(place) in line
     assert sorted(path.parent.iterdir()) == before
-    monkeypatch.setattr("taciturn.sites.rounds.driver.Session", lambda *_: pytest.fail("on the network"))
+    monkeypatch.setattr(
+        import_module("taciturn.sites.rounds.driver"), "Session", lambda *_: pytest.fail("on the network")
+    )
     assert run(["site", "run", str(path)]) == ExitCode.WRONG_FILES
     (line,) = capsys.readouterr().err.splitlines()
     assert str(place) in line
