@@ -89,10 +89,6 @@ def run_site(
             arrivals.begin(0 if newest else doubted(ready, store, resumed, arrivals))
             session.vouches = lambda name: not store.moved and knows(ready, mailbox, name, arrivals.doubt)
             session.early = early_mailbox(exchange)
-            if ready.site.job.simulated:
-                log.warning(
-                    "this is a rehearsal: all can repeat the noise of the job's seed, nothing is private"
-                )
             session.keep(HELLO, greeting(ready), attempt=CHECK)
             session.listen()
             with nullcontext() if show is None else show(exchange):
@@ -183,6 +179,8 @@ def _finish_spent(rounds: Rounds | MaskedRounds, spent: str) -> NoReturn:
 
 def _run(rounds: Rounds | MaskedRounds, resumed: SavedRound[Any]) -> SiteResult:
     exchange, ready = rounds.exchange, rounds.ready
+    if ready.site.job.simulated:
+        log.warning("this is a rehearsal: all can repeat the noise of the job's seed, nothing is private")
     if resumed.state.t < ready.run.rounds:
         latest = recall(exchange)
         be_vouched_for(exchange)
