@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from taciturn.cli.app import run
+from taciturn.errors import SiteError
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.watch import own
@@ -108,16 +109,15 @@ def test_a_masked_kit_leaves_out_what_the_job_fixes(tmp_path: Path) -> None:
     assert site.job.masked and site.file.noise is None
 
 
-def test_a_kit_for_a_job_with_a_seed_says_that_it_is_a_rehearsal(tmp_path: Path) -> None:
+def test_a_kit_for_a_job_with_a_seed_says_what_it_is_and_agrees_to_nothing(tmp_path: Path) -> None:
     for name, text in (("real", JOB), ("seeded", f"seed = 1\n{JOB}")):
         (tmp_path / f"{name}.toml").write_text(text)
         assert run(["site", "kit", str(tmp_path / f"{name}.toml"), str(tmp_path / name)]) == 0
-        site, steps = (
-            load_site(tmp_path / name / "alpha" / "site.toml"),
-            tmp_path / name / "alpha" / "STEPS.txt",
-        )
-        assert site.file.rehearsal == site.job.simulated == (name == "seeded")
-        assert ("nothing is private" in steps.read_text()) == (name == "seeded")
+        folder = tmp_path / name / "alpha"
+        assert ("nothing is private" in (folder / "STEPS.txt").read_text()) == (name == "seeded")
+    load_site(tmp_path / "real" / "alpha" / "site.toml")
+    with pytest.raises(SiteError, match="rehearsal = true"):
+        load_site(folder / "site.toml")
 
 
 def test_a_job_without_a_relay_has_no_key_for_one(tmp_path: Path, capsys) -> None:

@@ -27,7 +27,7 @@ STEPS = """\
 
 SEED = """
    The job has a seed: everybody can repeat its noise, and nothing is private. It is a rehearsal, for rows
-   about nobody; if you hold others, refuse it, and take `rehearsal = true` out of site.toml."""
+   about nobody; if you hold others, refuse it. If you agree, write `rehearsal = true` in site.toml."""
 
 RELAY = """\
 the relay {name} of the job {job}, {hash}
@@ -55,8 +55,6 @@ def site_text(job: NetworkJob, name: str) -> str:
         text = text.replace('data = "rows.npz" ', 'data = "rows.csv" ')
     if job.masked:
         text = re.sub(r"^(penalty|noise|output_noise) = ", r"# \1 = ", text, flags=re.M)
-    if job.simulated:
-        text = text.replace("# rehearsal = true  ", "rehearsal = true    ")
     return text
 
 
