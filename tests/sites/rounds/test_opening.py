@@ -7,12 +7,16 @@ import pytest
 
 pytest.importorskip("zenoh")
 
+from support.sitework import frame, sites
 from taciturn.errors import NeighbourFailed, StateLost
 from taciturn.sites.rounds.driver import doubted, knows
-from taciturn.sites.rounds.opening import be_vouched_for, recall
+from taciturn.sites.rounds.opening import _look_at_answers, be_vouched_for, recall
 from taciturn.sites.wire.copies.word import Files
-from taciturn.sites.wire.mailbox import Forgotten
+from taciturn.sites.wire.form import form_of
+from taciturn.sites.wire.mailbox import Forgotten, Mailbox
+from taciturn.sites.wire.refusals import Refusals
 from taciturn.sites.wire.session import Recalled
+from taciturn.sites.wire.trust import load_trust
 from taciturn.sites.wire.waiting import Waiting
 
 
@@ -80,6 +84,22 @@ def test_a_doubt_is_over_with_the_next_frame():
     mailbox = SimpleNamespace(newest={"a": b"6", "b": b"7", "c": None}.get)
     assert [knows(ready, mailbox, name, 7) for name in "abc"] == [False, True, False]
     assert all(knows(ready, mailbox, name, 0) for name in "abc")
+
+
+@pytest.mark.parametrize("shown", [(2, 4), (4, 2), (None, 4), (4, None)])
+@pytest.mark.parametrize("early", [False, True])
+def test_what_has_left_is_counted_from_the_newest_frame_that_any_neighbour_shows(tmp_path, shown, early):
+    """Whoever was first to answer, and whatever of an early end is shown beside it."""
+    made = sites(tmp_path)
+    asking = exchange(*(Recalled(5, 1, b"" if t is None else frame(made[0], t)) for t in shown))
+    if early and None in shown:
+        asking.session.recalled[f"site-{shown.index(None)}"] = Recalled(5, 1, frame(made[0], 5, attempt=7))
+    trust = load_trust(made[0].path(made[0].file.keys.authority))
+    asking.mailbox = Mailbox(form_of(made[0].job), "site-0", trust, Refusals(), 1)
+    asking.store.frame = lambda t: None
+    with pytest.raises(Forgotten) as raised:
+        _look_at_answers(asking)
+    assert raised.value.letter.frame.t == 4 and raised.value.holder == f"site-{shown.index(4)}"
 
 
 NOBODY = frozenset()
@@ -219,7 +239,7 @@ def test_the_original_waits_no_longer_than_its_patience_for_a_copy_that_does_not
 def test_an_original_that_is_behind_its_copy_stops_though_its_files_are_where_they_were(asking):
     """What a neighbour holds is looked at while it waits."""
     site = asking([2], proves=[MOVED])
-    letter = SimpleNamespace(frame=SimpleNamespace(t=6, digest=b"another"))
+    letter = SimpleNamespace(frame=SimpleNamespace(attempt=0, t=6, digest=b"another"))
     site.mailbox.offer_recalled = lambda name, frame: letter
     site.store.frame, site.answered = lambda t: None, set()
     site.ready.site.file = SimpleNamespace(patience=0.0)

@@ -106,15 +106,25 @@ def _look_for_copy(exchange: Exchange) -> None:
 def _look_at_answers(exchange: Exchange) -> int:
     """Raise `Forgotten` where a neighbour holds a frame that this site does not know of; see `recall`."""
     session, latest = exchange.session, 0
+    forgotten: list[Forgotten] = []
     for name, recalled in dict(session.recalled).items():
         letter = exchange.mailbox.offer_recalled(name, recalled.frame) if recalled.frame else None
         if letter is None or _known(exchange, letter):
             continue
         if letter.frame.t > HELLO or recalled.t > READY:
-            answer_first(exchange, {name for name, other in session.recalled.items() if not other.vouches})
-            raise Forgotten(name, letter)
-        latest = max(latest, stamp_of(letter.frame)[0])
+            forgotten.append(Forgotten(name, letter))
+        else:
+            latest = max(latest, stamp_of(letter.frame)[0])
+    if forgotten:
+        answer_first(exchange, {name for name, other in session.recalled.items() if not other.vouches})
+        raise max(forgotten, key=_released)
     return latest
+
+
+def _released(forgotten: Forgotten) -> tuple[bool, int]:
+    """The frame that shows most to have left: the newest of the run itself, whoever was first to answer."""
+    frame = forgotten.letter.frame
+    return frame.attempt == 0, frame.t
 
 
 def be_vouched_for(exchange: Exchange) -> None:
