@@ -1,5 +1,6 @@
 """Model, certificate and statement: whole, true, and signed by the site they name."""
 
+import hashlib
 import json
 import time
 
@@ -78,10 +79,11 @@ def test_a_statement_of_another_network_is_not_believed(written):
         verify_statement(path, written[1])
 
 
-def resign(site, change, **options):
+def resign(site, change, without=(), **options):
     """The site's statement with a change, signed by a certificate of the network's authority."""
     path = site.state / "statement.json"
     facts = json.loads(path.read_text())["statement"] | change
+    facts = {name: value for name, value in facts.items() if name not in without}
     key = new_key(site.folder / "again.key")
     request = signing_request(key, site.name, ["127.0.0.1"])
     certificate = Authority.load(site.folder.parent).sign(request, **options)
@@ -116,14 +118,34 @@ def test_a_statement_says_what_its_certificate_says(written, change):
     [
         {"epsilon": "a little"},
         {"epsilon": None},
+        {"epsilon": "0.001"},
+        {"epsilon": "\u0661.\u0660"},
+        {"epsilon": True},
+        {"epsilon": -1},
+        {"epsilon": 10**400},
         {"delta": 3},
+        {"delta": "1e-5"},
+        {"delta": True},
         {"rounds": "many"},
+        {"rounds": "3"},
+        {"rounds": 2.5},
+        {"rounds": -1},
+        {"rounds": True},
+        {"pure_epsilon": "x"},
         {"released": ["1"]},
+        {"released": []},
+        {"at_least": True},
+        {"colluding": True},
+        {"epsilon_against": "1"},
+        {"ended": {"round": 6, "reason": "", "sites": ["site-0"]}},
+        {"ended": {"round": 3, "reason": "", "sites": ["site-1"]}},
+        {"ended": "early"},
         {"simulated": 1},
         {"job": "trial"},
         {"job": {"name": 3, "sha256": "00"}},
         {"files": ["model.json"]},
         {"files": {}},
+        {"files": {"model.json": 1, "certificate.json": 2}},
         {"files": {"./certificate.json": "00", "model.json": "00"}},
         {"format": "taciturn-stopped/1"},
         {"format": "taciturn-statement/9"},
@@ -135,6 +157,113 @@ def test_a_member_that_signs_nonsense_is_told_in_one_line(written, change):
     site, trust = written
     with pytest.raises(SiteError, match="not a signed statement"):
         verify_statement(resign(site, change), trust)
+
+
+STOPPED = {
+    "format": "taciturn-stopped/1",
+    "because_of": "site-1",
+    "released": [1, 2],
+    "at_least": True,
+    "epsilon": 1.0,
+    "files": {},
+}
+WHOLE_RUN = ("rounds", "pure_epsilon", "ledger")  # what only a statement of a whole run says
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epsilon": "1.0"},
+        {"epsilon": "1_0"},
+        {"epsilon": True},
+        {"delta": "0.1"},
+        {"delta": 1},
+        {"released": "abc"},
+        {"released": [0]},
+        {"released": [True]},
+        {"released": {"1": 1}},
+        {"at_least": "yes"},
+        {"rounds": 3},
+        {"ended": {}},
+    ],
+)
+def test_so_is_one_that_signs_nonsense_about_what_has_left(written, capsys, change):
+    site, trust = written
+    path = resign(site, STOPPED, without=WHOLE_RUN)
+    assert verify_statement(path, trust)["released"] == [1, 2]
+    (site.folder / "again.key").unlink()
+    path = resign(site, change)
+    assert verify(site) == ExitCode.WRONG_FILES
+    assert capsys.readouterr().err == f"taciturn: {path}: not a signed statement.\n"
+
+
+def verify(site):
+    """What `site verify` ends with."""
+    command = ["site", "verify", str(site.state / "statement.json")]
+    return run([*command, "--authority", str(site.path(site.file.keys.authority))])
+
+
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [
+        ("rounds", lambda model: model["run"].update(rounds=40)),
+        ("simulated", lambda model: model.update(simulated=False)),
+        ("delta", lambda model: model["settings"].update(delta=1e-9)),
+    ],
+)
+def test_a_statement_says_what_its_model_says(written, key, change):
+    """Both signed for: a model of forty rounds beside the cost of one."""
+    site, trust = written
+    rewrite(site, "model.json", change)
+    with pytest.raises(SiteError, match=f"another `{key}` than model.json"):
+        verify_statement(site.state / "statement.json", trust)
+
+
+def test_a_statement_of_an_early_end_is_of_the_round_and_the_sites_of_its_model(written):
+    site, trust = written
+    ended = {"round": 3, "reason": "all agreed", "sites": ["site-0", "site-1"]}
+    with pytest.raises(SiteError, match=r"another `rounds` than model\.json"):
+        verify_statement(resign(site, {"ended": ended}), trust)
+    (site.folder / "again.key").unlink()
+    rewrite(site, "model.json", lambda model: model["run"].update(rounds=3), {"ended": ended})
+    with pytest.raises(SiteError, match=r"another `sites` than model\.json"):
+        verify_statement(site.state / "statement.json", trust)
+    (site.folder / "again.key").unlink()
+    rewrite(site, "model.json", lambda model: model["run"].update(sites=ended["sites"]))
+    assert verify_statement(site.state / "statement.json", trust)["ended"] == ended
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda certificate: certificate.update(epsilon=0.001),
+        lambda certificate: certificate.pop("run"),
+        lambda certificate: certificate.update(format="x"),
+    ],
+)
+def test_a_broken_certificate_beside_a_statement_is_a_wrong_file(written, capsys, change):
+    site, _ = written
+    rewrite(site, "certificate.json", change)
+    assert verify(site) == ExitCode.WRONG_FILES
+    said = capsys.readouterr().err
+    assert said.startswith(f"taciturn: {site.state / 'certificate.json'}: ") and said.count("\n") == 1
+
+
+def test_masks_that_the_certificate_does_not_know_of_are_not_stated(written):
+    site, trust = written
+    with pytest.raises(SiteError, match="another `colluding` than certificate"):
+        verify_statement(resign(site, {"colluding": 1, "epsilon_against": [1.0]}), trust)
+
+
+def rewrite(site, name, change, more=None):
+    """A file beside the statement with a change, and a statement that is signed for it."""
+    path = site.state / name
+    entries = json.loads(path.read_text())
+    change(entries)
+    path.write_text(json.dumps(entries))
+    files = json.loads((site.state / "statement.json").read_text())["statement"]["files"]
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    resign(site, {"files": files | {name: digest}} | (more or {}))
 
 
 def test_a_statement_is_of_the_job_of_its_model(written):

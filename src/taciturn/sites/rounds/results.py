@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime
 import hashlib
 import json
+import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from cryptography.exceptions import InvalidSignature
@@ -16,7 +17,7 @@ from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certifica
 
 from ...canonical import canonical
 from ...diskfile import write_whole
-from ...errors import SiteError
+from ...errors import CertificateError, SiteError
 from ...privacy.certificate.certificate import Certificate
 from ...types import Array
 from ..files.job import NetworkJob
@@ -32,6 +33,11 @@ LARGEST, MOST_CERTIFICATE, MOST_MODEL = 2**20, 2**28, 2**28  # bytes of a statem
 AHEAD = datetime.timedelta(days=1)  # by which two clocks may differ
 SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
 MODEL, CERTIFICATE, STATEMENT = "model.json", "certificate.json", "statement.json"
+_MASKED = ("colluding", "epsilon_against")
+_ONLY_IN = {
+    FORMAT: ("rounds", "pure_epsilon", "ledger", "ended", *_MASKED),
+    STOPPED: ("released", "at_least", "because_of"),
+}
 _SETTINGS = {"h": "smoothing", "scale": "scale"}  # what an estimator calls the parameters of its loss
 
 
@@ -179,47 +185,100 @@ def read_text(path: Path, most: int, what: str) -> str:
 def _check_facts(facts: dict[str, Any]) -> None:
     """What is signed is of the kinds that a statement has; raises one of the errors that `verify` expects.
 
-    A statement of a whole run names both files: one that does not could lie beside any.
+    A statement of a whole run names both files: one that does not could lie beside any. What is stated in one
+    format alone is no word of the other: nothing would be compared with it.
     """
-    if facts["files"].keys() != {FORMAT: {MODEL, CERTIFICATE}, STOPPED: set()}[facts["format"]]:
+    form = facts["format"]
+    if facts["files"].keys() != {FORMAT: {MODEL, CERTIFICATE}, STOPPED: set()}[form]:
         raise ValueError("files")
-    released = facts["released"] if "released" in facts else [int(facts["rounds"])]
-    if not all(isinstance(entry, int) for entry in released):
-        raise TypeError("rounds")
-    if not 0 <= float(facts["delta"]) < 1 or not float(facts["epsilon"]) >= 0:
+    if any(key in facts for other, keys in _ONLY_IN.items() if other != form for key in keys):
+        raise ValueError("another format")
+    if form == FORMAT:
+        _check_end(facts)
+    elif not isinstance(facts["released"], list) or not all(_is_whole(t, 1) for t in facts["released"]):
+        raise TypeError("released")
+    if not _is_number(facts["delta"]) or not facts["delta"] < 1 or not _is_number(facts["epsilon"]):
         raise ValueError("cost")
-    against, colluding = facts.get("epsilon_against", []), facts.get("colluding", 0)
-    if not all(isinstance(entry, float) and entry >= 0 for entry in against):
+    against, colluding = facts.get("epsilon_against", []), facts.get("colluding")
+    if not isinstance(against, list) or not all(_is_number(entry) for entry in against):
         raise TypeError("epsilon_against")
-    if not (colluding is None or isinstance(colluding, int)):
+    if not (colluding is None or _is_whole(colluding)):
         raise TypeError("colluding")
-    if not isinstance(facts["simulated"], bool):
+    if not isinstance(facts["simulated"], bool) or not isinstance(facts.get("at_least", False), bool):
         raise TypeError("simulated")
-    if not all(
-        isinstance(text, str) for text in (facts["site"], facts["job"]["name"], facts["job"]["sha256"])
-    ):
+    names = facts["site"], facts["job"]["name"], facts["job"]["sha256"], *facts["files"].values()
+    if not all(isinstance(text, str) for text in names):
         raise TypeError("names")
 
 
+def _check_end(facts: dict[str, Any]) -> None:
+    """After how many rounds a run ended, and with whom where that was before its last."""
+    if not _is_whole(facts["rounds"]):
+        raise TypeError("rounds")
+    if facts["pure_epsilon"] is not None and not _is_number(facts["pure_epsilon"]):
+        raise TypeError("pure_epsilon")
+    if "ended" not in facts:
+        return
+    ended = facts["ended"]
+    if not _is_whole(ended["round"], 1) or ended["round"] > facts["rounds"]:
+        raise ValueError("ended")
+    if not isinstance(ended["reason"], str) or facts["site"] not in ended["sites"]:
+        raise TypeError("ended")
+
+
+def _is_number(value: object) -> bool:
+    """A JSON number, finite and not below 0."""
+    return type(value) in (int, float) and 0 <= cast(float, value) <= sys.float_info.max
+
+
+def _is_whole(value: object, least: int = 0) -> bool:
+    return type(value) is int and value >= least
+
+
 def _check_agreement(path: Path, facts: dict[str, Any]) -> None:
-    """A statement says what its certificate says, of the job that its model is of."""
-    beside, model = path.parent / CERTIFICATE, path.parent / MODEL
+    """A statement says what its certificate says, and its model is of the run that it states."""
     near = files_beside(path, facts)
-    if beside in near:
+    if path.parent / CERTIFICATE in near:
+        _check_certificate(path, facts)
+    if path.parent / MODEL in near:
+        _check_model(path, facts)
+
+
+def _check_certificate(path: Path, facts: dict[str, Any]) -> None:
+    beside = path.parent / CERTIFICATE
+    try:
         certificate = Certificate.from_json(read_text(beside, MOST_CERTIFICATE, "a certificate"))
         certificate.verify()
-        for key, value in _costs(certificate).items():
-            if facts.get(key) != value:
-                raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
-        if [entry.name for entry in certificate.sites] != [facts["site"]]:
-            raise SiteError(f"{path}: {beside.name} beside it is about another site.")
-    if model in near:
-        try:
-            run = json.loads(read_text(model, MOST_MODEL, "a model"))["run"]["sha256"]
-        except (ValueError, LookupError, TypeError, RecursionError):
-            run = None
-        if run != facts["job"]["sha256"]:
-            raise SiteError(f"{path}: {model.name} beside it is the model of another job.")
+    except CertificateError as error:
+        raise SiteError(f"{beside}: {error}") from error
+    costs = _costs(certificate)
+    for key in dict.fromkeys((*costs, *_MASKED)):
+        if facts.get(key) != costs.get(key):
+            raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
+    if [entry.name for entry in certificate.sites] != [facts["site"]]:
+        raise SiteError(f"{path}: {beside.name} beside it is about another site.")
+
+
+def _check_model(path: Path, facts: dict[str, Any]) -> None:
+    """The model is of the job, of the rounds and with the sites that are stated."""
+    beside, ended = path.parent / MODEL, facts.get("ended")
+    try:
+        model = json.loads(read_text(beside, MOST_MODEL, "a model"))
+        run, simulated, delta = model["run"], model["simulated"], model["settings"]["delta"]
+        rounds, sites, hashed = run["rounds"], run["sites"], run["sha256"]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise SiteError(f"{beside}: not the model of a network's run.") from error
+    if hashed != facts["job"]["sha256"] or run.get("job") != facts["job"]["name"]:
+        raise SiteError(f"{path}: {beside.name} beside it is the model of another job.")
+    stated = {
+        "rounds": (facts["rounds"] if ended is None else ended["round"], rounds),
+        "sites": (sites if ended is None else ended["sites"], sites),
+        "simulated": (facts["simulated"], simulated),
+        "delta": (facts["delta"], delta),
+    }
+    for key, (here, there) in stated.items():
+        if here != there:
+            raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
 
 
 def sign_facts(ready: Ready, facts: dict[str, Any]) -> dict[str, Any]:
