@@ -9,7 +9,8 @@ import resource
 import signal
 import time
 import types
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from taciturn.sites.rounds.masked.store import MaskedStore
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.store import SiteStore
 from taciturn.sites.wire.config import key_of
+from taciturn.sites.wire.form import ROUND
 from taciturn.sites.wire.frame import decode, to_message
 from taciturn.sites.wire.session import Session
 from taciturn.sites.wire.waiting import Waiting
@@ -146,6 +148,8 @@ def arrange(
         _before(Exchange, "seal", lambda exchange, now, *rest: _forget_own(exchange, now, t))
     elif lie == "late":
         _before(Session, "publish", lambda session, sent, *rest: _send_late(session, sent, t))
+    elif lie in LIES_AT_AN_END:
+        LIES_AT_AN_END[lie]()
     elif lie is not None:
         _tell_two_stories(t)
     if ending is not None:
@@ -161,6 +165,25 @@ def arrange(
         job_module.HASH_FORM = difference_module.HASH_FORM = hash_form
     if edge is not None:
         driver_module.to_message = lambda vector: to_message(np.full_like(vector, edge))
+
+
+def _lie_in_last(change: Callable[[bytes], bytes]) -> None:
+    """'Last' of an early end is not what it was."""
+    real = finishing_module._last
+    finishing_module._last = lambda exchange, t: change(real(exchange, t))
+
+
+def _claim_no_round() -> None:
+    """'Finish' says that no round is complete."""
+    real = finishing_module.Finish.pack
+    finishing_module.Finish.pack = lambda said, names: real(replace(said, completed=0), names)  # type: ignore[method-assign]
+
+
+LIES_AT_AN_END = {
+    "another last": lambda: _lie_in_last(lambda last: last[:-8] + np.float64(64.0).tobytes()),
+    "last of another round": lambda: _lie_in_last(lambda last: ROUND.pack(1) + last[ROUND.size :]),
+    "no round complete": _claim_no_round,
+}
 
 
 def _die_in_early_end(ending: str, t: int) -> None:

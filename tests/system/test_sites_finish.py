@@ -13,6 +13,7 @@ from support.sitemasked import SITE as MASKED
 from support.sitemasked import masked_network
 from support.siteprocess import Command, SiteProcess
 from support.sitework import PATH_OF_3, network
+from taciturn.cli.app import run
 from taciturn.errors import ExitCode
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.sites.files.site import load_site
@@ -127,6 +128,78 @@ def test_a_masked_run_ends_with_the_model_of_its_last_complete_round(tmp_path):
             assert store.end_after(paid).tobytes() == coef.tobytes()
             assert store._open().execute("SELECT count(*) FROM masks").fetchone() == (0,)
     assert charged_rounds(sites[1]) == list(range(1, paid + 1))
+
+
+LIES = [("penalty", "another last"), ("penalty", "no round complete"), ("masked", "no round complete")]
+
+
+@pytest.mark.parametrize(("kind", "lie"), LIES)
+def test_who_says_at_an_early_end_what_its_frames_belie_ends_it_for_everybody(ring_of, capsys, kind, lie):
+    """Site 1 shows another vector than it sent, or claims fewer rounds; its neighbours hold its frames."""
+    ring, paid = start_ring(ring_of, kind, lie=lie)
+    assert ring.codes() == [ExitCode.CONTRADICTION] * 5, ring.logs()
+    for i, site in enumerate(ring.sites):
+        (proof,) = site.state.glob("proof-site-1-*.json")
+        assert lie != "another last" or proof.name == f"proof-site-1-{paid}.json"
+        assert "site-1 signed two frames" in ring.text(i)
+        assert not (site.state / "model.json").exists()
+        authority = site.path(site.file.keys.authority)
+        assert run(["site", "verify", "--proof", str(proof), "--authority", str(authority)]) == 0
+        assert "site-1 signed both" in capsys.readouterr().out
+        said = verify_statement(site.state / "stopped.json", load_trust(authority))
+        assert set(said["released"]) == set(charged_rounds(site))
+        assert i == 1 or said["released"] == charged_rounds(site)
+    assert len(said := released_by(ring.sites[1])) > len(set(said))  # both stories count against the liar
+
+
+def start_ring(ring_of, kind, **fault):
+    """Five sites; the budget of site 3 ends the run, and site 1 is not as it should be."""
+    ring = ring_of(5, kind, rounds=6)
+    budget = MASKED["budget"]["epsilon"] if kind == "masked" else make_ready(ring.sites[3]).forecast().epsilon
+    paid = poorer(ring.paths[3], 0.7 * budget)
+    assert 2 <= paid < 6
+    ring.start(1, **fault)
+    ring.start(3, hold=paid + 1)
+    ring.start(0, 2, 4)
+    let_spend(ring.paths, 3, paid)
+    return ring, paid
+
+
+def released_by(site):
+    return json.loads((site.state / "stopped.json").read_text())["statement"]["released"]
+
+
+def test_who_shows_a_vector_of_another_round_is_named_and_there_is_no_model(ring_of):
+    ring, paid = start_ring(ring_of, "penalty", lie="last of another round")
+    codes = ring.codes()
+    assert [codes[i] for i in (0, 2, 4)] == [ExitCode.NEIGHBOUR] * 3, ring.logs()
+    for i in (0, 2, 3, 4):
+        assert f"site-1 signed a last vector that is not of round {paid}" in ring.text(i)
+    assert not any((site.state / "model.json").exists() for site in ring.sites)
+
+
+def test_a_last_vector_at_the_edge_is_said_by_those_who_did_not_hear_its_site_before(ring_of):
+    ring, paid = start_ring(ring_of, "penalty", edge=64.0)
+    assert ring.codes() == [0, 0, 0, ExitCode.BUDGET_SPENT, 0], ring.logs()
+    words = "site-1 sends values at the edge of the job's range of +-64 since round"
+    said = [ring.text(i).count(f"{words} {paid if i in (3, 4) else 1}:") for i in range(5)]
+    assert said == [1, 0, 1, 1, 1]
+    assert [ring.text(i).count(words) for i in range(5)] == said  # once for each
+
+
+def test_a_site_that_waits_is_told_who_wants_to_finish_and_how_to_agree(tmp_path):
+    paths = network(tmp_path, [(0, 1)])
+    running = [SiteProcess(paths[0]), SiteProcess(paths[1], {"hold": 3})]
+    sites = [load_site(path) for path in paths]
+    until(lambda: [rounds_of(site) for site in sites] == [3, 2])
+    running[1].kill()
+    ended = [Command("site", "finish", str(paths[1]), path=paths[1])]
+    words = "site-1 wants to finish the run here, and releases nothing more: to agree, stop this site and run"
+    until(lambda: f"{words} taciturn site finish" in running[0].text())
+    running[0].kill()
+    ended.append(Command("site", "finish", str(paths[0]), path=paths[0]))
+    assert [command.wait()[0] for command in ended] == [0, 0]
+    check_early(sites, 1, tmp_path)  # site 1 had not stored what it heard in round 2
 
 
 def test_an_end_before_the_first_round_states_what_was_spent_and_has_no_model(tmp_path):

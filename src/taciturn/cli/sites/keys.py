@@ -100,6 +100,7 @@ def verify(
     from ...privacy.certificate.masked_words import holds_while
     from ...sites.rounds.evidence import read_proof
     from ...sites.rounds.results import files_beside, verify_statement
+    from ...sites.wire.form import rounds_of
     from ...sites.wire.trust import load_trust
 
     if (statement is None) == (proof is None):
@@ -108,7 +109,8 @@ def verify(
     if proof is not None:
         caught = read_proof(proof, trust)
         first, second = caught.first.frame, caught.second.frame
-        rounds = f"round {first.t}" if first.t == second.t else f"rounds {first.t} and {second.t}"
+        at, of = rounds_of(first, second)
+        rounds = f"round {at}" if at == of else f"rounds {at} and {of}"
         typer.echo(f"{one_line(caught.owner)} signed both: two frames of {rounds} that contradict each other")
         typer.echo(
             f"  in the job {first.job.hex()[:16]}: {first.digest.hex()[:16]}, {second.digest.hex()[:16]}"

@@ -11,7 +11,7 @@ hear every neighbour              pushed, or pulled if missed
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -26,14 +26,14 @@ from ...privacy.release import Release, drive
 from ...types import Array
 from ..files.arrivals import Arrivals
 from ..files.templates import write_readme
-from ..wire.form import CHECK, HELLO
+from ..wire.form import CHECK, FINISH, HELLO
 from ..wire.frame import reaches_edge, size_cap, to_message, to_vector
 from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
 from ..wire.refusals import Refusals
 from ..wire.session import Session
 from .account import check_account, pay, settle
 from .early_end.finishing import check_absent, early_mailbox, finish, said_before
-from .early_end.words import FINISH, Completed, Finishing, Why
+from .early_end.words import Completed, Finishing, Why
 from .ending import SiteResult, end, last_vectors, resumes_at
 from .evidence import find_proof, stop_for
 from .exchange import Exchange
@@ -284,14 +284,14 @@ class Rounds:
         self.step(1)
         numbers = {job.names.index(name) for name in self.ready.site.neighbours}
         near = {n: letter for n, letter in letters.items() if n in numbers}
-        self._note_edge(release.t, near)
+        self.note_edge(release.t, {n: letter.vector for n, letter in near.items()})
         return sum_heard(near, job.dimension, job.penalty.clip)
 
-    def _note_edge(self, t: int, letters: dict[int, Letter]) -> None:
-        """Say, once for each, which neighbour sends values at the edge of the range."""
+    def note_edge(self, t: int, vectors: Mapping[int, Array]) -> None:
+        """Say, once for each, which site sends values at the edge of the range."""
         job = self.ready.site.job
-        for n, letter in letters.items():
-            if n not in self.at_edge and reaches_edge(letter.vector, job.penalty.clip):
+        for n, vector in vectors.items():
+            if n not in self.at_edge and reaches_edge(vector, job.penalty.clip):
                 self.at_edge.add(n)
                 log.warning(
                     "%s sends values at the edge of the job's range of +-%g since round %d: it drives the "

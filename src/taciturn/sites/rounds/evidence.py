@@ -23,8 +23,9 @@ from ...privacy.accounting.shown import rounded_up, shown_delta
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.ledger.memory import MemoryLedger
 from ..files.toml import about_files
+from ..wire.form import contradict, rounds_of
 from ..wire.frame import Frame, FrameRefused, decode
-from ..wire.mailbox import Caught, Forgotten, Letter, contradict
+from ..wire.mailbox import Caught, Forgotten, Letter
 from ..wire.trust import Trust
 from .exchange import Exchange
 from .prepare import Ready
@@ -55,7 +56,8 @@ def stop_for(trouble: Caught | Forgotten, exchange: Exchange) -> NoReturn:
     written = write_proof(ready.site.state, ready.site.job.name, trouble)
     for name in (MODEL, CERTIFICATE, STATEMENT):  # where it came to light only after the results were there
         (ready.site.state / name).unlink(missing_ok=True)
-    mine = trouble.second.frame if trouble.owner == own else None
+    told = trouble.first if trouble.second.frame.attempt else trouble.second  # a frame of the run itself
+    mine = told.frame if trouble.owner == own else None
     said = state_released(ready, exchange.store, mine, trouble.owner)
     log.error("%s signed two frames that contradict each other: %s", trouble.owner, written)
     stay(exchange, trouble)
@@ -78,14 +80,15 @@ def stay(exchange: Exchange, caught: Caught) -> None:
 
 def write_proof(folder: Path, job: str, caught: Caught) -> Path:
     """Two frames that contradict each other, as a file that anyone can check."""
+    rounds = rounds_of(caught.first.frame, caught.second.frame)
     facts = {
         "format": FORMAT,
         "site": caught.owner,
         "job": {"name": job, "sha256": caught.first.frame.job.hex()},
-        "rounds": [caught.first.frame.t, caught.second.frame.t],
+        "rounds": list(rounds),
         "frames": [caught.first.data.hex(), caught.second.data.hex()],
     }
-    path = folder / f"proof-{caught.owner}-{caught.second.frame.t}.json"
+    path = folder / f"proof-{caught.owner}-{max(rounds)}.json"
     return write_whole(path, json.dumps(facts, indent=1) + "\n")
 
 

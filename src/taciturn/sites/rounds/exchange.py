@@ -15,14 +15,14 @@ from typing import Any
 
 from ...errors import NeighbourFailed
 from ..wire.copies.word import HERE, Files, Here
-from ..wire.form import HELLO, READY
+from ..wire.form import FINISH, HELLO, READY
 from ..wire.frame import NOTHING, Frame, FrameRefused
 from ..wire.mailbox import Letter, Mailbox
 from ..wire.probe import probe
 from ..wire.session import Session
 from ..wire.trust import intact
 from ..wire.waiting import Waiting
-from .early_end.words import FINISH, Completed, look_early
+from .early_end.words import Completed, look_early
 from .network import write_seen
 from .prepare import Ready
 from .store import SiteStore
@@ -235,6 +235,19 @@ class Exchange:
         }
         return words.get(t, f"round {t}")
 
+    def _who_would_finish(self) -> str:
+        """Who has signed that the run shall end here, as long as this site has not; and how to agree."""
+        early, site = self.session.early, self.ready.site
+        if self.main is not None or early is None:
+            return ""
+        names = [site.job.names[n] for n in early.letters(FINISH) if n != site.number]
+        if not names:
+            return ""
+        return (
+            f"; {', '.join(names[:5])} wants to finish the run here, and releases nothing more: to agree, "
+            "stop this site and run taciturn site finish"
+        )
+
     def waiting(self, most: float | None = None) -> Waiting:
         """How this site waits for the others."""
         site = self.ready.site
@@ -254,7 +267,8 @@ class Exchange:
         def hint() -> str:
             blockers = self.whereabouts.blockers()
             direct = set(self.mailbox.missing()) if blockers else set()
-            return "" if set(blockers) <= direct else f"; {', '.join(blockers[:5])} holds up the run"
+            said = "" if set(blockers) <= direct else f"; {', '.join(blockers[:5])} holds up the run"
+            return said + self._who_would_finish()
 
         return Waiting(
             min(site.file.patience, most or site.file.patience),

@@ -183,7 +183,8 @@ def _at_edge(db: sqlite3.Connection, site: Site) -> set[int]:
     if site.job.masked:
         return set()
     rows = db.execute(
-        "SELECT sender, max(t), frame FROM heard WHERE t BETWEEN 1 AND ? GROUP BY sender", (site.job.rounds,)
+        "SELECT sender, max(t), frame FROM heard WHERE attempt = 0 AND t BETWEEN 1 AND ? GROUP BY sender",
+        (site.job.rounds,),
     )
     largest, clip = 8 * site.job.dimension, site.job.penalty.clip
     return {

@@ -1,4 +1,5 @@
-"""The form of a job's rounds: how long the messages of a round are, and whose frames a site waits for.
+"""The form of a job's rounds: how long the messages of a round are, whose frames a site waits for, and which
+two of one site contradict each other.
 
     -1          hello: a stamp, a fresh nonce of this run, and what the job adds; from everybody
     0           ready: 'these are the hellos that I hold', by `common`; from everybody
@@ -19,10 +20,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..files.job import NetworkJob
-from .frame import FrameRefused, check_values, to_vector
+from .frame import Frame, FrameRefused, check_values, follows, to_vector
 
 HELLO, READY = -1, 0
 CHECK = 2**32 - 1  # the attempt of a greeting that belongs to no run: `site check`
+FINISH, LAST = 1, 2  # of an early end: `early_end/words.py`
+ROUND = struct.Struct("<I")  # what 'finish' and 'last' begin with
 STAMP = struct.Struct("<Q")
 NONCE = 32
 RUN_KEY = 32  # the X25519 key that a masked site makes for the run
@@ -70,8 +73,9 @@ class Form:
 
     @property
     def cap(self) -> int:
-        """Bytes of the longest message."""
-        return max(self.size(HELLO), self.largest)
+        """Bytes of the longest message, those of an early end included: a proof may hold one."""
+        finish = ROUND.size + 1 + (len(self.job.names) + 7) // 8
+        return max(self.size(HELLO), finish, ROUND.size + self.largest)
 
     def everybody(self, t: int) -> bool:
         """Whether every site needs the frames of round t of all others."""
@@ -124,6 +128,51 @@ class EarlyForm(Form):
     def everybody(self, t: int) -> bool:
         """All but the goodbye."""
         return 1 <= t <= self.done
+
+
+def contradict(first: Frame, second: Frame) -> bool:
+    """Whether one site cannot honestly have signed both, as anyone can tell from the two alone.
+
+    one round twice     two frames of one attempt and round
+    a broken chain      a frame that names another one before it than the one that its site sent
+    a wrong last        'last' of an early end with another vector of round S than the frame of round S
+    a wrong finish      'finish' with fewer rounds completed than follow from a frame that had left before
+
+    A site that has released round t has completed t - 1 rounds, so its 'finish' says so many at least. What
+    is said before round 1 may be said again, so it contradicts nothing.
+    """
+    if first.job != second.job or first.sender != second.sender or first.digest == second.digest:
+        return False
+    if min(first.t, second.t) <= READY:
+        return False
+    if first.attempt != second.attempt:
+        released, word = sorted((first, second), key=lambda frame: frame.attempt)
+        return _belies(released, word)
+    return first.t == second.t or not (follows(first, second) and follows(second, first))
+
+
+def rounds_of(first: Frame, second: Frame) -> tuple[int, int]:
+    """The rounds that two frames are about; of a word of an early end beside a release, the one it states."""
+    if first.attempt == second.attempt:
+        return first.t, second.t
+    at, of = (frame.t if frame.attempt == 0 else _stated(frame) for frame in (first, second))
+    return at, of
+
+
+def _belies(released: Frame, word: Frame) -> bool:
+    """Whether a release of the run shows that a word of an early end is not true."""
+    if released.attempt != 0 or not released.message or len(word.message) < ROUND.size:
+        return False  # only a release has a message: 'done' and 'left' have none
+    if word.t == FINISH:
+        return _stated(word) < released.t - 1
+    of_vectors = len(word.message) == ROUND.size + len(released.message)  # of a masked run it is a hash
+    if word.t != LAST or not of_vectors or _stated(word) != released.t:
+        return False
+    return word.message[ROUND.size :] != released.message
+
+
+def _stated(word: Frame) -> int:
+    return int(ROUND.unpack_from(word.message)[0])
 
 
 def form_of(job: NetworkJob) -> Form:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from ...types import Array
-from .form import HELLO, READY, STAMP, Form
+from .form import HELLO, READY, STAMP, Form, contradict
 from .frame import Frame, FrameRefused, common_hash, decode, follows, to_vector
 from .refusals import Refusals
 from .trust import Trust, intact
@@ -35,11 +35,12 @@ class Letter(NamedTuple):
 
 
 class Caught(Exception):  # noqa: N818 - reads as a statement
-    """`owner` signed two frames that contradict each other."""
+    """`owner` signed two frames that contradict each other; one of the run itself comes first."""
 
-    def __init__(self, owner: str, first: Letter, second: Letter) -> None:
+    def __init__(self, owner: str, *letters: Letter) -> None:
         super().__init__(owner)
-        self.owner, self.first, self.second = owner, first, second
+        self.owner = owner
+        self.first, self.second = sorted(letters, key=lambda letter: letter.frame.attempt)
 
 
 class Forgotten(Exception):  # noqa: N818
@@ -376,19 +377,6 @@ class Mailbox:
         if letter.frame.t == READY:
             return self._fits(letter) and not self._fits(known)
         return stamp_of(letter.frame) > stamp_of(known.frame)
-
-
-def contradict(first: Frame, second: Frame) -> bool:
-    """Whether one site cannot honestly have signed both: one round twice, or one that does not follow.
-
-    What is said before round 1 may be said again, so it contradicts nothing.
-    """
-    if first.job != second.job or first.sender != second.sender or first.digest == second.digest:
-        return False
-    if min(first.t, second.t) <= READY:
-        return False
-    twice = (first.attempt, first.t) == (second.attempt, second.t)
-    return twice or not (follows(first, second) and follows(second, first))
 
 
 def stamp_of(frame: Frame) -> tuple[int, bytes]:

@@ -5,12 +5,16 @@ when it hears that somebody's does not. S is the smallest number of complete rou
 model is the average of their vectors of round S or, of a masked run, what the sums up to round S make; a
 message of a round that is not complete stays hidden under its masks, for nobody shows a key. Each certificate
 states every round that its site has released, complete or not.
+
+Before it says 'done', each site compares what the others say of the run with their frames that it holds. Of
+every site a neighbour does, and without its 'done' there is no model anywhere: it shows a proof instead.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Mapping
 from typing import NoReturn, Protocol
 
 import networkx as nx
@@ -21,14 +25,16 @@ from ....errors import NeighbourFailed, ParameterError, RunOver, SiteError
 from ....privacy.accounting.shown import rounded_up, shown_delta
 from ....types import Array
 from ...files.site import Site
-from ...wire.frame import decode, to_vector
-from ...wire.mailbox import Letter, Mailbox
+from ...wire.form import FINISH, LAST, ROUND, contradict
+from ...wire.frame import decode
+from ...wire.mailbox import Caught, Letter, Mailbox
+from ...wire.trust import intact
 from ..account import settle
 from ..ending import SiteResult, linger
 from ..evidence import state_released
 from ..exchange import Exchange
 from ..results import write_results
-from .words import FINISH, LAST, Finish, Finishing, Why, attempt_of, early_form, message_of
+from .words import Finish, Finishing, Why, attempt_of, early_form, message_of, vector_of
 
 log = logging.getLogger("taciturn.site")
 
@@ -38,6 +44,10 @@ class Ended(Protocol):
 
     def model_after(self, t: int) -> Array:
         """The model of a masked run after round t."""
+        ...
+
+    def note_edge(self, t: int, vectors: Mapping[int, Array]) -> None:
+        """Say whose vector of round t is at the edge of the range."""
         ...
 
 
@@ -77,18 +87,16 @@ def finish(main: Exchange, rounds: Ended, finishing: Finishing) -> SiteResult:
     ready, store, form = main.ready, main.store, exchange.mailbox.form
     names, completed = ready.site.job.names, int(store.resume().state.t)
     own = Finish(completed, finishing.why, finishing.absent)
-    said = {
-        number: Finish.unpack(letter.frame.message, names)
-        for number, letter in _say(exchange, FINISH, own.pack(names)).items()
-    }
+    finishes = _say(exchange, FINISH, own.pack(names))
+    _compare(main, finishes, {n: main.mailbox.newest(names[n]) for n in finishes})
+    said = {n: Finish.unpack(letter.frame.message, names) for n, letter in finishes.items()}
     said[ready.site.number] = Finish.unpack(_own(exchange, FINISH), names)
     reason, last = _reason(said, names), min(entry.completed for entry in said.values())
     log.warning("the run ends after round %d of %d: %s", last, ready.site.job.rounds, reason)
     if last < (2 if ready.site.job.masked else 1):  # the first round of a masked run makes no model
         _end_without_model(exchange, reason)
-    masked = rounds.model_after(last) if ready.site.job.masked else None
-    letters = _say(exchange, LAST, _last(exchange, last) if masked is None else _hash(masked))
-    model = _average(exchange, letters) if masked is None else _same(exchange, letters, masked)
+    make = _masked_model if ready.site.job.masked else _average
+    model = make(exchange, rounds, last)
     _say(exchange, form.done, b"")
     present = [name for name in names if name not in finishing.absent]
     ended = {"round": last, "reason": reason, "sites": present}
@@ -147,21 +155,53 @@ def _own(exchange: Exchange, t: int) -> bytes:
 
 
 def _last(exchange: Exchange, t: int) -> bytes:
-    """This site's own vector of round t, which left it long ago."""
+    """Round t, and this site's own vector of it, which left it long ago."""
     data = exchange.store.frame(t)
     if data is None:
         raise SiteError(f"the site's file does not hold its frame of round {t}.")
-    return message_of(data)
+    return ROUND.pack(t) + message_of(data)
 
 
-def _average(exchange: Exchange, letters: dict[int, Letter]) -> Array:
-    vectors = {number: to_vector(letter.frame.message) for number, letter in letters.items()}
-    vectors[exchange.ready.site.number] = to_vector(_own(exchange, LAST))
+def _compare(exchange: Exchange, words: dict[int, Letter], held: Mapping[int, bytes | None]) -> None:
+    """What others say of the run is what they said in it, as far as this site holds that; or `Caught`."""
+    for number, letter in words.items():
+        data = held.get(number)
+        if data is None:
+            continue
+        with exchange.store.readable():
+            released = Letter(data, exchange.ready.open_frame(data))
+        if contradict(released.frame, letter.frame) and intact(released.frame):
+            raise Caught(exchange.ready.site.job.names[number], released, letter)
+
+
+def _average(exchange: Exchange, rounds: Ended, t: int) -> Array:
+    """The model of round t: all show the vectors that they sent in it."""
+    letters = _say(exchange, LAST, _last(exchange, t))
+    _compare(exchange, letters, exchange.store.frames_heard(t))
+    vectors = _vectors(exchange, letters, t)
+    rounds.note_edge(t, {number: vectors[number] for number in letters})
     return network_average(np.stack([vectors[number] for number in sorted(vectors)]))
 
 
-def _same(exchange: Exchange, letters: dict[int, Letter], model: Array) -> Array:
+def _vectors(exchange: Exchange, letters: dict[int, Letter], t: int) -> dict[int, Array]:
+    """Everybody's vector of round t, this site's own too, by number."""
+    words = {number: letter.frame.message for number, letter in letters.items()}
+    words[exchange.ready.site.number] = _own(exchange, LAST)
+    found = {number: vector_of(message) for number, message in words.items()}
+    other = [exchange.ready.site.job.names[number] for number, (of, _) in found.items() if of != t]
+    if other:
+        raise NeighbourFailed(
+            f"{', '.join(other)} signed a last vector that is not of round {t}, where the run ends. No model "
+            "is written."
+        )
+    return {number: vector for number, (_, vector) in found.items()}
+
+
+def _masked_model(exchange: Exchange, rounds: Ended, t: int) -> Array:
+    """The model of round t: all made the same one of the sums."""
+    model = rounds.model_after(t)
     names, own = exchange.ready.site.job.names, _hash(model)
+    letters = _say(exchange, LAST, own)
     other = [names[number] for number, letter in letters.items() if letter.frame.message != own]
     if other:
         raise NeighbourFailed(f"{', '.join(other)} made another model of the same sums. No model is written.")

@@ -1,12 +1,14 @@
 """An early end: what is said where a run ends before its last round, and how it is noticed.
 
     1   finish: the last round that this site has completed, why it ends, and who is not waited for
-    2   last: its vector of the last round that all have completed; of a masked run a hash of the model
+    2   last: the last round that all have completed and its vector of it; of a masked run a hash of the model
     3   done: 'these are the last that I hold', by `common`
     4   left: 'I have my results'
 
-All of it under an attempt that follows from who is not waited for, so that it contradicts nothing that was
-said in the run, and two proposals do not contradict each other. Whoever has said 'finish' releases no more.
+All of it under an attempt that follows from who is not waited for, so that two proposals do not contradict
+each other. What 'finish' and 'last' say of the run must be what was said in it: a neighbour that holds a
+frame which belies them holds a proof (`contradict` in `wire/form.py`). Whoever has said 'finish' releases no
+more.
 
 Whoever has said 'done' after the last round never says 'finish', and nobody says 'last' before all have said
 'finish'. So one who hears that 'done', while it waits for a 'finish' that was to be agreed on, goes back and
@@ -21,12 +23,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+from ....types import Array
 from ...files.job import NetworkJob
-from ...wire.form import CHECK, EarlyForm
+from ...wire.form import CHECK, FINISH, LAST, ROUND, EarlyForm
 from ...wire.frame import FrameRefused, check_values, decode, to_vector
 from ...wire.mailbox import Mailbox
 
-FINISH, LAST = 1, 2
 HEAD = struct.Struct("<IB")
 
 
@@ -61,6 +63,11 @@ def message_of(data: bytes) -> bytes:
     return decode(data, largest=len(data)).message
 
 
+def vector_of(last: bytes) -> tuple[int, Array]:
+    """The round and the vector that a 'last' is about."""
+    return int(ROUND.unpack_from(last)[0]), to_vector(last[ROUND.size :])
+
+
 class Finishing(Exception):  # noqa: N818 - reads as a statement
     """The run ends here: `why`, without those who are `absent`."""
 
@@ -85,12 +92,12 @@ def attempt_of(names: Sequence[str], absent: Collection[str]) -> int:
 
 def early_form(job: NetworkJob, absent: frozenset[str] = frozenset()) -> EarlyForm:
     """The form of these frames."""
-    last = 32 if job.masked else 8 * job.dimension
+    last = 32 if job.masked else ROUND.size + 8 * job.dimension
     sizes = {FINISH: HEAD.size + len(_bits(job.names, ())), LAST: last}
 
     def check(t: int, message: bytes) -> None:
         if t == LAST and not job.masked:
-            check_values(to_vector(message), clip=job.penalty.clip)
+            check_values(vector_of(message)[1], clip=job.penalty.clip)
         elif t == FINISH:
             try:
                 said = Finish.unpack(message, job.names)

@@ -7,7 +7,7 @@ can be made for the same round.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,6 +94,9 @@ class MaskedRounds:
     def model_after(self, t: int) -> Array:
         """What all sites hold after round t, where the run ends there."""
         return self.store.end_after(t)
+
+    def note_edge(self, t: int, vectors: Mapping[int, Array]) -> None:
+        """A masked message may be any number."""
 
     def _agree(self) -> PairKeys:
         """The keys of round 1, from everybody's 'hello'."""
