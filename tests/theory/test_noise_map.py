@@ -70,7 +70,7 @@ def test_mean_ratio_is_one_and_the_inverted_jacobian_is_not(pair, noise, scale):
     for sign, fits in ((1, True), (-1, False)):
         w = np.exp(noise_new - noise_old + sign * (det_new - det_old))
         away = abs(w.mean() - 1) / (w.std() / np.sqrt(DRAWS))
-        assert away < WIDE if fits else away > 4 * WIDE
+        assert away < WIDE if fits else away > 3 * WIDE  # inverted it is 26 and more, +-0.6 from run to run
 
 
 def test_the_density_is_that_of_the_objective(pair):
