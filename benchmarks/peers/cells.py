@@ -178,7 +178,7 @@ def stranger(disturbed: dict[str, Any]) -> str:
     if not disturbed["ended"]:
         return "stops the run"
     if not disturbed.get("same"):
-        return f"takes part (model moved by {share(disturbed['gap'])})"
+        return f"is let in (model moved by {share(disturbed['gap'])})"
     return "gets in, but has no part in the model" if "lets" in disturbed.get("door", "") else "kept out"
 
 

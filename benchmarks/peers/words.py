@@ -145,7 +145,8 @@ FAULTS = (
     "seconds later.",
     "- a stranger: a sixth party, whose labels are turned round, connects without having been asked. At ours "
     "and at FLARE his own program would not talk to this network, so his certificate, of another authority, "
-    "is shown at the door instead. At Flower and APPFL he comes as any client does.",
+    "is shown at the door instead. At Flower and APPFL he comes as any client does; how far he moves the "
+    "model depends on whose place he takes in the last round.",
     "- same: the model of the undisturbed run to a thousandth of its length. At Flower and APPFL each round "
     "solves anew, so that a round without the fifth site leaves no trace in the last one. How far another "
     "model is away is a share of that length, too.",

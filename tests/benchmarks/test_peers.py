@@ -124,7 +124,7 @@ def test_a_disturbed_run_is_told_beside_the_undisturbed_one():
     assert outcome(FAULTS["late"] | {"gap": 1e-5}, PLAIN) == "same model, 20 s more"
     assert outcome({"ended": False, "seconds": 240.2, "patience": 240.0}, PLAIN) == "no end within 240 s"
     assert outcome({"ended": False, "seconds": 90.0}, PLAIN) == "the run fails"
-    assert stranger(FAULTS["stranger"]) == "takes part (model moved by 75%)"
+    assert stranger(FAULTS["stranger"]) == "is let in (model moved by 75%)"
     assert stranger({"ended": True, "same": True, "gap": 0.0}) == "kept out"
     at_door = {"ended": True, "same": True, "gap": 0.0, "door": "TLS, refuses this certificate"}
     assert stranger(at_door) == "kept out"
@@ -145,7 +145,7 @@ def test_what_was_set_for_a_fault_is_told_with_it():
     )
     assert after_kill(FAULTS) == "another model (by 25%), 46 s more"
     locked = FAULTS | {"guarded": {"ended": True, "same": True, "gap": 0.0}}
-    assert stranger_at_locks(locked) == "takes part (model moved by 75%); with its locks on: kept out"
+    assert stranger_at_locks(locked) == "is let in (model moved by 75%); with its locks on: kept out"
 
 
 def test_locks_and_counters_are_shown_as_they_were_found():
