@@ -45,7 +45,7 @@ def test_direction_is_uniform_and_independent_of_the_norm(d, draw):
     for axis in axes:
         assert stats.kstest((1 + u @ axis) / 2, law.cdf).pvalue > LEVEL / 3
     assert stats.spearmanr(length, u[:, 0]).pvalue > LEVEL
-    tilted = u + 0.1 * axes[0]
+    tilted = u + 0.2 * axes[0]
     tilted /= np.linalg.norm(tilted, axis=1, keepdims=True)
     assert stats.kstest((1 + tilted @ axes[0]) / 2, law.cdf).pvalue < LEVEL
 
