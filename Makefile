@@ -5,13 +5,16 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 unexport PYTHONDONTWRITEBYTECODE  # hundreds of processes import the same modules: compile them once
 
-.PHONY: demo test check lint types layers doctests docs tests bench mutants paper clean help
+.PHONY: demo quick test check lint types layers doctests docs tests coverage bench mutants paper clean help
 
 help:            ## what can be made
 	@grep -E '^[a-z]+: .*##|^[a-z]+:  +##' Makefile | sed -E 's/:[^#]*##/ -/'
 
 demo: $(VENV)/.core           ## the main job, with a report at the end
 	$(BIN)/taciturn demo
+
+quick: $(VENV)/.test          ## what one runs while working: under a minute; no process, no cluster, nothing slow
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not process and not ray and not slow" tests
 
 test: check tests             ## every check and every test
 
@@ -21,6 +24,7 @@ check: $(VENV)/.test          ## ruff, mypy strict, import-linter, doctests, the
 lint: $(VENV)/.test
 	$(BIN)/ruff check src tests benchmarks examples tools
 	$(BIN)/ruff format --check src tests benchmarks examples tools
+	$(BIN)/python -m tools.wordlist
 
 types: $(VENV)/.test
 	$(BIN)/mypy
@@ -36,6 +40,9 @@ docs: $(VENV)/.test           ## the site, into build/site; strict, and without 
 
 tests: $(VENV)/.test
 	$(BIN)/python -m pytest -n 4 --dist worksteal tests
+
+coverage: $(VENV)/.test       ## which lines no quick test runs; the pages are in build/coverage
+	$(BIN)/python -m pytest -n 4 -m "not process and not ray" --cov=taciturn --cov-report=html:build/coverage --cov-report=term:skip-covered tests
 
 bench: $(VENV)/.test          ## speed, as ratios within one run; writes docs/performance.md
 	$(BIN)/python -m benchmarks.speed
@@ -55,7 +62,7 @@ $(VENV)/.core: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.test: $(VENV)/bin/python pyproject.toml constraints.txt
-	$(PIP) install -c constraints.txt -e '.[docs,tables,test,ray,zenoh]'
+	$(PIP) install -c constraints.txt -e '.[docs,tables,sql,test,ray,zenoh]'
 	@touch $@
 
 clean:

@@ -30,7 +30,7 @@ def make_visits(
 
 
 def main(folder: Path = Path("taciturn-gallery"), persons: int = 6000) -> dict[str, list[float]]:
-    """Fit at several budgets, for a visit and for a person; the share of new visits that is told rightly."""
+    """Fit at several budgets, for a visit and for a person; the share of correct predictions."""
     rng = np.random.default_rng(0)
     table, y, person = make_visits(persons, rng)
     new, truth, _ = make_visits(persons, rng)
@@ -47,7 +47,6 @@ def main(folder: Path = Path("taciturn-gallery"), persons: int = 6000) -> dict[s
                 graph="ring",
                 colluding=1,
                 classes=["no", "yes"],
-                effort="quick",
                 random_state=0,
             )
             model.fit(X, y, site=hospital, person=ids)
@@ -69,7 +68,7 @@ def draw(budgets: list[float], found: dict[str, list[float]], folder: Path) -> N
     axes.axhline(found["no privacy"][0], color="#777777", linestyle="--", label="no privacy")
     axes.set_xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
     axes.set_xlabel("epsilon, at delta = 1e-5")
-    axes.set_ylabel("new visits told rightly")
+    axes.set_ylabel("new visits predicted correctly")
     axes.legend()
     folder.mkdir(parents=True, exist_ok=True)
     figure.savefig(folder / "visits_per_person.png", dpi=120)

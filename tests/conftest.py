@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
+import sys
+import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -14,8 +19,8 @@ from hypothesis import HealthCheck, settings
 import taciturn as tt
 from support.ports import take_ports
 from support.problems import make_sites
+from taciturn.core.errors import DataUnavailable, PrivacyLeakWarning
 from taciturn.data import Dataset, load_adult
-from taciturn.errors import DataUnavailable, PrivacyLeakWarning
 from taciturn.sites.trial import rehearsal
 
 settings.register_profile(  # no test asserts a duration; every run tries the same cases
@@ -26,7 +31,100 @@ settings.load_profile("taciturn")  # others: pytest --hypothesis-profile explore
 
 rehearsal.free_ports = take_ports  # before any test takes its name from there
 
+os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(
+    prefix="taciturn-accounts-"
+)  # no test has an account of the user's
+atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
+if os.path.isdir("/dev/shm"):  # where the keys of masked sites go
+    os.environ["RUNTIME_DIRECTORY"] = tempfile.mkdtemp(prefix="taciturn-keys-", dir="/dev/shm")
+    atexit.register(shutil.rmtree, os.environ["RUNTIME_DIRECTORY"], ignore_errors=True)
+
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's own 15 starves its workers beside other tests
+
+TESTS = Path(__file__).resolve().parent
+PLACES = {
+    "process": (
+        "benchmarks/",
+        "data/datasets/test_credit.py",
+        "data/datasets/test_support.py",
+        "docs/test_examples.py",
+        "examples/",
+        "report/test_browser.py",
+        "system/",
+        "test_seeded_results.py",
+    ),
+    "ray": ("runtime/ray/",),
+    "slow": (
+        "auditing/",
+        "cli/research/test_audit.py",
+        "cli/sites/test_check.py",
+        "cli/sites/test_run.py",
+        "cli/test_data.py",
+        "contracts/test_canaries.py",
+        "data/datasets/test_adult.py",
+        "estimators/test_colluding.py",
+        "estimators/test_intervals.py",
+        "estimators/test_personal.py",
+        "estimators/test_scikit_learn.py",
+        "estimators/test_utility.py",
+        "paper/test_claims.py",
+        "paper/test_reproduce.py",
+        "planning/test_forecast.py",
+        "planning/test_plan.py",
+        "privacy/accounting/test_persons.py",
+        "privacy/accounting/test_widening.py",
+        "privacy/test_discrete.py",
+        "questions/test_correlations.py",
+        "questions/test_survival.py",
+        "statistical/",
+        "statistics/test_glm.py",
+        "statistics/test_scores.py",
+        "theory/",
+        "tools/",
+    ),
+}
+"""What marks each test of a folder or a file; what is left is what `make quick` runs."""
+
+STARTS = frozenset({"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system"})
+_without_processes: list[str] = []  # the running test, where it is not marked
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Whole files that `-m "not ..."` leaves out are not even read."""
+    place, left_out = collection_path.relative_to(TESTS).as_posix(), config.option.markexpr
+    parts = tuple(part for mark, places in PLACES.items() if f"not {mark}" in left_out for part in places)
+    return True if place in parts or f"{place}/" in parts else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the slow kinds by where they are, and what runs on a cluster by its parameter."""
+    for item in items:
+        place = item.path.relative_to(TESTS).as_posix()
+        for mark, places in PLACES.items():
+            if place.startswith(places):
+                item.add_marker(mark)
+        case = getattr(item, "callspec", None)
+        if case is not None and "ray" in [value for value in case.params.values() if isinstance(value, str)]:
+            item.add_marker("ray")
+
+
+def _refuse_processes(event: str, arguments: Any) -> None:
+    if event in STARTS and _without_processes:
+        pytest.fail(f"{_without_processes[0]} starts a process: mark it with @pytest.mark.process.")
+
+
+sys.addaudithook(_refuse_processes)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """A test that is not marked `process` or `ray` starts no process."""
+    marked = item.get_closest_marker("process") or item.get_closest_marker("ray")
+    _without_processes[:] = [] if marked else [item.nodeid]
+    try:
+        return (yield)
+    finally:
+        _without_processes.clear()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from pydantic_core._pydantic_core import list_all_errors
 
-from taciturn.toml import Facts, complaint, translate
+from taciturn.core.toml import Facts, complaint, translate
 
 KINDS = {entry["type"]: entry for entry in list_all_errors()}
 THEIRS = ("Input should", "permitted", "required", "Unable to", "should have", "Invalid", "Value error")

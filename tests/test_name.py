@@ -6,6 +6,8 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 FORMER = "taciturn"[:5]
 OTHER = re.compile(rf"(?<![a-z]){FORMER}(?![a-z])", re.IGNORECASE)
@@ -19,6 +21,7 @@ def files() -> list[Path]:
     return [ROOT / name for name in names if (ROOT / name).is_file()]
 
 
+@pytest.mark.process
 def test_no_file_calls_it_by_the_name_of_another_package() -> None:
     assert OTHER.search(f"import_{FORMER}_now") and OTHER.search(f"{FORMER.upper()}_DATA")
     assert not OTHER.search("taciturn TACITURN_DATA")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from pathlib import Path
 import pytest
 
 import taciturn as tt
+
+INSIDE = {"RayEngine", "SourcedProblem", "TrainedJob", "run_attack"}
+"""Documented, and imported from the room that they belong to."""
 
 
 @pytest.mark.parametrize("name", tt.__all__)
@@ -22,11 +26,29 @@ def test_what_the_reference_documents_is_public() -> None:
     pages = (Path(__file__).resolve().parents[1] / "docs" / "api").glob("*.md")
     names = [name for page in pages for name in re.findall(r"^::: taciturn\.(\S+)$", page.read_text(), re.M)]
     assert len(names) > 40
-    own = [name for name in names if not name.startswith(("data.", "report.")) and name != "errors"]
-    assert not {name.split(".")[-1] for name in own} - set(tt.__all__)
+    rooms = ("data.", "report.", "core.errors")
+    own = {name.split(".")[-1]: name for name in names if not name.startswith(rooms)}
+    assert not set(own) - set(tt.__all__) - INSIDE
+    for name in INSIDE:
+        room, _, short = own[name].rpartition(".")
+        assert getattr(importlib.import_module(f"taciturn.{room}"), short) is not None
     for room, module in (("data.", tt.data), ("report.", tt.report)):
         inside = [name.removeprefix(room) for name in names if name.startswith(room)]
         assert not set(inside) - set(module.__all__)
+
+
+def test_errors_are_a_module_of_the_top_level() -> None:
+    from taciturn import errors
+    from taciturn.core import errors as inner
+
+    assert tt.errors is errors is inner
+    assert issubclass(tt.errors.BudgetExceeded, tt.errors.TaciturnError)
+
+
+@pytest.mark.parametrize("name", ["gossip", "network_average", "MemoryLedger", *sorted(INSIDE)])
+def test_what_left_the_top_level_is_gone(name: str) -> None:
+    with pytest.raises(AttributeError, match=name):
+        getattr(tt, name)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -34,13 +56,19 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         tt.Nothing  # noqa: B018
 
 
-def test_importing_it_loads_nothing_heavy() -> None:
-    code = (
-        "import taciturn, taciturn.cli; print([m for m in ('numpy', 'scipy', 'sklearn') if m in sys.modules])"
-    )
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("code", "heavy"),
+    [
+        ("taciturn.cli", ("numpy", "scipy", "sklearn")),
+        ("taciturn.Problem, taciturn.simulate", ("numba", "cryptography", "pooch")),
+    ],
+)
+def test_importing_it_loads_nothing_heavy(code: str, heavy: tuple[str, ...]) -> None:
     source = str(Path(tt.__file__).parents[1])
+    start = f"import sys; sys.path.insert(0, {source!r}); import taciturn, taciturn.cli; {code}"
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {source!r}); {code}"],
+        [sys.executable, "-c", f"{start}; print([m for m in {heavy} if m in sys.modules])"],
         capture_output=True,
         text=True,
         check=True,

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from taciturn import rng
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.rng import SecureStreams, SeededStreams
 
 NAME = {"repeat": 0, "site": 1, "purpose": "noise", "t": 1}
@@ -101,6 +101,22 @@ print(mine, os.read(read, 1000).decode())
 """
 
 
+RENEWED = """
+import os, time
+from taciturn import rng
+rng._PROCESS_KEY.derive()
+read, write = os.pipe()
+child = os.fork()
+os.urandom, time.time_ns = (lambda n: bytes(n)), (lambda: 0)
+found = format(rng._PROCESS_KEY.derive(), "x")
+if child == 0:
+    os.write(write, found.encode())
+    os._exit(0)
+os.waitpid(child, 0)
+print(found, os.read(read, 1000).decode())
+"""
+
+
 def run(code):
     """What a fresh Python prints."""
     path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -110,9 +126,17 @@ def run(code):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+@pytest.mark.process
 def test_a_fork_draws_a_fresh_key():
     """Without that, parent and child would broadcast under the same noise."""
     parent, child = run(FORK).split()
+    assert parent != child
+
+
+@pytest.mark.process
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
+def test_a_fork_has_a_key_of_its_own_even_where_fresh_bytes_and_clock_repeat_themselves():
+    parent, child = run(RENEWED).split()
     assert parent != child
 
 
@@ -137,6 +161,7 @@ def test_fresh_bytes_reach_every_key_even_where_the_clock_stands_still(monkeypat
     assert key.derive() == frozen, "the bytes above came from somewhere else"
 
 
+@pytest.mark.process
 def test_two_processes_differ():
     code = FORK.split("read, write")[0] + "print(draw())"
     first, second = (run(code) for _ in range(2))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn import Constant, Geometric, Table, schedules
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 
 POSITIVE = st.floats(1e-3, 1e3)
 ANY = st.one_of(
@@ -67,7 +67,7 @@ def test_bad_caps(bad):
 def test_cap_below_start_and_empty_table():
     with pytest.raises(ParameterError, match=r"^`cap` must be at least `start` = 2; got 1\.$"):
         Geometric(2.0, 1.1, cap=1.0)
-    with pytest.raises(ParameterError, match=r"^`values` must hold at least one number; got none\.$"):
+    with pytest.raises(ParameterError, match=r"^`values` must contain at least one number; it is empty\.$"):
         Table([])
 
 

@@ -15,11 +15,18 @@ HERE = Path(__file__).resolve().parents[1]
 def main(edits: int) -> None:
     sys.path[:0] = [str(HERE / "tests"), str(HERE / "src")]
     from privacy.certificate.test_forged import (  # type: ignore[import-not-found]
+        certified_model,
         masked_certificate,
         real_certificate,
     )
     from support.example_run import certificate  # type: ignore[import-not-found]
-    from support.forger import attack, attack_sums  # type: ignore[import-not-found]
+    from support.forger import (  # type: ignore[import-not-found]
+        TRICKS,
+        attack,
+        attack_model,
+        attack_sums,
+        attack_trick,
+    )
 
     with tempfile.TemporaryDirectory() as folder:
         honest = [
@@ -34,6 +41,11 @@ def main(edits: int) -> None:
             print(f"{entry!r}: {refused} refused, {believed} believed, none too small")
         refused = attack_sums(honest[-1], edits // len(honest), seed=7)
         print(f"sums that claim less, all figures made to fit: {refused} refused, no smaller figure believed")
+        for name, trick in TRICKS.items():
+            found = [attack_trick(entry, trick, edits // 50, seed=11) for entry in honest]
+            print(f"{name}: {sum(found)} refused, no smaller figure believed")
+        refused = attack_model(certified_model(Path(folder)), Path(folder), edits // len(honest), seed=13)
+        print(f"models with a certificate that is not their own: {refused} refused, none loaded")
 
 
 if __name__ == "__main__":

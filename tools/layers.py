@@ -9,20 +9,22 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SAYS = {
     "cli": "parse, call, print",
-    "experiments": "the paper as data",
+    "paper": "the paper as data",
     "jobs": "from files to a model",
     "statistics": "scores and tables with noise",
     "estimators": "the scikit-learn face",
     "planning": "a budget becomes settings",
     "auditing": "measured lower bounds",
     "report": "a run as one page",
-    "engines": "who drives all nodes",
+    "runtime": "who drives all nodes",
     "sites": "one node among strangers",
-    "admm": "the paper",
-    "masked": "sums that hide their parts",
+    "questions": "what may be asked, and what totals say",
+    "methods": "what sites compute and release",
+    "jobfile": "what is asked, as people write it",
     "objective": "what one site minimises",
     "privacy": "what it costs",
     "data": "tables and public bounds",
+    "core": "errors, checks, formats",
 }
 WIDTH, ROW, GAP = 760, 54, 10
 

@@ -4,7 +4,7 @@
 
 What is done is kept in the results folder, and a second call goes on from there; `--again` forgets what it is
 about to measure. The page says how many calls it took: for one, begin with a results folder that is empty.
-docs and the rows of the README are written only when every section of every peer was tried; until then the
+docs are written only when every section of every peer was tried; until then the
 page goes into the results folder. What another version gave is measured anew, and ours after every commit.
 Needs root for network namespaces with loopback alone, and Debian's openmpi-bin for disropt.
 """
@@ -23,7 +23,7 @@ from typing import Any
 from taciturn import __version__
 from taciturn.objective import one_blas_thread
 
-from .page import write_page, write_readme
+from .page import write_page
 from .pins import PINS, Environment, environment
 from .results import OURS, Finding, begin, end, forget, obtain, read, read_all, state_of
 from .running.sandbox import refusal
@@ -104,15 +104,13 @@ def main() -> None:
     publish(read_all(kept), options.out.resolve(), options.results.resolve())
 
 
-def publish(findings: list[Finding], out: Path, results: Path, readme: Path = _ROOT / "README.md") -> None:
-    """The page; into docs, with the rows of the README, only when nothing is lacking."""
+def publish(findings: list[Finding], out: Path, results: Path) -> None:
+    """The page; into docs only when nothing is lacking."""
     lacks = lacking(findings, expected()) if out == DOCS else []
     if lacks:
-        print(f"docs and README stay as they are, the page goes into the results folder: {'; '.join(lacks)}")
+        print(f"docs stay as they are, the page goes into the results folder: {'; '.join(lacks)}")
         out = results
     print(write_page(findings, out))
-    if out == DOCS:
-        write_readme(findings, readme)
 
 
 def _measure(peer: str, base: Path, kept: Path, only: str | None, commit: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from taciturn.privacy.accounting.shown import rounded_up
+from taciturn.core.formatting import format_cost
 
 from .results import Finding
 from .words import NAMES
@@ -196,7 +196,7 @@ def counted(budget: dict[str, Any]) -> str:
     """
     if "failed" in budget:
         return "failed, see below"
-    text = f"{rounded_up(budget['counter'])} of {rounded_up(budget['whole'])}"
+    text = f"{format_cost(budget['counter'])} of {format_cost(budget['whole'])}"
     return text + (
-        f"; {rounded_up(budget['kept'])} where its state was saved every round" if "kept" in budget else ""
+        f"; {format_cost(budget['kept'])} where its state was saved every round" if "kept" in budget else ""
     )

@@ -1,4 +1,4 @@
-"""docs/compared.md and compared.json, and the five rows of the README, from the findings alone."""
+"""docs/compared.md and compared.json, from the findings alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from .results import OURS, RUN, Finding
 from .tables import (
     faults_table,
     privacy_table,
-    readme_rows,
     solving_table,
     summary,
     work_notes,
@@ -44,15 +43,6 @@ def write_page(findings: Iterable[Finding], out: Path) -> Path:
     path = out / "compared.md"
     path.write_text(page(found), encoding="utf-8")
     return path
-
-
-def write_readme(findings: Iterable[Finding], readme: Path) -> None:
-    """The five rows anew: the table of the README whose first column is ours."""
-    text = readme.read_text(encoding="utf-8")
-    begin = text.index(f"|  | {NAMES[OURS]} ")
-    end = text.index("\n\n", begin)
-    rows = readme_rows(by_section(findings))
-    readme.write_text(text[:begin] + rows + text[end:], encoding="utf-8")
 
 
 def by_section(findings: Iterable[Finding]) -> Found:

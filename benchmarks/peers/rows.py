@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.data import load_adult
-from taciturn.data.tables.ball import Ball
 from taciturn.data.tables.dealing import assign_evenly
+from taciturn.data.tables.unit_ball import UnitBallScaling
 
 Array = NDArray[np.float64]
 SITES, DEAL = 5, 0
@@ -27,7 +27,7 @@ class Adult:
     y: Array
     Z_test: Array
     y_test: Array
-    ball: Ball
+    ball: UnitBallScaling
 
     @property
     def dimension(self) -> int:
@@ -47,7 +47,7 @@ class Adult:
 @cache
 def adult() -> Adult:
     """The table, read once, scaled by public bounds."""
-    data, ball = load_adult(scaling="public"), Ball(1.0, intercept=True)
+    data, ball = load_adult(scaling="public"), UnitBallScaling(1.0, intercept=True)
     X, held = data.X[~data.test], data.X[data.test]
     rows, rows_held = np.asarray(ball.rows(X)), np.asarray(ball.rows(held))
     return Adult(X, rows, data.y[~data.test], rows_held, data.y[data.test], ball)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from taciturn.privacy.accounting.shown import rounded_up
+from taciturn.core.formatting import format_cost
 
 from .cells import (
     NONE,
@@ -36,22 +36,16 @@ from .results import OURS
 from .words import COUNTED, COUNTERS, ELSEWHERE, LOCKED, NAMES, PARAGRAPHS, TLS
 
 
-def summary(found: Found, only: Iterable[str] | None = None) -> str:
+def summary(found: Found) -> str:
     """The table that the page begins with: a line for a question, a column for a package."""
     peers = peers_in(found)
     head = ["", *(f"{NAMES[peer]} {version_of(found, peer)}".strip() for peer in peers)]
-    chosen = [(name, ask) for name, ask in QUESTIONS if only is None or name in only]
-    rows = [[name, *(ask(found, peer) for peer in peers)] for name, ask in chosen]
+    rows = [[name, *(ask(found, peer) for peer in peers)] for name, ask in QUESTIONS]
     for place, peer in enumerate(peers, start=1):
         why = not_installed(found, peer)
         for number, row in enumerate(rows if why else ()):
             row[place] = NONE if number else shortened(why or "")
     return table(head, rows)
-
-
-def readme_rows(found: Found) -> str:
-    """The five rows that the README has."""
-    return summary(found, IN_README)
 
 
 def _work(show: Show) -> Callable[[Found, str], str]:
@@ -93,15 +87,6 @@ QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
         "a handshake without a certificate finds",
         lambda found, peer: cell(found, peer, "faults", lambda result: result["plain"]["tls"]),
     ),
-)
-
-
-IN_README = (
-    "best accuracy at (1, 10⁻⁵), whole run",
-    "what its epsilon counts",
-    "seconds to the model",
-    "after kill -9 of one party",
-    "a stranger",
 )
 
 
@@ -192,7 +177,7 @@ def privacy_table(found: Found) -> str:
                     entry["trusts"],
                     prints,
                     NONE if entry["prints"] is None else entry["unit"],
-                    rounded_up(entry["whole_run"]),
+                    format_cost(entry["whole_run"]),
                     accuracy(entry),
                     f"{entry['loss']:.4f} ± {entry['loss_std']:.4f}",
                     tried(entry),
@@ -203,7 +188,7 @@ def privacy_table(found: Found) -> str:
 
 def _printed(epsilon: float) -> str:
     """What a package says; no figures after the point where there are so many before it."""
-    return f"{math.ceil(epsilon):,}" if epsilon >= 1000 else rounded_up(epsilon)
+    return f"{math.ceil(epsilon):,}" if epsilon >= 1000 else format_cost(epsilon)
 
 
 def faults_table(found: Found) -> str:

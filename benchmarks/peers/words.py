@@ -77,7 +77,7 @@ TLS = {
 COUNTERS = {
     "taciturn": "at each site, in a ledger on disk",
     "flwr": "at the server, so that the death of a client does not touch it; in memory, with `state_dict` "
-    "for whoever saves it",
+    "for users who save it",
     "nvflare": "at the client, in the memory of its filter `SVTPrivacy` (or of Opacus, in the site's script)",
     "appfl": "at the client, in the memory of Opacus; nothing counts its Laplace and Gaussian noise",
 }
@@ -129,7 +129,7 @@ PRIVACY = (
     "- prints: what the package itself says at these settings, and of what. Flower counts by Rényi's "
     "divergence, a little above the exact number.",
     "- whole run: what the same noise costs a record over the run by our accountant, rounded up (Opacus: by "
-    "its own, for a record more or less). Noise for a whole client costs a record next to nothing, and "
+    "its own, for a record more or less). Noise for a whole client costs a record almost nothing, and "
     "spoils the model.",
     "- not run: FLARE with Opacus, as its guide has it, which would be the row of APPFL and Opacus; noise of "
     "a sum that sites share under Flower's SecAgg+ or FLARE's homomorphic encryption, which hide single "
@@ -145,10 +145,10 @@ FAULTS = (
     "seconds later.",
     "- a stranger: a sixth party, whose labels are turned round, connects without having been asked. At ours "
     "and at FLARE his own program would not talk to this network, so his certificate, of another authority, "
-    "is shown at the door instead. At Flower and APPFL he comes as any client does; how far he moves the "
+    "is presented instead. At Flower and APPFL he comes as any client does; how far he moves the "
     "model depends on whose place he takes in the last round.",
     "- same: the model of the undisturbed run to a thousandth of its length. At Flower and APPFL each round "
-    "solves anew, so that a round without the fifth site leaves no trace in the last one. How far another "
+    "starts from scratch, so a round without the fifth site leaves no trace in the last one. How far another "
     "model is away is a share of that length, too.",
     "- no end: who does not end is stopped after the seconds shown.",
     "- own locks: at Flower, TLS and registered keys; at APPFL, TLS and a token that all share "

@@ -1,7 +1,7 @@
 """Sites and shards against seconds and bytes.
 
 Seconds of the wall clock suffer when others use the machine; the page says how busy it was. Seconds of the
-CPU suffer less, and the constants of `taciturn.engines.choice` are made of those.
+CPU suffer less, and the constants of `taciturn.runtime.engine_selection` are made of those.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from pathlib import Path
 import numpy as np
 
 import taciturn as tt
-from taciturn.engines.choice import cpus_here
-from taciturn.engines.partition import cut
-from taciturn.engines.ray.cluster import cluster
-from taciturn.engines.ray.driver import Driver
-from taciturn.engines.ray.worker import crew, fetch
-from taciturn.engines.setup import Setup, prepare
+from taciturn.core.progress import progress
+from taciturn.objective import SourcedProblem
 from taciturn.objective.sources import Size
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.ledger.memory import MemoryLedger
-from taciturn.progress import progress
+from taciturn.runtime.engine_selection import cpus_here
+from taciturn.runtime.partition import cut
+from taciturn.runtime.ray.cluster import cluster
+from taciturn.runtime.ray.driver import Driver
+from taciturn.runtime.ray.worker import crew, fetch
+from taciturn.runtime.setup import Setup, prepare
 
 from ..memory import forget_peak, peak, resident
 from .small import Line, Race, by_sites, race
@@ -100,7 +101,7 @@ def setup_of(
     sources = [partial(rows_of, i, rows, features) for i in range(sites)]
     method = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.02), 0.5, tt.NormNoise(tt.Geometric(3.0, 1.01)))
     return prepare(
-        tt.SourcedProblem(sources, C=rows / 2, regularization=0.1),
+        SourcedProblem(sources, C=rows / 2, regularization=0.1),
         graph or tt.Graph.random_regular(sites, min(DEGREE, sites - 1), seed=0),
         method,
         rounds=rounds,

@@ -12,7 +12,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from taciturn.engines import choice
+from taciturn.runtime import engine_selection as choice
 
 from .measure import DEGREE, FEATURES, ROWS, Cost, Facts
 from .small import Line, Race

@@ -14,11 +14,10 @@ from unittest import mock
 import numpy as np
 
 import taciturn as tt
-from taciturn.admm import node as nodes
-from taciturn.admm.node import Node, NodeState, loop
-from taciturn.engines.setup import Setup, prepare
-from taciturn.objective.solver.general import minimise_general
+from taciturn.methods.loop import charged, loop
+from taciturn.objective.solver import many
 from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.runtime.setup import Setup, prepare
 
 from ..memory import peak
 
@@ -114,34 +113,22 @@ def simulate(setup: Setup, rounds: int | None = None) -> None:
 
 
 def one_by_one(setup: Setup, rounds: int) -> float:
-    """CPU seconds per round of every node's loop, in turn, as a real site runs it; charges, metrics too."""
+    """CPU seconds per round of a node for every site, in turn; charges and metrics too."""
     ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
-    f = setup.start_vectors()
-    adjacency, streams = setup.graph.sparse_adjacency, setup.streams()
-    heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
-    loops = [
-        loop(
-            Node(
-                site=i,
-                objective=setup.problem.site(i),
-                degree=int(setup.graph.degrees[i]),
-                tables=setup.tables.site(i),
-                tol=setup.tol,
-                streams=streams,
-            ),
-            NodeState.start(f[i], heard[i]),
-            commit=lambda release: ledger.charge(release.charge),
-        )
-        for i in range(setup.graph.n)
-    ]
+    n, adjacency = setup.graph.n, setup.graph.sparse_adjacency
+    heard, loops = np.zeros((n, 1, setup.problem.dimension)), []
+    with mock.patch.object(many, "small_form", lambda objective: None):  # the general solver, as at a site
+        for i in range(n):
+            part = setup.prepared.part(range(i, i + 1))
+            (node,) = part.nodes([setup.problem.site(i)], [range(1)], seed=setup.seed, repeats=1)
+            loops.append(charged(loop(node, node.start(None, None)), ledger))
     clock = time.process_time()
     for t in range(rounds):
-        with mock.patch.object(nodes, "minimise", minimise_general):
-            releases = [next(site) if t == 0 else site.send(heard[i]) for i, site in enumerate(loops)]
-        f = np.stack([release.message for release in releases])
+        sent = [steps.send(heard[i : i + 1] if t else None) for i, steps in enumerate(loops)]
+        f = np.concatenate([one.message for one in sent])
         for i, vector in enumerate(f):
             setup.problem.site(i).metrics(vector)
-        heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
+        heard = np.asarray(adjacency @ f.reshape(n, -1)).reshape(f.shape)
     return (time.process_time() - clock) / rounds
 
 

@@ -16,14 +16,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import taciturn.admm.node as penalty_node
-import taciturn.masked.node as masked_node
+import taciturn.methods.admm.node as penalty_node
+import taciturn.sites.protocol.rounds as protocol_rounds
 import taciturn.sites.rounds.store as store
-from taciturn.sites.rounds.masked.store import MaskedStore
-from taciturn.sites.rounds.store import SiteStore
-from taciturn.sites.wire.mailbox import Mailbox
-from taciturn.sites.wire.session import Session
-from taciturn.sites.wire.trust import Identity
+from taciturn.methods.sums.attempt import SumsAttempt
+from taciturn.sites.protocol.frames import HEADER, Kind
+from taciturn.sites.rounds.driver import SiteDriver
+from taciturn.sites.transport.zenoh import ZenohLinks
+from taciturn.sites.wire.trust import Identity, Trust
 
 SYNCED = ("COMMIT", "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA wal_checkpoint(RESTART)")
 
@@ -93,26 +93,24 @@ def threads() -> dict[str, float]:
 def start(clock: Clock, rounds: int) -> None:
     """Put timers around the parts of a site in this process."""
     clock.around(penalty_node.Node, "primal", "solve")
-    clock.around(masked_node.MaskedNode, "message", "solve")
+    clock.around(SumsAttempt, "message", "solve")
+    clock.around(protocol_rounds, "mask", "solve")
     clock.around(Identity, "seal", "sign")
-    clock.around(MaskedStore, "release", "commit")
-    clock.around(Mailbox, "wait", "wait")
-    clock.around(Session, "_heard", "check")
-    clock.around(Session, "publish", "send")
-    real, publish = SiteStore.release, Session.publish
-    timed = clock.timed(real, "commit")
+    clock.around(SiteDriver, "_store", "commit")
+    clock.around(SiteDriver, "_next", "wait")
+    clock.around(Trust, "check", "check")
+    clock.around(ZenohLinks, "send", "send")
+    real = SiteDriver._carry_out
 
-    def release(self: Any, *args: Any) -> None:
-        (real if isinstance(self, MaskedStore) else timed)(self, *args)
+    def carry_out(self: Any, effect: Any) -> None:
+        real(self, effect)
+        data = getattr(effect, "data", b"")
+        if len(data) > HEADER.size:
+            _, _, kind, _, t, sender, _, _ = HEADER.unpack_from(data)
+            if (kind, sender) == (Kind.MESSAGE, self.protocol.setup.own) and t > len(clock.released):
+                clock.release(t, rounds)
 
-    setattr(SiteStore, "release", release)  # noqa: B010
-
-    def sent(self: Any, t: int, frame: bytes, *, owner: str | None = None, attempt: int = 0) -> None:
-        if owner is None and attempt == 0 and 1 <= t <= rounds:
-            clock.release(t, rounds)
-        publish(self, t, frame, owner=owner, attempt=attempt)
-
-    Session.publish = sent  # type: ignore[method-assign]
+    SiteDriver._carry_out = carry_out  # type: ignore[method-assign]
     connect = sqlite3.connect
 
     class Timed(sqlite3.Connection):

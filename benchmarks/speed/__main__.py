@@ -17,10 +17,20 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="smaller sizes and fewer tries; prints only")
     parser.add_argument("--cpu", action="store_true", help="the processor's seconds: for a busy machine")
     parser.add_argument("--out", type=Path, default=Path(__file__).parents[2] / "docs", help="where to write")
+    parser.add_argument(
+        "--fit", action="store_true", help="whitened descent beside its bare passes; prints only"
+    )
     parser.add_argument("--point", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.point:
         print(json.dumps(asdict(measure(Point(**json.loads(options.point)), cpu=options.cpu))))
+        return
+    if options.fit:
+        from .fit import fit_cost
+
+        cost = fit_cost(*((10**5, 50) if options.quick else (10**6, 50)))
+        print(f"{cost.rows} x {cost.columns}: a fit {cost.seconds:.2f} s, its bare passes {cost.bare:.2f} s")
+        print(f"ratio {cost.ratio:.2f}; memory on top of the rows {cost.memory:.2f} times the rows")
         return
     from .page import as_markdown, write_page
 

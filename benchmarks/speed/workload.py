@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import taciturn as tt
-from taciturn.errors import DataUnavailable
+from taciturn.core.errors import DataUnavailable
 from taciturn.objective import Objective, Solution
 from taciturn.objective.solver import many
 from taciturn.objective.solver.general import minimise_general

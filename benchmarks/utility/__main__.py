@@ -14,20 +14,35 @@ from pathlib import Path
 
 from taciturn.objective import one_blas_thread
 
-from .contest import ALONE, CENTRE, MASKED, Result, contend, masked, trusting_nobody
-from .fresh import FRESH, load_fresh
+from .anchors import ALONE_FREE, BOOSTING, EBM, WHITE_CENTRE, anchors
+from .contest import (
+    ALONE,
+    CENTRE,
+    CURVES,
+    MAPPED,
+    MASKED,
+    PENALTY,
+    PLAIN,
+    WHITE_PENALTY,
+    Result,
+    anchored,
+    contend,
+    masked,
+    trusting_nobody,
+)
 from .gossip import decor
 from .made_up import KINDS, make
+from .packaged import PACKAGED, load_packaged
 from .rivals import NO_PRIVACY, POOLED, Rival, rivals
 from .tasks import SPLITS, Case, Task, load
 
 DELTA = 1e-5
-DATA = ("adult", "credit", "support", *FRESH)
+RIVALRY = ("adult", "credit", "support", "fair", "insurance")
+DATA = (*PACKAGED, "support", "adult", "credit")
 SIZES = (5, 20, 100)
-FRONTIER = (0.1, 0.3, 1.0, 3.0, 10.0)
+BUDGETS = (1.0, 10.0, 0.3, 3.0, 0.1)  # in the order of interest
 HOME = 16  # sites, where DECOR was tried by its authors
 TOPOLOGIES = ("ring", "torus", "complete")
-CLOSE = ("DECOR, complete graph", "DP-SGD with gossip", "DVP (zhang2017)", "each site alone")
 _ROOT = Path(__file__).parents[2]
 
 
@@ -37,6 +52,7 @@ class Contest:
     def __init__(self, path: Path, seeds: int, python: str | None, *, quick: bool) -> None:
         self.path, self.seeds, self.quick = path, seeds, quick
         self.rivals = list(rivals(python, quick=quick))
+        self.anchors = {anchor.name: anchor for anchor in anchors(quick=quick)}
         self.results = _read(path)
         self.start = time.perf_counter()
 
@@ -70,17 +86,40 @@ class Contest:
         seeds = 1 if rival.name.startswith("no privacy") else self.seeds
         self.need(key, lambda: contend(case, rival, seeds))
 
-    def masked_only(self, case: Case) -> None:
-        """Masked descent, however the rows are split."""
-        for split in SPLITS:
-            self.masked(case, 1, split)
-        self.masked(case, max(1, case.sites // 3), "even")
+    def anchor(self, case: Case, name: str, seeds: int) -> None:
+        key = (case.task.name, case.sites, case.epsilon, name, "even", None, "complete")
+        self.need(key, lambda: anchored(case, self.anchors[name], seeds))
+
+    def nobody(self, case: Case, name: str = ALONE) -> None:
+        key = (case.task.name, case.sites, case.epsilon, name, "even", None, "complete")
+        self.need(key, lambda: trusting_nobody(case, min(self.seeds, 3), name))
+
+    def free(self, task: Task) -> None:
+        """Without privacy: all rows together, and each site alone."""
+        for rival in self.rivals:
+            if rival.name == NO_PRIVACY:
+                self.rival(Case(task, 1, 1.0, DELTA), rival)
+        self.anchor(Case(task, 1, 1.0, DELTA), BOOSTING, 1)
+        for sites in SIZES:
+            self.anchor(Case(task, sites, 1.0, DELTA), ALONE_FREE, 1)
+
+    def budget(self, task: Task, epsilon: float) -> None:
+        """Twenty sites and the whitened centre."""
+        for name in (MASKED, MAPPED, PLAIN):
+            self.masked(Case(task, 20, epsilon, DELTA), 1, "even", name)
+        self.anchor(Case(task, 1, epsilon, DELTA), WHITE_CENTRE, min(self.seeds, 3))
+
+    def more_sites(self, task: Task, epsilon: float) -> None:
+        """Five sites and a hundred."""
+        for sites, name in product((5, 100), (MAPPED, MASKED)):
+            self.masked(Case(task, sites, epsilon, DELTA), 1, "even", name)
+
+    def trees(self, task: Task, epsilon: float) -> None:
+        """DP-EBM."""
+        self.anchor(Case(task, 1, epsilon, DELTA), EBM, min(self.seeds, 3))
 
     def field(self, case: Case, names: tuple[str, ...] | None = None) -> None:
-        """Masked descent and everybody who holds a part of the rows, evenly dealt; or these of the rivals."""
-        self.masked(case, 1, "even")
-        key = (case.task.name, case.sites, case.epsilon, ALONE, "even", None, "complete")
-        self.need(key, lambda: trusting_nobody(case, self.seeds))
+        """Everybody who holds a part of the rows, evenly dealt; or these of the rivals."""
         for rival in self.rivals:
             if rival.decentralised and (names is None or rival.name in names):
                 self.rival(case, rival)
@@ -90,7 +129,8 @@ class Contest:
         for rival in self.rivals:
             if rival.name in (NO_PRIVACY, POOLED):
                 self.rival(Case(task, 1, 1.0, DELTA), rival)
-        self.masked(Case(task, 20, 1.0, DELTA), 1, "even")
+        for name in (MASKED, PLAIN):
+            self.masked(Case(task, 20, 1.0, DELTA), 1, "even", name)
 
     def home_of_decor(self, task: Task) -> None:
         """DECOR where its authors tried it; the split of its noise is tuned too."""
@@ -109,7 +149,7 @@ def main() -> None:
     """Parse, run, write."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.utility", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="support, five sites, two seeds; prints only")
-    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--diffprivlib", metavar="PYTHON", help="an interpreter that has diffprivlib")
     parser.add_argument(
         "--results", type=Path, default=_ROOT / "build" / "utility.jsonl", help="what is done"
@@ -132,26 +172,41 @@ def main() -> None:
 def run(contest: Contest) -> None:
     """All there is to measure; what matters most comes first."""
     if contest.quick:
-        contest.centre(load("support"), 1.0)
-        contest.field(Case(load("support"), 5, 1.0, DELTA))
+        task = load("support")
+        contest.free(task)
+        contest.budget(task, 1.0)
+        contest.trees(task, 1.0)
+        contest.field(Case(task, 5, 1.0, DELTA))
         return
     for name in DATA:
-        contest.centre(_load(name), 1.0)
-        for sites in SIZES:
-            contest.masked_only(Case(_load(name), sites, 1.0, DELTA))
+        contest.free(_load(name))
+    for epsilon, name in product(BUDGETS, DATA):
+        contest.budget(_load(name), epsilon)
+        if epsilon == 1.0:
+            contest.trees(_load(name), epsilon)
+    for sites in SIZES:
+        contest.nobody(Case(load("adult"), sites, 1.0, DELTA))
+    for epsilon, name, who in product(BUDGETS, DATA, (ALONE, PENALTY, WHITE_PENALTY)):
+        contest.nobody(Case(_load(name), 20, epsilon, DELTA), who)
+    for epsilon, name in product(BUDGETS, DATA):
+        contest.more_sites(_load(name), epsilon)
+    for epsilon, name in product(BUDGETS, DATA):
+        contest.trees(_load(name), epsilon)
+    for name in DATA:
+        contest.masked(Case(_load(name), 20, 1.0, DELTA), 1, "even", CURVES)
+    for split in SPLITS:
+        contest.masked(Case(load("adult"), 20, 1.0, DELTA), 1, split)
     for kind in KINDS:
         contest.check(make(kind))
-    contest.home_of_decor(load("adult"))
-    for name in DATA:
+    for name in RIVALRY:
+        contest.centre(_load(name), 1.0)
         for sites in SIZES:
             contest.field(Case(_load(name), sites, 1.0, DELTA))
-    for epsilon in FRONTIER:
-        contest.centre(load("adult"), epsilon)
-        contest.field(Case(load("adult"), 20, epsilon, DELTA), CLOSE)
+    contest.home_of_decor(load("adult"))
 
 
 def _load(name: str) -> Task:
-    return load_fresh(name) if name in FRESH else load(name)
+    return load_packaged(name) if name in PACKAGED else load(name)
 
 
 def _read(path: Path) -> list[Result]:

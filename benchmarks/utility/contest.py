@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
 import taciturn as tt
-from taciturn.masked.public import rule
+from taciturn.data.features.blind_choice import schema_map
+from taciturn.methods.programs.masked_descent import PublicFacts
 
+from .anchors import Anchor
 from .rivals import Rival
 from .tasks import Array, Case, Setting
 
 MASKED, ALONE, CENTRE = "masked descent", "taciturn, trusting nobody", "trusted centre, the same descent"
+MAPPED, CURVES = "masked descent, mapped", "masked descent, curves"
+PLAIN, PENALTY = "masked descent, not whitened", "taciturn, trusting nobody, not whitened"
+WHITE_PENALTY = "taciturn, trusting nobody, the paper's method, whitened"
 _TUNING = (1001, 1002)  # seeds that no result uses
 
 
@@ -58,7 +63,10 @@ class Result:
 
 def measured(case: Case, name: str, models: Sequence[Array], **facts: object) -> Result:
     """The scores of a contender's models."""
-    scores = [case.task.score(f) for f in models]
+    return _result(case, name, [case.task.score(f) for f in models], **facts)
+
+
+def _result(case: Case, name: str, scores: Sequence[tuple[float, float]], **facts: object) -> Result:
     (loss, accuracy), (loss_std, accuracy_std) = np.mean(scores, axis=0), np.std(scores, axis=0)
     return Result(
         case.task.name,
@@ -75,13 +83,26 @@ def measured(case: Case, name: str, models: Sequence[Array], **facts: object) ->
 
 
 def masked(case: Case, colluding: int, split: str, seeds: int, name: str = MASKED) -> Result:
-    """Masked descent by its blind rule; all seeds share each product of the rows."""
+    """Masked descent by its blind rule: in whitened coordinates, or for `PLAIN` in those of the rows.
+
+    `MAPPED` has the map that the blind default chooses, `CURVES` its curves alone.
+    """
     task = case.task
-    problem = tt.Problem(task.hands(case.sites, split), C=1.0, regularization=1e-6 * case.sites)
+    if name in (MAPPED, CURVES):
+        curves, surfaces = schema_map(task.schema, len(task.y), case.epsilon, case.delta)
+        task = task.mapped(curves, surfaces if name == MAPPED else 0)
+        case = replace(case, task=task)
     method = tt.MaskedDescent(
-        epsilon=case.epsilon, delta=case.delta, colluding=colluding, constant=task.ball.constant
+        epsilon=case.epsilon,
+        delta=case.delta,
+        colluding=colluding,
+        constant=task.ball.constant,
+        whiten=False if name == PLAIN else None,
     )
-    rounds = rule.ROUNDS if task.dimension <= rule.FULL else rule.ROUNDS_WIDE
+    rows = len(task.y)
+    facts = PublicFacts(case.sites, rows, rows, task.dimension, tt.Logistic(), 0.0)
+    least, rounds = (1e-12 if method.whitens(facts) else 1e-6), method.usual_rounds(facts)
+    problem = tt.Problem(task.hands(case.sites, split), C=1.0, regularization=least * case.sites)
     run = tt.simulate(problem, "ring", method, rounds=rounds, repeats=seeds, seed=0, progress=False)
     spent = run.certificate(case.delta).epsilon
     if spent > case.epsilon:
@@ -89,16 +110,27 @@ def masked(case: Case, colluding: int, split: str, seeds: int, name: str = MASKE
     return measured(case, name, run.average(), split=split, colluding=colluding, spent=spent)
 
 
-def trusting_nobody(case: Case, seeds: int) -> Result:
-    """What the estimator gives a user with `colluding=None` who sets the budget and nothing else."""
-    task, models, spent = case.task, [], 0.0
+def anchored(case: Case, anchor: Anchor, seeds: int) -> Result:
+    """An anchor with the setting that is best on the test rows."""
+    setting, scores = anchor.scores(case, seeds)
+    return _result(case, anchor.name, scores, setting=setting, decentralised=False)
+
+
+def trusting_nobody(case: Case, seeds: int, name: str = ALONE) -> Result:
+    """What the estimator gives a user with `colluding=None` who sets the budget and nothing else.
+
+    `PENALTY` is the paper's method on the rows as they are, `WHITE_PENALTY` in whitened coordinates.
+    """
+    task, scores, spent = case.task, [], 0.0
+    asked = {} if name == ALONE else {"method": "penalty", "whiten": name == WHITE_PENALTY}
     for seed in range(seeds):
         model = tt.PrivateLogisticRegression(
-            epsilon=case.epsilon, delta=case.delta, sites=case.sites, random_state=seed
+            epsilon=case.epsilon, delta=case.delta, sites=case.sites, random_state=seed, **asked
         ).fit(task.X, task.y)
-        models.append(np.append(model.coef_[0] / task.ball.share, model.intercept_ / task.ball.constant))
+        margins = task.y_test * model.decision_function(task.X_test)
+        scores.append((float(np.logaddexp(0, -margins).mean()), float((margins > 0).mean())))
         spent = max(spent, model.certificate_.epsilon)
-    return measured(case, ALONE, models, spent=spent)
+    return _result(case, name, scores, spent=spent)
 
 
 def contend(case: Case, rival: Rival, seeds: int) -> Result | None:

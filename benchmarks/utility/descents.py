@@ -15,7 +15,6 @@ from scipy import sparse
 from scipy.special import expit
 
 import taciturn as tt
-from taciturn.admm.averaging import gossip_weights
 from taciturn.privacy.accounting import bounds
 from taciturn.privacy.accounting.gaussian import gaussian_mu
 
@@ -35,6 +34,18 @@ class Course:
     seed: int
     clip: float = 1.0
     correlated: float = 0.0
+
+
+def gossip_weights(graph: tt.Graph) -> sparse.csr_array:
+    """W: w_ij = 1 / (1 + max(V_i, V_j)) for neighbours, the rest on the diagonal (Metropolis).
+
+    Symmetric, with rows that add up to 1, and known to a site from its own neighbours' degrees alone.
+    """
+    i, j = np.array(graph.edges, dtype=np.int64).T
+    links = 1 / (1 + np.maximum(graph.degrees[i], graph.degrees[j]))
+    W = sparse.csr_array((np.r_[links, links], (np.r_[i, j], np.r_[j, i])), shape=(graph.n, graph.n))
+    stay = 1 - np.asarray(W.sum(axis=1)).ravel()
+    return sparse.csr_array(W + sparse.diags_array(stay))
 
 
 def descend(hands: Hands, graph: tt.Graph, courses: Sequence[Course]) -> list[Array]:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from .contest import ALONE, CENTRE, MASKED, Result
+from .contest import MASKED, Result
+from .joining import aims, joined, sums
 from .made_up import KINDS
-from .pictures import draw_frontier, draw_ratios
+from .pictures import draw_sums, draw_tables
 from .results import Found
 from .rivals import POOLED
+from .tables import HELD_BACK, TITLES, compare, spread, table
 from .tasks import SPLITS
 
-TITLES = {
-    "adult": "Adult",
-    "credit": "Credit",
-    "support": "SUPPORT2",
-    "fair": "Fair",
-    "insurance": "Insurance",
-}
+RIVALRY = ("adult", "credit", "support", "fair", "insurance")
 _TEXT = Path(__file__).with_name("page.md")
 
 
@@ -31,16 +27,19 @@ def write_page(results: Sequence[Result], out: Path) -> Path:
         "[\n" + ",\n".join(json.dumps(result.to_dict()) for result in results) + "\n]\n", encoding="utf-8"
     )
     found = Found(results)
-    draw_frontier(found, out / "utility.svg")
-    draw_ratios(found, TITLES, out / "utility_ratios.svg")
+    draw_sums(found, list(TITLES), out / "utility.svg")
+    draw_tables(found, TITLES, out / "utility_tables.svg")
     page = _TEXT.read_text(encoding="utf-8")
     for mark, text in {
-        "<!-- aim -->": _aim(found),
-        "<!-- masked -->": "\n\n".join(_masked(found, data) for data in TITLES),
-        "<!-- rivals -->": "\n\n".join(_rivals(found, data) for data in TITLES),
+        "<!-- aims -->": aims(found),
+        "<!-- sums -->": sums(found),
+        "<!-- compared -->": compare(found, TITLES),
+        "<!-- held back -->": compare(found, HELD_BACK, verdict_only=True),
+        "<!-- joining -->": joined(found),
+        "<!-- splits -->": _splits(found),
         "<!-- standing -->": _standing(found),
+        "<!-- rivals -->": "\n\n".join(_rivals(found, data) for data in RIVALRY),
         "<!-- decor -->": _decor(found),
-        "<!-- frontier -->": _frontier(found),
         "<!-- kinds -->": _kinds(found),
     }.items():
         page = page.replace(mark, text)
@@ -48,14 +47,10 @@ def write_page(results: Sequence[Result], out: Path) -> Path:
     return out / "utility.md"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _spread(mean: float, std: float, digits: int = 4) -> str:
-    """On one line, by spaces that do not break."""
-    return f"{mean:.{digits}f}\u00a0±\u00a0{std:.{digits}f}"
+def _splits(found: Found) -> str:
+    cells = [found.get("adult", 20, 1.0, MASKED, split=split, colluding=1) for split in SPLITS]
+    shown = ["" if r is None else spread(r.loss, r.loss_std) for r in cells]
+    return table(["Adult, 20 sites", "even", "uneven", "by `education`"], [["masked descent", *shown]])
 
 
 def _price(found: Found, result: Result | None) -> str:
@@ -63,138 +58,67 @@ def _price(found: Found, result: Result | None) -> str:
     if result is None:
         return ""
     price = found.price(result.data, result.epsilon)
-    return _spread(found.ratio(result), result.loss_std / price, 2)
-
-
-def _masked(found: Found, data: str) -> str:
-    """Masked descent beside both trusted centres."""
-    centre, same = found.centre(data, 1.0, POOLED), found.centre(data, 1.0, CENTRE)
-    rows = [
-        [name, *[_price(found, result)] * len(found.sizes)]
-        for name, result in ((POOLED, centre), (CENTRE, same))
-    ]
-    for split in SPLITS:
-        where = f"by its column `{found.columns[data]}`" if split == "by column" else split
-        line = [found.get(data, sites, 1.0, MASKED, split=split, colluding=1) for sites in found.sizes]
-        rows.append([f"masked, 1 colluding, {where}", *[_price(found, result) for result in line]])
-    line = [found.get(data, n, 1.0, MASKED, colluding=max(1, n // 3)) for n in found.sizes]
-    rows.append(["masked, a third colluding, even", *[_price(found, result) for result in line]])
-    heads = [f"**{TITLES[data]}**", *[f"{sites} sites" for sites in found.sizes]]
-    return _table(heads, rows)
+    return spread(found.ratio(result), result.loss_std / price, 2)
 
 
 def _rivals(found: Found, data: str) -> str:
     """Everybody who holds a part of the rows, best first, and what is pooled."""
-    names = found.contenders(data)
     rows = []
-    for name in names:
-        colluding = 1 if name == MASKED else None
-        line = [found.get(data, sites, 1.0, name, colluding=colluding) for sites in found.sizes]
+    for name in found.contenders(data):
+        line = [found.at(data, name, 1.0, sites) for sites in found.sizes]
         title = f"**{name}, 1 colluding**" if name == MASKED else name
-        cells = ["" if r is None else f"{_spread(r.loss, r.loss_std)} ({found.ratio(r):.2f})" for r in line]
+        cells = ["" if r is None else f"{spread(r.loss, r.loss_std)} ({found.ratio(r):.2f})" for r in line]
         rows.append([title, *cells])
     for result in found.pooled(data, 1.0):
-        ratio = "" if result.seeds == 1 else f" ({found.ratio(result):.2f})"
-        rows.append([result.contender, f"{_spread(result.loss, result.loss_std)}{ratio}", "", ""])
-    heads = [f"**{TITLES[data]}**, test loss", *[f"{sites} sites" for sites in found.sizes]]
-    return _table(heads, rows)
-
-
-def _verdicts(found: Found) -> Iterator[tuple[Result, Result, str]]:
-    """Masked descent against the best rival of each table: ahead or behind by two standard errors, or not."""
-    for data in TITLES:
-        for sites in found.sizes:
-            own = found.get(data, sites, 1.0, MASKED, colluding=1)
-            rivals = [found.get(data, sites, 1.0, name) for name in found.contenders(data) if name != MASKED]
-            known = [rival for rival in rivals if rival is not None]
-            if own is None or not known:
-                continue
-            best = min(known, key=lambda rival: rival.loss)
-            error = math.hypot(own.loss_std, best.loss_std) / math.sqrt(own.seeds)
-            gap = own.loss - best.loss
-            yield own, best, "level" if abs(gap) <= 2 * error else "behind" if gap > 0 else "ahead"
+        ratio = "" if result.contender.startswith("no privacy") else f" ({found.ratio(result):.2f})"
+        rows.append([result.contender, f"{spread(result.loss, result.loss_std)}{ratio}", "", ""])
+    return table([f"**{TITLES[data]}**, test loss", *[f"{sites} sites" for sites in found.sizes]], rows)
 
 
 def _standing(found: Found) -> str:
-    verdicts = list(_verdicts(found))
-    counts = [(word, sum(v == word for *_, v in verdicts)) for word in ("ahead", "level", "behind")]
-    text = ", ".join(f"{word} in {count}" for word, count in counts if count)
-    rows = [
-        [
-            f"{TITLES[own.data]}, {own.sites} sites",
-            _spread(own.loss, own.loss_std),
-            best.contender,
-            _spread(best.loss, best.loss_std),
-            verdict,
-        ]
-        for own, best, verdict in verdicts
-    ]
-    heads = ["", "masked descent", "best rival", "its test loss", ""]
+    """Masked descent against the best rival of each table: ahead or behind by two standard errors, or not."""
+    counts = dict.fromkeys(("ahead", "level", "behind"), 0)
+    for data in RIVALRY:
+        for sites in found.sizes:
+            own = found.at(data, MASKED, 1.0, sites)
+            names = [n for n in found.contenders(data) if not n.startswith(("masked", "taciturn"))]
+            known = [r for name in names if (r := found.at(data, name, 1.0, sites)) is not None]
+            if own is None or not known:
+                continue
+            best = min(known, key=lambda rival: rival.loss)
+            error = math.hypot(own.loss_std / own.seeds**0.5, best.loss_std / best.seeds**0.5)
+            gap = own.loss - best.loss
+            counts["level" if abs(gap) <= 2 * error else "behind" if gap > 0 else "ahead"] += 1
+    text = ", ".join(f"{word} in {count}" for word, count in counts.items() if count)
     return (
-        f"Masked descent against one curious site, never tuned, is {text} of {len(verdicts)} tables, beside "
-        "the best decentralised rival of each, tuned on the test rows. Level means: within two standard "
-        f"errors of the difference.\n\n{_table(heads, rows)}"
+        f"Masked descent against one curious site, never tuned, is {text} of {sum(counts.values())} cases, "
+        "beside the best decentralised rival of each, tuned on the test rows. Level means: within two "
+        "standard errors of the difference."
     )
-
-
-def _aim(found: Found) -> str:
-    ratios = [
-        found.ratio(r)
-        for r in found.results
-        if (r.contender, r.colluding, r.epsilon) == (MASKED, 1, 1.0)
-        and r.data in TITLES
-        and r.sites in found.sizes
-    ]
-    own, base = found.get("adult", 20, 1.0, MASKED, colluding=1), found.base("adult")
-    pooled = found.centre("adult", 1.0, POOLED)
-    if own is None or pooled is None:
-        return ""
-    return (
-        f"Against one curious site, over {len(ratios)} cases (five tables, 5, 20 and 100 sites, rows dealt "
-        f"evenly, unevenly and by a column): {min(ratios):.2f} to {max(ratios):.2f} times the excess loss of "
-        f"a trusted centre. On Adult with twenty sites: test accuracy {own.accuracy:.3f}, "
-        f"{base.accuracy:.3f} without privacy, {pooled.accuracy:.3f} with the trusted centre; the "
-        f"certificate says epsilon ≤ {_up(own.spent):g}."
-    )
-
-
-def _up(spent: float | None) -> float:
-    """Six digits, never below."""
-    return math.ceil((spent or 0.0) * 1e6) / 1e6
 
 
 def _decor(found: Found) -> str:
     names = {"ring": "a ring", "torus": "a 4 x 4 torus", "complete": "a complete graph"}
-    rows = []
     own = found.get("adult", 16, 1.0, MASKED, colluding=1)
     lines = [("**masked descent, 1 colluding**", "any connected graph", own)]
     for topology, title in names.items():
         for name in ("DECOR", "DECOR, its own accounting"):
             lines.append((name, title, found.get("adult", 16, 1.0, name, topology=topology)))
+    rows = []
     for name, title, result in lines:
         if result is not None:
             split = f"{result.setting[3]:g}" if result.setting else ""
-            rows.append([name, title, _spread(result.loss, result.loss_std), _price(found, result), split])
-    return _table(["", "links", "test loss", "of the centre's price", "pairs' noise / own"], rows)
-
-
-def _frontier(found: Found) -> str:
-    budgets = found.budgets("adult", 20)
-    names = [POOLED, CENTRE, MASKED, ALONE, *found.rivals_at("adult", 20, budgets)]
-    rows = []
-    for name in names:
-        line = [found.at(name, epsilon) for epsilon in budgets]
-        cells = ["" if r is None else _spread(r.loss, r.loss_std, 3) for r in line]
-        rows.append([f"**{name}, 1 colluding**" if name == MASKED else name, *cells])
-    return _table(["test loss at ε =", *[f"{epsilon:g}" for epsilon in budgets]], rows)
+            rows.append([name, title, spread(result.loss, result.loss_std), _price(found, result), split])
+    return table(["", "links", "test loss", "of the centre's price", "pairs' noise / own"], rows)
 
 
 def _kinds(found: Found) -> str:
     rows = []
     for kind, (n, _) in KINDS.items():
-        own, pooled = found.get(kind, 20, 1.0, MASKED, colluding=1), found.centre(kind, 1.0, POOLED)
+        own, pooled = found.at(kind, MASKED, 1.0), found.at(kind, POOLED, 1.0)
         if own is not None and pooled is not None:
-            cells = [_spread(pooled.loss, pooled.loss_std), _spread(own.loss, own.loss_std)]
+            cells = [spread(pooled.loss, pooled.loss_std), spread(own.loss, own.loss_std)]
             rows.append([kind, f"{n:,}", f"{found.base(kind).loss:.4f}", *cells, _price(found, own)])
-    heads = ["table", "rows", "no privacy", "trusted centre", "masked, 20 sites", "of the centre's price"]
-    return _table(heads, rows)
+    return table(
+        ["table", "rows", "no privacy", "trusted centre", "masked, 20 sites", "of the centre's price"], rows
+    )

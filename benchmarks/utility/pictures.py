@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib
@@ -10,64 +10,65 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from .contest import ALONE, CENTRE, MASKED
+from .anchors import ALONE_FREE, BOOSTING, EBM, WHITE_CENTRE
+from .contest import ALONE, MAPPED, MASKED, PENALTY, PLAIN
 from .results import Found
-from .rivals import POOLED
 
-_COLOURS = ("#777777", "#000000", "#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#CC79A7", "#009E73")
+_LINES = {
+    MAPPED: ("#009E73", "-", 2.6),
+    MASKED: ("#0072B2", "-", 2.6),
+    PLAIN: ("#56B4E9", "-", 1.3),
+    WHITE_CENTRE: ("#777777", "--", 1.5),
+    EBM: ("#D55E00", "--", 1.5),
+    ALONE: ("#CC79A7", "-", 1.5),
+    PENALTY: ("#E69F00", "-", 1.3),
+}
+_DOTS = {ALONE_FREE: "x", EBM: "^", MASKED: "o", MAPPED: "D", BOOSTING: "*"}
 
 
-def draw_frontier(found: Found, path: Path) -> None:
-    """Test loss against epsilon, on Adult with twenty sites; bars are a standard deviation over seeds."""
+def draw_sums(found: Found, titles: Sequence[str], path: Path) -> None:
+    """Mean excess loss over the pooled linear model without privacy, against epsilon, with twenty sites."""
     plt.rcParams["svg.hashsalt"] = "taciturn"
-    figure, axis = plt.subplots(figsize=(9.0, 4.6))
-    budgets = found.budgets("adult", 20)
-    names = [POOLED, CENTRE, MASKED, ALONE, *found.rivals_at("adult", 20, budgets)]
-    for k, (name, colour) in enumerate(zip(names, _COLOURS, strict=False)):
-        line = [result for epsilon in budgets if (result := found.at(name, epsilon)) is not None]
-        axis.errorbar(
-            [result.epsilon * 1.012 ** (k - len(names) / 2) for result in line],  # bars side by side
-            [result.loss for result in line],
-            [result.loss_std for result in line],
-            label=f"{name}, 1 colluding" if name == MASKED else name,
-            color=colour,
-            linewidth=2.4 if name == MASKED else 1.2,
-            linestyle="--" if name in (POOLED, CENTRE) else "-",
-            marker="o" if name == MASKED else ".",
-            capsize=2,
-            zorder=3 if name == MASKED else 2,
-        )
-    axis.axhline(found.base("adult").loss, color="0.5", linestyle=":", label="no privacy")
-    axis.set(xscale="log", xlabel="epsilon, at delta = 1e-5", ylabel="test loss")
-    axis.set_xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
+    figure, axis = plt.subplots(figsize=(9.0, 4.2), layout="constrained")
+    for name, (colour, style, width) in _LINES.items():
+        points = []
+        for epsilon in found.budgets:
+            tables = found.common(titles, (MAPPED, MASKED, PLAIN, WHITE_CENTRE), epsilon)
+            total = found.excess(tables, name, epsilon)
+            if tables and total is not None:
+                points.append((epsilon, total / len(tables)))
+        if points:
+            axis.plot(*zip(*points, strict=True), style, color=colour, lw=width, marker=".", label=name)
+    axis.axhline(0.0, color="0.4", lw=0.8, linestyle=":")
+    axis.annotate("pooled linear model, no privacy", (0.1, -0.001), va="top", fontsize=8, color="0.4")
+    axis.set(xscale="log", xlabel="epsilon, at delta = 1e-5", ylabel="mean excess test loss")
+    axis.set_yscale("symlog", linthresh=0.02)
+    axis.set_xticks(found.budgets, [f"{epsilon:g}" for epsilon in found.budgets])
     axis.minorticks_off()
-    axis.set_title("Adult, twenty sites", fontsize=10)
-    axis.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    if axis.get_legend_handles_labels()[1]:
+        axis.legend(fontsize=8, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axis.grid(alpha=0.3)
-    figure.tight_layout()
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 
 
-def draw_ratios(found: Found, titles: Mapping[str, str], path: Path) -> None:
-    """Masked descent's excess loss over the centre's, table by table, however the rows are dealt."""
+def draw_tables(found: Found, titles: Mapping[str, str], path: Path) -> None:
+    """Table by table at epsilon 1 and twenty sites: test loss over that of the pooled linear model."""
     plt.rcParams["svg.hashsalt"] = "taciturn"
-    figure, axis = plt.subplots(figsize=(6.8, 3.2), layout="constrained")
-    tables = list(titles)
-    for shift, (sites, mark) in enumerate(zip(found.sizes, "os^", strict=True)):
-        shown = [
-            r
-            for r in found.results
-            if (r.sites, r.contender, r.colluding, r.epsilon) == (sites, MASKED, 1, 1.0) and r.data in titles
-        ]
-        x = [tables.index(r.data) + 0.15 * (shift - 1) for r in shown]
-        axis.plot(x, [found.ratio(r) for r in shown], mark, ms=5, alpha=0.8, label=f"{sites} sites")
-    axis.axhline(1.0, color="#666666", lw=0.8)
-    axis.annotate("trusted centre", (len(tables) - 0.5, 1.0), va="bottom", ha="right", fontsize=8)
-    axis.set_xticks(range(len(tables)), list(titles.values()))
-    axis.set_ylim(bottom=0.0)
-    axis.set_ylabel("excess loss / that of the centre")
-    axis.legend(frameon=False, ncols=3, fontsize=8, loc="lower left")
+    figure, axis = plt.subplots(figsize=(9.0, 3.8), layout="constrained")
+    for name, mark in _DOTS.items():
+        shown = [(k, r) for k, data in enumerate(titles) if (r := found.at(data, name, 1.0)) is not None]
+        heights = [r.loss / found.base(r.data).loss - 1 for _, r in shown]
+        axis.plot([k for k, _ in shown], heights, mark, ms=7, alpha=0.85, label=name)
+    axis.axhline(0.0, color="#666666", lw=0.8)
+    axis.set_xticks(range(len(titles)), list(titles.values()), rotation=30, ha="right")
+    axis.set_yscale("symlog", linthresh=0.05)
+    ticks = (-0.3, -0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.3)
+    axis.set_yticks(ticks, [f"{100 * tick:+.0f}%" for tick in ticks])
+    axis.minorticks_off()
+    axis.grid(axis="y", alpha=0.3)
+    axis.set_ylabel("test loss, over the linear\nmodel without privacy")
+    axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     axis.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)

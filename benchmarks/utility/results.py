@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from .contest import CENTRE, MASKED, Result
+from .anchors import ALONE_FREE, BOOSTING, EBM, WHITE_CENTRE
+from .contest import CENTRE, CURVES, MAPPED, MASKED, PLAIN, Result
 from .rivals import NO_PRIVACY, POOLED
+
+_COLLUDING = (MASKED, MAPPED, CURVES, PLAIN)
 
 
 class Found:
     """Everything that was measured, by what it is."""
 
     sizes: ClassVar = (5, 20, 100)
-    columns: ClassVar = {
-        "adult": "education",
-        "credit": "EDUCATION",
-        "support": "dzgroup",
-        "fair": "occupation",
-        "insurance": "education",
-    }
+    budgets: ClassVar = (0.1, 0.3, 1.0, 3.0, 10.0)
 
     def __init__(self, results: Sequence[Result]) -> None:
         self.results = results
@@ -39,22 +36,28 @@ class Found:
         """One result, if it was measured."""
         return self._at.get((data, sites, epsilon, name, split, colluding, topology))
 
-    def centre(self, data: str, epsilon: float, name: str) -> Result | None:
-        """What a centre with all rows comes to; without privacy the budget does not matter."""
+    def at(self, data: str, name: str, epsilon: float, sites: int = 20) -> Result | None:
+        """A contender among so many sites, or at a centre; without privacy the budget does not matter."""
+        if name in (NO_PRIVACY, BOOSTING):
+            return self.get(data, 1, 1.0, name)
+        if name in (POOLED, WHITE_CENTRE, EBM):
+            return self.get(data, 1, epsilon, name)
         if name == CENTRE:
             return self.get(data, 2, epsilon, name, colluding=0)
-        return self.get(data, 1, 1.0 if name == NO_PRIVACY else epsilon, name)
+        if name == ALONE_FREE:
+            return self.get(data, sites, 1.0, name)
+        return self.get(data, sites, epsilon, name, colluding=1 if name in _COLLUDING else None)
 
     def base(self, data: str) -> Result:
         """No privacy."""
-        result = self.centre(data, 1.0, NO_PRIVACY)
+        result = self.at(data, NO_PRIVACY, 1.0)
         if result is None:
             raise LookupError(f"{data} was not measured without privacy")
         return result
 
     def price(self, data: str, epsilon: float) -> float:
         """The excess loss of pooled objective perturbation."""
-        pooled = self.centre(data, epsilon, POOLED)
+        pooled = self.at(data, POOLED, epsilon)
         if pooled is None:
             raise LookupError(f"{data} was not measured with a trusted centre at {epsilon:g}")
         return pooled.loss - self.base(data).loss
@@ -62,6 +65,16 @@ class Found:
     def ratio(self, result: Result) -> float:
         """The excess loss of a result over that of the trusted centre."""
         return (result.loss - self.base(result.data).loss) / self.price(result.data, result.epsilon)
+
+    def excess(self, tables: Sequence[str], name: str, epsilon: float, sites: int = 20) -> float | None:
+        """The sum of excess losses over the pooled linear model, if all these tables were measured."""
+        found = [self.at(data, name, epsilon, sites) for data in tables]
+        known = [result for result in found if result is not None]
+        return sum(r.loss - self.base(r.data).loss for r in known) if len(known) == len(tables) else None
+
+    def common(self, tables: Sequence[str], names: Sequence[str], epsilon: float) -> list[str]:
+        """The tables on which all these contenders were measured."""
+        return [data for data in tables if all(self.at(data, name, epsilon) for name in names)]
 
     def contenders(self, data: str) -> list[str]:
         """Everybody who holds a part of the rows, best first where there are twenty sites."""
@@ -71,7 +84,8 @@ class Found:
             if (r.data, r.epsilon, r.split, r.topology) == (data, 1.0, "even", "complete")
             and r.sites in self.sizes
             and r.decentralised
-            and (r.contender != MASKED or r.colluding == 1)
+            and r.contender not in (MAPPED, CURVES)
+            and (r.contender not in _COLLUDING or r.colluding == 1)
         ]
         losses = {r.contender: r.loss for r in sorted(field, key=lambda r: r.sites == 20)}
         return sorted(losses, key=lambda name: losses[name])
@@ -80,19 +94,3 @@ class Found:
         """Everybody who holds all the rows."""
         at = [r for r in self.results if (r.data, r.epsilon) == (data, epsilon) and r.sites in (1, 2)]
         return sorted(at, key=lambda r: -r.loss)
-
-    def budgets(self, data: str, sites: int) -> list[float]:
-        """All epsilons at which masked descent was measured."""
-        return sorted(
-            {r.epsilon for r in self.results if (r.data, r.sites, r.contender) == (data, sites, MASKED)}
-        )
-
-    def rivals_at(self, data: str, sites: int, budgets: Sequence[float]) -> list[str]:
-        """Rivals that were measured at several budgets."""
-        names = [name for name in self.contenders(data) if name != MASKED and not name.startswith("taciturn")]
-        return [name for name in names if sum(bool(self.get(data, sites, e, name)) for e in budgets) > 1]
-
-    def at(self, name: str, epsilon: float) -> Result | None:
-        """A contender on Adult: of twenty sites, or with all the rows."""
-        own = self.get("adult", 20, epsilon, name, colluding=1 if name == MASKED else None)
-        return own or self.centre("adult", epsilon, name)

@@ -20,7 +20,8 @@ import numpy as np
 import taciturn as tt
 from taciturn.objective import LocalObjective, Logistic, SolverState, minimise
 from taciturn.planning.calibration import Draft, EpsilonBudget, calibrate
-from taciturn.privacy.facts import LossFacts, RunFacts
+from taciturn.privacy.facts import RunFacts
+from taciturn.privacy.loss_facts import LossFacts
 
 from .gossip import decor, sgd, subgradient
 from .tasks import Array, Case, Fit, Models, Setting

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
 
@@ -11,8 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import taciturn as tt
-from taciturn.data import Dataset, load_adult, load_credit, load_support
-from taciturn.data.tables.ball import Ball
+from taciturn.data import Dataset, Schema, load_adult, load_credit, load_support
+from taciturn.data.features.expansion import Expansion
+from taciturn.data.tables.column_parsing import Parsed
+from taciturn.data.tables.encoder import bound_rows, encode, expand
+from taciturn.data.tables.unit_ball import UnitBallScaling
 
 Array = NDArray[np.float64]
 Hands = list[tuple[Array, Array]]
@@ -27,6 +30,7 @@ class Task:
     """X, y without the constant, for estimators; Z the same rows inside the ball, for everybody else.
 
     group : a column of the training rows as it was before encoding, to split them by; `column` is its name.
+    schema, cells, cells_test : the table itself, where there is one.
     """
 
     name: str
@@ -36,11 +40,25 @@ class Task:
     y_test: Array
     group: NDArray[np.generic] | None = None
     column: str = ""
+    schema: Schema | None = None
+    cells: Parsed | None = None
+    cells_test: Parsed | None = None
+
+    def mapped(self, curves: int, surfaces: int) -> Task:
+        """The same rows behind a public feature map; without curves and surfaces as they are."""
+        if self.schema is None or self.cells is None or self.cells_test is None or not (curves or surfaces):
+            return self
+        expansion = Expansion(curves, surfaces)
+        X, X_test = (
+            expand(self.schema, cells, expansion, missing="indicator")
+            for cells in (self.cells, self.cells_test)
+        )
+        return replace(self, X=X, X_test=X_test)
 
     @property
-    def ball(self) -> Ball:
+    def ball(self) -> UnitBallScaling:
         """Clipped and completed by a constant, as the estimators do it."""
-        return Ball(1.0, intercept=True)
+        return UnitBallScaling(1.0, intercept=True)
 
     @cached_property
     def Z(self) -> Array:  # noqa: N802
@@ -86,7 +104,7 @@ class Task:
 _COLUMNS = {"adult": "education-num", "credit": "EDUCATION", "support": "dzgroup"}
 
 
-@lru_cache(maxsize=5)
+@lru_cache(maxsize=16)
 def load(name: str) -> Task:
     """Adult with its own test rows; the others with a quarter of their rows set aside, by chance."""
     data: Dataset = {
@@ -98,8 +116,22 @@ def load(name: str) -> Task:
         data.test if data.test.any() else np.random.default_rng(_SPLIT_SEED).random(len(data)) < _TEST_SHARE
     )
     column = _COLUMNS[name]
-    group = data.column(column)[~test]
-    return Task(name, data.X[~test], data.y[~test], data.X[test], data.y[test], group, column)
+    return make_task(name, data.schema, data._columns, data.y, test, data.column(column), column)
+
+
+def make_task(
+    name: str,
+    schema: Schema,
+    cells: Parsed,
+    y: Array,
+    test: NDArray[np.bool_],
+    group: NDArray[np.generic],
+    column: str,
+) -> Task:
+    """A parsed table, encoded; a missing cell makes its own columns 0."""
+    X = bound_rows(encode(schema, cells, missing="field"), bound=1.0, how="clip", worst=1.0)
+    known, held = ({key: values[keep] for key, values in cells.items()} for keep in (~test, test))
+    return Task(name, X[~test], y[~test], X[test], y[test], group[~test], column, schema, known, held)
 
 
 @dataclass(frozen=True)

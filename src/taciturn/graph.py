@@ -1,4 +1,4 @@
-"""Graph: who talks to whom. Immutable, undirected, simple and connected."""
+"""Graph: which sites exchange messages. Immutable, undirected, simple and connected."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from . import checks
-from .errors import GraphError
+from .core import checks
+from .core.errors import GraphError
 
 if TYPE_CHECKING:
     NxGraph = nx.Graph[Any]
 
 FAMILIES = ("complete", "ring", "star", "path")
-"""Families that the number of sites describes."""
+"""Families of graphs that need only the number of sites."""
 
 GraphLike: TypeAlias = "Graph | str | NxGraph"
 """A graph, the name of a family, or a networkx graph."""
@@ -39,7 +39,7 @@ class Graph:
     name: str = "custom"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n", checks.whole("n", self.n, least=2))
+        object.__setattr__(self, "n", checks.whole("n", self.n, least=1))
         object.__setattr__(self, "edges", _checked_edges(self.n, self.edges))
         _check_connected(self.n, self.edges)
 
@@ -47,13 +47,13 @@ class Graph:
 
     @classmethod
     def complete(cls, n: int) -> Graph:
-        """Every site talks to every other."""
-        n = checks.whole("n", n, least=2)
+        """Every site is linked to every other; a network of one site has no links."""
+        n = checks.whole("n", n, least=1)
         return cls(n, tuple((i, j) for i in range(n) for j in range(i + 1, n)), "complete")
 
     @classmethod
     def ring(cls, n: int) -> Graph:
-        """Each site talks to the two beside it."""
+        """Each site is linked to the two beside it."""
         n = checks.whole("n", n, least=3)
         return cls(n, tuple((i, (i + 1) % n) for i in range(n)), "ring")
 
@@ -65,7 +65,7 @@ class Graph:
 
     @classmethod
     def star(cls, n: int) -> Graph:
-        """Site 0 talks to all others, who talk only to it."""
+        """Site 0 is linked to all other sites, which have no other link."""
         n = checks.whole("n", n, least=2)
         return cls(n, tuple((0, i) for i in range(1, n)), "star")
 
@@ -87,7 +87,7 @@ class Graph:
 
     @classmethod
     def erdos_renyi(cls, n: int, p: float, *, seed: int) -> Graph:
-        """Each pair is linked with probability p; an error if that came out disconnected."""
+        """Each pair is linked with probability p; an error if the graph is disconnected."""
         n = checks.whole("n", n, least=2)
         if p != 1:
             p = checks.probability("p", p)
@@ -95,7 +95,7 @@ class Graph:
 
     @classmethod
     def of(cls, graph: GraphLike, n: int | None = None) -> Graph:
-        """A graph itself, or from the name of a family, or from networkx; with `n` sites where that is given.
+        """A graph from a `Graph`, the name of a family, or a networkx graph; `n` is the number of sites.
 
         >>> Graph.of("ring", 5) == Graph.ring(5)
         True
@@ -108,9 +108,7 @@ class Graph:
             return graph
         family = checks.choice("graph", graph, FAMILIES)
         if n is None:
-            raise GraphError(
-                f"`graph` must be a Graph where the number of sites is not known; got {family!r}."
-            )
+            raise GraphError(f"`graph` must be a Graph if the number of sites is not known; got {family!r}.")
         if family == "ring" and n == 2:
             return cls.path(2)
         found: Graph = getattr(cls, family)(n)
@@ -123,7 +121,7 @@ class Graph:
         """From pairs of site numbers; `n` defaults to the largest number + 1."""
         pairs = tuple((int(i), int(j)) for i, j in edges)
         if not pairs:
-            raise GraphError("`edges` must hold at least one pair; got none.")
+            raise GraphError("`edges` must contain at least one pair; it is empty.")
         return cls(max(max(pair) for pair in pairs) + 1 if n is None else n, pairs)
 
     @classmethod
@@ -156,7 +154,7 @@ class Graph:
 
     @cached_property
     def adjacency(self) -> NDArray[np.float64]:
-        """A, dense and read-only: a_ij = 1 where i and j talk."""
+        """A, dense and read-only: a_ij = 1 if i and j are linked."""
         adjacency = np.asarray(self.sparse_adjacency.toarray(), dtype=np.float64)
         adjacency.flags.writeable = False
         return adjacency
@@ -164,7 +162,7 @@ class Graph:
     @cached_property
     def sparse_adjacency(self) -> sparse.csr_array:
         """A as CSR, for graphs of many sites."""
-        i, j = np.array(self.edges, dtype=np.int64).T
+        i, j = np.array(self.edges, dtype=np.int64).reshape(-1, 2).T
         ones = np.ones(2 * len(i))
         return sparse.csr_array((ones, (np.r_[i, j], np.r_[j, i])), shape=(self.n, self.n))
 

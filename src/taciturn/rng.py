@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from randomgen import ChaCha
 
-from . import checks
-from .types import Array
+from .core import checks
+from .core.types import Array
 
 Purpose = Literal["start", "noise", "output", "deal", "proxy"]
 _PURPOSES: dict[str, int] = {"start": 0, "noise": 1, "output": 2, "deal": 3, "proxy": 4}
@@ -49,7 +49,7 @@ class SeededStreams:
         self, purpose: Purpose, t: int, sites: NDArray[np.int64], scales: Array, out: Array, *, directed: bool
     ) -> None:
         """Fill out (sites, repeats, d): Gaussian of these scales; `directed`, norm noise of these rates."""
-        from .kernels.counter import draw_vectors  # numba: only those who draw wait for it
+        from .kernels.philox import draw_vectors  # numba: only those who draw wait for it
 
         draw_vectors(self._key, _PURPOSES[purpose], t, sites, directed, scales, out)
 
@@ -91,7 +91,7 @@ class _ProcessKey:
         self._renew()
 
     def derive(self) -> int:
-        """Return a key that nobody else gets: counter and fresh bytes, hashed under the process's key."""
+        """Return a unique key: counter and fresh bytes, hashed under the process's key."""
         with self._lock:
             count, key = next(self._counter), self._key
         fresh = count.to_bytes(16, "little") + time.time_ns().to_bytes(16, "little") + os.urandom(32)

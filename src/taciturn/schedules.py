@@ -10,13 +10,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from . import checks
-from .errors import ParameterError
+from .core import checks
+from .core.errors import ParameterError
 
 
 @runtime_checkable
 class Schedule(Protocol):
-    """A positive number for every round, fixed before the run; whoever looks may know it."""
+    """A positive number for every round, fixed before the run; it is public."""
 
     def __call__(self, t: int) -> float:
         """Return the value in round t = 1, 2, ..."""
@@ -97,7 +97,7 @@ class Table:
 
     def __init__(self, values: Sequence[float]) -> None:
         if len(values) == 0:
-            raise ParameterError("`values` must hold at least one number; got none.")
+            raise ParameterError("`values` must contain at least one number; it is empty.")
         entries = tuple(checks.positive(f"values[{k}]", v) for k, v in enumerate(values))
         object.__setattr__(self, "values", entries)
 
@@ -187,3 +187,22 @@ def from_dict(entry: Any) -> Schedule:
         raise ParameterError(f"a {kind} schedule {said}.")
     schedule: Schedule = SCHEDULES[kind](**given)
     return schedule
+
+
+def trim_repeats(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
+    """A table of positive numbers without the repeats at its end: (0.5, 0.6, 0.6, 0.6) -> (0.5, 0.6).
+
+    >>> trim_repeats("penalty", [0.5, 0.6, 0.6])
+    (0.5, 0.6)
+    """
+    table = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if table.ndim != 1 or table.size == 0:
+        raise ParameterError(f"`{name}` must be a number, or one per round; got shape {table.shape}.")
+    bad = ~((table >= checks.LEAST) & (table <= checks.MOST))
+    if bad.any():
+        t = int(np.argmax(bad))
+        raise ParameterError(
+            f"`{name}` must stay within {checks.LEAST:g} and {checks.MOST:g}; got {table[t]:g} at t={t + 1}."
+        )
+    changes = np.flatnonzero(table[1:] != table[:-1])
+    return tuple(table[: changes[-1] + 2 if changes.size else 1].tolist())

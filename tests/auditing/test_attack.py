@@ -19,7 +19,7 @@ from taciturn import (
     Problem,
 )
 from taciturn.auditing.attack import OBSERVERS, AttackResult, run_attack
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.planning.proxy import generate_proxy
 
 PENALTY = Geometric(0.5, 1.05)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from taciturn.auditing.counting import clopper_pearson, epsilon_of_counts, mean_ratio, measure
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 
 
 def test_clopper_pearson_are_the_binomial_tails() -> None:

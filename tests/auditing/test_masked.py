@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from taciturn.auditing.audit import audit
-from taciturn.auditing.masked import masked_case, pulled_case
-from taciturn.masked import discrete, masks
+from taciturn.auditing.masked_audit import masked_case, pulled_case, whitened_case
+from taciturn.methods.programs.whitened_rows import WhitenedShare
+from taciturn.methods.sums import masks
+from taciturn.methods.sums import sum_noise as discrete
 from taciturn.privacy.ledger.memory import MemoryLedger
 
 RUNS = 50_000  # the audit's default
@@ -22,6 +24,24 @@ def test_a_rushing_colluder_nearly_reaches_the_certificate_and_never_passes_it()
     assert result.passed and result.certified == pytest.approx(2.0, rel=1e-6)
     assert result.measured.epsilon > 0.9 * result.certified
     assert result.measured.score == "honest sums"
+
+
+def test_whitened_descent_nearly_reaches_its_certificate_and_never_passes_it():
+    result = found(whitened_case())
+    assert result.passed and result.certified == pytest.approx(2.0, rel=1e-6)
+    assert result.measured.epsilon > 0.9 * result.certified
+
+
+def test_a_doubled_clip_is_caught(monkeypatch):
+    """Slopes clipped at twice q: the sums move twice as far as their noise is made for."""
+    whole = WhitenedShare.gradient
+
+    def doubled(self, at, f, lengths):
+        return 2.0 * whole(self, replace(at, q=2.0 * at.q), f, lengths)
+
+    monkeypatch.setattr(WhitenedShare, "gradient", doubled)
+    result = found(whitened_case())
+    assert result.measured.epsilon > result.certified
 
 
 def test_one_site_s_messages_tell_nothing():
@@ -67,13 +87,13 @@ def test_a_mask_used_twice_is_caught(monkeypatch):
 
 
 def test_a_round_that_was_not_charged_is_caught(monkeypatch):
-    charge = MemoryLedger.charge
+    charge = MemoryLedger.charge_round
 
-    def forgets(self, entry):
-        if entry.t < 3:
-            charge(self, entry)
+    def forgets(self, charges):
+        if charges.t < 3:
+            charge(self, charges)
 
-    monkeypatch.setattr(MemoryLedger, "charge", forgets)
+    monkeypatch.setattr(MemoryLedger, "charge_round", forgets)
     result = found(masked_case())
     assert result.measured.epsilon > result.certified
 

@@ -10,6 +10,7 @@ import pytest
 from taciturn.auditing.audit import audit, default_cases
 from taciturn.auditing.cases import fine_case, gaussian_case, norm_case
 from taciturn.auditing.counting import measure_mu
+from taciturn.auditing.regression_audit import regression_case
 from taciturn.auditing.table import CLOSE, looseness, markdown
 
 
@@ -25,7 +26,7 @@ def test_mu_is_measured_from_below_and_closely(mu):
     assert measure_mu({"noise": (rng.normal(size=40_000), rng.normal(size=40_000))}) < 0.05
 
 
-def test_gaussian_releases_are_certified_closely_and_the_table_says_so():
+def test_gaussian_releases_are_certified_closely_as_the_table_states():
     report = audit([gaussian_case(), fine_case(rounds=1), norm_case()], runs=30_000, seed=1, progress=False)
     gaussian, fine, norm = report.results
     assert report.passed and norm.mu is None
@@ -52,4 +53,7 @@ def test_the_page_holds_every_case_and_no_gaussian_one_is_loose():
     assert len(measured) >= 7
     for row in measured:
         low, high, times = (float(cell) for cell in row[7:10])
-        assert low <= high and times <= CLOSE and times == pytest.approx(high / low, abs=0.02)
+        most = (
+            1.25 if row[0].strip() == regression_case().name else CLOSE
+        )  # two kinds of sums, two worst cases
+        assert low <= high and times <= most and times == pytest.approx(high / low, abs=0.02)

@@ -17,14 +17,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from benchmarks.peers import federations
 from benchmarks.peers.cells import after_kill, came_late, outcome, stranger, stranger_at_locks
-from benchmarks.peers.page import page, write_page, write_readme
+from benchmarks.peers.page import page, write_page
 from benchmarks.peers.pins import PINS, brief, environment
 from benchmarks.peers.results import Finding, begin, end, forget, obtain, read_all
 from benchmarks.peers.running import alone, sandbox
 from benchmarks.peers.sections import work
 from benchmarks.peers.sections.accounting import gaussian_epsilon, gaussian_noise
 from benchmarks.peers.sections.privacy import CENTRAL, LOCAL, OPACUS
-from benchmarks.peers.tables import readme_rows
 
 ADAPTERS = federations.ADAPTERS
 WORK = {
@@ -216,16 +215,6 @@ def test_a_second_call_is_counted_and_the_first_ones_load_kept(tmp_path):
     assert last.result["calls"] == 2 and last.result["ended"] and last.result["load"] == first.load
 
 
-def test_only_the_five_rows_of_a_readme_change(tmp_path):
-    readme = tmp_path / "README.md"
-    readme.write_text(
-        "# Name\n\n| a | b |\n\n|  | taciturn 0.0 |\n|---|---|\n| old | row |\n\n## Next\n", "utf-8"
-    )
-    write_readme(FIXED.values(), readme)
-    text = readme.read_text("utf-8")
-    assert text == f"# Name\n\n| a | b |\n\n{readme_rows(FIXED)}\n\n## Next\n"
-
-
 def test_a_disturbance_that_failed_is_not_a_dash():
     broken = found("flwr", "kill", error="RuntimeError: no port")
     text = page(FIXED | as_map(broken))
@@ -339,11 +328,10 @@ def test_one_peer_from_end_to_end(tmp_path):
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_page_and_the_readme_are_what_the_kept_results_say():
+def test_the_page_is_what_the_kept_results_say():
     entries = [Finding(**entry) for entry in json.loads((ROOT / "docs" / "compared.json").read_text("utf-8"))]
     kept = as_map(*entries)
     assert (ROOT / "docs" / "compared.md").read_text("utf-8") == page(kept)
-    assert readme_rows(kept) in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_kept_results_name_no_place_on_a_machine():

@@ -36,7 +36,7 @@ def test_the_sections_are_those_that_the_page_expects():
     }
 
 
-def test_a_page_is_whole_when_all_was_tried_and_somebody_ran():
+def test_a_page_is_complete_when_all_peers_were_tried_and_one_ran():
     def lacks(findings):
         return lacking(findings, command.expected())
 
@@ -50,22 +50,21 @@ def test_a_page_is_whole_when_all_was_tried_and_somebody_ran():
 
 
 def test_docs_are_not_replaced_by_less(tmp_path, monkeypatch, capsys):
-    docs, results, readme = (tmp_path / name for name in ("docs", "results", "README.md"))
+    docs, results = (tmp_path / name for name in ("docs", "results"))
     monkeypatch.setattr(command, "DOCS", docs)
-    readme.write_text("|  | taciturn 0.0 |\n|---|---|\n| old | row |\n\n", "utf-8")
-    command.publish([entry for entry in KEPT if entry.peer != "appfl"], docs, results, readme)
+    command.publish([entry for entry in KEPT if entry.peer != "appfl"], docs, results)
     said = capsys.readouterr().out.splitlines()
-    assert not docs.exists() and (results / "compared.md").exists() and "| old |" in readme.read_text("utf-8")
+    assert not docs.exists() and (results / "compared.md").exists()
     assert len(said) == 2 and "appfl has no work" in said[0] and said[1] == str(results / "compared.md")
-    command.publish(KEPT, docs, results, readme)
-    assert (docs / "compared.json").exists() and "| old |" not in readme.read_text("utf-8")
+    command.publish(KEPT, docs, results)
+    assert (docs / "compared.json").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [(["--section", "wrok"], "invalid choice: 'wrok'"), (["--only", "flwr"], "needs root, for a network")],
 )
-def test_what_cannot_be_done_is_said_before_anything_is_installed(
+def test_impossible_requests_are_refused_before_anything_is_installed(
     arguments, told, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(sandbox, "ENTER", ("false",))
@@ -83,7 +82,7 @@ def test_what_ends_every_process_does_not_start_outside_its_namespace(tmp_path):
     assert done.returncode == 1 and "only as process 1" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
-def test_what_another_version_or_commit_gave_is_measured_anew(tmp_path):
+def test_results_of_another_version_or_commit_are_measured_again(tmp_path):
     def ask(peer, version, commit, result):
         return obtain(tmp_path, peer, "work", version, lambda: result, commit=commit).result
 
@@ -104,7 +103,7 @@ def test_a_result_outlives_an_environment_that_cannot_be_made_now(tmp_path):
     assert obtain(tmp_path, "flwr", "kill", "1", dict, "no index").version == ""
 
 
-def test_half_a_file_counts_as_none(tmp_path):
+def test_a_truncated_file_counts_as_missing(tmp_path):
     begin(tmp_path, "1", "a")
     obtain(tmp_path, "flwr", "work", "1", lambda: 1)
     for path in tmp_path.glob("*.json"):
@@ -176,9 +175,7 @@ def installer(tmp_path, monkeypatch):
     return found
 
 
-def test_an_environment_is_made_anew_when_its_pin_or_python_changed_or_it_does_not_run(
-    installer, monkeypatch
-):
+def test_an_environment_is_rebuilt_when_its_pin_or_python_changed_or_it_is_broken(installer, monkeypatch):
     for made in (1, 1):
         env = pins.environment("disropt")
         assert installer.made == made and env.error is None and env.version == "0.1.9"

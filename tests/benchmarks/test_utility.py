@@ -13,9 +13,11 @@ import taciturn as tt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from benchmarks.utility import contest, descents, gossip, rivals
-from benchmarks.utility.tasks import Case, Task
+from benchmarks.utility import anchors, contest, descents, gossip, page, rivals, tables
+from benchmarks.utility.tasks import Case, Task, make_task
 from benchmarks.utility.tasks import graph as make_graph
+
+from taciturn.data import Schema
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +99,47 @@ def test_rows_are_split_as_the_page_says(case):
     assert 10 <= uneven.min() <= 20 and uneven.sum() == 1000
     site = task.assign(4, "by column")
     assert [(site[k * 250 : (k + 1) * 250] == k).mean() for k in range(4)] == [1.0] * 4
+
+
+@pytest.fixture(scope="module")
+def table_case():
+    rng = np.random.default_rng(1)
+    schema = Schema.of(age=(0, 100), ward=["a", "b"])
+    cells = {"age": rng.uniform(0, 100, 3000), "ward": rng.integers(0, 2, 3000)}
+    y = np.where(cells["age"] // 25 % 2 == 0, 1.0, -1.0)
+    task = make_task("made up", schema, cells, y, np.arange(3000) % 4 == 0, cells["ward"], "ward")
+    return Case(task, sites=4, epsilon=3.0, delta=1e-5)
+
+
+def test_every_anchor_gives_a_score_and_sees_the_bend_if_it_can(table_case):
+    for anchor in anchors.anchors(quick=True):
+        result = contest.anchored(table_case, anchor, 1)
+        assert 0 < result.loss < 0.7 and not result.decentralised, anchor.name
+        bends = anchor.name in (anchors.BOOSTING, anchors.EBM, anchors.ALONE_FREE)
+        assert (result.accuracy > 0.85) == bends, anchor.name
+
+
+def test_the_mapped_contender_is_mapped_by_the_blind_default(table_case):
+    names = contest.MASKED, contest.MAPPED
+    plain, mapped = (contest.masked(table_case, 1, "even", 1, name) for name in names)
+    assert mapped.accuracy > 0.85 > 0.8 > plain.accuracy and mapped.spent <= 3.0
+
+
+def test_the_page_is_made_of_what_was_measured(tmp_path):
+    told = {"loss_std": 0.001, "accuracy": 0.8, "accuracy_std": 0.001, "seeds": 3}
+    results = []
+    for data in tables.TITLES:
+        for name, loss in ((rivals.NO_PRIVACY, 0.4), (anchors.BOOSTING, 0.3), (rivals.POOLED, 0.5)):
+            results.append(contest.Result(data, 1, 1.0, name, loss, decentralised=False, **told))
+        for sites in (5, 20, 100):
+            alone = contest.Result(data, sites, 1.0, anchors.ALONE_FREE, 0.45, decentralised=False, **told)
+            results.append(alone)
+            for epsilon, loss in ((0.1, 0.6), (0.3, 0.5), (1.0, 0.39), (3.0, 0.38), (10.0, 0.37)):
+                for name, more in ((contest.MASKED, 0.02), (contest.MAPPED, 0.0), (contest.PLAIN, 0.04)):
+                    results.append(
+                        contest.Result(data, sites, epsilon, name, loss + more, colluding=1, **told)
+                    )
+    text = page.write_page(results, tmp_path).read_text()
+    assert "<!--" not in text.replace("<!-- -->", "")
+    assert "on 12 of 12 tables." in text and "**0.3900**" in text and "joint from 1 (0.450; 0.390)" in text
+    assert "better than no map in 60 and worse in 0" in text and "In 108 of 180 cells" in text

@@ -9,7 +9,7 @@ import pytest
 
 import taciturn as tt
 from taciturn.cli.app import app, run
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 
 
 def test_version(capsys):
@@ -43,6 +43,7 @@ def test_debug_shows_the_traceback(failing):
         run(["fail", "--debug"])
 
 
+@pytest.mark.process
 def test_the_package_runs_as_a_module():
     command = [sys.executable, "-m", "taciturn", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -58,7 +59,7 @@ def test_an_interrupt_before_the_command_has_begun_ends_the_same_way(monkeypatch
     assert capsys.readouterr().err == "taciturn: stopped.\n"
 
 
-def test_a_command_that_is_interrupted_says_so(monkeypatch, capsys):
+def test_an_interrupted_command_reports_it(monkeypatch, capsys):
     from taciturn.cli import data
 
     def stop(*_, **__):

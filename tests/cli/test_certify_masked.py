@@ -9,9 +9,11 @@ import pytest
 
 from taciturn.cli.app import run
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, SumFacts
+from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.privacy.loss_facts import LossFacts
+from taciturn.privacy.sums import SumFacts
 
 
 def masked_run() -> RunFacts:
@@ -50,12 +52,12 @@ def test_a_certificate_is_verified_and_shown_by_who_colludes(
 ) -> None:
     file = tmp_path / "masked.json"
     file.write_text(certificate.to_json())
-    assert run(["certify", str(file)]) == 0
+    assert run(["verify", str(file)]) == 0
     shown = capsys.readouterr().out
-    for words in ("nobody colludes", "1 of 6 others collude", "all the others collude: no mask needed"):
+    for words in ("no site colludes", "1 of 6 others collude", "all other sites collude: no mask needed"):
         assert words in shown
     assert "Verified" in shown and "Theorem 3" not in shown
-    assert run(["certify", str(file), "--json"]) == 0
+    assert run(["verify", str(file), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["colluding"] == 1 and len(found["epsilon_against"]) == 7
     for stated, exact in zip(found["epsilon_against"], certificate.against, strict=True):
@@ -69,7 +71,7 @@ def test_a_certificate_that_claims_less_noise_is_needed_is_refused(
     body["epsilon_against"][6] = body["epsilon_against"][0]
     file = tmp_path / "forged.json"
     file.write_text(json.dumps(body))
-    assert run(["certify", str(file)]) == 1
+    assert run(["verify", str(file)]) == 1
     assert "epsilon_against" in capsys.readouterr().err
 
 
@@ -77,7 +79,7 @@ def test_the_ledger_of_one_site_is_certified(tmp_path: Path, capsys: pytest.Capt
     path = tmp_path / "ledger.sqlite"
     with SqliteLedger(path, masked_run(), [SiteFacts(3, 100, 6)]) as ledger:
         charged(ledger)
-    assert run(["certify", str(path), "--json"]) == 0
+    assert run(["verify", str(path), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["epsilon"] > 0
 
 
@@ -99,6 +101,7 @@ def test_settings_alone_say_what_is_left_if_more_collude(capsys: pytest.CaptureF
     [
         (["--std", "3"], "--std"),
         (["--penalty", "0.5"], "--penalty"),
+        (["--tol", "1e-9"], "--tol"),
         (["--delta", "0"], "delta"),
         (["--samples", "0"], "samples"),
         (["--outputs", "3", "--loss", "log-cosh"], "loss"),

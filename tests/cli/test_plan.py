@@ -71,9 +71,11 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], w
     assert words in " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
-@pytest.mark.parametrize("colluding", [[], ["--colluding", "1"], ["--unit", "person"]])
+@pytest.mark.parametrize(
+    "colluding", [["--effort", "quick"], ["--colluding", "1"], ["--effort", "quick", "--unit", "person"]]
+)
 def test_files_to_begin_with_are_valid_as_they_stand(tmp_path, colluding, capsys) -> None:
-    small = "plan --epsilon 1 --sites 3 --graph path --dimension 5 --effort quick".split()
+    small = "plan --epsilon 1 --sites 3 --graph path --dimension 5".split()
     small += ["--samples", "900,1000,1100"]
     assert run([*small, *colluding, "--toml", str(tmp_path / "out")]) == 0
     job = read_job(tmp_path / "out" / "train.toml")

@@ -30,8 +30,8 @@ from scipy import sparse
 import taciturn as tt
 from support.sitework import SCHEMA, table
 from taciturn.cli.app import run
+from taciturn.core.errors import TaciturnError
 from taciturn.data import BoundedEncoder, Schema
-from taciturn.errors import TaciturnError
 from taciturn.sites.rounds.prepare import make_ready
 
 WORD = "".join(random.Random(1).choices("bcdfghjkmnpqrstvwxz", k=12))
@@ -276,7 +276,7 @@ def test_a_job_trained_from_files_and_all_it_leaves_keep_quiet(study):
     with watched():
         assert run(["predict", str(study / "run" / "model.json"), str(study / "new.csv")]) == 0
         run(["train", str(study / "job.toml")])
-        run(["certify", str(study / "run" / "ledger.sqlite")])
+        run(["verify", str(study / "run" / "ledger.sqlite")])
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,12 +15,11 @@ import taciturn as tt
 from support.oracle import oracle
 from support.problems import make_sites
 from support.sharded import setup_of
-from taciturn.engines.local import run_local
-from taciturn.engines.setup import Setup
-from taciturn.engines.simulate import Engine, one_cluster
-from taciturn.errors import DataError, ParameterError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.objective import SourcedProblem
-from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.runtime.local import run_local
+from taciturn.runtime.setup import Setup
+from taciturn.runtime.simulate import Engine, one_cluster
 
 GRAPH = tt.Graph.from_edges([(0, 2), (2, 4), (4, 1), (1, 3), (0, 3)])
 PENALTY = [tt.Geometric(0.5 + 0.1 * i, 1.02) for i in range(5)]
@@ -50,7 +50,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
         return
     if importlib.util.find_spec("ray") is None:
         pytest.skip("ray is an extra")
-    from taciturn.engines import RayEngine
+    from taciturn.runtime import RayEngine
 
     with one_cluster("ray"):
         yield RayEngine(shards=2)
@@ -75,9 +75,9 @@ def test_it_repeats_the_loops_of_the_nodes_and_charges_each_round_once_as_planne
     assert np.array_equal(run.coef, released[-1])
     for i in range(5):
         assert run.ledger.columns(i).t.tolist() == list(range(1, 13))
-        assert np.array_equal(run.ledger.columns(i).eta, setup.tables.eta[i])
-    planned = Certificate.from_ledger(setup.planned_ledger(), 1e-5)
-    assert run.certificate(1e-5).to_json() == planned.to_json()
+        assert np.array_equal(run.ledger.columns(i).eta, setup.prepared.tables.eta[i])
+    stated = replace(run.certificate(1e-5), released=None)  # a forecast knows no result yet
+    assert stated.to_json() == setup.forecast(1e-5).to_json()
 
 
 def test_it_records_every_round(engine: Engine, problem: tt.Problem) -> None:

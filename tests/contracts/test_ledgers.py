@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from support.example_run import charges, run_facts, site_facts
-from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
+from taciturn.core.errors import BudgetExceeded, LedgerError, ParameterError
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.facts import Charge, RoundCharges, RunFacts, SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
@@ -128,10 +128,10 @@ def test_what_cannot_be_charged_is_refused_and_leaves_no_trace(begin: Open, wron
 
 
 def test_a_budget_stops_a_site_before_it_passes_it_and_no_other(begin: Open) -> None:
-    full = begin()
-    for charge in charges(1, 3):
+    full = begin(run_facts(rounds=3))
+    for charge in charges(3, 3):
         full.charge(charge)
-    limit = SiteBudget(1.0001 * Certificate.from_ledger(full, 1e-5).epsilon, 1e-5)
+    limit = SiteBudget(1.0001 * Certificate.from_ledger(full, 1e-5).charged_epsilon, 1e-5)
     ledger = begin(budget=limit)
     for t in (1, 2, 3):
         ledger.charge(Charge(0, t, 0.5, 3.0))

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.errors import ParameterError
-from taciturn.objective import LogCosh, Logistic, Loss, SmoothHinge, check_loss
+from taciturn.core.errors import ParameterError
+from taciturn.objective import LogCosh, Logistic, Loss, SmoothHinge, Squared, check_loss
 from taciturn.objective.solver.continuation import SoftenedLoss
 
 LOSSES = [
@@ -20,8 +20,9 @@ LOSSES = [
     LogCosh(),
     LogCosh(0.1),
     LogCosh(20.0),
+    Squared(target_bound=2.0),
 ]
-CENTRE = {"logistic": 0.0, "smooth-hinge": 1.0, "log-cosh": 0.0}  # where each bends
+CENTRE = {"logistic": 0.0, "smooth-hinge": 1.0, "log-cosh": 0.0, "squared": 0.0}  # where each bends
 POINTS = np.concatenate([np.linspace(-8, 8, 1601), np.geomspace(1e-9, 1e3, 60), -np.geomspace(1e-9, 1e3, 60)])
 
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
@@ -46,7 +47,7 @@ def test_the_slope_is_the_derivative_of_the_value(loss: Loss) -> None:
 @every_loss
 def test_the_curvature_is_the_derivative_of_the_slope(loss: Loss) -> None:
     h = 1e-6
-    kinks = np.array([1 - getattr(loss, "h", 9.0), 1 + getattr(loss, "h", 9.0)])
+    kinks = np.array([1 - getattr(loss, "h", 9.0), 1 + getattr(loss, "h", 9.0), -4.0, 4.0])  # 4: of Squared
     z = POINTS[np.min(np.abs(POINTS[:, None] - kinks), axis=1) > 2 * h]
     bend = (loss.slope(z + h) - loss.slope(z - h)) / (2 * h)
     assert loss.curvature(z) == pytest.approx(bend, abs=1e-6 * loss.curvature_bound + 1e-9)
@@ -121,6 +122,8 @@ def exact_slope(loss: Loss, z: Decimal) -> Decimal:
     if isinstance(loss, SmoothHinge):
         h = Decimal(loss.h)
         return -min(max((1 + h - z) / (2 * h), Decimal(0)), Decimal(1))
+    if isinstance(loss, Squared):
+        return min(max(z, Decimal(-loss.reach)), Decimal(loss.reach))
     assert isinstance(loss, LogCosh)
     e = (-2 * min(abs(z) / Decimal(loss.scale), Decimal(10**4))).exp()
     return (1 - e) / (1 + e) * (1 if z >= 0 else -1)

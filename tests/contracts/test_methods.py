@@ -12,15 +12,14 @@ import pytest
 
 import taciturn as tt
 from support.problems import make_sites
-from taciturn.admm import methods
-from taciturn.admm.accounts import planned_ledger, run_facts, site_facts
-from taciturn.admm.methods import Method, Release
-from taciturn.admm.node import Node, NodeState, loop
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
+from taciturn.methods.admm import perturbations as methods
+from taciturn.methods.admm.accounts import price_run, run_facts, site_facts
+from taciturn.methods.admm.perturbations import ADMMMethod, Release
+from taciturn.methods.base import Network
+from taciturn.methods.loop import drive, loop
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.facts import METHODS
-from taciturn.privacy.release import drive
-from taciturn.rng import SeededStreams
 
 SITES, ROUNDS = 3, 4
 NOISE = tt.GaussianNoise(tt.Geometric(0.3, 0.9))
@@ -43,7 +42,7 @@ def test_no_method_goes_untested() -> None:
     shipped = {
         found
         for _, found in inspect.getmembers(methods, inspect.isclass)
-        if hasattr(found, "tables") and found is not Method
+        if issubclass(found, ADMMMethod) and found not in (ADMMMethod, Release)
     }
     assert {type(method) for method in EXAMPLES} == shipped
 
@@ -112,31 +111,22 @@ def test_its_cost_is_known_beforehand_and_finite_only_with_noise(method: Any) ->
     run = run_facts(
         tables, tt.Logistic(), dimension=6, C=2.0, regularization=0.1, tol=1e-9, simulated=True, sites=SITES
     )
-    certificate = Certificate.from_ledger(
-        planned_ledger(tables, run, site_facts(tables, [40] * 3, [2] * 3)), 1e-5
-    )
+    certificate = Certificate.from_ledger(price_run(tables, run, site_facts(tables, [40] * 3, [2] * 3)), 1e-5)
     assert (certificate.epsilon < np.inf) == tables.private
     assert run.method == tables.method and run.rounds == ROUNDS
 
 
 def releases_of(method: Any, seed: int) -> list[Any]:
     problem = tt.Problem(make_sites(n=SITES), loss=tt.Logistic(), C=2.0, regularization=0.1)
-    node = Node(
-        site=1,
-        objective=problem.site(1),
-        degree=2,
-        tables=method.tables(SITES, ROUNDS).site(1),
-        tol=1e-9,
-        streams=SeededStreams(seed),
-    )
-    zeros, seen = np.zeros((1, 6)), []
+    prepared = method.prepare(Network.of(problem, tt.Graph.ring(SITES)), ROUNDS).part(range(1, 2))
+    (node,) = prepared.nodes([problem.site(1)], [range(1)], seed=seed, repeats=1)
+    stored: list[Any] = []
 
-    def exchange(release: Any) -> Any:
-        seen.append(release)
-        return np.full((1, 6), 0.01 * release.t)
+    def exchange(sent: Any) -> Any:
+        return np.full((1, 1, 6), 0.01 * sent.t)
 
-    drive(loop(node, NodeState.start(zeros, zeros), commit=lambda release: None), exchange)
-    return seen
+    drive(loop(node, node.start(None, None)), store=stored.append, exchange=exchange)
+    return stored
 
 
 @every_method
@@ -145,10 +135,11 @@ def test_a_node_releases_every_round_charged_as_tabled_with_noise_if_there_is_so
     assert [release.t for release in one] == [1, 2, 3, 4]
     for release, again in zip(one, other, strict=True):
         at = 1, release.t - 1
-        assert release.charge.site == 1 and release.charge.eta == tables.eta[at]
-        assert release.charge.scale == (0.0 if tables.scale is None else tables.scale[at])
+        (charge,) = release.charges.each()
+        assert charge.site == 1 and charge.eta == tables.eta[at]
+        assert charge.scale == (0.0 if tables.scale is None else tables.scale[at])
         output = None if tables.output_scale is None else tables.output_scale[at]
-        assert release.charge.output_scale == output
+        assert charge.output_scale == output
         assert np.array_equal(release.message, again.message) == (not tables.private)
     for before, after in itertools.pairwise(one):
         assert np.array_equal(after.state.f, before.message), "it goes on from what it released"

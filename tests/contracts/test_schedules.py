@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import taciturn as tt
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.schedules import SCHEDULES, Schedule, from_dict, tabulate, to_dict
 
 EXAMPLES: list[Schedule] = [

@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
+from taciturn.core.errors import DataError
 from taciturn.data import BoundedEncoder, Category, Number, Schema
 from taciturn.data.model_file import ModelFile, read_as
-from taciturn.errors import DataError
 
 SCHEMA = Schema((Number("age", 0, 100), Category("sex", ("f", "m"))))
 ENTRIES = {
@@ -27,7 +27,7 @@ def test_what_is_written_comes_back_to_the_last_bit(tmp_path):
     path = tmp_path / "model.json"
     path.write_text(ModelFile.model_validate(ENTRIES).to_json())
     assert read_as(ModelFile, path).coef == [[1.0, -2.0, 0.1]]
-    encoder = BoundedEncoder(SCHEMA).get_params(deep=False)
+    encoder = {"data_norm": 1.0, "intercept": False, "rows": "clip", "missing": "row", "schema": SCHEMA}
     assert json.loads(path.read_text())["encoding"] | {"schema": SCHEMA} == encoder
     assert read_as(ModelFile, path) == ModelFile.model_validate(ENTRIES)
 

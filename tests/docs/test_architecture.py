@@ -1,29 +1,29 @@
-"""The map: every stop of every walk exists, no walk has more than eight stops, the drawing is up to date."""
+"""The map: each walk is what a traced call enters, in that order, and the drawing is up to date."""
 
 from __future__ import annotations
 
-import ast
-import re
 import runpy
 from pathlib import Path
 
 import pytest
+from tools.walks import WALKS, stops_on_the_page
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-STOPS = re.findall(r"^(\d+)\. `([\w/]+\.py): (\w+)`$", PAGE, re.MULTILINE)
+MARKS = {"site": pytest.mark.process, "fit": pytest.mark.slow, "train": pytest.mark.slow}
 
 
-@pytest.mark.parametrize(("file", "name"), sorted({(file, name) for _, file, name in STOPS}))
-def test_the_stop_exists(file: str, name: str) -> None:
-    tree = ast.parse((ROOT / "src" / "taciturn" / file).read_text(encoding="utf-8"))
-    named = (ast.FunctionDef, ast.ClassDef)
-    assert name in {node.name for node in tree.body if isinstance(node, named)}
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in WALKS])
+def test_the_call_enters_every_stop_in_this_order(name: str) -> None:
+    stops, entered = stops_on_the_page(WALKS[name]), WALKS[name].trace().entered
+    assert set(stops) <= set(entered), (
+        f"not entered: {set(stops) - set(entered)}; run `python -m tools.walks`"
+    )
+    assert stops == sorted(stops, key=entered.index), "run `python -m tools.walks`"
 
 
-def test_five_walks_of_at_most_eight_stops() -> None:
-    numbers = [int(number) for number, *_ in STOPS]
-    assert numbers.count(1) == 5 and max(numbers) <= 8
+def test_five_walks_of_six_to_eight_stops() -> None:
+    assert [6 <= len(stops_on_the_page(walk)) <= 8 for walk in WALKS.values()] == 5 * [True]
 
 
 def test_the_drawing_is_that_of_the_import_contract() -> None:

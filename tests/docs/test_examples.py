@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from taciturn.errors import DataUnavailable
+from taciturn.core.errors import DataUnavailable
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,6 +25,7 @@ def test_the_examples_run(page, tmp_path, monkeypatch, capsys, adult_files):
     monkeypatch.chdir(tmp_path)
     module = ModuleType("example")
     monkeypatch.setitem(sys.modules, "example", module)
+    module.__name__ = "__main__"  # so that its functions travel to workers, as those of a script do
     for number, block in enumerate(blocks(page), start=1):
         try:
             exec(compile(block, f"{page.name}, block {number}", "exec"), module.__dict__)

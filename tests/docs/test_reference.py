@@ -15,7 +15,7 @@ PAGES = sorted((Path(__file__).resolve().parents[2] / "docs" / "api").glob("*.md
 LISTED = [
     entry for page in PAGES for entry in re.findall(r"^::: (\S+)$", page.read_text("utf-8"), re.MULTILINE)
 ]
-MODULES = ("data", "report")
+MODULES = ("data", "expressions", "report")
 NAMES = [
     *((tt, name) for name in tt.__all__ if name not in MODULES),
     *((tt.data, name) for name in tt.data.__all__),

@@ -25,7 +25,7 @@ def test_a_formula_becomes_mathml(site):
     assert 'stretchy="false"' in page and "\u2112" in page and "\u2032" in page
 
 
-def test_a_block_stands_by_itself(site):
+def test_a_display_formula_becomes_a_block(site):
     page = site["on_page_content"]('<div class="arithmatex">\\[ a < b \\]</div>')
     assert 'display="block"' in page and "&lt;" in page
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import taciturn as tt
-from taciturn.errors import DataError, ParameterError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.estimators.assignment import assign_sites
 
 
@@ -27,10 +27,9 @@ def test_labels_of_any_kind_name_the_sites():
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
-        (["a"] * 3, "one site per row, 4"),
-        (["a"] * 4, "at least 2 sites"),
+        (["a"] * 3, "for each of 4 rows"),
         ([1.0, 2.0, np.nan, 1.0], "some are missing"),
-        (np.array(["a", None, "b", "a"], dtype=object), "names of one type"),
+        (np.array(["a", None, "b", "a"], dtype=object), "values of one type"),
     ],
 )
 def test_labels_that_name_no_sites_are_refused(labels, words):

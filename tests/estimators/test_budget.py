@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import taciturn as tt
-from taciturn.errors import BudgetExceeded, ParameterError
+from taciturn.core.errors import BudgetExceeded, ParameterError, PrivacyLeakWarning
 
 FAST = {"sites": 3, "colluding": 1, "rounds": 3}
 PLANNED = {"sites": 3, "max_rounds": 2, "effort": "quick"}
@@ -44,10 +44,22 @@ def test_the_fit_that_would_overspend_is_refused_and_the_others_are_listed(table
     assert "against 1 of 2 other sites" in budget.runs[0].against
 
 
-def test_noise_that_can_be_replayed_and_no_noise_are_refused(table, budget):
+def test_runs_whose_certificate_proves_nothing_are_refused(table, budget):
     with budget:
         with pytest.raises(ParameterError, match="`random_state` must be None inside a Budget"):
             tt.PrivateLogisticRegression(random_state=0, **FAST).fit(*table)
+        leaky = tt.PrivateLogisticRegression(data_norm="from data", **FAST)
+        with (
+            pytest.warns(PrivacyLeakWarning),
+            pytest.raises(ParameterError, match="`data_norm` must be a public"),
+        ):
+            leaky.fit(*table)
+        problem = tt.Problem(
+            [(table[0][:150], np.ones(150))] * 3, loss=tt.Logistic(), C=100, regularization=1.0
+        )
+        method = tt.PenaltyPerturbation(penalty=1.0, dual_step=0.5, noise=tt.GaussianNoise(9.0))
+        with pytest.raises(ParameterError, match="`idealised` must be False inside a Budget"):
+            tt.train(problem, "complete", method, rounds=2, idealised=True)
         with pytest.raises(BudgetExceeded):
             tt.PrivateLogisticRegression(epsilon=float("inf"), sites=3, rounds=2).fit(*table)
     assert budget.runs == ()
@@ -76,6 +88,8 @@ def test_a_grid_search_is_charged_fit_by_fit(table, budget):
             search.fit(*table)
 
 
+@pytest.mark.process
+@pytest.mark.filterwarnings("ignore:A worker stopped")  # one that grew too much: loky starts another
 def test_workers_that_were_there_before_charge_to_the_same_file(table, budget):
     joblib.Parallel(n_jobs=2)(joblib.delayed(abs)(k) for k in range(2))
     clf = tt.PrivateLogisticRegression(epsilon=0.3, **FAST)
@@ -92,14 +106,16 @@ def test_workers_that_were_there_before_charge_to_the_same_file(table, budget):
 
 
 def test_an_estimator_takes_the_budget_along_and_its_clones_too(table, budget, monkeypatch):
-    from taciturn.privacy.ledger import active
+    from taciturn.privacy.ledger import budget as blocks
 
     clf = tt.PrivateLogisticRegression(epsilon=0.3, **FAST)
-    assert "_budget_origin" not in vars(copy.deepcopy(clf))
+    assert vars(copy.deepcopy(clf))["_budget_origin"] == ("", "")
     with budget:
         sent = pickle.dumps(clf)
     pickle.loads(sent).fit(*table)  # in the process that it came from the block is over
     assert budget.runs == ()
-    monkeypatch.setattr(active, "_PROCESS", "another")
+    monkeypatch.setattr(blocks, "_names", set())  # as in another process
     clone(pickle.loads(sent)).fit(*table)
     assert len(budget.runs) == 1
+    clone(pickle.loads(pickle.dumps(pickle.loads(sent)))).fit(*table)  # and from there on to one more
+    assert len(budget.runs) == 2

@@ -6,6 +6,7 @@ import pickle
 import re
 import struct
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -14,18 +15,21 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import taciturn as tt
-from taciturn.data.tables.ball import Ball
-from taciturn.errors import (
+from taciturn.core.errors import (
+    BudgetTooSmallWarning,
     ClippedRowsWarning,
     DataError,
     ParameterError,
     PrivacyLeakWarning,
     TaciturnError,
 )
+from taciturn.data.tables.unit_ball import UnitBallScaling
 from taciturn.estimators import PrivateLinearSVC, PrivateLogisticRegression
 from taciturn.estimators.classifiers import READ_OFF
 
-pytestmark = pytest.mark.filterwarnings("ignore::taciturn.errors.ClippedRowsWarning")  # long rows on purpose
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::taciturn.core.errors.ClippedRowsWarning"
+)  # long rows on purpose
 BOTH = [PrivateLogisticRegression, PrivateLinearSVC]
 
 
@@ -42,7 +46,7 @@ def test_a_fit_learns_within_its_budget(kind, rows, quick):
     assert model.trace_.released.shape == (model.plan_.rounds, 5, 1, 5)
 
 
-def test_a_seed_replays_the_fit_and_the_certificate_says_so(rows, quick):
+def test_a_seed_replays_the_fit_and_the_certificate_states_it(rows, quick):
     X, y = rows
     first, again = (PrivateLogisticRegression(random_state=1, **quick).fit(X, y) for _ in range(2))
     assert np.array_equal(first.coef_, again.coef_)
@@ -56,7 +60,7 @@ def test_a_seed_replays_the_fit_and_the_certificate_says_so(rows, quick):
 
 @pytest.mark.parametrize("X", [[["Ada Example"], ["b"]], np.array([[1, "Ada Example"], [2, "b"]])])
 def test_an_error_does_not_quote_the_data(X):
-    with pytest.raises(DataError, match="must hold numbers") as caught:
+    with pytest.raises(DataError, match="must contain numbers") as caught:
         PrivateLogisticRegression(sites=2).fit(X, [0, 1])
     assert caught.value.__cause__ is None and caught.value.__context__ is None
 
@@ -75,7 +79,8 @@ def test_more_classes_are_paid_for_together(rows, quick):
 def test_every_class_has_noise_of_its_own(seed, rows, quick):
     X, _ = rows
     y = np.digitize(X[:, 0], [-0.2, 0.2])
-    model = PrivateLogisticRegression(epsilon=0.01, random_state=seed, **quick).fit(X, y)
+    with nullcontext() if seed == 0 else pytest.warns(BudgetTooSmallWarning):
+        model = PrivateLogisticRegression(epsilon=0.01, random_state=seed, **quick).fit(X, y)
     first, second, _ = np.moveaxis(model.trace_.released[0], 1, 0)  # at this budget all noise
     assert abs(np.corrcoef(first.ravel(), second.ravel())[0, 1]) < 0.95
 
@@ -93,7 +98,7 @@ def test_without_privacy_the_sites_reach_the_pooled_optimum(rows):
     site = np.digitize(X[:, 2], [-0.2, 0.2])  # not alike
     model = PrivateLogisticRegression(epsilon=float("inf")).fit(X, y, site=site)
     assert model.certificate_.epsilon == np.inf and "No random noise" in model.certificate_.statement()
-    Z = Ball(1.0, intercept=True).rows(X)
+    Z = UnitBallScaling(1.0, intercept=True).rows(X)
     hands = tt.data.deal(Z, np.where(y == "yes", 1.0, -1.0), site)
     best = tt.Problem(hands, C=model.plan_.C, regularization=model.plan_.regularization).optimum()
     assert model.decision_function(X) == pytest.approx(Z @ best, abs=0.01 * np.abs(Z @ best).max())
@@ -178,7 +183,7 @@ def test_a_pure_budget_is_kept(rows):
         ({"rounds": 1.5}, "`rounds` must be a whole number"),
         ({"random_state": "zero"}, "`random_state` must be a whole number"),
         ({"data_norm": "auto"}, "`data_norm` must be one of"),
-        ({"data_norm": 1e200}, "`data_norm` must lie between"),
+        ({"data_norm": 1e200}, "`data_norm` must be between"),
         ({"sites": 1}, "`sites` must be at least 2"),
     ],
 )
@@ -193,6 +198,7 @@ ODD = st.sampled_from([0.0, 1.0, -1.0, 1e-300, 1e300, -1.7e308, 0.3])
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
+@pytest.mark.slow
 def test_odd_tables_give_a_result_or_one_clear_error(data):
     n, d = data.draw(st.integers(1, 12)), data.draw(st.integers(1, 4))
     X = np.array(data.draw(st.lists(ODD, min_size=n * d, max_size=n * d))).reshape(n, d)
@@ -224,7 +230,7 @@ def test_no_row_shows_in_errors_reprs_or_pickles(rows, quick):
     assert not any(str(secret)[2:] in text for text in shown)
     kept = pickle.dumps(model)
     assert struct.pack("<d", secret) not in kept and struct.pack(">d", secret) not in kept
-    assert struct.pack("<d", secret * Ball(1.0, intercept=True).share) not in kept, (
+    assert struct.pack("<d", secret * UnitBallScaling(1.0, intercept=True).share) not in kept, (
         "nor the row inside the ball"
     )
     back = pickle.loads(kept)

@@ -7,7 +7,7 @@ import pytest
 
 import taciturn as tt
 from taciturn.cli.app import run
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.estimators.model_file import read_model
 
 
@@ -19,13 +19,13 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     return X, X @ np.array([4.0, -3.0, 0.0, 1.0, 0.0]) + 0.3 * made.normal(size=6000)
 
 
-def test_it_is_better_than_trusting_nobody_at_the_same_budget(table):
+def test_masked_sums_beat_no_trust_at_the_same_budget(table):
     X, score = table
     y = score > 0.2
     losses = {}
-    for colluding in (None, 1):
+    for colluding, options in ((None, {"effort": "quick"}), (1, {})):
         model = tt.PrivateLogisticRegression(
-            sites=20, graph="ring", colluding=colluding, random_state=0, effort="quick"
+            sites=20, graph="ring", colluding=colluding, random_state=0, **options
         ).fit(X, y)
         assert 0.99 < model.certificate_.epsilon <= 1.0
         chance = np.clip(model.predict_proba(X)[np.arange(len(y)), y.astype(int)], 1e-12, 1)
@@ -84,6 +84,9 @@ def test_the_ledger_on_disk_holds_what_was_spent(table, tmp_path):
         ({"colluding": 1.5}, "`colluding` must be a whole number"),
         ({"colluding": 1, "delta": 0}, "`delta` must be above 0 with `colluding`"),
         ({"colluding": 1, "noise": "norm"}, "`noise` must be 'best'"),
+        ({"colluding": 1, "effort": "quick"}, "`effort` must be left out with `colluding`"),
+        ({"colluding": 1, "rounds": 10, "max_rounds": 5}, "`rounds` and `max_rounds` exclude each other"),
+        ({"colluding": 1, "C": 1e9}, "`C` must not exceed"),
         ({"colluding": 1, "method": tt.ADMM(1.0)}, "exclude each other"),
     ],
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.errors import DataError, ParameterError
+import taciturn as tt
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.estimators import PrivateHuberRegressor, PrivateLogisticRegression
 from taciturn.estimators.labels import places, public_labels
 
@@ -70,8 +71,30 @@ def test_another_type_is_one_clear_error_and_shows_no_label(rows, classes, y, wo
         PrivateLogisticRegression(classes=classes).fit(rows[0][:5], y)
 
 
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (["Yes", "No", "Yes"], "no label is 'no', and some differ from it only in upper and lower case"),
+        (["Yes", "no", "no"], "no label is 'yes', and some differ"),
+        ([" yes", "no", "no"], "no label is 'yes', and some differ"),
+        (["ja", "nein", "ja"], r"`classes` must be those of `y`: no label is one of \['no', 'yes'\]"),
+    ],
+)
+@pytest.mark.parametrize("kind", [str, object])
+def test_labels_in_another_spelling_are_refused_before_anything_is_spent(rows, kind, y, words, tmp_path):
+    y = np.array(y, dtype=kind)
+    with tt.Budget(tmp_path / "a.sqlite", epsilon=1) as budget, pytest.raises(DataError, match=words):
+        PrivateLogisticRegression(classes=["yes", "no"]).fit(rows[0][:3], y)
+    assert budget.runs == ()
+
+
+def test_absent_classes_and_undeclared_labels_are_allowed():
+    assert places(public_labels(["yes", "no"]), ["no", "maybe", "no"]).tolist() == [0, -1, 0]
+    assert places(public_labels(["yes", "no"]), ["no", "No", "yes"]).tolist() == [0, -1, 1]
+
+
 @pytest.mark.parametrize("classes", [[0, "1"], [[0, 1]], [0, 0], ["a"], [None, 1]])
-def test_a_list_of_classes_that_is_none(classes):
+def test_an_invalid_list_of_classes_is_refused(classes):
     with pytest.raises(ParameterError, match="`classes` must list"):
         public_labels(classes)
 
@@ -82,7 +105,7 @@ def test_a_row_without_a_label_counts_as_zeros_or_is_named(rows, quick):
     labels[::2] = None
     fitted = PrivateLogisticRegression(classes=["no", "yes"], random_state=0, **quick).fit(X, labels)
     assert fitted.certificate_.sites[0].samples == 600, "no row was dropped"
-    with pytest.raises(DataError, match=r"some are missing\. Declare `classes`"):
+    with pytest.raises(DataError, match=r"some are missing\. If you declare `classes`"):
         PrivateLogisticRegression(random_state=0, **quick).fit(X, labels)
 
 

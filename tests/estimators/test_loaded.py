@@ -12,8 +12,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 import taciturn as tt
 from taciturn.cli.app import run
+from taciturn.core.errors import CertificateError, DataError, ParameterError, TaciturnWarning
 from taciturn.data import BoundedEncoder, Category, Number, Schema
-from taciturn.errors import CertificateError, DataError, ParameterError, TaciturnWarning
 from taciturn.estimators.model_file import Model
 
 SCHEMA = Schema((Number("age", 0, 100), Category("ward", ("medical", "surgical"))))
@@ -71,7 +71,7 @@ def test_a_record_that_cannot_be_read_gets_no_answer(path):
 
 
 def test_or_what_the_user_asks_for(path):
-    with pytest.raises(DataError, match=r"2 of 5 records .* `unreadable_rows\(X\)` says which"):
+    with pytest.raises(DataError, match=r"2 of 5 records .* `unreadable_rows\(X\)` shows which"):
         tt.load_model(path, unreadable="raise").predict(TABLE)
     zeros = tt.load_model(path, unreadable="zeros").predict(TABLE)
     assert None not in zeros.tolist() and zeros[1] == zeros[3]
@@ -79,7 +79,7 @@ def test_or_what_the_user_asks_for(path):
         tt.load_model(path, unreadable="drop")
 
 
-def test_a_score_leaves_them_out_and_says_so(path):
+def test_a_score_ignores_unreadable_rows_and_reports_them(path):
     loaded, y = tt.load_model(path), ["old", "old", "young", "old", "young"]
     said = loaded.predict(TABLE)
     right = np.mean([said[k] == y[k] for k in (0, 2, 4)])
@@ -141,4 +141,4 @@ def test_the_command_makes_no_folders(path, tmp_path, capsys):
     (tmp_path / "new.csv").write_text("age,ward\n3,medical\n")
     out = tmp_path / "typo" / "out.csv"
     assert run(["predict", str(path), str(tmp_path / "new.csv"), "--out", str(out)]) == 1
-    assert "`--out` must be in a folder that exists" in capsys.readouterr().err and not out.parent.exists()
+    assert "`--out` must be in an existing folder" in capsys.readouterr().err and not out.parent.exists()

@@ -11,7 +11,7 @@ from scipy import sparse
 
 import taciturn as tt
 from taciturn.cli.app import run
-from taciturn.errors import ClippedRowsWarning
+from taciturn.core.errors import ClippedRowsWarning
 from taciturn.estimators.model_file import read_model
 
 
@@ -71,14 +71,14 @@ def test_a_norm_taken_from_the_data_is_kept_with_the_model(long_rows, tmp_path):
     assert np.array_equal(tt.load_model(tmp_path / "model.json").predict(2 * X), fitted.predict(2 * X))
 
 
-@pytest.mark.parametrize("options", [{"epsilon": float("inf")}, {"random_state": 0}])
-def test_where_nothing_is_promised_the_share_of_clipped_rows_is_said(long_rows, options):
+@pytest.mark.parametrize("options", [{"epsilon": float("inf")}, {"random_state": 0, "effort": "quick"}])
+def test_without_a_promise_the_share_of_clipped_rows_is_shown(long_rows, options):
     X, y = long_rows
     with pytest.warns(ClippedRowsWarning, match=r"5\d% of the rows are longer than `data_norm` = 1"):
-        tt.PrivateLogisticRegression(effort="quick", **options).fit(X, y)
+        tt.PrivateLogisticRegression(**options).fit(X, y)
 
 
-def test_where_something_is_promised_nothing_is_said(long_rows):
+def test_with_a_promise_nothing_about_the_rows_is_shown(long_rows):
     X, y = long_rows
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -10,8 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.data import BoundedEncoder, Category, Number, Schema
-from taciturn.errors import DataError, ParameterError
 from taciturn.estimators import (
     PrivateHuberRegressor,
     PrivateLinearSVC,
@@ -66,8 +66,8 @@ def test_names_of_columns_and_the_certificate_travel_along(rows, quick):
         (lambda m: m.update(format="other"), "is not a model of taciturn: `format`"),
         (lambda m: m.update(coef=[[1.0]]), "do not fit together"),
         (lambda m: m.update(intercept=[]), "do not fit together"),
-        (lambda m: m.pop("classes"), "a classifier has `classes`"),
-        (lambda m: m.update(schema={"fields": []}), "`schema`: `fields` must hold"),
+        (lambda m: m.pop("classes"), "a classifier needs `classes`"),
+        (lambda m: m.update(schema={"fields": []}), "`schema`: `fields` must contain"),
         (
             lambda m: m.update(schema={"fields": [{"name": "a", "low": 0, "high": 1}]}),
             "`features` must be those",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from taciturn import PrivateHuberRegressor, PrivateLogisticRegression
-from taciturn.errors import DataError, ParameterError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.estimators.assignment import assign_sites
 
 RNG = np.random.default_rng(0)
@@ -12,7 +12,8 @@ PERSONS = 120
 IDS = RNG.permutation(np.repeat(np.arange(PERSONS), 3))
 X = RNG.normal(size=(len(IDS), 3)) / 6
 Y = np.where(X[:, 0] > 0, 1, 0)
-SETTINGS = {"epsilon": 4.0, "sites": 3, "effort": "quick", "random_state": 0, "max_rounds": 5}
+BARE = {"epsilon": 4.0, "sites": 3, "random_state": 0, "max_rounds": 5}
+SETTINGS = BARE | {"effort": "quick"}
 
 
 def test_rows_of_a_person_are_dealt_to_one_site():
@@ -35,11 +36,11 @@ def test_the_certificate_covers_the_person():
 @pytest.mark.parametrize("labels", [Y, np.digitize(X[:, 0], [-0.1, 0.1])])
 def test_masked_fits_cover_the_person(labels):
     """The noise is that for so many persons: three rows of a person count as one."""
-    fitted = PrivateLogisticRegression(**SETTINGS, colluding=1).fit(X, labels, person=IDS)
+    fitted = PrivateLogisticRegression(**BARE, colluding=1).fit(X, labels, person=IDS)
     run = fitted.certificate_.run
     assert (run.unit, run.persons, run.method) == ("person", PERSONS, "masked")
     assert fitted.certificate_.epsilon <= 4.0
-    by_row = PrivateLogisticRegression(**SETTINGS, colluding=1).fit(X, labels).certificate_.run
+    by_row = PrivateLogisticRegression(**BARE, colluding=1).fit(X, labels).certificate_.run
     assert run.sums[1].sensitivity == pytest.approx(3 * by_row.sums[1].sensitivity)
     assert by_row.unit == "record"
 
@@ -51,9 +52,13 @@ def test_a_regression_covers_persons_too():
 
 @pytest.mark.parametrize(
     ("person", "word"),
-    [(IDS[:-1], "whose row"), (np.where(IDS == 3, np.nan, IDS), "missing"), ([None, *IDS[1:]], "one type")],
+    [
+        (IDS[:-1], "person's id for each"),
+        (np.where(IDS == 3, np.nan, IDS), "missing"),
+        ([None, *IDS[1:]], "one type"),
+    ],
 )
-def test_ids_that_do_not_say_whose_row_it_is_are_refused(person, word):
+def test_incomplete_persons_ids_are_refused(person, word):
     with pytest.raises(DataError, match=word):
         PrivateLogisticRegression(**SETTINGS).fit(X, Y, person=person)
 

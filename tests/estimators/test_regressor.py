@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.estimators import PrivateHuberRegressor
 
 
@@ -54,7 +54,7 @@ def test_a_target_that_is_a_text_is_refused_and_not_quoted():
     """NumPy's own complaint would quote the first of them."""
     X = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 2))
     for y in (np.array(["canary-7351"] * 20), np.array(["canary-7351"] * 20, dtype=object)):
-        with pytest.raises(ValueError, match="must hold numbers") as caught:
+        with pytest.raises(ValueError, match="must contain numbers") as caught:
             PrivateHuberRegressor(sites=2, random_state=0).fit(X, y)
         trail = [caught.value, caught.value.__cause__]
         assert not any("canary" in repr(error) for error in trail)

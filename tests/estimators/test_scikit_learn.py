@@ -14,15 +14,13 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
+from taciturn.core.errors import DataError
 from taciturn.data import BoundedEncoder, Category, Number, Schema
-from taciturn.errors import DataError
-from taciturn.estimators import (
-    PrivateHuberRegressor,
-    PrivateLinearSVC,
-    PrivateLogisticRegression,
-)
+from taciturn.estimators import PrivateHuberRegressor, PrivateLinearSVC, PrivateLogisticRegression
 
-pytestmark = pytest.mark.filterwarnings("ignore::taciturn.errors.ClippedRowsWarning")  # long rows on purpose
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::taciturn.core.errors.ClippedRowsWarning"
+)  # long rows on purpose
 ALL = [PrivateLogisticRegression, PrivateLinearSVC, PrivateHuberRegressor]
 CANNOT_APPLY: dict[type, dict[str, str]] = {  # check -> reason
     PrivateHuberRegressor: {
@@ -101,6 +99,7 @@ def test_sparse_and_dense_rows_give_the_same_model(rows, quick):
     assert np.array_equal(thin.predict(sparse.csr_array(X)), thin.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore:A worker stopped")  # one that grew too much: loky starts another
 def test_workers_draw_noise_of_their_own(rows, quick):
     """Four fits on the same rows at the same sites, over two processes of loky: four models."""
     X, y = rows
@@ -124,7 +123,7 @@ def test_weights_are_refused(kind, rows, quick):
 def test_a_missing_value_points_to_the_encoder(rows):
     X = rows[0].copy()
     X[3, 1] = np.nan
-    with pytest.raises(DataError, match=r"contains NaN or infinity; `taciturn\.data.BoundedEncoder` makes"):
+    with pytest.raises(DataError, match=r"contains NaN or infinity; `taciturn\.data.BoundedEncoder` turns"):
         PrivateLogisticRegression().fit(X, rows[1])
 
 

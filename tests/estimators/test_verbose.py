@@ -27,15 +27,15 @@ class Terminal:
 
 
 @pytest.mark.parametrize(("verbose", "shown"), [(True, True), (0, False)])
-@pytest.mark.parametrize("options", [{}, {"colluding": 1}])
+@pytest.mark.parametrize("options", [{"effort": "quick"}, {"colluding": 1}])
 def test_a_bar_on_a_terminal(rows, monkeypatch, verbose, shown, options):
     X, y = rows
     screen = Terminal(sys.stderr)
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("TERM", "xterm")
-    tt.PrivateLogisticRegression(
-        random_state=0, effort="quick", max_rounds=3, sites=3, verbose=verbose, **options
-    ).fit(X[:300], y[:300])
+    tt.PrivateLogisticRegression(random_state=0, max_rounds=3, sites=3, verbose=verbose, **options).fit(
+        X[:300], y[:300]
+    )
     assert ("rounds" in screen.written) == shown
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.errors import DataUnavailable
+from taciturn.core.errors import DataUnavailable
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -72,5 +72,17 @@ def test_every_example_is_tested_and_listed():
         "regression.py",
         "visits_per_person.py",
         "own_method.py",
+        "own_programs.py",
+        "heart_tables.py",
     }
     assert all(name in (EXAMPLES / "README.md").read_text(encoding="utf-8") for name in names)
+
+
+def test_own_programs(capsys):
+    centres, median, accuracy, mapped, linear = main_of("own_programs.py")(rounds=25)
+    truth = np.array([[0.6, 0.0], [-0.3, 0.5], [-0.3, -0.5]])
+    apart = np.linalg.norm(centres[:, None] - truth, axis=2).min(axis=0)
+    assert (apart < 0.1).all() and abs(median - 0.265) < 0.02
+    assert (
+        accuracy > 0.3 and mapped > 0.8 and linear > 0.85 and "purity not checked" in capsys.readouterr().out
+    )

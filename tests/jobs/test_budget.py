@@ -1,4 +1,4 @@
-"""`[budget]` in a job: several jobs on the same rows under one budget."""
+"""`[budget]` in an owner's file: several jobs on the same rows under one budget."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 import taciturn as tt
 from taciturn.cli.app import run
-from taciturn.errors import BudgetExceeded, ParameterError
+from taciturn.core.errors import BudgetExceeded, ParameterError
 from taciturn.jobs.training_job import read_job
 
 
@@ -16,8 +16,8 @@ from taciturn.jobs.training_job import read_job
 def job(tmp_path):
     assert run(["init", str(tmp_path / "study")]) == 0
     path = tmp_path / "study" / "job.toml"
-    text = path.read_text()
-    path.write_text(text + '\n[budget]\nledger = "../all.sqlite"\nepsilon = 1\ndelta = 1e-5\n')
+    owner = path.with_name("owner.toml")
+    owner.write_text(owner.read_text() + '\n[budget]\nledger = "../all.sqlite"\nepsilon = 1\ndelta = 1e-5\n')
     return path
 
 
@@ -32,7 +32,7 @@ def test_jobs_share_a_budget_and_the_one_that_would_pass_it_is_refused(job, tmp_
     capsys.readouterr()
     assert run(["budget", "show", str(tmp_path / "all.sqlite")]) == 0
     told = capsys.readouterr().out
-    assert "PrivateLogisticRegression: epsilon = " in told and "Note it elsewhere" in told
+    assert "PrivateLogisticRegression: epsilon = " in told and "Store it elsewhere" in told
     assert run(["budget", "show", str(tmp_path / "all.sqlite"), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["spent"] >= done.budget.spent and facts["left"] <= done.budget.left

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.errors import DataError, ParameterError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.jobs.training import fit, gather
 from taciturn.jobs.training_job import read_job
 
@@ -54,14 +54,14 @@ def test_the_certificate_of_a_job_covers_the_person(tmp_path):
     assert [facts.samples for facts in model.certificate_.sites] == [40, 40]
 
 
-def test_a_row_that_does_not_say_whose_it_is_is_refused(tmp_path):
+def test_a_row_without_a_persons_id_is_refused(tmp_path):
     job = read_job(folder(tmp_path, odd="30,no,\n") / "job.toml")
-    with pytest.raises(DataError, match=r"north\.csv: some rows do not say whose they are"):
+    with pytest.raises(DataError, match=r"north\.csv: some rows have no person's id"):
         gather(job, tmp_path)
 
 
 @pytest.mark.parametrize("column", ["again", "age"])
 def test_the_column_of_persons_is_neither_learnt_nor_learnt_from(tmp_path, column):
     folder(tmp_path, JOB.replace('person = "patient"', f'person = "{column}"'))
-    with pytest.raises(ParameterError, match="`person` must be a column of its own"):
+    with pytest.raises(ParameterError, match="`person` must be a separate column"):
         read_job(tmp_path / "job.toml")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 import taciturn as tt
 from taciturn.cli.app import run
-from taciturn.errors import ExitCode
+from taciturn.core.errors import ExitCode
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,8 @@ def study(tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     assert run(["init", str(folder / "study")]) == 0
     job = folder / "study" / "job.toml"
-    job.write_text(job.read_text() + '\n[budget]\nledger = "all.sqlite"\nepsilon = 5\n')
+    owner = job.with_name("owner.toml")
+    owner.write_text(owner.read_text() + '\n[budget]\nledger = "all.sqlite"\nepsilon = 5\n')
     return job
 
 
@@ -42,3 +44,29 @@ def test_a_job_is_described_trained_and_scored_under_one_budget(study, capsys, t
     assert "nothing was drawn" in capsys.readouterr().err
     assert run(["describe", str(study)]) == 0
     assert "readable" in capsys.readouterr().out
+
+
+def test_evaluate_says_how_many_rows_get_no_answer_and_wants_a_certificate(study, capsys, tmp_path):
+    done = tt.train_job(study, tmp_path / "run")
+    for name in ("north.csv", "south.csv"):
+        head, *lines = (study.parent / name).read_text().splitlines()
+        blank = [line if k % 3 == 0 else "," + line.partition(",")[2] for k, line in enumerate(lines)]
+        (tmp_path / name).write_text("\n".join([head, *blank]))
+    job = tmp_path / "job.toml"
+    job.write_text(study.read_text())
+    owner = study.with_name("owner.toml").read_text()
+    (tmp_path / "owner.toml").write_text(owner.partition("\n[budget]")[0])
+    arguments = ["evaluate", str(done.folder / "model.json"), str(job), "--epsilon", "1"]
+    assert run(arguments) == 0
+    assert re.search(
+        r"unanswered 0\.6\d+ \(0\.6.* of the rows, which count as wrong", capsys.readouterr().out
+    )
+    assert run([*arguments, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["unanswered"]["low"] > 0.6
+    alone = tmp_path / "model.json"
+    alone.write_bytes((done.folder / "model.json").read_bytes())  # without the certificate beside it
+    arguments[1] = str(alone)
+    assert run(arguments) == ExitCode.FAILED
+    assert "or `public` must be True; got LoadedModel" in capsys.readouterr().err
+    assert run([*arguments, "--public"]) == 0
+    assert "the scored model is public, as its user says" in capsys.readouterr().out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.jobs.training import gather
 from taciturn.jobs.training_job import read_job
 
@@ -56,3 +56,22 @@ def test_a_form_that_cannot_be_is_one_line_that_names_the_file(tmp_path):
     (tmp_path / "job.toml").write_text(JOB.format(csv='csv = { decimal = "," }'))
     with pytest.raises(ParameterError, match=r"job\.toml, line 5: .*`csv.decimal` must differ from"):
         read_job(tmp_path / "job.toml")
+
+
+def test_an_encoding_makes_curves_and_keeps_rows_with_an_empty_cell(tmp_path):
+    text = JOB.format(csv="") + "\n[encoding]\ncurves = 3\nsurfaces = 2\n"
+    (tmp_path / "job.toml").write_text(text)
+    for name in ("north", "south"):
+        (tmp_path / f"{name}.csv").write_text("age,smoker,admitted,again\n50,,2020-07-01,no\n,1,,yes\n")
+    rows = gather(read_job(tmp_path / "job.toml"), tmp_path)
+    assert rows.X.shape == (4, len(rows.encoder.get_feature_names_out())) and rows.X.any(axis=1).all()
+    assert (rows.encoder.curves, rows.encoder.surfaces, rows.encoder.missing_as) == (3, 2, "indicator")
+
+
+def test_a_default_encoding_follows_from_the_number_of_rows(tmp_path):
+    (tmp_path / "job.toml").write_text(JOB.format(csv="") + "\n[encoding]\n")
+    line = "50,1,2020-07-01,no\n"
+    for name in ("north", "south"):
+        (tmp_path / f"{name}.csv").write_text("age,smoker,admitted,again\n" + line * 600)
+    rows = gather(read_job(tmp_path / "job.toml"), tmp_path)
+    assert (rows.encoder.curves, rows.encoder.surfaces) == (9, 0)

@@ -6,18 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.jobs.training_job import read_job
 
-STARTER = Path(__file__).resolve().parents[2] / "src" / "taciturn" / "jobs" / "starter" / "job.toml"
+STARTER = Path(__file__).resolve().parents[2] / "src" / "taciturn" / "jobs" / "starter"
 
 
-def written(tmp_path, old="", new=""):
-    text = STARTER.read_text(encoding="utf-8")
-    assert old in text
-    path = tmp_path / "job.toml"
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    return path
+def written(tmp_path, old="", new="", file="job.toml"):
+    """The starter's two files, with one text replaced in one of them."""
+    for name in ("job.toml", "owner.toml"):
+        text = (STARTER / name).read_text(encoding="utf-8")
+        assert name != file or old in text
+        (tmp_path / name).write_text(text.replace(old, new, 1) if name == file else text, encoding="utf-8")
+    return tmp_path / "job.toml"
 
 
 def test_the_starter_is_in_order(tmp_path):
@@ -34,39 +35,46 @@ def test_links_name_the_sites_in_any_order(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
-        ("epsilon = 1.0", "epsilon = 0.0", 6, "`epsilon`: must be above 0"),
+        ("epsilon = 1.0", "epsilon = 0.0", 7, "`epsilon`: must be above 0"),
         ("epsilon = 1.0", "", None, "`epsilon`: must be given"),
-        (
-            'loss = "logistic"',
-            'loss = "tree"',
-            8,
-            "`loss`: must be one of 'logistic', 'smooth-hinge' or",
-        ),
-        ('graph = "complete"', 'grap = "complete"', 9, "`grap`: is not a key that belongs here"),
-        ('data = "south.csv"', "", 20, "`sites.1.data`: must be given"),
+        ("format = 2", "format = 3", 4, "`format`: must be one of 2; got 3"),
+        ('kind = "train"', 'kind = "guess"', 5, "`kind`: must be one of 'train', 'describe', 'evaluate'"),
+        ('kind = "train"', "", None, "`kind`: must be given"),
+        ('loss = "logistic"', 'loss = "tree"', 9, "`loss`: `kind` must be one of logistic, smooth-hinge"),
+        ('graph = "complete"', 'grap = "complete"', 10, "`grap`: is not a key that belongs here"),
         ('name = "south"', 'name = "north"', 21, "`sites.1.name` must differ from the names"),
-        ('classes = ["no", "yes"]', "", 12, "`label.classes` must be given for a classifier"),
-        ('classes = ["no", "yes"]', 'classes = ["no", "no"]', 14, "`label.classes` must differ"),
-        ('column = "readmitted"', 'column = "age"', 13, "`label.column` must not be among"),
-        ("low = 0, high = 110", "low = 0, high = -1", 28, "`age.high` must be above low = 0; got -1"),
-        ("low = 0, high = 60, ", "", 29, "`fields[1]` lacks high, low"),
-        ("epsilon = 1.0", "epsilon = 1.0\nrounds = 2\nmax_rounds = 3", 8, "`max_rounds` must be left out"),
-        ("[schema]", "rounds = 0\n[schema]", 26, "`sites.1.rounds`: is not a key"),
-        ('# links = [["north", "south"]]', 'links = [["north", "east"]] #', 10, "`links` must be pairs"),
-        ('# links = [["north", "south"]]', 'links = [["north", "north"]] #', 10, "pairs of two sites' names"),
-        ('# links = [["north", "south"]]', 'links = [["north", "south"]] #', 9, "`graph` must be left out"),
+        ('name = "south"', 'name = "south"\ndata = "s.csv"', 22, "`sites.1.data` belongs in owner.toml"),
         (
-            '# links = [["north", "south"]]',
-            "links = [] #",
-            10,
-            "must join all sites.*nobody is linked to north",
+            'name = "south"',
+            'name = "south"\nendpoint = "x"',
+            22,
+            "`sites.1.endpoint` is read by `taciturn site",
         ),
-        ("epsilon = 1.0", "eps = 1.0", 6, "`eps`: is not a key that belongs here; `epsilon` is missing"),
-        ("epsilon = 1.0", "epsilon = -1", 6, "must be above 0.*; got -1"),
-        ('graph = "complete"', 'graph = "mesh"', 9, "'star' or 'path'; got 'mesh'"),
-        ('classes = ["no", "yes"]', "classes = [0, 1]", 14, 'written as in the files: classes = ."0", "1"'),
-        ('data = "south.csv"', 'data = "./north.csv"', 22, "`sites.1.data` must be a file of its own"),
-        ("delta = 1e-5", "delta = 1e-5 1e-5", None, "is not TOML: .*line 7"),
+        ("delta = 1e-5", "delta = 1e-5\nclip = 64.0", 9, "`clip` is read by `taciturn site` only"),
+        ('classes = ["no", "yes"]', "", 13, "`label.classes`, or `label.positive`, must be given"),
+        ('classes = ["no", "yes"]', 'classes = ["no", "no"]', 15, "`label.classes` must differ"),
+        ('column = "readmitted"', 'column = "readmitted"\nscale = 2', 15, "`label.scale` belongs to a regr"),
+        ('column = "readmitted"', 'column = "age"', 14, "`label.column` must not be among"),
+        ("low = 0, high = 110", "low = 0, high = -1", 27, "`age.high` must be above low = 0; got -1"),
+        ("low = 0, high = 60, ", "", 28, "`fields[1]` lacks high, low"),
+        ("epsilon = 1.0", "epsilon = 1.0\nrounds = 2\nmax_rounds = 3", 9, "`max_rounds` must be left out"),
+        ("epsilon = 1.0", 'epsilon = 1.0\nunit = "person"', None, "needs `unit` = 'person'"),
+        (
+            "epsilon = 1.0",
+            'epsilon = 1.0\ncolluding = 1\nnoise = "norm"',
+            9,
+            "`noise` must be left out with `colluding`",
+        ),
+        ("[schema]", "rounds = 0\n[schema]", 25, "`sites.1.rounds`: is not a key"),
+        ('graph = "complete"', 'links = [["north", "east"]]', 10, "`links` must be pairs"),
+        ('graph = "complete"', 'links = [["north", "north"]]', 10, "pairs of two sites' names"),
+        ('# links = [["north", "south"]]', 'links = [["north", "south"]] #', 10, "`graph` must be left out"),
+        ('graph = "complete"', "links = []", 10, "must join all sites.*north has no link"),
+        ("epsilon = 1.0", "eps = 1.0", 7, "`eps`: is not a key that belongs here; `epsilon` is missing"),
+        ("epsilon = 1.0", "epsilon = -1", 7, "must be above 0.*; got -1"),
+        ('graph = "complete"', 'graph = "mesh"', 10, "'star' or 'path'; got 'mesh'"),
+        ('classes = ["no", "yes"]', "classes = [0, 1]", 15, 'written as in the files: classes = ."0", "1"'),
+        ("delta = 1e-5", "delta = 1e-5 1e-5", None, "is not TOML: .*line 8"),
     ],
 )
 def test_an_error_names_file_line_and_key(tmp_path, old, new, line, words):
@@ -75,6 +83,51 @@ def test_an_error_names_file_line_and_key(tmp_path, old, new, line, words):
         read_job(path)
     said = str(error.value)
     assert said.startswith(f"{path}, line {line}: " if line else str(path)) and "\n" not in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('south = "south.csv"', "", "`rows.south` must be given: the job"),
+        ('south = "south.csv"', "south = 3", "`rows.south`: must be a table"),
+        ("[rows]", "csv = { decimal = ',' }\n[rows]", "`csv.decimal` must differ from `csv.separator`"),
+        (
+            'north = "north.csv"',
+            'north = { data = "north.csv", at = "noon" }',
+            "`rows.north.at`: is not a key",
+        ),
+    ],
+)
+def test_an_error_in_the_owners_file_names_that_file(tmp_path, old, new, words):
+    path = written(tmp_path, old, new, "owner.toml")
+    with pytest.raises(ParameterError, match=words) as error:
+        read_job(path)
+    assert str(error.value).startswith(str(tmp_path / "owner.toml")) and "\n" not in str(error.value)
+
+
+def test_a_job_without_its_owners_file_says_what_to_write(tmp_path):
+    path = written(tmp_path)
+    (tmp_path / "owner.toml").unlink()
+    with pytest.raises(ParameterError, match=r"owner\.toml: is missing; .*rows = \{ north = .north.csv"):
+        read_job(path)
+
+
+def test_a_job_of_the_first_format_says_itself_where_its_rows_lie(tmp_path):
+    """And means the same as one of today's with an owner's file."""
+    path = written(tmp_path)
+    today, text = read_job(path), path.read_text(encoding="utf-8")
+    (tmp_path / "owner.toml").unlink()
+    for name in today.names:
+        text = text.replace(f'name = "{name}"', f'name = "{name}"\ndata = "{name}.csv"')
+    path.write_text(
+        text.replace('format = 2\nkind = "train"', 'format = "taciturn-training/1"'), encoding="utf-8"
+    )
+    assert read_job(path) == today
+
+
+def test_one_class_may_be_told_from_all_others(tmp_path):
+    job = read_job(written(tmp_path, 'classes = ["no", "yes"]', 'positive = "yes"'))
+    assert job.label.told == ("not yes", "yes")
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 
@@ -31,7 +32,7 @@ def copied(runs, tmp_path):
 
 
 def test_a_run_as_it_was_left(copied, capsys):
-    assert run(["certify", str(copied)]) == 0
+    assert run(["verify", str(copied)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "ok certificate.json" in said and "ok ledger.sqlite" in said
     assert "is the average of what trace.npz says was released last" in said
@@ -46,10 +47,10 @@ def _edit(path, key, change):
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
-        (lambda home, run: shutil.copy(home / "two/model.json", run), "is the model of another run"),
-        (lambda home, run: shutil.copy(home / "same/model.json", run), "was changed, or is of another run"),
-        (lambda home, run: shutil.copy(home / "two/ledger.sqlite", run), "the ledger of another run"),
-        (lambda home, run: shutil.copy(home / "two/trace.npz", run), "not the average of what trace.npz"),
+        (lambda home, run: shutil.copy(home / "two/model.json", run), "belongs to another run"),
+        (lambda home, run: shutil.copy(home / "same/model.json", run), "belongs to another run"),
+        (lambda home, run: shutil.copy(home / "two/ledger.sqlite", run), "belongs to another run"),
+        (lambda home, run: shutil.copy(home / "two/trace.npz", run), "not the average of the releases"),
         (
             lambda home, run: _edit(run / "certificate.json", "epsilon", lambda e: e / 2),
             "`epsilon` is stated",
@@ -60,25 +61,66 @@ def _edit(path, key, change):
 )
 def test_whatever_was_exchanged_or_edited_is_named(runs, copied, capsys, spoil, words):
     spoil(runs, copied)
-    assert run(["certify", str(copied)]) == 1
+    assert run(["verify", str(copied)]) == 1
     said = capsys.readouterr().err
     assert words in said and said.count("\n") == 1
+
+
+def _write_model(run, certificate, *, coef=None):
+    """Another model.json, which needs no trace: coefficients that nobody released, or another certificate."""
+    path = run / "model.json"
+    entries = json.loads(path.read_text())
+    entries["certificate"] = certificate
+    entries["run"].pop("weights")
+    if coef is not None:
+        entries["coef"] = [[coef] * len(row) for row in entries["coef"]]
+    path.write_text(json.dumps(entries))
+
+
+@pytest.mark.parametrize("certificate", ["embedded", "of another run", "hash", "none"])
+def test_a_model_that_alone_was_replaced_is_found(runs, copied, capsys, certificate):
+    """All coefficients 9; the file may hold a certificate, name the one beside it, or name none."""
+    given = {
+        "embedded": lambda: json.loads((copied / "certificate.json").read_text()),
+        "of another run": lambda: json.loads((runs / "two" / "certificate.json").read_text()),
+        "hash": lambda: hashlib.sha256((copied / "certificate.json").read_bytes()).hexdigest(),
+        "none": lambda: None,
+    }
+    _write_model(copied, given[certificate](), coef=9.0)
+    assert run(["certify", str(copied)]) == 1
+    said = capsys.readouterr().err
+    assert "model.json: " in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "change"),
+    [
+        ("loss", lambda _: "smooth-hinge"),
+        ("run", lambda entries: {**entries, "rounds": 1}),
+        ("simulated", lambda _: True),
+    ],
+)
+def test_loss_rounds_and_noise_of_a_model_are_those_of_its_certificate(copied, capsys, key, change):
+    _edit(copied / "model.json", key, change)
+    assert run(["certify", str(copied)]) == 1
+    word = "rounds" if key == "run" else key
+    assert f"`{word}` is" in capsys.readouterr().err
 
 
 def test_a_certificate_and_a_model_of_another_run_do_not_fit_the_ledger(runs, copied, capsys):
     for name in ("certificate.json", "model.json", "trace.npz"):
         shutil.copy(runs / "two" / name, copied)
-    assert run(["certify", str(copied)]) == 1
-    assert "the ledger of another run" in capsys.readouterr().err
+    assert run(["verify", str(copied)]) == 1
+    assert "belongs to another run" in capsys.readouterr().err
 
 
 def test_documents_for_others(copied, tmp_path, capsys):
     yaml, card = tmp_path / "entry.yaml", tmp_path / "card.md"
     file = str(copied / "certificate.json")
-    assert run(["certify", file, "--registry", str(yaml), "--card", str(card)]) == 0
+    assert run(["verify", file, "--registry", str(yaml), "--card", str(card)]) == 0
     assert "readmitted" in card.read_text() and "north" in yaml.read_text()
-    assert run(["certify", str(copied), "--card", str(tmp_path / "no" / "card.md")]) == 1
-    assert "must be in a folder that exists" in capsys.readouterr().err
+    assert run(["verify", str(copied), "--card", str(tmp_path / "no" / "card.md")]) == 1
+    assert "must be in an existing folder" in capsys.readouterr().err
 
 
 def test_the_weights_of_the_sites_travel_with_the_model(runs):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.objective import L2, Logistic, Problem, check_loss, check_regularizer
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from support.hard_problems import LOSSES
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.objective import LocalObjective, LogCosh, Logistic, Loss
 
 rng = np.random.default_rng(0)

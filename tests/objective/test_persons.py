@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import taciturn as tt
-from taciturn.errors import DataError, ParameterError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.objective.local import LocalObjective
 from taciturn.objective.persons import persons_of
 from taciturn.objective.problem import Problem
@@ -78,7 +78,7 @@ def test_a_weighted_objective_is_the_sum_that_its_name_says():
         )
 
 
-def test_rows_of_weight_one_are_as_if_nobody_had_weighed_them():
+def test_rows_of_weight_one_count_as_without_weights():
     rng = np.random.default_rng(1)
     X, y, F = unit_rows(rng, 6, 3), signs(rng, 6), rng.normal(size=(2, 3))
     plain, weighted = local(X, y), local(X, y, np.ones(6), count=6)
@@ -144,7 +144,7 @@ def test_weights_come_with_a_count_and_stay_within_one():
         Problem([(X, y), (X, y)], C=1.0, regularization=0.1, persons=[[1, 2, 3]])
 
 
-def test_a_private_run_over_persons_says_so_in_its_certificate():
+def test_the_certificate_of_a_run_over_persons_states_the_unit():
     rng = np.random.default_rng(4)
     ids = [np.repeat(np.arange(20), 3), np.repeat(np.arange(20, 40), 3)]
     sites = [(unit_rows(rng, 60, 3), signs(rng, 60)) for _ in range(2)]

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
 from objective.test_checking import Elastic
-from taciturn.errors import DataError, NotConverged, ParameterError
+from taciturn.core.errors import DataError, NotConverged, ParameterError
 from taciturn.objective import LogCosh, Logistic, Problem, SmoothHinge
 
 SECRET = 0.123456789
@@ -120,24 +120,24 @@ BAD = {
     "rho zero": (bad(regularization=0), "`regularization` must be above 0"),
     "rho negative": (bad(regularization=-1.0), "`regularization` must be above 0; got -1"),
     "rho NaN": (bad(regularization=np.nan), "`regularization` must be finite"),
-    "no site": (bad(sites=[]), "`sites` must hold at least one"),
+    "no site": (bad(sites=[]), "`sites` must contain at least one"),
     "no pairs": (bad(sites=[1, 2]), "`sites` must be a list of pairs"),
     "empty site": (bad(sites=with_site(np.empty((0, 4)), np.empty(0))), "site 1 is empty"),
     "no features": (bad(sites=with_site(np.empty((5, 0)), ones)), "site 1 has no feature"),
     "other width": (bad(sites=with_site(np.ones((5, 3)), ones)), "site 0 has 4, site 1 has 3"),
-    "NaN": (bad(sites=with_site(np.where(np.eye(5, 4), np.nan, SECRET), ones)), "`X` of site 1 holds NaN"),
-    "inf": (bad(sites=with_site(np.full((5, 4), np.inf), ones)), "`X` of site 1 holds NaN or inf"),
-    "sparse NaN": (bad(sites=with_site(sparse.csr_array(X4 * np.nan), ones)), "`X` of site 1 holds NaN"),
+    "NaN": (bad(sites=with_site(np.where(np.eye(5, 4), np.nan, SECRET), ones)), "`X` of site 1 contains NaN"),
+    "inf": (bad(sites=with_site(np.full((5, 4), np.inf), ones)), "`X` of site 1 contains NaN or inf"),
+    "sparse NaN": (bad(sites=with_site(sparse.csr_array(X4 * np.nan), ones)), "`X` of site 1 contains NaN"),
     "labels 0 and 1": (bad(sites=with_site(X4, np.arange(5) % 2)), "only -1 and \\+1; .*2 \\* y - 1"),
-    "labels NaN": (bad(sites=with_site(X4, np.full(5, np.nan))), "`y` of site 1 holds NaN"),
-    "labels as words": (bad(sites=with_site(X4, list("abcde"))), "`y` of site 1 must hold real numbers"),
-    "booleans": (bad(sites=with_site(X4, ones == 1)), "`y` of site 1 must hold real numbers; got dtype bool"),
+    "labels NaN": (bad(sites=with_site(X4, np.full(5, np.nan))), "`y` of site 1 contains NaN"),
+    "labels as words": (bad(sites=with_site(X4, list("abcde"))), "`y` of site 1 must contain real numbers"),
+    "booleans": (bad(sites=with_site(X4, ones == 1)), "must contain real numbers; got dtype bool"),
     "labels 2-D": (bad(sites=with_site(X4, ones[:, None])), r"`y` of site 1 must have shape \(5,\)"),
     "too few labels": (bad(sites=with_site(X4, ones[:4])), r"`y` of site 1 must have shape \(5,\)"),
     "1-D": (bad(sites=with_site(ones, ones)), r"must be 2-D, .* got 1-D; reshape"),
     "3-D": (bad(sites=with_site(np.ones((5, 2, 2)), ones)), "must be 2-D, .* got 3-D"),
     "sparse 1-D": (bad(sites=with_site(sparse.coo_array(ones), ones)), "must be 2-D"),
-    "objects": (bad(sites=with_site(X4.astype(object), ones)), "`X` of site 1 must hold real numbers"),
+    "objects": (bad(sites=with_site(X4.astype(object), ones)), "`X` of site 1 must contain real numbers"),
     "complex": (bad(sites=with_site(X4 + 0j, ones)), "got dtype complex128"),
     "ragged": (bad(sites=with_site([[1.0], [1.0, 2.0]], ones)), "its rows differ"),
     "masked": (bad(sites=with_site(np.ma.masked_array(X4), ones)), "masked array"),

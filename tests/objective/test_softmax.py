@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.special import log_softmax, softmax
 
 from taciturn import SoftmaxProblem
-from taciturn.errors import DataError, ParameterError
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.objective.softmax import Softmax, SoftmaxObjective
 
 

@@ -8,13 +8,13 @@ from scipy import sparse
 
 import taciturn as tt
 from support.problems import make_sites
-from taciturn.errors import DataError
-from taciturn.objective import save_site
+from taciturn.core.errors import DataError
+from taciturn.objective import SourcedProblem, save_site
 from taciturn.objective.sources import survey
 
 
 def sourced(sources, C=20.0, **settings):
-    return tt.SourcedProblem(sources, C=C, regularization=0.5, **settings)
+    return SourcedProblem(sources, C=C, regularization=0.5, **settings)
 
 
 def test_files_and_functions_hold_the_same_rows_as_arrays(tmp_path, problem):
@@ -38,7 +38,7 @@ def test_sparse_rows_stay_sparse(tmp_path):
     assert sparse.issparse(Z) and np.array_equal(Z.toarray(), X * y[:, None])
 
 
-def test_a_survey_tells_sizes_and_tells_rows_apart():
+def test_a_survey_gives_sizes_and_detects_changed_rows():
     (first, second), other = make_sites(n=2), make_sites(n=1, seed=1)[0]
     problem = sourced([lambda: first, lambda: second, lambda: other])
     sizes = survey([problem.site(i) for i in range(3)], digest=True)
@@ -97,7 +97,7 @@ def test_a_bad_source_is_named(tmp_path):
 @pytest.mark.parametrize(("name", "value"), [("C", 0.0), ("regularization", -1.0)])
 def test_settings_are_checked_before_anything_is_read(name, value):
     with pytest.raises(ValueError, match=f"`{name}`"):
-        tt.SourcedProblem([lambda: 1 / 0], **{"C": 1.0, "regularization": 1.0, name: value})
+        SourcedProblem([lambda: 1 / 0], **{"C": 1.0, "regularization": 1.0, name: value})
 
 
 def test_the_local_engine_loads_the_sources(problem, ring):

@@ -24,5 +24,5 @@ def test_it_is_the_largest(
     assert largest_eigenvalue(sparse.csr_array(X) if csr else X) == found
 
 
-def test_zero_rows_have_none() -> None:
+def test_zero_rows_have_eigenvalue_zero() -> None:
     assert largest_eigenvalue(np.zeros((3, 2))) == 0.0

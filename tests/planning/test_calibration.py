@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.planning.calibration import Draft, EpsilonBudget, calibrate, epsilon_by_site, quick_factors
 from taciturn.privacy.accounting import bounds
-from taciturn.privacy.facts import LossFacts, RunFacts
+from taciturn.privacy.facts import RunFacts
+from taciturn.privacy.loss_facts import LossFacts
 
 Array = NDArray[np.float64]
 LOSSES = [

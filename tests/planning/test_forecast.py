@@ -9,13 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from taciturn import Graph, LogCosh, Problem, simulate
-from taciturn.admm.accounts import loss_facts
-from taciturn.admm.averaging import network_average
+from taciturn.methods.admm.accounts import loss_facts
+from taciturn.methods.admm.averaging import network_average
 from taciturn.planning.blueprint import draw_blueprint
 from taciturn.planning.calibration import EpsilonBudget
-from taciturn.planning.forecast import forecast
 from taciturn.planning.proxy import generate_proxy
-from taciturn.planning.search import fewest_rounds, search
+from taciturn.planning.search import fewest_rounds, forecast, search
 from taciturn.planning.shapes import PlannedNetwork, RunShape
 from taciturn.privacy.facts import RunFacts
 

@@ -10,24 +10,24 @@ import pytest
 
 import taciturn as tt
 from taciturn import Graph, LogCosh, Logistic, Problem, SmoothHinge, simulate
-from taciturn.admm.averaging import network_average
-from taciturn.data.tables.fields import Category, Number
+from taciturn.core.errors import DataError, ParameterError
+from taciturn.data.tables.column_types import Category, Number
 from taciturn.data.tables.schema import Schema
-from taciturn.errors import DataError, ParameterError
-from taciturn.experiments.figures.spec import FigureCurve
+from taciturn.jobfile.toml_fields import read_noise
+from taciturn.methods.admm.averaging import network_average
 from taciturn.objective import LocalObjective
+from taciturn.paper.figures.spec import FigureCurve
 from taciturn.planning import blueprint
 from taciturn.planning.calibration import Draft
 from taciturn.planning.plan import plan
-from taciturn.planning.privacy_plan import PrivacyPlan
 from taciturn.planning.proxy import generate_proxy
+from taciturn.planning.request import Plan
 from taciturn.schedules import from_dict
-from taciturn.sites.files.toml_fields import read_noise
 
 RING = {"samples": 9044, "graph": Graph.ring(5), "dimension": 105}
 
 
-def quick(**changes: Any) -> PrivacyPlan:
+def quick(**changes: Any) -> Plan:
     settings: dict[str, Any] = {"epsilon": 1.0, "effort": "quick"} | RING
     return plan(**(settings | changes))
 
@@ -73,7 +73,7 @@ def test_each_site_has_its_own_budget() -> None:
 
 def test_a_pure_budget() -> None:
     found = quick(epsilon=3.0, delta=0.0)
-    assert found.blueprint.run.noise == "norm"
+    assert found.certificate.run.noise == "norm"
     assert 0.99 * 3 < found.certificate.pure_epsilon <= 3.0
     with pytest.raises(ParameterError, match="never pure"):
         quick(delta=0.0, noise="gaussian")
@@ -95,13 +95,15 @@ def test_a_plan_for_persons_has_the_certificate_of_their_run(colluding: int | No
     proxy = generate_proxy(8, 1_500, "classification", seed=3)
     sites = [(proxy.X[i::3], proxy.y[i::3]) for i in range(3)]
     ids = [np.arange(500) // 2 + 1000 * i for i in range(3)]
-    settings: dict[str, Any] = {"real": False} if colluding is None else {"colluding": colluding, "rounds": 3}
+    settings: dict[str, Any] = {"real": False, "effort": "quick"}
+    if colluding is not None:
+        settings = {"colluding": colluding, "rounds": 3}
     common: dict[str, Any] = {"epsilon": 2.0, "samples": 250, "graph": Graph.ring(3), "dimension": 8}
-    found = plan(**common, effort="quick", unit="person", **settings)
+    found = plan(**common, unit="person", **settings)
     run = found.certificate.run
     assert (run.unit, run.persons, found.to_dict()["unit"]) == ("person", 750, "person")
     if colluding is None:
-        assert "twice the persons" in found.price.sentence()
+        assert "twice the persons" in found.sentence()
     assert 1.98 < found.certificate.epsilon <= 2.0
     problem = Problem(sites, C=found.C, regularization=found.regularization, persons=ids)
     rounds: dict[str, Any] = {} if colluding else {"tol": found.tol}
@@ -112,13 +114,13 @@ def test_a_plan_for_persons_has_the_certificate_of_their_run(colluding: int | No
 def test_only_the_ratio_of_weight_to_penalty_matters() -> None:
     one, many = quick(C=1.0), quick(C=1000.0)
     assert many.rounds == one.rounds
-    assert many.blueprint.penalty[0].start == pytest.approx(1000 * one.blueprint.penalty[0].start, rel=1e-4)
-    assert many.blueprint.noise[0].start == pytest.approx(one.blueprint.noise[0].start, rel=1e-4)
+    assert many.method.penalty.start == pytest.approx(1000 * one.method.penalty.start, rel=1e-4)
+    assert many.method.noise.std.start == pytest.approx(one.method.noise.std.start, rel=1e-4)
     with pytest.raises(ParameterError, match="`C` must not exceed the smallest site's 9044"):
         quick(C=1e5)
 
 
-def test_the_smallest_site_sets_the_price_and_is_told_what_helps() -> None:
+def test_the_smallest_site_sets_the_price_and_learns_what_helps() -> None:
     samples = [300, 4000, 4000, 4000, 4000]
     price = quick(samples=samples).price
     assert price.site == 0
@@ -131,9 +133,9 @@ def test_the_smallest_site_sets_the_price_and_is_told_what_helps() -> None:
 
 def test_uneven_sites_get_penalties_of_their_own() -> None:
     found = quick(samples=[300, 1000, 4000, 8000, 16000])
-    starts = [schedule.start for schedule in found.blueprint.penalty]
+    starts = [schedule.start for schedule in found.method.penalty]
     assert starts == sorted(starts, reverse=True)
-    assert found.blueprint.dual_step == min(starts)
+    assert found.method.dual_step == min(starts)
     assert found.weights[4] > 10 * found.weights[0]
 
 
@@ -159,7 +161,7 @@ def test_full_runs_the_shapes_and_repeats() -> None:
     assert first.to_dict() == again.to_dict()
     losses = [tried.loss for tried in first.tried]
     assert None not in losses and losses == sorted(losses)  # type: ignore[type-var]
-    chosen = next(tried for tried in first.tried if tried.shape == first.blueprint.shape)
+    chosen = next(tried for tried in first.tried if tried.shape.rounds == first.rounds)
     assert chosen.loss is not None and losses[0] is not None and chosen.loss <= 1.002 * losses[0]
     assert first.to_dict() != plan(**settings, seed=5).to_dict()
 
@@ -185,11 +187,11 @@ def test_a_planned_run_is_worth_more_than_a_site_alone() -> None:
 
 def test_the_proxy_may_be_a_schema_or_rows() -> None:
     fields = (Number("age", 0, 100), Category("sex", ("f", "m")), Number("hours", 0, 99))
-    assert quick(dimension=5, proxy=Schema(fields)).proxy == "generated from the schema"
+    assert quick(dimension=5, proxy=Schema(fields)).to_dict()["proxy"] == "generated from the schema"
     with pytest.raises(ParameterError, match="schema's 4 features"):
         quick(dimension=9, proxy=Schema(fields))
     proxy = generate_proxy(5, 300, "classification", seed=2)
-    assert quick(dimension=5, proxy=(proxy.X, proxy.y)).proxy == "given by the user"
+    assert quick(dimension=5, proxy=(proxy.X, proxy.y)).to_dict()["proxy"] == "given by the user"
     with pytest.raises(DataError, match="norm at most 1"):
         quick(dimension=5, proxy=(3 * proxy.X, proxy.y))
     with pytest.raises(DataError, match="X of 6 columns"):
@@ -207,8 +209,8 @@ def test_wrong_settings_are_named() -> None:
         ({"rounds": 2, "max_rounds": 2}, "`rounds` and `max_rounds` exclude each other"),
         ({"epsilon": 1e-9, "regularization": 1e-6}, "out of reach"),
         ({"unit": "family"}, "`unit` must be one of"),
-        ({"unit": "person", "noise": "norm"}, "for persons; got 'norm'"),
-        ({"unit": "person", "delta": 0.0}, "for persons; got 'best' and 0"),
+        ({"unit": "person", "noise": "norm"}, "needs Gaussian noise; got 'norm'"),
+        ({"unit": "person", "delta": 0.0}, "needs Gaussian noise; got 'best' and 0"),
     ):
         with pytest.raises(ParameterError, match=words):
             quick(**changes)
@@ -226,5 +228,5 @@ def test_noise_is_rounded_to_the_private_side(monkeypatch: pytest.MonkeyPatch, k
         return exact * draft.releases(np.ones(len(draft.eta))).scale
 
     monkeypatch.setattr(blueprint, "calibrate", found)
-    for noise in quick(noise=kind, epsilon=1.0).blueprint.noise:
-        assert noise(1) > exact if kind == "gaussian" else noise(1) < exact
+    for scale in quick(noise=kind, epsilon=1.0).method.noise.scales(5, 1)[:, 0]:
+        assert scale > exact if kind == "gaussian" else scale < exact

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taciturn import Logistic
-from taciturn.data.tables.fields import Category, Number
+from taciturn.data.tables.column_types import Category, Number
 from taciturn.data.tables.schema import Schema
 from taciturn.planning.proxy import generate_proxy, rows_per_site
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.privacy import discrete
 from taciturn.privacy.discrete import discrete_gaussian, discrete_laplace, draw_steps
 from taciturn.rng import SecureStreams
@@ -96,6 +96,24 @@ def test_coins_that_floats_cannot_decide_are_decided_exactly(monkeypatch):
     assert misfit(drawn, lambda n: np.exp(-(n**2) / 12.5)) > RARE
     wide = discrete_gaussian(fresh(), 2.0**40 + 0.25, 500)
     assert stats.kstest(wide / 2.0**40, "norm").pvalue > RARE
+
+
+class Words:
+    """A generator that draws these words, one after the other."""
+
+    def __init__(self, *words):
+        self.words = list(words)
+
+    def integers(self, low, high, size, dtype):
+        return np.array([self.words.pop(0) for _ in range(size)], dtype=dtype)
+
+
+@pytest.mark.parametrize(("more", "answer"), [(0, True), (2**64 - 1, False)])
+def test_a_coin_that_floats_cannot_decide_asks_for_more_bits(more, answer):
+    """The first 64 bits of exp(-1) were drawn: only the next ones say on which side the coin falls."""
+    generator = Words(0x5E2D58D8B3BCDF1A, more)
+    fell = discrete._falls(generator, np.ones(1), lambda k: Fraction(1))
+    assert fell.tolist() == [answer] and generator.words == []
 
 
 def test_the_exact_answer_is_that_of_the_bits():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import taciturn as tt
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 
 NOISES = [tt.NormNoise(rate=2.0), tt.GaussianNoise(std=0.7)]
 IDS = ["norm", "gaussian"]

@@ -4,10 +4,12 @@ import dataclasses
 
 import pytest
 
-from taciturn.errors import ParameterError
-from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, SumFacts
+from taciturn.core.errors import ParameterError
+from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
 from taciturn.privacy.facts_json import run_from, to_plain
 from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.privacy.loss_facts import LossFacts
+from taciturn.privacy.sums import LEAST_STD, AttemptFacts, SumFacts, check_attempts, check_sums
 
 LOGISTIC = LossFacts("logistic", slope_bound=1.0, curvature_bound=0.25)
 
@@ -50,6 +52,55 @@ def test_a_sum_without_sense_is_refused(changes, word):
     good = masked_run().sums[0]
     with pytest.raises(ParameterError, match=word):
         dataclasses.replace(good, **changes)
+
+
+def test_edges_of_a_sum_are_where_the_proof_has_them():
+    """At least 8 grid units of noise; and one unit moves a sum by less than 2^62 grid units."""
+    good = masked_run().sums[0]
+    assert dataclasses.replace(good, std=LEAST_STD).std == 8.0
+    below = 2.0**62 * (1 - 2.0**-53)
+    assert dataclasses.replace(good, sensitivity=below, grid=1.0).reach == below
+    for sensitivity, grid in ((2.0**62, 1.0), (2.0**63, 1.0), (1e300, 1e-300)):
+        with pytest.raises(ParameterError, match=r"2\^62 steps"):
+            dataclasses.replace(good, sensitivity=sensitivity, grid=grid)
+
+
+def attempt(members, first, again=1):
+    return AttemptFacts("ab" * 32, members, first, again)
+
+
+@pytest.mark.parametrize(
+    ("members", "firsts"),
+    [
+        ([(0, 1)], [2]),
+        ([(0, 1), (0, 1)], [1, 1]),
+        ([(0, 1), (0, 1), (0, 1)], [1, 4, 3]),
+        ([(0, 3)], [1]),
+        ([(0, 1), (0, 3)], [1, 2]),
+    ],
+)
+def test_attempts_out_of_order_or_of_sites_that_the_run_lacks_are_refused(members, firsts):
+    with pytest.raises(ParameterError):
+        check_attempts([attempt(*entry) for entry in zip(members, firsts, strict=True)], 3)
+
+
+def test_attempts_in_order_are_taken_as_they_are():
+    given = [attempt((0, 1, 2), 1), attempt((0, 2), 4, again=3)]
+    assert check_attempts(given, 3) == tuple(given) and check_attempts((), 3) == ()
+    for wrong in ((), (1, 0), (0, 0)):
+        with pytest.raises(ParameterError, match="`members`"):
+            attempt(wrong, 1)
+    for wrong in ("ab" * 31, "zz" * 32, 7):
+        with pytest.raises(ParameterError, match="64 hexadecimal digits"):
+            AttemptFacts(wrong, (0, 1), 1, 1)
+
+
+def test_one_sum_for_each_round_in_order():
+    sums = masked_run(rounds=3).sums
+    assert check_sums(sums, 3) == sums
+    for wrong in (sums[:2], sums[::-1], (sums[0], sums[0], sums[2]), (sums[0], sums[1], None)):
+        with pytest.raises(ParameterError, match="`sums` must contain"):
+            check_sums(wrong, 3)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import taciturn as tt
-from taciturn.admm.run import Run
 from taciturn.graph import Graph
+from taciturn.methods.run import Run
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.report import (
     Accounting,
@@ -47,7 +47,7 @@ def charts(names: list[str]) -> list[Chart]:
         Chart(
             "loss", "Loss", "mean logistic loss", loss, private=False, note="Mean and range of 10 repeats."
         ),
-        Chart("accuracy", "Accuracy", "rows classified rightly", accuracy, "percent", private=False),
+        Chart("accuracy", "Accuracy", "rows classified correctly", accuracy, "percent", private=False),
         Chart("gap", "Disagreement", "largest distance from the mean", gap, log=True, private=False),
     ]
 

@@ -268,7 +268,7 @@ def test_a_site_that_is_not_covered_reads_as_open(browser: Browser, partial: Rep
     assert [g.get_attribute("data-site") for g in browser.all(".site.worst")] == ["0"]
     browser.run("arguments[0].dispatchEvent(new MouseEvent('click'))", browser.one(".site[data-site='2']"))
     found = browser.readings("sites.0")
-    assert found["mine"][0][1] == "–" and float(found["all"][0][0]) == everyone["totals"][2]
+    assert found["mine"][0][1] == "not known" and float(found["all"][0][0]) == everyone["totals"][2]
 
 
 def test_a_log_axis_can_be_switched(browser: Browser, comparison: ReportData) -> None:

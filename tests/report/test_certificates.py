@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.graph import Graph
 from taciturn.report import from_certificates, render
 
@@ -68,7 +68,7 @@ def test_one_delta_for_all(certificates) -> None:
         from_certificates({}, title="t")
 
 
-def test_where_the_papers_condition_fails_the_page_says_so(certificates) -> None:
+def test_the_page_notes_where_the_papers_condition_fails(certificates) -> None:
     one = certificates["norm"]
     failing = type(one).from_facts(
         one.run,
@@ -81,7 +81,7 @@ def test_where_the_papers_condition_fails_the_page_says_so(certificates) -> None
         from_certificates({"n": certificate}, title="t").accountings[2].chart.note
         for certificate in (one, failing)
     ]
-    assert "condition fails" not in notes[0] and "condition fails for n" in notes[1]
+    assert "Theorem 3 fails" not in notes[0] and "Theorem 3 fails for n" in notes[1]
 
 
 def test_a_certificate_of_some_sites_leaves_the_others_open(certificates) -> None:
@@ -93,4 +93,4 @@ def test_a_certificate_of_some_sites_leaves_the_others_open(certificates) -> Non
     assert some.totals[1] == every.totals[1] == part.epsilon
     assert data.accountings[0].chart.curves[0].mean[-1] == part.epsilon
     assert data.network.names == ["site 0", "site 1", "site 2"] and data.network.samples == ()
-    assert "<td>–</td>" in render(data)
+    assert "<td>not known</td>" in render(data)

@@ -5,8 +5,9 @@ import pytest
 
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.certificate.claims import epsilon_curve, paper_curve, pure_curve
-from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteBudget, SiteFacts
+from taciturn.privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.privacy.loss_facts import LossFacts
 from taciturn.report.cost_curves import cost_curves
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.report import Chart, Curve, KeyNumber, NetworkMap, ReportData, SiteCosts
 
 

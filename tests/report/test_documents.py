@@ -44,7 +44,7 @@ def test_a_card_answers_from_the_facts_and_leaves_the_rest_to_its_publisher(cert
     card = model_card(one, {"name": "Readmission", "learnt": "readmitted"})
     assert card.startswith("# Readmission\n\nSIMULATED") and "to be filled in" in card
     said = answers(one)
-    assert "can be replayed" in said["Is the randomness fit for it?"]
+    assert "can be replayed" in said["Is the randomness suitable?"]
     assert "one record replaced by another" in said["Which data sets are neighbours?"]
     assert "infinite" in answers(certificates["none"])["What are the privacy parameters?"]
     assert all(answer in card for answer in said.values())

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.report import from_runs
 
 
@@ -60,5 +60,5 @@ def test_the_network_is_the_one_that_was_used(runs) -> None:
 
 
 def test_no_run_is_refused() -> None:
-    with pytest.raises(ParameterError, match="`runs` must hold at least one"):
+    with pytest.raises(ParameterError, match="`runs` must contain at least one"):
         from_runs({}, title="t")

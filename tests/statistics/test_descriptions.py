@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import taciturn as tt
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.data import Boolean, Category, Date, Number, Schema
-from taciturn.errors import DataError, ParameterError
 
 SCHEMA = Schema(
     (
@@ -79,7 +79,7 @@ def test_a_column_of_nothing_is_open():
     assert (found["age"].mean.low, found["age"].mean.high) == (0, 100)
 
 
-def test_more_columns_need_more_noise_and_nothing_is_said_of_a_cell():
+def test_more_columns_need_more_noise_and_no_cell_is_revealed():
     one = tt.private_description({"a": [1.0] * 100}, {"a": (0, 2)}, epsilon=1.0, random_state=0)
     names = [f"x{k}" for k in range(9)]
     nine = tt.private_description(

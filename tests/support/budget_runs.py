@@ -45,7 +45,7 @@ def start_run(kind: str, epsilon: float) -> Any:
     """A real run, or a real score, that costs about epsilon by itself."""
     if kind == "score":
         X, y = (np.concatenate(part) for part in zip(*ROWS, strict=True))
-        return tt.private_score(Coin(), X, y, epsilon=epsilon, sites=3, colluding=1)
+        return tt.private_score(Coin(), X, y, epsilon=epsilon, sites=3, colluding=1, public=True)
     if kind == "masked":
         method: Any = tt.MaskedDescent(epsilon=epsilon, delta=1e-5, colluding=1)
     else:

@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
+from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.privacy.loss_facts import LossFacts
 
 DELTA = 1e-5
 SIGMA = math.sqrt(105) / 3
@@ -39,8 +40,9 @@ def ledger(
     sites: int = 2, rounds: int = 3, scale: float = 3.0, planned: int | None = None, **run: Any
 ) -> MemoryLedger:
     network = max(sites, 3)  # every site has two neighbours
-    book = MemoryLedger(run_facts(network, planned or rounds, **run), site_facts(sites))
     output = {"output_scale": 1e6} if run.get("output_noise") else {}
+    schedules = {"eta": (0.5,), "scale": (scale,) if scale else (), "output_scale": tuple(output.values())}
+    book = MemoryLedger(run_facts(network, planned or rounds, **run), site_facts(sites, **schedules))
     for charge in charges(sites, rounds, scale=scale, **output):
         book.charge(charge)
     return book

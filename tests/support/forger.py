@@ -5,10 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import random
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from taciturn.canonical import canonical, digest
-from taciturn.errors import CertificateError
+from taciturn.core.canonical import canonical, digest
+from taciturn.core.errors import CertificateError, TaciturnError
+from taciturn.estimators.model_file import load_model
 from taciturn.privacy.certificate import document
 from taciturn.privacy.certificate.certificate import Certificate
 
@@ -86,8 +89,7 @@ def recomputed(body: dict[str, Any]) -> str | None:
     """An edited certificate with every figure and text made to fit its facts; None if they cannot be."""
     try:
         stated = Certificate.from_json(json.dumps(body))
-        facts = stated.run, stated.sites, stated.budgets, stated.releases, stated.delta, stated.head
-        return document.text(document.document(Certificate.from_facts(*facts)))
+        return document.text(document.document(Certificate.from_facts(*stated.facts)))
     except (CertificateError, ValueError, ArithmeticError, KeyError, TypeError):
         return None
 
@@ -96,7 +98,7 @@ def accepted(text: str) -> Certificate | None:
     """The certificate, if it is believed; an error of any other kind than ours is a fault."""
     try:
         certificate = Certificate.from_json(text)
-        certificate.verify()
+        certificate.check()
     except CertificateError:
         return None
     return certificate
@@ -126,6 +128,113 @@ def attack_sums(honest: Certificate, edits: int, seed: int) -> int:
     return refused
 
 
+Trick = Callable[[dict[str, Any], random.Random], None]
+
+
+def _custom_loss(body: dict[str, Any], rng: random.Random) -> None:
+    """A loss that nobody knows, flatter than the one that was used; elsewhere its author may state it."""
+    if not body["run"]["sums"]:
+        raise KeyError("sums")
+    slope = rng.choice([0.01, 0.148, 0.5])
+    loss = {"name": rng.choice(["custom", "custom flat"]), "kind": "classification", "parameters": {}}
+    body["run"]["loss"] = {**loss, "slope_bound": slope, "curvature_bound": 0.25}
+    for entry in body["run"]["sums"]:
+        entry["sensitivity"] *= slope
+
+
+def _claim(body: dict[str, Any], rng: random.Random) -> None:
+    """A text where free text is allowed, which reads like a figure of the certificate."""
+    figure = rng.choice(["epsilon = 0.01", "Epsilon: 0.1 at delta 1e-9", "true ε=0.1", "the cost is 0.1"])
+    if rng.random() < 0.5:
+        body["run"]["marks"] = [figure]
+    else:
+        body["sites"][0]["name"] = f"north, epsilon = {rng.choice([0.01, 0.1])}"
+
+
+def _end_early(body: dict[str, Any], rng: random.Random) -> None:
+    """The run is said to have ended after a few rounds."""
+    left = rng.randint(1, body["run"]["rounds"] - 1)
+    for site in body["sites"]:
+        site["charged_rounds"] = left
+    body["ledger_head"] = None
+
+
+def _cheaper_plan(body: dict[str, Any], rng: random.Random) -> None:
+    """The rounds that were not run are said to have been planned with more noise, or not at all."""
+    _end_early(body, rng)
+    body["tables"].append(rng.choice([[1e6], [3.0, 1e6], []]))
+    for site in body["sites"]:
+        site[rng.choice(["planned_eta", "planned_scale"])] = len(body["tables"]) - 1
+
+
+TRICKS: dict[str, Trick] = {
+    "a loss of one's own in masked sums": _custom_loss,
+    "free text that reads like a figure": _claim,
+    "a run that ended early": _end_early,
+    "a plan with more noise": _cheaper_plan,
+}
+
+
+def attack_trick(honest: Certificate, trick: Trick, edits: int, seed: int) -> int:
+    """How many are refused; raises where one is believed that states less, with every figure made to fit."""
+    rng, refused = random.Random(seed), 0
+    for _ in range(edits):
+        forged = json.loads(honest.to_json())
+        try:
+            trick(forged, rng)
+        except KeyError:
+            continue
+        for text in (json.dumps(signed(forged)), recomputed(signed(forged))):
+            found = None if text is None else accepted(text)
+            refused += found is None
+            if found is not None and (found.epsilon < honest.epsilon * (1 - 1e-8) or trick is _claim):
+                raise AssertionError(f"believed: {canonical(forged)[:2000]}")
+    return refused
+
+
+def attack_model(model: dict[str, Any], folder: Path, edits: int, seed: int) -> int:
+    """How many forged model files are refused: other values, width, loss, rounds or another digest."""
+    rng, path, refused = random.Random(seed), folder / "forged.json", 0
+    for _ in range(edits):
+        forged = copy.deepcopy(model)
+        for key in rng.sample(["coef", "intercept", "loss", "rounds", "released"], rng.randint(1, 2)):
+            if key in ("coef", "intercept"):
+                forged[key] = _other_values(forged[key], rng)
+            elif key == "loss":
+                forged[key] = rng.choice(["smooth-hinge", "softmax"])
+            elif key == "rounds":
+                forged["run"][key] += rng.choice([-1, 1, 10])
+            else:
+                _other_digest(forged["certificate"], rng)
+                forged["certificate"] = json.loads(recomputed(signed(forged["certificate"])) or "{}")
+        path.write_text(json.dumps(forged))
+        try:
+            load_model(path)
+        except TaciturnError:
+            refused += 1
+        else:
+            raise AssertionError(
+                f"a model with a certificate that is not its own: {canonical(forged)[:2000]}"
+            )
+    return refused
+
+
+def _other_values(value: Any, rng: random.Random) -> Any:
+    if isinstance(value, list):
+        return [_other_values(entry, rng) for entry in value]
+    return value + rng.choice([1e-9, 0.5, 9.0])
+
+
+def _other_digest(body: dict[str, Any], rng: random.Random) -> None:
+    key = rng.choice(["kind", "shape", "sha256"])
+    edits = {
+        "kind": rng.choice(["vectors", "counts"]),
+        "shape": [1, rng.choice([1, 3, 5, 9])],
+        "sha256": "0" * 64,
+    }
+    body["released"][key] = edits[key]
+
+
 def attack(honest: Certificate, edits: int, seed: int) -> tuple[int, int]:
     """(refused, believed) of so many forgeries; raises where one that is believed states too little."""
     rng, body = random.Random(seed), json.loads(honest.to_json())
@@ -141,9 +250,7 @@ def attack(honest: Certificate, edits: int, seed: int) -> tuple[int, int]:
             refused += 1
             continue
         believed += 1
-        fresh = Certificate.from_facts(
-            found.run, found.sites, found.budgets, found.releases, found.delta, found.head
-        )
+        fresh = Certificate.from_facts(*found.facts)
         if min(found.epsilon, fresh.epsilon) < honest.epsilon * (1 - 1e-8) and found.delta <= honest.delta:
             raise AssertionError(f"believed, and too small: {canonical(forged)[:2000]}")
     return refused, believed

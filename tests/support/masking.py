@@ -2,8 +2,8 @@
 
 import hashlib
 
-from taciturn.masked.masks import PairKeys
-from taciturn.masked.pairs import PairGraph
+from taciturn.methods.sums.masks import PairKeys
+from taciturn.methods.sums.pairs import PairGraph
 
 RUN = b"run 1"
 

@@ -1,40 +1,52 @@
-"""The loops of all nodes of a run, one node at a time: what every engine must repeat to the last bit."""
+"""A node of its own for every site of a run: what every engine must repeat to the last bit."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from taciturn.admm.node import Node, NodeState, loop
-from taciturn.engines.setup import Setup
-from taciturn.types import Array
+from taciturn.core.types import Array
+from taciturn.methods.loop import Send, Store, loop
+from taciturn.runtime.setup import Setup
+
+
+def lone_nodes(setup: Setup) -> list[Any]:
+    """One node for each site, made of what that site alone must know."""
+    nodes = []
+    for i in range(setup.graph.n):
+        part = setup.prepared.part(range(i, i + 1))
+        nodes += part.nodes([setup.problem.site(i)], [range(1)], seed=setup.seed, repeats=setup.repeats)
+    return nodes
 
 
 def oracle(setup: Setup) -> tuple[Array, list[tuple[int, int]]]:
-    """((rounds, repeats, sites, d) of what the loops released, the charges in order): one node at a time."""
+    """((rounds, repeats, sites, d) of what the nodes released, the charges in order): one node at a time."""
     charged: list[tuple[int, int]] = []
-    adjacency, f = setup.graph.sparse_adjacency, setup.start_vectors()
-    heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
+    n, adjacency = setup.graph.n, setup.graph.sparse_adjacency
+    first = setup.prepared.first(range(n), setup.repeats, setup.seed)
+    assert first is not None
+
+    def near(f: Array) -> Array:
+        """What each site hears, (sites, repeats, d)."""
+        return np.asarray(adjacency @ f.reshape(n, -1)).reshape(f.shape)
+
+    def sent(steps: Any, answer: Any) -> Array:
+        """The next message of a loop, (repeats, d)."""
+        effect = steps.send(answer)
+        assert isinstance(effect, Store)
+        charged.extend((effect.t, charge.site) for charge in effect.charges.each())
+        effect = next(steps)
+        assert isinstance(effect, Send)
+        return np.asarray(effect.message[0])
+
+    heard = near(first)
     loops = [
-        loop(
-            Node(
-                site=i,
-                objective=setup.problem.site(i),
-                degree=int(setup.graph.degrees[i]),
-                tables=setup.tables.site(i),
-                tol=setup.tol,
-                streams=setup.streams(),
-                repeats=setup.repeats,
-                refresh=setup.refresh,
-            ),
-            NodeState.start(f[i], heard[i]),
-            commit=lambda release: charged.append((release.t, release.charge.site)),
-        )
-        for i in range(setup.graph.n)
+        loop(node, node.start(first[i : i + 1], heard[i : i + 1])) for i, node in enumerate(lone_nodes(setup))
     ]
     released = []
     for t in range(setup.rounds):
-        steps = [next(site) if t == 0 else site.send(heard[i]) for i, site in enumerate(loops)]
-        f = np.stack([release.message for release in steps])
-        heard = (adjacency @ f.reshape(len(f), -1)).reshape(f.shape)
+        f = np.stack([sent(steps, heard[i : i + 1] if t else None) for i, steps in enumerate(loops)])
+        heard = near(f)
         released.append(f.transpose(1, 0, 2))
     return np.stack(released), charged

@@ -18,9 +18,10 @@ import numpy as np
 
 import taciturn as tt
 from support.problems import make_sites
-from taciturn.engines import RayEngine
-from taciturn.engines.choice import cpus_here
-from taciturn.errors import DataError
+from taciturn.core.errors import DataError
+from taciturn.objective import SourcedProblem
+from taciturn.runtime import RayEngine
+from taciturn.runtime.engine_selection import cpus_here
 
 PP = tt.PenaltyPerturbation(tt.Geometric(0.5, 1.04), 0.5, tt.NormNoise(3.0), output_noise=tt.NormNoise(1e9))
 
@@ -170,7 +171,7 @@ def run_on_many_rows(address):
     peaks = []
     for rows in (100, 40_000):
         sources = [partial(wide_rows, i, rows) for i in range(4)]
-        problem = tt.SourcedProblem(sources, C=10.0, regularization=0.5)
+        problem = SourcedProblem(sources, C=10.0, regularization=0.5)
         tt.simulate(problem, tt.Graph.ring(4), PP, rounds=2, engine=RayEngine(address))
         peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     print(peaks[1] - peaks[0])
@@ -179,7 +180,7 @@ def run_on_many_rows(address):
 def run_alone(path):
     """A run on a cluster of its own, which one of its workers describes in a file."""
     sources = [partial(look_around, i, path) for i in range(5)]
-    problem = tt.SourcedProblem(sources, C=20.0, regularization=0.5)
+    problem = SourcedProblem(sources, C=20.0, regularization=0.5)
     tt.simulate(problem, tt.Graph.ring(5), PP, rounds=2, engine=RayEngine(shards=2))
     print("initialised:", sys.modules["ray"].is_initialized())
 
@@ -191,7 +192,7 @@ def run_alone_until_killed(folder):
 
 
 if __name__ == "__main__":
-    from taciturn.engines.ray import worker
+    from taciturn.runtime.ray import worker
 
     worker.PATIENCE = 600.0  # on a busy machine they start slowly
     deed, *arguments = sys.argv[1:]

@@ -1,72 +1,126 @@
-"""A few seeded runs of every kind, each as the SHA-256 of all the numbers that it left behind."""
+"""Seeded runs of every kind, each as the SHA-256 of all the numbers that it left behind.
+
+Everything goes through the public names of `taciturn`, so that modules may move. Bits depend on the
+processor's instructions, so the runs take place in a process that is held to those of any x86 machine since
+2013: another choice of kernels adds in another order.
+
+    python seeded_runs.py                 all runs in this process, and the certificates of some
+    python seeded_runs.py ray ADDRESS     some of the same runs on the cluster at this address
+    python seeded_runs.py pin             all runs with plain instructions, into seeded_runs.json
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
-import numpy as np
+from support.seeded_fits import fit_estimators, make_plans, release_statistics, train_jobs
+from support.seeded_rows import Outcome, certified, hash_vectors
+from support.seeded_simulations import ON_RAY, simulate_here, simulations
 
-import taciturn as tt
+# Nothing from inside the package is needed. What ever is, is imported here, and only here.
+
+HERE = Path(__file__).resolve().parent
+PINNED, PINNED_REHEARSALS = HERE / "seeded_runs.json", HERE / "seeded_rehearsals.json"
+INSTRUCTIONS = {
+    "OPENBLAS_CORETYPE": "Haswell",
+    "NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_ICL AVX512_SPR",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+PLAIN = INSTRUCTIONS | {"PYTHONPATH": f"{HERE.parents[1] / 'src'}{os.pathsep}{HERE.parent}"}
+PARTS: tuple[Callable[[], Iterator[tuple[str, Outcome]]], ...] = (
+    simulate_here,
+    fit_estimators,
+    release_statistics,
+    make_plans,
+    train_jobs,
+)
+CERTIFIED = (
+    "penalty gaussian",
+    "dual, output noise",
+    "primal",
+    "persons, penalty",
+    "masked, intercept",
+    "masked against all",
+    "persons, masked",
+    "softmax",
+    "regression, colluding",
+    "one against the rest",
+    "score, persons",
+    "plan",
+    "plan, masked",
+)
 
 
-def rows(seed: int, B: int, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """B made-up rows of norm at most 1, and their labels."""
-    made = np.random.default_rng(seed)
-    X = made.normal(size=(B, d))
-    X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
-    return X, np.where(X @ made.normal(size=d) + 0.1 * made.normal(size=B) > 0, 1.0, -1.0)
+def results() -> dict[str, Any]:
+    """Hashes and epsilons of all runs by their names, and the certificates of some of them."""
+    runs: dict[str, str] = {}
+    certificates: dict[str, Any] = {}
+    for part in PARTS:
+        for name, outcome in part():
+            runs[name] = outcome.hash
+            if outcome.certificate is not None:
+                runs[name + ", certified"] = repr(outcome.certificate.epsilon)
+                if name in CERTIFIED:
+                    certificates[name] = certified(outcome.certificate.to_json())
+    return {"runs": runs, "certificates": certificates}
 
 
-def digest(*arrays: np.ndarray) -> str:
-    """SHA-256 over the bytes of some arrays."""
-    whole = hashlib.sha256()
-    for array in arrays:
-        whole.update(np.ascontiguousarray(array, dtype=np.float64).tobytes())
-    return whole.hexdigest()
+def results_on_ray(address: str) -> dict[str, str]:
+    """Hashes and epsilons of some simulations, on workers that are held to the same instructions."""
+    import ray
+
+    from taciturn.runtime.ray import RayEngine
+
+    ray.init(address, runtime_env={"env_vars": INSTRUCTIONS}, log_to_driver=False, configure_logging=False)
+    try:
+        runs = {name: simulations()[name].run(engine=RayEngine(shards=2)) for name in ON_RAY}
+    finally:
+        ray.shutdown()
+    vectors = {f"{name}, vectors": hash_vectors(run) for name, run in runs.items()}
+    return vectors | {f"{name}, certified": repr(run.certificate(1e-5).epsilon) for name, run in runs.items()}
 
 
-def results() -> dict[str, str]:
-    """The name of each run -> what it left behind, as one hash."""
-    sites = [rows(site, 40 + 7 * site, 6) for site in range(5)]
-    gaussian = tt.GaussianNoise(std=tt.Geometric(0.4, 0.98))
-    norm = tt.NormNoise(rate=tt.Geometric(3.0, 1.03))
-    cases = {
-        "admm": (tt.ADMM(penalty=0.5), tt.Logistic(), tt.Graph.ring(5)),
-        "modified": (tt.MADMM(tt.Geometric(0.5, 1.05), 0.5), tt.SmoothHinge(0.5), tt.Graph.star(5)),
-        "penalty norm": (
-            tt.PenaltyPerturbation(tt.Geometric(0.5, 1.04), 0.5, norm),
-            tt.Logistic(),
-            tt.Graph.ring(5),
-        ),
-        "penalty gaussian": (
-            tt.PenaltyPerturbation(
-                tt.Geometric(0.5, 1.04),
-                0.5,
-                gaussian,
-                output_noise=tt.GaussianNoise(1e-4),
-                grid=2.0**-20,
-                clip=64.0,
-            ),
-            tt.Logistic(),
-            tt.Graph.complete(5),
-        ),
-        "dual": (tt.DualPerturbation(0.5, norm), tt.Logistic(), tt.Graph.path(5)),
-        "primal": (tt.PrimalPerturbation(0.5, gaussian), tt.SmoothHinge(0.5), tt.Graph.ring(5)),
-    }
-    found = {}
-    for name, (method, loss, graph) in cases.items():
-        problem = tt.Problem(sites, loss=loss, C=40.0, regularization=0.1)
-        run = tt.simulate(problem, graph, method, rounds=12, repeats=2, seed=7)
-        found[name] = digest(run.loss, run.accuracy, run.consensus_gap, run.coef)
-        if name.startswith(("penalty", "dual", "primal")):
-            certificate = run.certificate(delta=1e-5)
-            found[name + ", certified"] = repr(certificate.epsilon)
-    X, y = rows(99, 300, 6)
-    fitted = tt.PrivateLogisticRegression(epsilon=1.0, sites=4, graph="ring", random_state=3).fit(X, y)
-    found["logistic regression"] = digest(fitted.coef_, fitted.intercept_, fitted.site_coef_)
-    return found
+def run_plainly(*words: str) -> Any:
+    """What this file prints in a process that is held to plain instructions."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", __file__, *words],
+        env=os.environ | PLAIN,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return json.loads(done.stdout)
+
+
+def show(found: dict[str, Any]) -> str:
+    """JSON with one line per number, and per entry of a certificate."""
+    parts = []
+    for part, entries in found.items():
+        lines = [
+            f"  {json.dumps(name)}: {_show_entry(entry) if isinstance(entry, dict) else json.dumps(entry)}"
+            for name, entry in entries.items()
+        ]
+        parts.append(f" {json.dumps(part)}: {{\n" + ",\n".join(lines) + "\n }")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _show_entry(entry: dict[str, Any]) -> str:
+    return "{\n" + ",\n".join(f"   {json.dumps(k)}: {json.dumps(v)}" for k, v in entry.items()) + "\n  }"
 
 
 if __name__ == "__main__":
-    print(json.dumps(results(), indent=1))
+    match sys.argv[1:]:
+        case ["pin"]:
+            PINNED.write_text(show(run_plainly()))
+        case ["ray", address]:
+            print(json.dumps(results_on_ray(address)))
+        case _:
+            print(json.dumps(results()))

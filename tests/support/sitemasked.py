@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from support.siteend import charged_rounds
+from support.siteend import charged_rounds, totals_of
 from support.sitework import network, shards
-from taciturn.engines.masked import MaskedSetup, prepare_masked, run_masked
-from taciturn.masked.discrete import draw
-from taciturn.masked.masks import Message, PairKeys
-from taciturn.masked.method import MaskedDescent
-from taciturn.masked.shares import share_of
-from taciturn.masked.sums import add_up
-from taciturn.masked.sums import to_integers as on_grid
+from taciturn.methods.programs.masked_descent import MaskedDescent
+from taciturn.methods.sums.masks import Message
+from taciturn.methods.sums.prepared import PreparedSums
+from taciturn.methods.sums.sum_noise import draw
 from taciturn.objective.problem import Problem
 from taciturn.rng import SeededStreams
+from taciturn.runtime.local import run_local
+from taciturn.runtime.setup import Setup, prepare
 from taciturn.sites.files.rows import load_rows
 from taciturn.sites.files.site import Site, load_site
-from taciturn.sites.rounds.masked.keys import agree, key_shown
-from taciturn.sites.rounds.masked.rounds import to_integers
-from taciturn.sites.wire.form import HELLO
-from taciturn.sites.wire.frame import Frame, common_hash, decode
+from taciturn.sites.protocol.core import read_total
 
 RING_OF_5 = tuple((i, (i + 1) % 5) for i in range(5))
 JOB: dict[str, Any] = {
@@ -40,7 +34,7 @@ JOB: dict[str, Any] = {
     "grid": None,
     "tol": None,
 }
-SITE: dict[str, Any] = {"penalty": None, "noise": None, "budget": {"epsilon": 1.0}}
+SITE: dict[str, Any] = {"penalty": None, "noise": None, "budget": {"epsilon": 1.0, "colluding": 1}}
 
 
 def masked_network(
@@ -57,94 +51,54 @@ def masked_network(
     return network(folder, links, job=JOB | (job or {}), site=SITE | (site or {}), data=dealt, **options)
 
 
-def setup_of(sites: list[Site]) -> MaskedSetup:
+def setup_of(sites: list[Site]) -> Setup:
     """The same job for the in-process engine."""
     job = sites[0].job
     shares = [load_rows(site) for site in sites]
     problem = Problem(shares, loss=job.loss, C=job.C, regularization=job.regularization)
     method = MaskedDescent(epsilon=job.epsilon or 0.0, delta=job.delta, colluding=job.colluding)
-    return prepare_masked(
+    return prepare(
         problem, job.graph, method, rounds=job.rounds, repeats=1, seed=job.seed, history=True, measure=False
     )
 
 
 def model_in_process(sites: list[Site]) -> np.ndarray:
     """What the in-process engine makes of the same job, (d,)."""
-    history = run_masked(setup_of(sites), show=False).history
+    history = run_local(setup_of(sites), show=False).history
     assert history is not None
     return np.asarray(history[-1, 0, 0])
 
 
-def frames_sent(site: Site) -> dict[int, Frame]:
-    """By round, what a site sent, or was about to."""
-    return _frames(site, "SELECT t, frame FROM outbox ORDER BY t")
-
-
-def frames_heard(site: Site, sender: int) -> dict[int, Frame]:
-    """By round, what a site holds of another one."""
-    return _frames(site, f"SELECT t, frame FROM heard WHERE sender = {sender} ORDER BY t")
-
-
-def messages_sent(site: Site) -> list[Message]:
-    """A site's messages of all rounds, each (1, length)."""
-    sent = frames_sent(site)
-    return [to_integers(sent[t].message) for t in range(1, site.job.rounds + 1)]
-
-
-def leaked_keys(sites: list[Site], colluder: int, others: Sequence[int]) -> PairKeys:
-    """The keys of round 1 that a colluder shares with others, from what it kept and everybody has heard."""
-    hellos = [frames_sent(site)[HELLO] for site in sites]
-    return agree(
-        colluder,
-        (sites[colluder].folder / "leaked").read_bytes(),
-        {other: key_shown(hellos[other].message) for other in others},
-        run=common_hash(hello.digest for hello in hellos),
-        names=sites[0].job.names,
-        partners=others,
-    )
-
-
-def opened(sites: list[Site], number: int, colluders: Sequence[int]) -> list[Message]:
-    """A site's messages without the masks that it shares with the colluders."""
-    messages = messages_sent(sites[number])
-    for colluder in colluders:
-        keys = leaked_keys(sites, colluder, [number])
-        for t, facts in enumerate(sites[0].job.sums.sums, start=1):
-            messages[t - 1] = messages[t - 1] + keys.mask(t, facts.part, (1, facts.length))
-            keys.advance()
-    return messages
+def totals(site: Site) -> list[Message]:
+    """The sums of all rounds that a site has completed, each (1, length)."""
+    heard = [read_total(data)[2] for data in totals_of(site)]
+    return [np.frombuffer(data, dtype="<u8").astype(np.uint64)[None, :] for data in heard]
 
 
 def bare_values(sites: list[Site], number: int) -> list[Message]:
     """What a site of a seeded run adds to each sum: its share on the grid and its noise, without masks."""
     setup, job = setup_of(sites), sites[0].job
-    share = share_of(setup.problem.site(number), setup.tables.descent, setup.facts.total)
-    streams, state, values = SeededStreams(job.seed or 0), setup.tables.descent.start(1), []
-    for t, facts in enumerate(setup.tables.sums, start=1):
-        h = share.moments() if t == 1 else share.gradient(state.y)
+    assert isinstance(setup.prepared, PreparedSums)
+    tables = setup.prepared.tables
+    half = tables.program.private_half(setup.problem.site(number), tables.units)
+    streams, state, values = SeededStreams(job.seed or 0), tables.program.start(1), []
+    for t, facts in enumerate(tables.sums, start=1):
+        share = half.integers(tables.program.query(state), facts)
         noise = draw(streams, facts.std, (1, facts.length), site=number, t=t)
-        values.append((on_grid(h, facts.grid).reshape(1, -1) + noise).view(np.uint64))
-        state = setup.tables.after(state, add_up(messages_sent(site)[t - 1] for site in sites))
+        values.append((share + noise).view(np.uint64))
+        state = tables.after(state, totals(sites[0])[t - 1])
     return values
 
 
 def check_masked_end(paths: list[Path]) -> None:
-    """One model everywhere, that of an undisturbed run; what was heard is what the senders stored."""
+    """One model everywhere, that of an undisturbed run; every round is charged once, with the same sums."""
     sites = [load_site(path) for path in paths]
     rounds = sites[0].job.rounds
     for site in sites:
         assert charged_rounds(site) == list(range(1, rounds + 1))
-        for other in sites:
-            if other is not site:
-                sent, heard = frames_sent(other), frames_heard(site, other.number)
-                assert all(heard[t].digest == sent[t].digest for t in (HELLO, *range(1, rounds + 2)))
+        assert [one.tobytes() for one in totals(site)] == [one.tobytes() for one in totals(sites[0])]
     models = {(site.state / "model.json").read_bytes() for site in sites}
     assert len(models) == 1
     if sites[0].job.simulated:
         coef = json.loads(models.pop())["coef"][0]
         assert np.array(coef).tobytes() == model_in_process(sites).tobytes()
-
-
-def _frames(site: Site, query: str) -> dict[int, Frame]:
-    with closing(sqlite3.connect(f"file:{site.database}?mode=ro", uri=True)) as db:
-        return {t: decode(frame, largest=10**7) for t, frame in db.execute(query)}

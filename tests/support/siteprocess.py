@@ -16,7 +16,7 @@ from typing import Any
 
 from support.sitefaults import arrange
 from taciturn.cli.app import run
-from taciturn.errors import TaciturnError
+from taciturn.core.errors import TaciturnError
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.driver import run_site
 from taciturn.sites.rounds.prepare import make_ready

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from taciturn.sites.files.site import Site, load_site
+from taciturn.sites.protocol.frames import NOTHING, Kind, Slot, encode
 from taciturn.sites.trial.rehearsal import make_network
-from taciturn.sites.wire.form import HELLO, STAMP
-from taciturn.sites.wire.frame import encode, to_message
 from taciturn.sites.wire.trust import Identity, load_identity, load_trust
 
 RING_OF_3 = ((0, 1), (1, 2), (0, 2))
@@ -75,14 +74,12 @@ def identity(site: Site) -> Identity:
     return load_identity(site.path(keys.private), site.path(keys.certificate), site.name, trust)
 
 
-def frame(site: Site, t: int, vector: Any = None, **changes: Any) -> bytes:
-    """What `site` would send in round t; `changes` replace fields before it is signed."""
+def frame(site: Site, kind: Kind, t: int = 0, **changes: Any) -> bytes:
+    """A frame that `site` signs; `changes` replace its fields before."""
     who = changes.pop("signer", identity(site))
-    d = site.job.dimension
-    values = np.zeros(d if 1 <= t <= site.job.rounds else 0) if vector is None else np.asarray(vector, float)
-    message = STAMP.pack(1) + bytes(32) if t == HELLO else to_message(values)
-    fields = {"job": site.job.hash, "t": t, "sender": site.number, "message": message} | changes
-    return who.seal(encode(**fields))
+    fields = {"job": site.job.hash, "attempt": 1, "sender": site.number, "scope": NOTHING} | changes
+    slot = Slot(kind, fields["attempt"], t, fields["sender"])
+    return who.seal(encode(fields["job"], slot, fields["scope"], fields.get("payload", b"")))
 
 
 SCHEMA = {"fields": [{"name": "age", "low": 0, "high": 100}, {"name": "sex", "values": ["f", "m"]}]}
@@ -99,6 +96,7 @@ short,row
 def table(folder: Path, text: str, suffix: str = "csv", **job: Any) -> Site:
     """A site that holds a table: `text` as rows.csv."""
     facts = {"schema": SCHEMA, "label": {"column": "income", "positive": "high"}, "C": 1.0, "dimension": None}
+    facts["intercept"] = False
     paths = network(
         folder, [(0, 1)], data=shards(2, rows=6), job=JOB | facts | job, site={"data": f"rows.{suffix}"}
     )

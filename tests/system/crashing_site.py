@@ -20,9 +20,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from taciturn.errors import LedgerError
-from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
+from taciturn.core.errors import LedgerError
+from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
 from taciturn.privacy.ledger.disk import SqliteLedger
+from taciturn.privacy.loss_facts import LossFacts
 
 ROUNDS = 4
 RUN = RunFacts(

@@ -17,7 +17,7 @@ from typing import Any
 from support.sitemasked import JOB as MASKED
 from support.sitework import JOB, network
 from taciturn.cli.app import run
-from taciturn.sites.files.toml import write_toml
+from taciturn.jobfile.toml_files import write_toml
 
 RED = "\x1b[31mred\r\nnext line"
 TABLE = {"dimension": None, "label": {"column": "y", "positive": "a"}}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import taciturn as tt
 from support import budget_runs
 from support.budget_runs import Crash, delta_of, mu_of, start_run, watch_releases
-from taciturn.errors import BudgetExceeded
+from taciturn.core.errors import BudgetExceeded
 
 EPSILON, DELTA = 1.0, 1e-5
 OPERATIONS = st.lists(
@@ -91,7 +91,7 @@ def test_a_crash_leaves_the_whole_run_charged_and_a_refusal_leaves_nothing(tmp_p
         assert [run.finished for run in budget.runs] == [False] * 3
         with (
             watch_releases(released, None),
-            pytest.raises(BudgetExceeded, match=r"costs epsilon = 0\.5 .* nothing was"),
+            pytest.raises(BudgetExceeded, match=r"costs epsilon = 0\.500 .* nothing was"),
         ):
             start_run("masked", 0.5)
         assert (budget.spent, budget.head) == (before, head)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shlex
 import shutil
@@ -27,6 +28,7 @@ ELSEWHERE = (  # what other tests run, or no test may
     "openssl ",  # tests/cli/sites/test_kit.py
     "printf ",
     "taciturn site kit",
+    "taciturn site keys site.toml --self-signed",  # tests/cli/sites/test_kit.py
     "taciturn site relay",  # tests/system/test_sites_relay.py
     "taciturn site status site.toml --page",  # tests/cli/sites/test_run.py: it would not end
     "taciturn site finish",  # tests/system/test_sites_finish.py
@@ -47,6 +49,7 @@ class Walk:
         """A line that needs no network."""
         self._pass(line)
         self.patch.chdir(folder)
+        self.patch.setenv("XDG_DATA_HOME", str(folder / "share"))  # each has a machine of its own
         self.patch.setattr(sys, "stdin", io.StringIO(answer))
         assert run(shlex.split(line.partition(" > ")[0])[1:]) == 0, self.capsys.readouterr().err
         return str(self.capsys.readouterr().out)
@@ -58,6 +61,7 @@ class Walk:
             subprocess.Popen(
                 ["ip", "netns", "exec", name, sys.executable, "-m", *shlex.split(line)],
                 cwd=folder,
+                env=os.environ | {"XDG_DATA_HOME": str(folder / "share")},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -121,6 +125,8 @@ def test_the_page_is_walked_from_two_empty_folders_to_a_checked_statement(
     checked = walk.there((alpha, beta), "taciturn site check site.toml --wait 60")
     assert "beta: reached, with its own certificate and the same job" in checked[0]
     assert "alpha: reached" in checked[1] and "FAIL" not in "".join(checked)
+    for folder in (alpha, beta):
+        walk.here(folder, "taciturn site approve site.toml --yes")
     walk.there((alpha, beta), "taciturn site run site.toml")
     assert "finished" in walk.here(alpha, "taciturn site status site.toml")
     models = {(folder / "state" / "model.json").read_bytes() for folder in (alpha, beta)}

@@ -14,26 +14,24 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import numpy as np
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.x509.oid import NameOID
 
+from support.sitehub import start as start_sites
+from support.sitehub import until, use_hub
 from support.sitemasked import masked_network
+from support.sitestore import open_store
 from support.sitework import network
 from taciturn.cli.app import run
-from taciturn.errors import ExitCode, TaciturnError
+from taciturn.core.errors import ExitCode, TaciturnError
 from taciturn.sites.files.keys import PEM, Authority, load_certificates, new_key, signing_request
 from taciturn.sites.files.site import load_site
-from taciturn.sites.rounds.driver import open_store
-from taciturn.sites.rounds.ending import resumes_at
-from taciturn.sites.rounds.exchange import Exchange
-from taciturn.sites.rounds.masked.store import MaskedStore
+from taciturn.sites.rounds.methods import make_setup
 from taciturn.sites.rounds.prepare import make_ready
-from taciturn.sites.watch.status import read_status
-from taciturn.sites.wire.form import HELLO
-from taciturn.sites.wire.mailbox import Mailbox
+from taciturn.sites.rounds.starting import recall
+from taciturn.sites.watch.status import completed_rounds, read_status
 from taciturn.sites.wire.refusals import Refusals
 
 MEMORY, SECONDS = 3 * 2**30, 120  # of address space, and of CPU
@@ -68,19 +66,19 @@ DAMAGE = [b"x", "text", 2**62, bytes(5000)]
 
 @pytest.fixture(scope="module", params=["penalty", "masked"])
 def begun(request, tmp_path_factory):
-    """A site that has said hello and, of a penalty job, released a round; and its file as it is then."""
+    """A site in the middle of a run, and its file as it is then."""
     folder = tmp_path_factory.mktemp("damaged")
     make = network if request.param == "penalty" else masked_network
-    ready, other = (make_ready(load_site(path)) for path in make(folder / "net")[:2])
-    with open_store(ready) as store:
-        store.say(HELLO, ready.seal(HELLO, bytes(ready.form.size(HELLO))))
-        store.hear(HELLO, {1: other.seal(HELLO, bytes(other.form.size(HELLO)))})
-        store.note_silent(1, {1: 1.0})
-        if request.param == "penalty":
-            frame = ready.seal(1, np.zeros(4).tobytes())
-            store.release(ready.start(), ready.node.charge_of(1), frame, {})
-        else:
-            store.secret()
+    paths = make(folder / "net", job={"rounds": 60})
+    ready = make_ready(load_site(paths[0]))
+    with pytest.MonkeyPatch.context() as patched:
+        hub = use_hub(patched)
+        running = start_sites(paths)
+        until(lambda: completed_rounds(ready.site) > 2)
+        for name in list(hub.on):
+            hub.kill(name)
+        for thread in running:
+            thread.wait()
     whole = folder / "whole.sqlite"
     with closing(sqlite3.connect(ready.site.database)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -90,11 +88,16 @@ def begun(request, tmp_path_factory):
     return ready, whole, places
 
 
+def restore(database, whole):
+    """The file as it was, in its place: another file, or another lock, would be a state that was put back."""
+    for path in database.parent.glob(f"{database.name}-*"):
+        path.unlink()
+    database.write_bytes(whole.read_bytes())
+
+
 def damage(database, whole, table, column, value):
     """Write `value` into a column of the file; False where not even SQLite would have it there."""
-    for path in database.parent.glob(f"{database.name}*"):
-        path.unlink()
-    shutil.copy(whole, database)
+    restore(database, whole)
     with closing(sqlite3.connect(database, isolation_level=None)) as db:
         for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
             db.execute(f"DROP TRIGGER {name}")
@@ -108,6 +111,8 @@ def damage(database, whole, table, column, value):
 def test_damaged_rows_of_a_state_file_are_one_line(begun):
     """Every column of every table, as `status` reads it and as a start does before it goes on the network."""
     ready, whole, places = begun
+    restore(ready.site.database, whole)
+    assert told(lambda: read_status(ready.site)) == told(lambda: start(ready)) == ""
     noticed = 0
     for table, column in places:
         for value in DAMAGE:
@@ -131,34 +136,21 @@ def told(act):
 def start(ready):
     """What a site does before it goes on the network."""
     with open_store(ready) as store:
-        resumed = store.resume()
-        at = resumes_at(ready, store, resumed)
-        mailbox = Mailbox(ready.form, ready.site.name, ready.trust, Refusals(), at)
-        Exchange(ready, store, mailbox, Nowhere()).resume(resumed.state.t)
-        if isinstance(store, MaskedStore):
-            store.secret()
-
-
-class Nowhere:
-    """Stands in for the session: no network."""
-
-    links, here = 0, None
-
-    def keep(self, *rest, **options):
-        pass
+        recall(ready, store, make_setup(ready, Refusals(), mark=0), {})
 
 
 def test_a_bit_that_flipped_in_a_stored_frame_is_noticed(begun):
     """With a new certificate it would be sealed again: a second frame of that round, by this very site."""
     ready, whole, _ = begun
     with closing(sqlite3.connect(whole)) as db:
-        kept = dict(db.execute("SELECT t, frame FROM outbox").fetchall())
-    for t, frame in kept.items():
-        changed = bytearray(frame)
+        kept = dict(db.execute("SELECT key, value FROM records WHERE key IN ('hello', 'message')").fetchall())
+    assert kept
+    for key, data in kept.items():
+        changed = bytearray(data)
         changed[125] ^= 1
-        assert damage(ready.site.database, whole, "outbox", "frame", bytes(changed))
+        restore(ready.site.database, whole)
         with closing(sqlite3.connect(ready.site.database, isolation_level=None)) as db:
-            db.executemany("UPDATE outbox SET frame = ? WHERE t = ?", [(kept[k], k) for k in kept if k != t])
+            db.execute("UPDATE records SET value = ? WHERE key = ?", (bytes(changed), key))
         assert "site.sqlite: is damaged" in told(lambda: start(ready))
 
 
@@ -196,7 +188,7 @@ def fingerprint(key):
 def test_sign_makes_no_authority_for_a_folder_that_was_mistyped(tmp_path, capsys):
     asked = request_for(tmp_path, "beta")
     assert run(["site", "sign", str(asked), "--authority", str(tmp_path / "mistyped"), "--yes"]) == 1
-    assert "holds no authority" in capsys.readouterr().err
+    assert "has no authority" in capsys.readouterr().err
     assert not (tmp_path / "mistyped").exists()
 
 

@@ -9,7 +9,7 @@ import sys
 PROGRAM = """
 import signal, sys, threading
 import numpy as np, taciturn
-from taciturn.engines.local import Recorder
+from taciturn.methods.run import Recorder
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with it ignored
 record = Recorder.record

@@ -13,9 +13,9 @@ RESUMED_TWICE = """
 import ctypes, os, sys
 import numpy as np
 from taciturn import GaussianNoise, Logistic, PenaltyPerturbation
-from taciturn.admm.node import Node, NodeState
+from taciturn.methods.admm.node import Node, NodeState
 from taciturn.objective.local import LocalObjective
-from taciturn.objective.solver.general import SolverState
+from taciturn.objective.solver.many import ManySites
 from taciturn.rng import SecureStreams
 
 rows = np.random.default_rng(0)
@@ -24,15 +24,16 @@ X /= np.linalg.norm(X, axis=1, keepdims=True)
 y = np.where(X[:, 0] > 0, 1.0, -1.0)
 objective = LocalObjective(X, y, loss=Logistic(), C=10.0, regularization=0.1, sites=2)
 method = PenaltyPerturbation(1.0, 1.0, GaussianNoise(std=5.0), output_noise=GaussianNoise(std=1e-4))
-node = Node(0, objective, 1, method.tables(2, 1).site(0), 1e-9, SecureStreams())
-node.primal(NodeState.start(np.zeros((1, 5)), np.zeros((1, 5))), 1, SolverState())  # it has run for a while
+one = np.array([0]), ManySites([objective]), np.array([1])
+node = Node(*one, tables=method.tables(2, 1).part(range(1)), tol=1e-9, streams=SecureStreams())
+node.primal(NodeState.start(np.zeros((1, 1, 5)), np.zeros((1, 1, 5))))  # it has run for a while
 
 copies = []
 for heard in (0.0, 1.0):  # each copy hears another message, as an attacker would arrange it
     read, write = os.pipe()
     child = ctypes.CDLL(None).fork()  # the bare system call: Python's own hooks after a fork do not run
     if child == 0:
-        f = node.primal(NodeState.start(np.zeros((1, 5)), np.full((1, 5), heard)), 1, SolverState())
+        f = node.primal(NodeState.start(np.zeros((1, 1, 5)), np.full((1, 1, 5), heard)))[0]
         gradient = objective.gradient(f) + 2.0 * f - 1.0 * heard
         os.write(write, (gradient / -2.0).tobytes())  # the noise, by the equation of the round
         os._exit(0)

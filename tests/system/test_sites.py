@@ -73,7 +73,7 @@ def test_a_network_of_processes_comes_up_with_one_command(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "all 2 sites hold the same model" in done.stdout
+    assert "all 2 sites have the same model" in done.stdout
     model = json.loads((tmp_path / "net" / "site-0" / "state" / "model.json").read_text())
     assert model["simulated"] is False
 
@@ -83,6 +83,6 @@ def test_every_site_has_a_folder_that_fits_together(trained, capsys):
 
     for path in trained[:2]:
         state = load_site(path).state
-        assert run(["certify", str(state)]) == 0
+        assert run(["verify", str(state)]) == 0
         said = " ".join(capsys.readouterr().out.split())
         assert "ok statement.json" in said and "ok site.sqlite" in said

@@ -2,10 +2,9 @@
 
 import os
 import re
-import sqlite3
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from support.siteprocess import Network
 from support.sitework import frame, network
 from taciturn.sites.files.keys import DAY, Authority, new_key, pem, signing_request, write_new
 from taciturn.sites.files.site import load_site
-from taciturn.sites.wire.config import key_of, key_of_recall
+from taciturn.sites.protocol.frames import Kind
 
 PAIR = [(0, 1)]
 
@@ -40,11 +39,6 @@ class Scene:
         self.authority = Authority.load(folder / "net")
         self.running = Network(self.paths, {0: {"slow": 0.02}, 1: {"hold": 10}})
         until(lambda: rounds_of(self.victim) >= 10)
-
-    def sent(self, t):
-        """What the neighbour really sent in round t."""
-        with closing(sqlite3.connect(self.sites[1].database)) as db:
-            return db.execute("SELECT frame FROM outbox WHERE t = ?", (t,)).fetchone()[0]
 
     def log(self):
         return (self.paths[0].parent / "log.txt").read_text()
@@ -128,9 +122,8 @@ def test_a_stranger_with_a_valid_certificate_is_told_nothing(scene):
     with Attacker(scene.victim, scene.folder, "stranger") as attacker:
         until(attacker.linked)
         scene.told_once("stranger", "not a neighbour")
-        for t in range(1, 12):
-            attacker.put(key_of("site-1", t), frame(scene.sites[1], t))
-            assert attacker.ask(key_of("site-0", t)) == []
+        attacker.put("taciturn/site-1/all", frame(scene.sites[1], Kind.MESSAGE, 10))
+        assert attacker.ask("taciturn/site-0/job") == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="listening sockets are read from /proc")
@@ -161,58 +154,39 @@ def sockets_of(pid, kind):
 # -- what a neighbour may say -----------------------------------------------------------------------------
 
 
+SAY = "taciturn/site-1/all"
+
+
 def test_a_neighbour_may_not_speak_for_all(scene, liar):
     """A put under a wildcard reaches the victim, whose access control stops it."""
-    data = frame(scene.sites[1], 11)
-    scene.told_once(
-        "site-1", "may not put under taciturn/*/0.11/*", lambda: liar.put("taciturn/*/0.11/*", data)
-    )
+    data = frame(scene.sites[1], Kind.MESSAGE, 11)
+    scene.told_once("site-1", "may not put under taciturn/*/all", lambda: liar.put("taciturn/*/all", data))
 
 
 def test_a_neighbour_may_not_use_anothers_name(scene, liar):
-    data = frame(scene.sites[1], 10, sender=0)
-    scene.told_once("site-1", "names site-0 as its sender", lambda: liar.put(key_of("site-1", 10), data))
+    data = frame(scene.sites[1], Kind.MESSAGE, 10, sender=0)
+    scene.told_once("site-0", "it speaks as site-0 with a certificate", lambda: liar.put(SAY, data))
 
 
 def test_a_neighbour_with_another_job_is_refused_by_name(scene, liar):
-    data = frame(scene.sites[1], 10, job=bytes(32))
-    scene.told_once("site-1", "holds another job, 000000000000", lambda: liar.put(key_of("site-1", 10), data))
+    data = frame(scene.sites[1], Kind.MESSAGE, 10, job=bytes(32))
+    scene.told_once("site-1", "holds another job", lambda: liar.put(SAY, data))
 
 
-def test_an_old_round_and_a_future_round(scene, liar):
-    old, future = scene.sent(1), frame(scene.sites[1], 30)
-    scene.told_once("site-1", "round 1 again", lambda: liar.put(key_of("site-1", 1), old))
-    scene.told_once("site-1", "round 30, while round", lambda: liar.put(key_of("site-1", 30), future))
-
-
-def test_a_round_under_the_name_of_another(scene, liar):
-    data = frame(scene.sites[1], 1)
-    scene.told_once(
-        "site-1",
-        "a frame of round 1 under the name of round 11",
-        lambda: liar.put(key_of("site-1", 11), data),
-    )
-
-
-def test_a_wrong_length(scene, liar):
-    def attack():
-        for size in (0, 3, 5):
-            liar.put(key_of("site-1", 10), frame(scene.sites[1], 10, np.zeros(size)))
-
-    scene.told_once("site-1", "a message of ", attack)
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e308])
-def test_values_that_are_no_values(scene, liar, bad):
-    data = frame(scene.sites[1], 10, [bad, 0.0, 0.0, 0.0])
-    scene.told_once("site-1", "a value ", lambda: liar.put(key_of("site-1", 10), data))
+def test_a_site_that_the_job_does_not_have(scene, liar):
+    data = frame(scene.sites[1], Kind.MESSAGE, 10, sender=7)
+    scene.told_once("site-1", "a site or a kind that the job does not have", lambda: liar.put(SAY, data))
 
 
 def test_a_signature_of_somebody_else(scene, liar):
-    data = bytearray(frame(scene.sites[1], 10, [1.0, 0.0, 0.0, 0.0]))
-    data[130] ^= 1
-    words = "its signature is not that of site-1"
-    scene.told_once("site-1", words, lambda: liar.put(key_of("site-1", 10), bytes(data)))
+    data = bytearray(frame(scene.sites[1], Kind.MESSAGE, 10, payload=bytes(32)))
+    data[100] ^= 1
+    scene.told_once("site-1", "its signature is not that of site-1", lambda: liar.put(SAY, bytes(data)))
+
+
+def test_another_release_is_told_from_garbage(scene, liar):
+    data = b"taciturn/2" + frame(scene.sites[1], Kind.MESSAGE, 10)[10:]
+    scene.told_once("site-1", "its release is older", lambda: liar.put("taciturn/site-1/0.10/site-1", data))
 
 
 def test_garbage(scene, liar):
@@ -220,35 +194,23 @@ def test_garbage(scene, liar):
 
     def attack():
         for _ in range(250):
-            liar.put(key_of("site-1", 10), rng.bytes(int(rng.integers(0, 2000))))
+            liar.put(SAY, rng.bytes(int(rng.integers(0, 2000))))
         liar.put("taciturn/site-1/no/such/thing", b"x")
 
     scene.told_once("site-1", "not a frame: ", attack)
     scene.told_once("site-1", "a key that is not of this protocol", attack)
 
 
-def test_a_neighbour_is_told_of_its_own_frames_and_nobody_elses(scene, liar):
-    """Which rounds of another site are known here is for that site; who asks for it cannot be known."""
-    until(lambda: len(liar.ask(key_of_recall("site-0", "site-1"))) == 1)
-    assert liar.ask(key_of_recall("site-0", "site-0")) == []
+def test_a_neighbour_may_ask_for_the_job_and_nothing_else(scene, liar):
+    until(lambda: len(liar.ask("taciturn/site-0/job")) == 1)
     assert liar.ask("taciturn/site-0/**") == []
-
-
-def test_a_last_frame_too_early_or_of_nobody(scene, liar):
-    data = frame(scene.sites[1], 40)
-
-    def attack():
-        liar.put(key_of("site-1", 40, "nobody"), data)
-        liar.put(key_of("site-1", 40, "site-0"), data)
-
-    scene.told_once("site-1", "a site that the job does not have", attack)
 
 
 def test_a_frame_of_a_gigabyte(scene, liar):
     large = bytes(50_000)
-    scene.told_once("site-1", "50000 bytes, above the cap", lambda: liar.put(key_of("site-1", 10), large))
+    scene.told_once("site-1", "50000 bytes, above the cap", lambda: liar.put(SAY, large))
     payload = bytes(10**9)
-    liar.put(key_of("site-1", 10), payload)
+    liar.put(SAY, payload)
     scene.told_once("site-1", "far more than its frames have")
     assert memory_of(scene.running.running[0].process.pid) < 600_000
 

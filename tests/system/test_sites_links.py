@@ -6,6 +6,7 @@ import pytest
 
 from support.linkcut import Cable, Proxy, cable, until, why_no_namespaces
 from support.siteend import check_end, rounds_of
+from support.sitemasked import check_masked_end, masked_network
 from support.siteprocess import Network
 from support.sitework import network, shards
 from taciturn.sites.files.site import load_site
@@ -14,9 +15,9 @@ NO_NAMESPACES = why_no_namespaces()
 LEASE = 2000  # ms, of these sites: less than the real one, for which the test would wait
 
 
-def by_proxy(tmp_path):
+def by_proxy(tmp_path, make):
     """Two sites; the second calls the first through a proxy."""
-    paths = network(tmp_path, [(0, 1)], job={"rounds": 30})
+    paths = make(tmp_path, [(0, 1)], job={"rounds": 30})
     first = load_site(paths[0])
     proxy = Proxy(int(first.listens().rsplit(":", 1)[1]))
     with paths[1].open("a") as file:
@@ -24,9 +25,9 @@ def by_proxy(tmp_path):
     return paths, first, proxy
 
 
-@pytest.mark.parametrize("hang_up", [False, True], ids=["silence", "hang up"])
-def test_a_link_through_a_proxy_is_cut_and_healed(tmp_path, hang_up):
-    paths, first, proxy = by_proxy(tmp_path)
+@pytest.mark.parametrize(("hang_up", "masked"), [(False, False), (True, False), (True, True)])
+def test_a_link_through_a_proxy_is_cut_and_healed(tmp_path, hang_up, masked):
+    paths, first, proxy = by_proxy(tmp_path, masked_network if masked else network)
     running = Network(paths, {0: {"holds": (5, 15)}})
     try:
         for mark in (5, 15):
@@ -43,7 +44,7 @@ def test_a_link_through_a_proxy_is_cut_and_healed(tmp_path, hang_up):
     finally:
         proxy.close()
         running.stop()
-    check_end(paths)
+    (check_masked_end if masked else check_end)(paths)
 
 
 @pytest.mark.skipif(NO_NAMESPACES is not None, reason=str(NO_NAMESPACES))

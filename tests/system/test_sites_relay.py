@@ -1,22 +1,21 @@
 """A relay carries frames between sites that may only connect outward."""
 
-import shutil
 import tomllib
 
 import pytest
 
 from support.linkcut import until
 from support.siteattack import Attacker
-from support.siteend import check_end, rounds_of
+from support.siteend import check_end
 from support.sitemasked import check_masked_end, masked_network
 from support.siteprocess import Network
 from support.sitework import PATH_OF_3, frame, network
-from taciturn.errors import ExitCode, SiteError
+from taciturn.core.errors import SiteError
+from taciturn.jobfile.toml_files import write_toml
 from taciturn.sites.files.keys import Authority
 from taciturn.sites.files.site import load_site
-from taciturn.sites.files.toml import write_toml
+from taciturn.sites.protocol.frames import Kind
 from taciturn.sites.trial.rehearsal import free_ports, issue
-from taciturn.sites.wire.config import key_of
 from taciturn.sites.wire.relay import open_relay, relay_settings
 
 
@@ -54,27 +53,6 @@ def test_sites_that_only_connect_outward_agree_through_a_relay(behind_a_relay):
     (check_masked_end if load_site(paths[0]).job.masked else check_end)(paths)
 
 
-@pytest.mark.parametrize("behind_a_relay", [(network, ())], indirect=True, ids=["all outward"])
-def test_a_copy_behind_a_relay_is_seen_while_the_original_waits(behind_a_relay, started, tmp_path):
-    """No neighbour has a link of its own with either; the copy knows all that the original has said."""
-    paths, settings = behind_a_relay
-    relay = open_relay(settings)
-    try:
-        asks = {"asks": 0.5}  # so that no pause of a busy machine makes it look gone
-        running = [started(paths[0], {"hold": 3}), started(paths[1]), started(paths[2], asks)]
-        site = load_site(paths[2])
-        until(lambda: rounds_of(site) == 4)  # it waits for site-1, and that for site-0
-        shutil.copytree(paths[2].parent, tmp_path / "copy")
-        copy = started(tmp_path / "copy" / "site.toml")
-        assert copy.wait() == ExitCode.STATE_LOST, copy.text()
-        assert "two processes with the name and key of this site" in copy.text()
-        (paths[0].parent / "go").touch()
-        assert [entry.wait() for entry in running] == [0, 0, 0]
-    finally:
-        relay.close()
-    check_end(paths)
-
-
 def test_a_relay_lets_nobody_speak_under_anothers_name(behind_a_relay):
     paths, settings = behind_a_relay
     sites = [load_site(path) for path in paths]
@@ -90,13 +68,13 @@ def test_a_relay_lets_nobody_speak_under_anothers_name(behind_a_relay):
 
                 def heard_at_last() -> bool:
                     """Frames of one session keep their order: the true one comes after all that passed."""
-                    liar.put(key_of("site-0", 1), frame(sites[2], 1))
-                    liar.put("taciturn/*/0.1/*", frame(sites[2], 1))
-                    liar.put(key_of("site-2", 1), frame(sites[2], 1))
+                    liar.put("taciturn/site-0/all", frame(sites[2], Kind.MESSAGE, 1))
+                    liar.put("taciturn/*/all", frame(sites[2], Kind.MESSAGE, 1))
+                    liar.put("taciturn/site-2/all", frame(sites[2], Kind.MESSAGE, 1))
                     return bool(heard)
 
                 until(heard_at_last)
-            assert set(heard) == {key_of("site-2", 1)} and keep
+            assert set(heard) == {"taciturn/site-2/all"} and keep
     finally:
         relay.close()
 

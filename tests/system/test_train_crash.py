@@ -99,7 +99,7 @@ def test_what_was_spent_is_on_record_and_nothing_is_half_written(crashed, capsys
         certificate = Certificate.from_ledger(ledger, delta=1e-5)
         assert ledger.run.outputs == 40 and not ledger.run.simulated
     assert 0 < certificate.epsilon <= 2.0 and [site.name for site in certificate.sites] == ["north", "south"]
-    assert run(["certify", str(crashed / "run" / "ledger.sqlite")]) == 0
+    assert run(["verify", str(crashed / "run" / "ledger.sqlite")]) == 0
     assert "Verified" in capsys.readouterr().out
 
 
@@ -112,7 +112,7 @@ def test_the_next_run_refuses_and_says_what_it_would_cost(crashed, capsys):
     assert (crashed / "run" / "ledger.sqlite").read_bytes() == before
 
 
-def test_again_keeps_the_record_and_the_certificate_tells_of_it(crashed, capsys):
+def test_again_keeps_the_record_and_the_certificate_mentions_it(crashed, capsys):
     job = crashed / "job.toml"
     job.write_text(JOB.replace(json.dumps(CLASSES), '["c0", "c1"]'))  # two classes: this one is quick
     assert run(["train", str(job), "--again", "--json"]) == 0
@@ -126,7 +126,7 @@ def test_again_keeps_the_record_and_the_certificate_tells_of_it(crashed, capsys)
     with SqliteLedger(crashed / "run" / "ledger.sqlite", at_least=certificate.head, readonly=True) as ledger:
         assert ledger.head == certificate.head
     assert run(["train", str(job), "--again"]) == 1, "a run that came to its end is never run over"
-    assert "needs a folder of its own" in capsys.readouterr().err
+    assert "needs its own folder" in capsys.readouterr().err
 
 
 def test_a_run_that_is_still_going_is_left_alone(crashed, tmp_path, capsys):
@@ -135,4 +135,4 @@ def test_a_run_that_is_still_going_is_left_alone(crashed, tmp_path, capsys):
     (tmp_path / "out").mkdir()
     with SqliteLedger(tmp_path / "out" / "ledger.sqlite", *facts):
         assert run(["train", str(crashed / "job.toml"), "--out", str(tmp_path / "out"), "--again"]) == 1
-    assert "held by another process" in capsys.readouterr().err
+    assert "in use by another process" in capsys.readouterr().err

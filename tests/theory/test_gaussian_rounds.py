@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import erfc, ndtr
+from scipy.stats import norm
 
 import taciturn as tt
 from support.one_round import OneRound, random_pair
@@ -190,3 +191,39 @@ def test_a_run_on_adult_that_renyi_divergence_certifies_at_one():
     assert float(bounds.to_epsilon(bounds.ORDERS, renyi, 1e-5)[0]) == pytest.approx(0.9999, abs=1e-4)
     mu = compose_mu(penalty_mu(D, sigma, x, "logistic"))
     assert float(gaussian_epsilon(mu, 1e-5)) == pytest.approx(0.7957, abs=1e-3)
+
+
+# -- Theorem J: one t for all lines ---------------------------------------------------------------------
+
+
+def _line(w: float, centre: float, t: float) -> tuple[float, float]:
+    """(b, E[psi (pZ - p')]) on one line: the logistic slope falls as fast as it may, psi = [pZ - p' > t]."""
+    z = np.linspace(-12.0, 12.0, 48_001)
+    weight = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
+    p = 1 / (1 + np.exp(np.clip(4 * w * (z - centre), -700, 700)))
+    score = p * z + w * 4 * p * (1 - p)
+    chosen = score > t
+    return float(np.sum(weight[chosen])), float(np.sum((score * weight)[chosen]))
+
+
+@pytest.mark.parametrize("w", [0.5, 1.5, 3.0])
+def test_theorem_j_lines_on_both_sides_of_one_half(w):
+    """The mean over lines of E[psi s] is at most V+ I(b), and V- I(b) from b = 1/2 on, b the overall mean."""
+    above = 2 * float(widening("logistic", w)) - 1  # V+; V- = 1 for a slope with one sign
+    rng = np.random.default_rng(5)
+    mixed = 0
+    for _ in range(150):
+        lines = [_line(w, rng.uniform(-2, 3), rng.uniform(-1.5, 2.5)) for _ in range(4)]
+        share = rng.dirichlet(np.ones(4))
+        b, value = (float(share @ part) for part in zip(*lines, strict=True))
+        mixed += min(one for one, _ in lines) < 0.5 < max(one for one, _ in lines)
+        limit = norm.pdf(norm.ppf(b))
+        assert value <= (above if b <= 0.5 else 1.0) * limit * (1 + 1e-4) + 1e-6
+        t = above * norm.ppf(1 - b)
+        if 0 <= t < np.inf:  # the step itself: the same t on every line, whatever its own b is
+            s = t / above
+            g = norm.pdf(s) - s * norm.sf(s)
+            for own, found in lines:
+                assert found <= above * g + t * own + 1e-6
+            assert above * g + t * b == pytest.approx(above * limit, rel=1e-9)
+    assert mixed > 50

@@ -7,7 +7,7 @@ import pytest
 
 import taciturn as tt
 from support.one_round import OneRound
-from taciturn.admm.updates import curvature, linear_term
+from taciturn.methods.admm.updates import curvature, linear_term
 from taciturn.objective.local import LocalObjective
 from taciturn.objective.solver.general import SolverState
 from taciturn.objective.solver.minimise import minimise

@@ -7,7 +7,7 @@ import pytest
 
 import taciturn as tt
 from support.one_round import OneRound, random_pair
-from taciturn.admm.updates import curvature, dual_update, linear_term
+from taciturn.methods.admm.updates import curvature, dual_update, linear_term
 from taciturn.privacy.accounting import bounds
 
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 import taciturn as tt
 from support.problems import make_sites
-from taciturn.admm.theory import convergence
+from taciturn.methods.admm.theory import convergence
 
 STARTS, RATIOS = [0.55, 0.65, 0.6, 0.55, 0.6], [1.01, 1.03, 1.1, 1.2, 1.02]
 SITES = make_sites(n=5, rows=60, d=5, seed=1, spread=0.4)

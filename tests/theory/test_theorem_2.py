@@ -7,7 +7,7 @@ import pytest
 
 import taciturn as tt
 from support.problems import make_sites
-from taciturn.admm.theory import rate
+from taciturn.methods.admm.theory import rate
 
 SITES = make_sites(n=5, rows=60, d=4, seed=2, spread=0.3)
 PROBLEM = tt.Problem(SITES, loss=tt.Logistic(), C=8.0, regularization=4.0)

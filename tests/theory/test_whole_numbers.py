@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 import taciturn as tt
-from taciturn.admm.leaving import RoundNoise
-from taciturn.admm.node import Node, NodeState
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
+from taciturn.methods.admm.node import Node, NodeState
+from taciturn.methods.admm.release_noise import RoundNoise
 from taciturn.objective.local import LocalObjective
-from taciturn.objective.solver.general import SolverState
+from taciturn.objective.solver.many import ManySites
 from taciturn.privacy.accounting import bounds
 from taciturn.privacy.costs import Releases, float_delta, pure_costs, renyi_totals
-from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
+from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
+from taciturn.privacy.loss_facts import LossFacts
 from taciturn.rng import SecureStreams, SeededStreams
 
 GRID, CLIP = 2.0**-12, 2.0**10
@@ -41,7 +42,7 @@ CHARGE = Charge(0, 1, 0.5, 3.0, 0.01)
 
 
 def cost(run, charge=CHARGE):
-    releases = Releases.single(SITE, charge)
+    releases = Releases.single(run, SITE, charge)
     return renyi_totals(run, releases, bounds.ORDERS)[0], float(pure_costs(run, releases)[0, 0])
 
 
@@ -107,11 +108,12 @@ def test_what_floats_leave_is_part_of_delta():
     from taciturn.privacy.certificate.certificate import Certificate
     from taciturn.privacy.ledger.memory import MemoryLedger
 
-    ledger = MemoryLedger(RUN, [SITE])
+    once = replace(RUN, rounds=1)
+    ledger = MemoryLedger(once, [SITE])
     ledger.charge(CHARGE)
     certificate = Certificate.from_ledger(ledger, 1e-5)
-    total = renyi_totals(RUN, Releases.single(SITE, CHARGE), bounds.ORDERS)
-    at = [float(bounds.to_epsilon(bounds.ORDERS, total[0], d)[0]) for d in (1e-5, 1e-5 - float_delta(RUN))]
+    total = renyi_totals(once, Releases.single(once, SITE, CHARGE), bounds.ORDERS)
+    at = [float(bounds.to_epsilon(bounds.ORDERS, total[0], d)[0]) for d in (1e-5, 1e-5 - float_delta(once))]
     assert certificate.epsilon == at[1] >= at[0]
     with pytest.raises(ParameterError, match="`delta` must be above"):
         Certificate.from_ledger(ledger, 1e-14)
@@ -131,7 +133,8 @@ def node(method, streams, tol=1e-6):
     site = LocalObjective(
         X, np.array([1.0, 1, -1, 1, -1, 1]), loss=tt.Logistic(), C=2.0, regularization=0.1, sites=2
     )
-    return Node(0, site, 1, method.tables(2, 1).site(0), tol, streams, repeats=500)
+    one = np.array([0]), ManySites([site]), np.array([1])
+    return Node(*one, tables=method.tables(2, 1).part(range(1)), tol=tol, streams=streams)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +152,8 @@ def node(method, streams, tol=1e-6):
 )
 def test_only_whole_numbers_of_steps_leave_a_real_run(method, monkeypatch):
     """The noise on them is that of the exact sampler; without it the rounded minimiser leaves."""
-    start = NodeState.start(np.zeros((500, 4)), np.zeros((500, 4)))
-    sent = node(method, SecureStreams()).primal(start, 1, SolverState()) * 2**10
+    start = NodeState.start(np.zeros((1, 500, 4)), np.zeros((1, 500, 4)))
+    sent = node(method, SecureStreams()).primal(start) * 2**10
     assert np.array_equal(sent, np.rint(sent)) and np.abs(sent).max() <= 8 * 2**10
     drawn = []
 
@@ -158,24 +161,22 @@ def test_only_whole_numbers_of_steps_leave_a_real_run(method, monkeypatch):
         drawn.append((kind, scale, grid))
         return np.zeros((runs, d), dtype=np.int64)
 
-    monkeypatch.setattr("taciturn.admm.leaving.draw_steps", steps)
-    quiet = node(method, SecureStreams()).primal(start, 1, SolverState())
+    monkeypatch.setattr("taciturn.methods.admm.release_noise.draw_steps", steps)
+    quiet = node(method, SecureStreams()).primal(start)
     last = method.noise if isinstance(method, tt.PrimalPerturbation) else method.output_noise
     assert drawn == [(last.kind, last.scales(1, 1)[0, 0], 2.0**-10)]
     if isinstance(method, tt.PrimalPerturbation):
-        assert np.array_equal(quiet, np.broadcast_to(quiet[0], quiet.shape)), "no other noise is added"
+        assert np.array_equal(quiet, np.broadcast_to(quiet[:, :1], quiet.shape)), "no other noise is added"
 
 
 def test_the_solver_has_half_of_tol(monkeypatch):
     """The other half is for the rounding of the noise."""
     asked = []
-    from taciturn.admm import node as module
-
-    solve = module.minimise
-    monkeypatch.setattr(module, "minimise", lambda *a, **o: asked.append(o["tol"]) or solve(*a, **o))
+    solve = ManySites.minimise
+    monkeypatch.setattr(ManySites, "minimise", lambda *a: asked.append(a[-1]) or solve(*a))
     method = tt.PrimalPerturbation(0.5, tt.GaussianNoise(0.1), grid=2.0**-10, clip=8.0)
-    start = NodeState.start(np.zeros((500, 4)), np.zeros((500, 4)))
-    node(method, SecureStreams()).primal(start, 1, SolverState())
+    start = NodeState.start(np.zeros((1, 500, 4)), np.zeros((1, 500, 4)))
+    node(method, SecureStreams()).primal(start)
     assert asked == [5e-7]
 
 

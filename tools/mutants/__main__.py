@@ -20,7 +20,7 @@ from .targets import ROOMS, ROOT, SOURCE, sources
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__.split("\n")[0])
-    parser.add_argument("--sample", type=int, default=60, help="how many faults to plant; 0: all of them")
+    parser.add_argument("--sample", type=int, default=80, help="how many faults to plant; 0: all of them")
     parser.add_argument("--seed", type=int, default=1, help="which ones")
     parser.add_argument("--only", nargs="+", default=list(ROOMS), help="folders or files below src/taciturn")
     parser.add_argument("--page", action="store_true", help="write the known survivors into docs/mutants.md")

@@ -85,7 +85,9 @@ class Workshop:
 
     def _passes(self, paths: Sequence[str], seconds: float) -> bool | None:
         """Whether all tests pass; None where they did not come to an end."""
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *paths]
+        quick = "not process and not ray and not slow"
+        kinds = ["-m", quick] if any((self.folder / path).is_dir() for path in paths) else []
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", *kinds, *paths]
         environment = os.environ | {"PYTHONPATH": str(self.folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
         process = subprocess.Popen(
             command,

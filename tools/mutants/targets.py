@@ -1,4 +1,4 @@
-"""Which tests are to fail when a file has a fault: those nearest to it first, then those that lean on it."""
+"""Which tests are to fail when a file has a fault: its own, those of its room, those of what uses it."""
 
 from __future__ import annotations
 
@@ -6,65 +6,52 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "src/taciturn"
-ROOMS = ("privacy", "admm", "sites/rounds")
+ROOMS = ("privacy", "methods", "statistics", "sites/rounds", "sites/protocol", "sites/state")
 
 Stages = tuple[tuple[str, ...], ...]
 
-_P, _A, _S, _F = "tests/privacy", "tests/privacy/accounting", "tests/sites/rounds", "tests/sites/files"
-_CERTIFICATES = (
-    f"{_P}/certificate",
-    f"{_P}/test_survivors.py",
-    "tests/cli/test_certify.py",
-)
-_BOUNDS = (f"{_A}/test_bounds.py", f"{_A}/test_whole_range.py", f"{_P}/test_survivors.py")
-_RUNS = ("tests/engines/test_local.py", "tests/engines/test_train.py", "tests/test_seeded_results.py")
-
+_P, _M = "tests/privacy", "tests/methods"
 NEAR: dict[str, tuple[str, ...]] = {
-    "privacy/accounting/bounds.py": (f"{_A}/test_bounds.py", "tests/theory/test_pure_bounds.py"),
-    "privacy/accounting/rounding.py": _BOUNDS,
-    "privacy/discrete.py": (f"{_P}/test_discrete.py", "tests/theory/test_whole_numbers.py"),
-    "privacy/noise.py": (f"{_P}/test_noise.py", "tests/contracts/test_noises.py"),
-    "privacy/sums.py": (f"{_P}/test_sums.py", "tests/masked/test_method.py"),
+    "privacy/accounting/bounds.py": (f"{_P}/accounting/test_bounds.py", "tests/theory/test_pure_bounds.py"),
+    "privacy/accounting/masked_sums.py": (f"{_P}/accounting/test_masked.py",),
+    "privacy/accounting/sensitivity.py": (f"{_P}/test_sums.py", f"{_M}/programs/test_sensitivity.py"),
     "privacy/collusion.py": (f"{_P}/certificate/test_masked.py",),
     "privacy/costs.py": (f"{_P}/test_survivors.py", f"{_P}/certificate/test_certificate.py"),
+    "privacy/discrete.py": (f"{_P}/test_discrete.py", "tests/theory/test_whole_numbers.py"),
     "privacy/facts.py": (f"{_P}/certificate/test_certificate.py", f"{_P}/ledger/test_memory.py"),
-    "privacy/facts_json.py": (f"{_P}/certificate/test_document.py", f"{_P}/certificate/test_forged.py"),
-    "privacy/loss_facts.py": (f"{_P}/certificate/test_forged.py", f"{_P}/certificate/test_certificate.py"),
-    "privacy/release.py": ("tests/admm/test_node.py", "tests/theory/test_whole_numbers.py"),
-    "privacy/ledger/chain.py": (f"{_P}/ledger/test_disk.py",),
+    "privacy/ledger/active.py": (f"{_P}/ledger/test_workers.py", "tests/estimators/test_budget.py"),
+    "privacy/ledger/budget_file.py": (f"{_P}/ledger/test_budget.py",),
     "privacy/ledger/filter.py": (f"{_P}/ledger/test_memory.py", f"{_P}/test_survivors.py"),
-    "admm/tables.py": ("tests/admm/test_methods.py", "tests/admm/test_node.py"),
-    "admm/leaving.py": ("tests/admm/test_node.py", "tests/admm/test_batch.py"),
-    "admm/run.py": ("tests/engines/test_simulate.py",),
-    "admm/theory.py": ("tests/theory/test_theorem_1.py", "tests/theory/test_theorem_2.py"),
-    "admm/updates.py": ("tests/admm/test_node.py", "tests/admm/test_original.py"),
-    **{
-        f"sites/rounds/{name}.py": (f"{_S}/test_driver.py", f"{_S}/test_store.py")
-        for name in ("ending", "evidence", "exchange", "opening", "prepare")
-    },
-    **{
-        f"sites/rounds/masked/{name}.py": (
-            f"{_S}/test_masked_store.py",
-            f"{_F}/test_masked_job.py",
-        )
-        for name in ("keys", "part", "rounds")
-    },
-    "sites/rounds/store.py": (f"{_S}/test_store.py",),
-    "sites/rounds/results.py": (f"{_S}/test_results.py", f"{_S}/test_model.py"),
-    "sites/rounds/masked/store.py": (f"{_S}/test_masked_store.py",),
+    "privacy/ledger/pricing.py": (f"{_P}/ledger/test_budget.py", f"{_P}/test_survivors.py"),
+    "privacy/noise.py": (f"{_P}/test_noise.py", "tests/contracts/test_noises.py"),
+    "methods/admm/theory.py": ("tests/theory/test_theorem_1.py", "tests/theory/test_theorem_2.py"),
 }
-"""Where the test of a file is not called after it."""
+"""Where the tests nearest to a file are not those called after it."""
 
-WIDE: dict[str, tuple[str, ...]] = {
-    "privacy/accounting": (_A, f"{_P}/certificate/test_certificate.py"),
-    "privacy/certificate": _CERTIFICATES,
-    "privacy/ledger": (f"{_P}/ledger", "tests/contracts/test_ledgers.py", *_CERTIFICATES),
-    "privacy": (_P, "tests/theory/test_whole_numbers.py", "tests/engines/test_train.py"),
-    "admm": ("tests/admm", "tests/contracts/test_methods.py", *_RUNS),
-    "sites/rounds/masked": ("tests/sites/rounds", "tests/system/test_sites_masked.py"),
-    "sites/rounds": ("tests/sites", "tests/system/test_abort.py", "tests/system/test_sites.py"),
+BESIDE: dict[str, tuple[str, ...]] = {
+    "privacy": (
+        f"{_P}/test_survivors.py",
+        f"{_P}/certificate",
+        f"{_P}/ledger",
+        "tests/contracts/test_ledgers.py",
+    ),
+    "methods/admm": (
+        _M,
+        "tests/contracts/test_methods.py",
+        "tests/contracts/test_engines.py",
+        "tests/runtime",
+    ),
+    "methods": (
+        _M,
+        "tests/statistics",
+        "tests/runtime/test_masked.py",
+        f"{_P}/certificate/test_masked.py",
+        f"{_P}/certificate/test_attempts.py",
+    ),
+    "statistics": ("tests/methods/programs", "tests/jobs/test_statistics.py"),
+    "sites": ("tests/sites", "tests/system/test_sites.py"),
 }
-"""By folder, the longest that fits."""
+"""What else uses a room, by the longest folder that fits. Of folders the quick tests are run."""
 
 
 def sources(rooms: tuple[str, ...] = ROOMS) -> list[str]:
@@ -75,7 +62,10 @@ def sources(rooms: tuple[str, ...] = ROOMS) -> list[str]:
 
 def stages(source: str) -> Stages:
     """Test paths, those to be tried first first."""
-    wide = max((folder for folder in WIDE if source.startswith(folder + "/")), key=len)
-    own = f"tests/{Path(source).parent}/test_{Path(source).name}"
+    path = Path(source)
+    own = f"tests/{path.parent}/test_{path.name}"
     near = NEAR.get(source, (own,) if (ROOT / own).exists() else ())
-    return tuple(paths for paths in (near, tuple(p for p in WIDE[wide] if p not in near)) if paths)
+    room = next(f"tests/{folder}" for folder in path.parents if (ROOT / "tests" / folder).exists())
+    beside = BESIDE[max((folder for folder in BESIDE if source.startswith(folder + "/")), key=len)]
+    wide = dict.fromkeys((room, *beside))
+    return tuple(paths for paths in (near, tuple(path for path in wide if path not in near)) if paths)

@@ -75,7 +75,7 @@ def masked(samples: list[int], rounds: int | None) -> tuple[dict[str, Any], dict
         "epsilon": 1.0,
         "colluding": 1,
     }
-    return job, {"budget": {"epsilon": 1.0}}
+    return job, {"budget": {"epsilon": 1.0, "colluding": 1}}
 
 
 def penalty(samples: list[int], rounds: int | None) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,14 +1,14 @@
-"""run_attack: appendix E of the paper, measured: what an observer learns of one record from all broadcasts.
+"""run_attack: appendix E of the paper, measured: what an observer learns about one record from broadcasts.
 
-Four observers, who differ in what they know of eta:
+Four observers, who know different things about eta:
 
     known       the true eta_i(t), as if it were public
     constant    nothing: guesses that eta is the dual step, in every round
     estimated   nothing: takes the likeliest eta of each round, one unknown against d equations
     geometric   nothing but that eta is geometric: smooths the estimates of all rounds
 
-Without noise the last two go back and forth: an estimate of the record gives a better eta, and that a better
-record. With noise this would only fit the noise.
+Without noise the last two alternate: an estimate of the record gives a better eta, which gives a better
+estimate of the record. With noise this would only fit the noise.
 """
 
 from __future__ import annotations
@@ -22,23 +22,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from .. import checks
-from ..admm.methods import Method
-from ..admm.tables import Numbers, SiteTables
-from ..admm.updates import dual_update
-from ..engines.simulate import simulate
-from ..errors import ParameterError
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.types import Array
 from ..graph import Graph, GraphLike
+from ..methods.admm.perturbations import Method
+from ..methods.admm.tables import Tables
+from ..methods.admm.updates import dual_update
 from ..objective import LocalObjective, Problem
-from ..types import Array
-from .inference import (
-    chance_cosine,
-    cosine,
-    direction,
-    estimate_u,
-    geometric_fit,
-    residual,
-)
+from ..runtime.simulate import simulate
+from .inference import chance_cosine, cosine, direction, estimate_u, geometric_fit, residual
 
 OBSERVERS = ("known", "constant", "estimated", "geometric")
 _TURNS = 3  # between eta and the record
@@ -106,7 +99,7 @@ def run_attack(
     Parameters
     ----------
     method : `MADMM` or `ADMM`, without noise, or `PenaltyPerturbation` or `DualPerturbation`.
-    site, records : whose rows, and which of them are the unknown one in turn.
+    site, records : the attacked site, and which of its records are attacked, one at a time.
     labels : the site's y; left out for features of at least 0, whose signs give it away.
     at : after how many rounds to look; by default 1, 2, 5, 10, 20, 50, ... and all.
     observers : who attacks; see the module.
@@ -114,8 +107,7 @@ def run_attack(
     graph = Graph.of(graph, problem.n)
     tables = method.tables(problem.n, rounds)
     _check_exact(tables)
-    if checks.whole("site", site) >= problem.n:
-        raise ParameterError(f"`site` must be below the number of sites, {problem.n}; got {site}.")
+    checks.among_sites("site", site, problem.n)
     names = tuple(checks.choice("observers", name, OBSERVERS) for name in observers)
     looks = _looks(rounds, at)
     run = simulate(
@@ -135,7 +127,7 @@ def run_attack(
     return _estimate_records(seen, names, looks)
 
 
-def _check_exact(tables: Numbers) -> None:
+def _check_exact(tables: Tables) -> None:
     if tables.method == "primal" or tables.output_noise is not None:
         raise ParameterError("`method` must release its minimisers as they are: no primal or output noise.")
 
@@ -158,7 +150,7 @@ class _Observation:
         self,
         objective: LocalObjective,
         graph: Graph,
-        tables: SiteTables,
+        tables: Tables,
         site: int,
         history: Array,
         records: list[int],
@@ -207,7 +199,7 @@ class _Observation:
     def estimated_u(self, t: int, record: Array | None = None) -> Array:
         """The likeliest in rounds 1..t, (t, repeats, records), given what was found of the record so far."""
         noise, A, B = self.tables.noise, self.A[:t], self.B[:t]
-        if record is not None:  # what lies along the record is the record's, and says nothing of eta
+        if record is not None:  # the part along the record is due to the record, so it says nothing about eta
             A, B = (x - np.sum(x * record, axis=-1, keepdims=True) * record for x in (A, B))
         return estimate_u(
             A,

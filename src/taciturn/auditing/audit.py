@@ -13,23 +13,23 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from .. import checks
+from ..core import checks
+from ..core.formatting import format_at_least, format_cost
+from ..core.progress import progress as shown
+from ..core.types import Array
 from ..objective.solver.threads import one_blas_thread
 from ..privacy.accounting.gaussian import gaussian_mu
-from ..privacy.accounting.shown import rounded_down, rounded_up
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.ledger.memory import MemoryLedger
-from ..progress import progress as shown
 from ..rng import Purpose, SecureStreams, SeededStreams, Streams
-from ..types import Array
 from .cases import Case, admm_cases
 from .counting import MeanRatio, Measurement, mean_ratio, measure, measure_mu
-from .masked import MaskedCase, masked_case, masked_scores
+from .masked_audit import SumsCase, masked_case, masked_scores, whitened_case
 from .observer import clean_path, log_density, matched_filter, transcript
+from .regression_audit import regression_case
 
 _SUMMED = ("lean", "log_ratios")  # over the outputs, whose noises are independent
 _LARGE = 700.0  # exp of more is infinite
-_MORE = 4  # so many times the runs, for masked sums
 
 
 class OneStream:
@@ -118,7 +118,7 @@ class AuditReport:
             return (
                 f"In {runs:,} runs on worst-case neighbouring data no event proved more than is certified; "
                 f"the nearest was {nearest.case!r}, measured "
-                f"{rounded_down(nearest.measured.epsilon)} of certified {rounded_up(nearest.certified)} "
+                f"{format_at_least(nearest.measured.epsilon)} of certified {format_cost(nearest.certified)} "
                 f"(each bound wrong with probability at most {doubt})."
             )
         above = [result for result in failed if result.measured.epsilon > result.certified]
@@ -129,8 +129,8 @@ class AuditReport:
             )
         worst = max(above, key=lambda result: result.measured.epsilon - result.certified)
         return (
-            f"FAILED: {worst.case!r} leaks epsilon = {rounded_down(worst.measured.epsilon)} at least, "
-            f"above the certified {rounded_up(worst.certified)} (wrong with probability at most {doubt})."
+            f"FAILED: {worst.case!r} leaks epsilon = {format_at_least(worst.measured.epsilon)} at least, "
+            f"above the certified {format_cost(worst.certified)} (wrong with probability at most {doubt})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class AuditReport:
 
 
 def audit(
-    cases: Sequence[Case | MaskedCase] | None = None,
+    cases: Sequence[Case | SumsCase] | None = None,
     *,
     runs: int = 50_000,
     confidence: float = 1 - 1e-6,
@@ -157,8 +157,8 @@ def audit(
     Parameters
     ----------
     cases : which releases to audit; by default every method and noise, where its bound is nearly reached.
-    runs : runs on each of the two data sets of a case; half of them choose the event, half count it. Masked
-        sums take four times as many.
+    runs : runs on each of the two data sets of a case; half of them choose the event, half count it. Some
+        masked sums take four times as many.
     confidence : that a measured bound is below the true epsilon; it holds for each case.
     seed : None draws from the secure source, as a real site does; a number makes the audit repeat.
     progress : whether to show which case is done; None shows a bar on a terminal only.
@@ -191,22 +191,22 @@ def audit(
     return AuditReport(tuple(results), confidence, simulated=seed is not None)
 
 
-def default_cases() -> tuple[Case | MaskedCase, ...]:
+def default_cases() -> tuple[Case | SumsCase, ...]:
     """Each way in which a site makes a release, where its bound is nearly reached."""
-    return (*admm_cases(), masked_case())
+    return (*admm_cases(), masked_case(), whitened_case(), regression_case())
 
 
 def audit_masked(
-    case: MaskedCase, runs: int, confidence: float, streams: tuple[Streams, Streams]
+    case: SumsCase, runs: int, confidence: float, streams: tuple[Streams, Streams]
 ) -> AuditResult:
     """One case of masked sums: what the colluders see, beside the certificate against as many.
 
-    Its runs are quick, and it takes `_MORE` times as many: a lower bound is narrower the more there are.
+    Where its runs are quick it takes `more` times as many: a lower bound is narrower the more there are.
     """
-    runs *= _MORE
+    runs *= case.more
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
     scores = masked_scores(case, runs, streams, ledger)
-    certified = Certificate.from_ledger(ledger, case.delta).epsilon
+    certified = Certificate.from_ledger(ledger, case.delta).charged_epsilon
     return AuditResult(
         case=case.name,
         about=case.about,
@@ -242,11 +242,11 @@ def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams,
         about=case.about,
         rounds=case.rounds,
         runs=runs,
-        certified=certificate.epsilon,
+        certified=certificate.charged_epsilon,
         measured=measure(scores, delta=case.delta, confidence=confidence),
         ratio=mean_ratio(-log_ratios[0], -log_ratios[1], confidence=confidence, most=most) if exact else None,
         mu=measure_mu(scores, confidence=confidence) if gaussian else None,
-        certified_mu=float(gaussian_mu(certificate.epsilon, case.delta)) if gaussian else None,
+        certified_mu=float(gaussian_mu(certificate.charged_epsilon, case.delta)) if gaussian else None,
     )
 
 

@@ -12,20 +12,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..admm import accounts
-from ..admm.methods import (
-    DualPerturbation,
-    Method,
-    PenaltyPerturbation,
-    PrimalPerturbation,
-)
-from ..admm.tables import SiteTables
-from ..errors import ParameterError
+from ..core.errors import ParameterError
+from ..core.types import Array
+from ..methods.admm import accounts
+from ..methods.admm.perturbations import DualPerturbation, Method, PenaltyPerturbation, PrimalPerturbation
+from ..methods.admm.tables import Tables
 from ..objective.local import LocalObjective
 from ..objective.losses import Logistic, Loss, SmoothHinge
 from ..privacy.facts import RunFacts, SiteFacts
 from ..privacy.noise import GaussianNoise, NormNoise
-from ..types import Array
 
 Score = Callable[[Array], Array]
 SITES = 2  # the site and the observer
@@ -73,7 +68,7 @@ class Case:
     def dimension(self) -> int:
         return len(self.old)
 
-    def tables(self) -> SiteTables:
+    def tables(self) -> Tables:
         """The site's numbers."""
         return self.method.tables(SITES, self.rounds).site(0)
 
@@ -97,7 +92,7 @@ class Case:
         return np.asarray(self.messages, dtype=np.float64)
 
     def run_facts(self) -> RunFacts:
-        """What the accountant must know of the run."""
+        """The facts that the accountant needs about the run."""
         return accounts.run_facts(
             self.tables(),
             self.loss,
@@ -112,7 +107,7 @@ class Case:
         )
 
     def site_facts(self) -> SiteFacts:
-        """What the accountant must know of the site."""
+        """The facts that the accountant needs about the site."""
         theta = tuple(self.tables().theta.tolist())
         return SiteFacts(site=0, samples=self.samples, degree=1, dual_step=theta)
 

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from .. import checks
-from ..errors import ParameterError
-from ..types import Array
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.types import Array
 
 Side = Literal["old", "new"]
 
@@ -58,7 +58,7 @@ class Measurement:
 class MeanRatio:
     """The mean of p_new / p_old over runs on the old data: 1 if the density is that of the sampler.
 
-    The mean lies off by more than `margin` with the audit's error probability at most.
+    The error of the mean exceeds `margin` with at most the audit's error probability.
     """
 
     mean: float
@@ -93,7 +93,8 @@ def measure(
 ) -> Measurement:
     """The lower bound that some scores prove: score -> (runs on the old data, runs on the new).
 
-    A larger score should speak for the old data. Runs must be independent, and as many on either side.
+    A larger score should mean that the old data are more likely. Runs must be independent, with equal
+    numbers on both sides.
     """
     if not 0 <= checks.real("delta", delta) < 1:
         raise ParameterError(f"`delta` must be at least 0 and below 1; got {delta:g}.")
@@ -164,7 +165,7 @@ def mean_ratio(old: Array, new: Array, *, confidence: float = 1 - 1e-6, most: fl
 
 
 def _bernstein(values: Array, most: float, tail: float) -> float:
-    """How far the mean of values in [0, most] may lie off, up or down; either wrong with chance `tail`."""
+    """A bound on the error of the mean of values in [0, most]; fails with probability `tail` a side."""
     n, log = len(values), math.log(2 / tail)
     return math.sqrt(2 * float(np.var(values, ddof=1)) * log / n) + 7 * most * log / (3 * (n - 1))
 
@@ -182,8 +183,8 @@ def _check_counts(name: str, old: Array, new: Array) -> tuple[Array, Array]:
 def _best(old: Array, new: Array, side: str, delta: float, confidence: float) -> tuple[float, float]:
     """The threshold that proves most on these runs, and what it proves on them.
 
-    Tried are those passed by none, or by 16 or more, of the runs that should seldom pass: a threshold that
-    few of them pass looks good by luck.
+    A threshold is tried if none, or at least 16, of the runs on the other side pass it: a threshold that
+    only a few pass may look good by chance.
     """
     n = len(old)
     ranks = np.unique(np.append(np.geomspace(min(16, n - 1), n - 1, _THRESHOLDS).astype(np.intp), 0))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from ..types import Array
+from ..core.types import Array
 
 _DECADES, _POINTS, _ZOOMS = 8.0, 41, 5
 

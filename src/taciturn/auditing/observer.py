@@ -11,16 +11,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..admm.node import Node, NodeState, loop
-from ..admm.tables import SiteTables
-from ..admm.updates import curvature, dual_update, linear_term
+from ..core.types import Array
+from ..methods.admm.node import Node, NodeState
+from ..methods.admm.tables import Tables
+from ..methods.admm.updates import curvature, dual_update, linear_term
+from ..methods.loop import Send, Store, drive, loop
 from ..objective.local import LocalObjective
 from ..objective.solver.general import SolverState
+from ..objective.solver.many import ManySites
 from ..objective.solver.minimise import minimise
 from ..privacy.ledger.memory import Ledger
-from ..privacy.release import Release, drive
 from ..rng import Streams
-from ..types import Array
 from .cases import Case
 
 _BATCH = 5_000  # runs at once; more would not fit the cache
@@ -33,7 +34,7 @@ def transcript(
     sizes = [_BATCH] * (runs // _BATCH) + [runs % _BATCH] * (runs % _BATCH > 0)
     tables = case.tables()
     parts = [
-        _drive(_node(case, tables, objective, size, streams), case, ledger if number == 0 else None)
+        _drive(_node(case, tables, objective, streams), case, size, ledger if number == 0 else None)
         for number, size in enumerate(sizes)
     ]
     return np.concatenate(parts, axis=1)
@@ -44,7 +45,7 @@ def clean_path(case: Case, objective: LocalObjective, streams: Streams) -> Array
     tables = replace(
         case.tables(), method="none", noise=None, scale=None, output_noise=None, output_scale=None
     )
-    return _drive(_node(case, tables, objective, 1, streams), case, None)[:, 0]
+    return _drive(_node(case, tables, objective, streams), case, 1, None)[:, 0]
 
 
 def log_density(case: Case, objective: LocalObjective, released: Array) -> Array:
@@ -97,31 +98,30 @@ def matched_filter(case: Case, released: Array, old: Array, new: Array) -> Array
     return np.asarray(np.einsum("trd,td->r", released - ((old + new) / 2)[:, None, :], lean))
 
 
-def _node(case: Case, tables: SiteTables, objective: LocalObjective, runs: int, streams: Streams) -> Node:
-    return Node(
-        site=0, objective=objective, degree=1, tables=tables, tol=case.tol, streams=streams, repeats=runs
-    )
+def _node(case: Case, tables: Tables, objective: LocalObjective, streams: Streams) -> Node:
+    one = np.array([0]), ManySites([objective]), np.array([1])
+    return Node(*one, tables=tables.alone(), tol=case.tol, streams=streams)
 
 
-def _drive(node: Node, case: Case, ledger: Ledger | None) -> Array:
+def _drive(node: Node, case: Case, runs: int, ledger: Ledger | None) -> Array:
     """The broadcasts of one node whose neighbour sends the case's messages."""
-    shape = (node.repeats, case.dimension)
+    shape = (1, runs, case.dimension)
     heard = [np.broadcast_to(message, shape) for message in case.heard()]
     broadcasts: list[Array] = []
 
-    def commit(release: Release[Array, NodeState]) -> None:
+    def store(effect: Store) -> None:
         if ledger is not None:
-            ledger.charge(release.charge)
+            ledger.charge_round(effect.charges)
 
-    def exchange(release: Release[Array, NodeState]) -> Array:
-        broadcasts.append(release.message)
-        return heard[release.t]
+    def exchange(effect: Send) -> Array:
+        broadcasts.append(effect.message[0])
+        return heard[effect.t]
 
-    drive(loop(node, NodeState.start(np.zeros(shape), heard[0]), commit=commit), exchange)
+    drive(loop(node, node.start(np.zeros(shape), heard[0])), store=store, exchange=exchange)
     return np.stack(broadcasts)
 
 
-def _replay(case: Case, tables: SiteTables, released: Array) -> Iterator[tuple[int, NodeState, Array]]:
+def _replay(case: Case, tables: Tables, released: Array) -> Iterator[tuple[int, NodeState, Array]]:
     """(t, the state before round t, f(t)) as the observer rebuilds them from what was released."""
     heard = [np.broadcast_to(message, released.shape[1:]) for message in case.heard()]
     state = NodeState.start(np.zeros(released.shape[1:]), heard[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..privacy.accounting.shown import rounded_down, rounded_up, shown_delta
+from ..core.formatting import format_at_least, format_cost, format_delta
 from .audit import AuditReport, AuditResult
 
 CLOSE = 1.15
@@ -31,13 +31,17 @@ def _row(result: AuditResult) -> str:
         result.case,
         str(result.rounds),
         f"{2 * result.runs:,}",
-        shown_delta(result.measured.delta),
-        rounded_down(result.measured.epsilon),
-        rounded_up(result.certified),
-        rounded_up(result.certified / max(result.measured.epsilon, 1e-9)),
+        format_delta(result.measured.delta),
+        format_at_least(result.measured.epsilon),
+        format_cost(result.certified),
+        format_cost(result.certified / max(result.measured.epsilon, 1e-9)),
     ]
     if result.mu is None or result.certified_mu is None:
         cells += ["", "", ""]
     else:
-        cells += [rounded_down(result.mu), rounded_up(result.certified_mu), rounded_up(looseness(result))]
+        cells += [
+            format_at_least(result.mu),
+            format_cost(result.certified_mu),
+            format_cost(looseness(result)),
+        ]
     return "| " + " | ".join(cells) + " |"

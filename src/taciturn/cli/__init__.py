@@ -1,9 +1,10 @@
 """The command line: parse, call, print. One file per command; importing it adds the command."""
 
-from . import budget, certify, data, demo, plan
+from . import budget, certify, data, demo, plan, verify
 from .app import main
 from .jobs import check, init, predict, statistics, train
 from .research import attack, audit, reproduce, sweep
+from .sites import approve as site_approve
 from .sites import keys as site_keys
 from .sites import kit as site_kit
 from .sites import run as site
@@ -24,6 +25,7 @@ __all__ = [
     "predict",
     "reproduce",
     "site",
+    "site_approve",
     "site_keys",
     "site_kit",
     "site_unit",
@@ -31,4 +33,5 @@ __all__ = [
     "statistics",
     "sweep",
     "train",
+    "verify",
 ]

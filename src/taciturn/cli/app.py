@@ -1,4 +1,4 @@
-"""taciturn: one command for each job. `ExitCode` of errors.py is what they end with.
+"""taciturn: one command for each job. `ExitCode` of core/errors.py is what they end with.
 
 Commands import what they need when they are called, so that `taciturn --help` answers at once.
 """
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ExitCode, TaciturnError, one_line
+from ..core.errors import ExitCode, TaciturnError, one_line
 
 app = typer.Typer(
     name="taciturn",
@@ -26,7 +26,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from ..versions import VERSION
+        from ..core.versions import VERSION
 
         typer.echo(f"taciturn {VERSION}")
         raise typer.Exit
@@ -39,7 +39,7 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Options that stand before the command."""
+    """The options before the command."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def run(arguments: Sequence[str]) -> int:
     """Run one command; an error is one line on stderr unless --debug asks for all of it."""
     debug = "--debug" in arguments
-    rest = [argument for argument in arguments if argument != "--debug"]  # wherever it stands
+    rest = [argument for argument in arguments if argument != "--debug"]  # wherever it is
     try:
         command = _commands(*app.registered_commands)
         command(rest, prog_name="taciturn")  # ends in SystemExit, 2 for wrong usage

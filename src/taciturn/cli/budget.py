@@ -29,37 +29,39 @@ def show(
     file: Annotated[Path, typer.Argument(help="The file of the budget.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show what was spent, what is left, and every run that was ever reserved. The file is verified."""
-    from ..privacy.ledger.budget import Budget, describe_run, round_down, round_up
+    """Verify a budget file and show what was spent, what is left, and every run."""
+    from ..core.formatting import format_at_least, format_cost, format_given
+    from ..privacy.ledger.budget import Budget, describe_run
 
     found = Budget(file)
     if as_json:
         typer.echo(json.dumps(_facts(found)))
         return
-    typer.echo(f"{file}: epsilon = {found.epsilon:g} at delta = {found.delta:g}, any one {found.unit}")
-    typer.echo(f"  spent  {round_up(found.spent)}")
-    typer.echo(f"  left   {round_down(found.left)} for one more run")
+    limit = f"epsilon = {format_given(found.epsilon)} at delta = {format_given(found.delta)}"
+    typer.echo(f"{file}: {limit}, any one {found.unit}")
+    typer.echo(f"  spent  {format_cost(found.spent)}")
+    typer.echo(f"  left   {format_at_least(found.left)} for one more run")
     for number, run in enumerate(found.runs, 1):
         typer.echo(f"  {number:>3}. {run.time}  {run.what}: {describe_run(run)}")
-    typer.echo(f"Head: {found.head.rows} rows, {found.head.digest}. Note it elsewhere: a copy or a backup of")
-    typer.echo("the file that is put back forgets what was charged since, and nothing in it can show that.")
+    typer.echo(f"Head: {found.head.rows} rows, {found.head.digest}. Store it elsewhere: a restored copy of")
+    typer.echo("the file lacks later charges, and nothing in the file shows that.")
 
 
 def _facts(found: Budget) -> dict[str, Any]:
-    from ..privacy.ledger.budget import round_down, round_up
+    from ..core.formatting import format_at_least, format_cost
 
     return {
         "epsilon": found.epsilon,
         "delta": found.delta,
         "unit": found.unit,
         "accountant": found.accountant,
-        "spent": float(round_up(found.spent)),
-        "left": float(round_down(found.left)),
+        "spent": float(format_cost(found.spent)),
+        "left": float(format_at_least(found.left)),
         "runs": [
             {
                 "what": run.what,
                 "time": run.time,
-                "epsilon": float(round_up(run.cost.alone)),
+                "epsilon": float(format_cost(run.cost.alone)),
                 "against": run.against,
                 "finished": run.finished,
             }

@@ -1,194 +1,204 @@
-"""`taciturn certify`: what settings cost, or whether a certificate's numbers follow from its facts."""
+"""`taciturn certify`: what a run with given settings costs, as a certificate."""
 
 from __future__ import annotations
 
-import enum
-import json
-import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from .. import checks
-from ..errors import ParameterError
+from ..core import checks
 from .app import app
-from .documents import write_documents
-from .options import LossName, usage_errors
+from .options import LossName, make_loss, usage_errors
+from .verify import AsJson, Card, Out, Registry, report, verify
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from ..admm.methods import Method
+    from ..methods.admm.perturbations import Method
     from ..privacy.certificate.certificate import Certificate
-    from ..privacy.facts import SiteBudget
     from ..privacy.noise import GaussianNoise, NormNoise
     from ..schedules import Schedule
 
-
-class NoiseKind(enum.StrEnum):
-    """Kinds of noise."""
-
-    norm = "norm"
-    gaussian = "gaussian"
-    none = "none"
-
-
-class NoisePlace(enum.StrEnum):
-    """Where the noise goes."""
-
-    penalty = "penalty"
-    dual = "dual"
-    primal = "primal"
-    masked = "masked"
+_WRITTEN = ("file", "out", "registry", "card", "as_json")
 
 
 @app.command("certify")
 def certify(
     context: typer.Context,
     file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A certificate to verify, a ledger to certify, or the folder of a run to check as a whole."
-        ),
+        Path | None, typer.Argument(help="A file to verify, as `taciturn verify` does; no settings then.")
     ] = None,
-    noise: Annotated[NoiseKind | None, typer.Option(help="Kind of noise.")] = None,
+    method: Annotated[
+        Literal["penalty", "dual", "primal", "masked"] | None,
+        typer.Option(help="Where noise is added; penalty by default."),
+    ] = None,
+    noise: Annotated[Literal["norm", "gaussian", "none"] | None, typer.Option(help="Kind of noise.")] = None,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the loss.")] = None,
-    samples: Annotated[int | None, typer.Option(help="Records of the site.")] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Records of the site; for masked: of each site.")
+    ] = None,
     degree: Annotated[int | None, typer.Option(help="Neighbours of the site.")] = None,
     penalty: Annotated[float | None, typer.Option(help="eta in round 1.")] = None,
-    penalty_ratio: Annotated[float, typer.Option(help="eta grows by this factor in each round.")] = 1.0,
+    penalty_ratio: Annotated[float | None, typer.Option(help="eta grows by this factor each round.")] = None,
     rate: Annotated[float | None, typer.Option(help="alpha in round 1, for norm noise.")] = None,
-    rate_ratio: Annotated[float, typer.Option(help="alpha grows by this factor in each round.")] = 1.0,
+    rate_ratio: Annotated[float | None, typer.Option(help="alpha grows by this factor each round.")] = None,
     std: Annotated[float | None, typer.Option(help="sigma in round 1, for Gaussian noise.")] = None,
-    std_ratio: Annotated[float, typer.Option(help="sigma grows by this factor in each round.")] = 1.0,
-    dimension: Annotated[int | None, typer.Option(help="Length of the model's vector.")] = None,
+    std_ratio: Annotated[float | None, typer.Option(help="sigma grows by this factor each round.")] = None,
+    dimension: Annotated[int | None, typer.Option(help="Number of coefficients.")] = None,
     rounds: Annotated[int | None, typer.Option(help="Number of rounds.")] = None,
-    delta: Annotated[float, typer.Option(help="The chance of an exception.")] = 1e-5,
-    method: Annotated[NoisePlace, typer.Option(help="Where the noise goes.")] = NoisePlace.penalty,
+    delta: Annotated[float | None, typer.Option(help="The probability delta; 1e-5 by default.")] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Masked: the budget that its noise is set for.")
+        float | None, typer.Option(help="For masked: the budget that determines the noise.")
     ] = None,
     colluding: Annotated[
-        int | None, typer.Option(min=0, help="Masked: others that may work together.")
+        int | None, typer.Option(min=0, help="For masked: how many other sites may collude.")
     ] = None,
-    dual_step: Annotated[float | None, typer.Option(help="Dual step; the penalty if left out.")] = None,
-    loss: Annotated[LossName, typer.Option(help="The loss.")] = LossName.logistic,
-    regularization: Annotated[float, typer.Option(help="rho.")] = 0.0,
-    sites: Annotated[int | None, typer.Option(help="Sites in the network; degree + 1 if left out.")] = None,
-    outputs: Annotated[int, typer.Option(help="Models at once: releases per round, K for one-vs-rest.")] = 1,
-    tol: Annotated[float, typer.Option(help="Distance of a solved vector from the minimiser.")] = 0.0,
+    dual_step: Annotated[float | None, typer.Option(help="Dual step; by default the penalty.")] = None,
+    loss: Annotated[LossName | None, typer.Option(help="The loss; logistic by default.")] = None,
+    regularization: Annotated[float | None, typer.Option(help="Weight rho of the regulariser.")] = None,
+    sites: Annotated[int | None, typer.Option(help="Sites in the network; by default degree + 1.")] = None,
+    outputs: Annotated[
+        int | None, typer.Option(help="Number of models trained at once: K for one-vs-rest.")
+    ] = None,
+    tol: Annotated[
+        float | None, typer.Option(help="Largest distance of a solved vector from the exact minimiser.")
+    ] = None,
     output_rate: Annotated[float | None, typer.Option(help="Rate of norm noise on the output.")] = None,
-    output_std: Annotated[float | None, typer.Option(help="Std of Gaussian noise on the output.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the certificate to this file.")] = None,
-    registry: Annotated[
-        Path | None, typer.Option(help="Write an entry for the public registry of deployments, in YAML.")
+    output_std: Annotated[
+        float | None, typer.Option(help="Standard deviation of Gaussian noise on the output.")
     ] = None,
-    card: Annotated[Path | None, typer.Option(help="Write a model card, in Markdown.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    out: Out = None,
+    registry: Registry = None,
+    card: Card = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Say what a run with these settings costs, or verify the certificate in FILE.
+    """Compute what a run with these settings would cost. To check an existing run use `taciturn verify`.
 
     Masked runs take --sites, --samples (of each), --dimension, --epsilon, --colluding, perhaps --rounds.
 
-    FILE may be the ledger of a run too, say of one that was cut off: then this is what is charged in it. Of
-    the folder of a run model, certificate, ledger and trace are checked against each other.
-
-    Numbers are printed rounded; the certificate itself (--out) holds them in full.
+    Printed numbers are rounded; the certificate (--out) has all digits.
     """
-    settings = {
-        name: value
-        for name, value in context.params.items()
-        if name not in ("file", "out", "registry", "card", "as_json")
-    }
-    found: list[str] = []
+    given = {name: context.params[name] for name in context.params if name not in _WRITTEN}
+    given = {name: value for name, value in given.items() if value is not None}
+    written: dict[str, Any] = {"out": out, "registry": registry, "card": card, "as_json": as_json}
     if file is None:
-        certificate = _from_settings(settings)
-    elif file.is_dir():
-        certificate, found = _read_folder(file, context)
-    else:
-        certificate = _read_certificate(file, context)
-    write_documents(certificate, file, registry=registry, card=card)
-    if out is not None:
-        out.write_text(certificate.to_json(), encoding="utf-8")
-    if as_json:
-        typer.echo(json.dumps(_figures(certificate)))
-    else:
-        _show(certificate, verified=file is not None)
-        for line in found:
-            typer.echo(f"ok  {line}")
+        _check(given)
+        with usage_errors():
+            certificate = _MAKERS.get(given.get("method", ""), _perturbed)(given)
+        report(certificate, None, **written)
+        return
+    if settings := [name for name in given if name != "delta"]:
+        raise typer.BadParameter(
+            f"a certificate contains its own settings; leave out {_option(settings[0])}."
+        )
+    verify(file, delta=delta, **written)
+    if not as_json:
+        typer.echo("Note: `taciturn verify` is the command that checks files.")
+
+
+# -- which options go together ----------------------------------------------------------------------
+
+_ALWAYS = ("samples", "sites", "dimension", "rounds", "C", "regularization", "loss", "outputs", "delta")
+_NEEDED = {
+    "penalty": ("noise", "C", "samples", "degree", "penalty", "dimension", "rounds"),
+    "masked": ("sites", "samples", "dimension", "epsilon", "colluding"),
+}
+_OPTIONAL = {
+    "penalty": (*_ALWAYS, "penalty_ratio", "dual_step", "tol"),
+    "primal": (*_ALWAYS, "penalty_ratio", "dual_step", "tol"),
+    "dual": (*_ALWAYS, "tol"),
+    "masked": _ALWAYS,
+}
+_BY_NOISE = {
+    "norm": ("rate", "rate_ratio", "output_rate", "output_std"),
+    "gaussian": ("std", "std_ratio", "output_rate", "output_std"),
+    "none": (),
+}
+_REASONS = {
+    "dual": "dual perturbation has one constant penalty, which is its dual step too",
+    "masked": "its noise follows from --epsilon",
+    "none": "these options need --noise norm or gaussian",
+}
+_ONLY_MASKED = ("epsilon", "colluding")
+
+
+def _check(given: dict[str, Any]) -> None:
+    """Raise unless every option that the method needs was given, and none that has no effect on it."""
+    method, noise = given.get("method", "penalty"), given.get("noise", "")
+    needed = _NEEDED.get(method, _NEEDED["penalty"])
+    scale = () if method == "masked" else _BY_NOISE.get(noise, ())
+    known = {*needed, *_OPTIONAL[method], *scale, *(() if noise == "none" else ("method",))}
+    for name in [name for name in given if name not in known]:
+        if name in _ONLY_MASKED:
+            raise typer.BadParameter(f"{_option(name)} needs --method masked.")
+        noisy = method != "masked" and (
+            name == "method" or any(name in names for names in _BY_NOISE.values())
+        )
+        if noisy and not noise:
+            break  # --noise is missing: say that
+        place, reason = (f"--noise {noise}", noise) if noisy else (f"--method {method}", method)
+        told = f": {_REASONS[reason]}" if reason in _REASONS else ""
+        raise typer.BadParameter(f"{_option(name)} has no effect with {place}{told}.")
+    missing = [_option(name) for name in (*needed, *scale[:1]) if name not in given]
+    if missing:
+        raise typer.BadParameter(f"missing options: {', '.join(missing)}.")
+    if "output_rate" in given and "output_std" in given:
+        raise typer.BadParameter("--output-rate and --output-std exclude each other.")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 # -- settings -> certificate ------------------------------------------------------------------------
 
-_NEEDED = ("noise", "C", "samples", "degree", "penalty", "dimension", "rounds")
+
+def _masked(given: dict[str, Any]) -> Certificate:
+    """Every site with as many records, every two of them sharing masks; several outputs are softmax."""
+    from ..graph import Graph
+    from ..planning.plan import plan
+
+    same = ("epsilon", "samples", "dimension", "colluding", "outputs", "rounds", "C", "regularization")
+    settings = {name: given[name] for name in same if name in given}
+    graph, delta = Graph.complete(given["sites"]), given.get("delta", 1e-5)
+    loss = make_loss(given.get("loss"))
+    return plan(**settings, delta=delta, graph=graph, loss=loss, large_delta=True).certificate
 
 
-def _from_settings(given: dict[str, Any]) -> Certificate:
-    if given["method"] == "masked":
-        from .certify_masked import masked_certificate
+def _perturbed(given: dict[str, Any]) -> Certificate:
+    """One site's cost: the schedules of the others cost it nothing."""
+    from ..methods.admm.accounts import planned_certificate, run_facts
+    from ..privacy.marks import PLANNED
 
-        return masked_certificate(given)
-    if given["epsilon"] is not None or given["colluding"] is not None:
-        raise typer.BadParameter("--epsilon and --colluding go with --method masked.")
-    scale = {"norm": "rate", "gaussian": "std"}.get(str(given["noise"]))
-    missing = [name for name in (*_NEEDED, *([scale] if scale else [])) if given[name] is None]
-    if missing:
-        options = ", ".join(f"--{name}" for name in missing)
-        raise typer.BadParameter(f"give a certificate to verify, or settings; missing: {options}.")
-    for name in {"rate", "std"} - {scale}:
-        if given[name] is not None:
-            raise typer.BadParameter(f"--{name} does not go with --noise {given['noise']}.")
-    if given["output_rate"] is not None and given["output_std"] is not None:
-        raise typer.BadParameter("--output-rate and --output-std exclude each other.")
-    if scale is None and (given["output_rate"] is not None or given["output_std"] is not None):
-        raise typer.BadParameter("--output-rate and --output-std need --noise norm or gaussian.")
-    if given["method"] == "dual" and (
-        given["penalty_ratio"] != 1 or given["dual_step"] not in (None, given["penalty"])
-    ):
-        raise typer.BadParameter("dual perturbation has one constant penalty, which is its dual step too.")
-    with usage_errors():
-        return _certificate(given)
-
-
-def _certificate(given: dict[str, Any]) -> Certificate:
-    from ..admm.accounts import planned_certificate, run_facts
-    from ..privacy.facts import PLANNED
-
-    tables = _method(given).tables(1, given["rounds"])  # the others' schedules cost it nothing
+    tables = _method(given).tables(1, given["rounds"])
     run = run_facts(
         tables,
-        LossName(given["loss"]).make(),
+        make_loss(given.get("loss")),
         dimension=given["dimension"],
         C=given["C"],
-        regularization=given["regularization"],
-        tol=given["tol"],
+        regularization=given.get("regularization", 0.0),
+        tol=given.get("tol", 0.0),
         simulated=True,
-        sites=given["sites"] or max(given["degree"] + 1, 2),
-        outputs=given["outputs"],
+        sites=given.get("sites") or max(given["degree"] + 1, 2),
+        outputs=given.get("outputs", 1),
         marks=(PLANNED,),
     )
-    return planned_certificate(
-        tables, run, samples=[given["samples"]], degrees=[given["degree"]], delta=given["delta"]
-    )
+    samples, degrees = [given["samples"]], [given["degree"]]
+    delta = given.get("delta", 1e-5)
+    return planned_certificate(tables, run, samples=samples, degrees=degrees, delta=delta)
+
+
+_MAKERS = {"masked": _masked}
 
 
 def _method(given: dict[str, Any]) -> Method:
     """The method that the options describe."""
-    from ..admm.methods import (
-        MADMM,
-        DualPerturbation,
-        PenaltyPerturbation,
-        PrimalPerturbation,
-    )
+    from ..methods.admm.perturbations import MADMM, DualPerturbation, PenaltyPerturbation, PrimalPerturbation
 
-    eta = _schedule(given, "penalty")
-    theta = given["penalty"] if given["dual_step"] is None else given["dual_step"]
+    eta, theta = _schedule(given, "penalty"), given.get("dual_step", given["penalty"])
     noise, output = _noise(given, "rate", "std"), _noise(given, "output_rate", "output_std")
     if noise is None:
         return MADMM(eta, theta)
-    match given["method"]:
+    match given.get("method"):
         case "dual":
             return DualPerturbation(given["penalty"], noise, output_noise=output)
         case "primal":
@@ -200,9 +210,9 @@ def _noise(given: dict[str, Any], rate: str, std: str) -> NormNoise | GaussianNo
     """The noise whose rate or standard deviation was given; at most one of the two was."""
     from ..privacy.noise import GaussianNoise, NormNoise
 
-    if given[rate] is not None:
+    if rate in given:
         return NormNoise(_schedule(given, rate))
-    return None if given[std] is None else GaussianNoise(_schedule(given, std))
+    return GaussianNoise(_schedule(given, std)) if std in given else None
 
 
 def _schedule(given: dict[str, Any], name: str) -> Schedule:
@@ -210,148 +220,3 @@ def _schedule(given: dict[str, Any], name: str) -> Schedule:
 
     start = checks.positive(name, given[name])
     return Geometric(start, checks.positive(f"{name}_ratio", given.get(f"{name}_ratio", 1.0)))
-
-
-# -- a file -----------------------------------------------------------------------------------------
-
-
-def _read_folder(folder: Path, context: typer.Context) -> tuple[Certificate, list[str]]:
-    from ..jobs.verify_run import verify_run
-
-    _refuse_settings(context)
-    return verify_run(folder)
-
-
-def _refuse_settings(context: typer.Context) -> None:
-    given = [
-        name for name in (*_NEEDED, "rate", "std", "epsilon", "colluding") if context.params[name] is not None
-    ]
-    if given:
-        raise typer.BadParameter(f"a certificate brings its own facts; leave out --{given[0]}.")
-
-
-def _read_certificate(file: Path, context: typer.Context) -> Certificate:
-    from ..errors import CertificateError
-    from ..privacy.certificate.certificate import Certificate
-
-    _refuse_settings(context)
-    if _is_ledger(file):
-        from ..privacy.ledger.disk import SqliteLedger
-
-        with SqliteLedger(file, readonly=True) as ledger:
-            return Certificate.from_ledger(ledger, delta=_delta(ledger.budgets, context))
-    try:
-        certificate = Certificate.from_json(file.read_text(encoding="utf-8-sig"))
-        certificate.verify()
-    except (UnicodeDecodeError, ParameterError) as error:
-        raise CertificateError(f"{file.name} is not a certificate: {error}") from error
-    return certificate
-
-
-def _delta(budgets: Sequence[SiteBudget | None], context: typer.Context) -> float:
-    """As the command line says; else as the run itself, if its sites have a budget."""
-    own = [budget.delta for budget in budgets if budget is not None]
-    given = context.get_parameter_source("delta")
-    asked = given is not None and given.name != "DEFAULT"
-    return float(context.params["delta"]) if asked or not own else max(own)
-
-
-def _is_ledger(file: Path) -> bool:
-    with file.open("rb") as start:
-        return start.read(16) == b"SQLite format 3\x00"
-
-
-# -- printing ---------------------------------------------------------------------------------------
-
-
-def rounded(value: float) -> float | None:
-    """Two decimals, or three digits where that is finer, never below the truth; None for infinity.
-
-    >>> rounded(64.8219), rounded(0.0012345), rounded(58.05), rounded(float("inf"))
-    (64.83, 0.00124, 58.05, None)
-    """
-    if not math.isfinite(value) or value == 0:
-        return None if value else 0.0
-    digits = min(max(2, 2 - math.floor(math.log10(value))), 300)
-    return float(f"{math.ceil(value * 10.0**digits * (1 - 1e-15)) / 10.0**digits:.{digits}f}")
-
-
-def _figures(certificate: Certificate) -> dict[str, Any]:
-    figures: dict[str, Any] = {
-        "paper": rounded(certificate.paper_epsilon),
-        "pure": rounded(certificate.pure_epsilon),
-        "epsilon": rounded(certificate.epsilon),
-        "delta": certificate.delta,
-    }
-    if figures["paper"] is not None and not all(cost.paper_condition for cost in certificate.costs):
-        figures["paper_condition"] = False
-    if certificate.run.masked:
-        from ..privacy.accounting.shown import rounded_up
-
-        against = [float(rounded_up(epsilon).replace("infinite", "inf")) for epsilon in certificate.against]
-        figures |= {"colluding": certificate.run.colluding, "mu": certificate.mu}
-        figures["epsilon_against"] = [epsilon if math.isfinite(epsilon) else None for epsilon in against]
-    return figures
-
-
-def _show(certificate: Certificate, *, verified: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title="Worst site, all rounds")
-    for column in ("bound", "epsilon", "delta"):
-        table.add_column(column, justify="left" if column == "bound" else "right")
-    for name, epsilon, delta in _lines(certificate):
-        table.add_row(name, epsilon, delta)
-    console = Console(highlight=False)
-    console.print(table)
-    if not certificate.run.masked and not all(cost.paper_condition for cost in certificate.costs):
-        console.print("The paper's theorem does not apply here: see its conditions in the certificate.")
-    console.print(certificate.statement())
-    if verified:
-        console.print("Verified: every number follows from the facts in the file.")
-        _tell_version(console, certificate)
-
-
-def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
-    """(bound, epsilon, delta), one for each line of the table."""
-    from ..privacy.accounting.shown import rounded_up, shown_delta
-
-    delta = shown_delta(certificate.delta)
-    if certificate.run.masked:
-        from ..privacy.certificate.masked_words import lines
-
-        others = certificate.run.sites - 1
-        chosen = lines(certificate)
-        names = {0: "nobody colludes", others: "all the others collude: no mask needed"}
-        return [
-            (
-                names.get(c, f"{c} of {others} others collude"),
-                rounded_up(certificate.epsilon_against(c)),
-                delta,
-            )
-            for c in chosen
-        ]
-    rows = [
-        ("the paper's Theorem 3", certificate.paper_epsilon, "0"),
-        ("tight pure bound", certificate.pure_epsilon, "0"),
-        ("best of pure and Renyi", certificate.epsilon, delta),
-    ]
-    values = [rounded(epsilon) for _, epsilon, _ in rows]
-    return [
-        (name, "none" if value is None else f"{value:g}", at)
-        for (name, _, at), value in zip(rows, values, strict=True)
-    ]
-
-
-def _tell_version(console: Console, certificate: Certificate) -> None:
-    """Another version may word things otherwise, so its own texts were not compared."""
-    from ..versions import versions
-
-    stated = certificate.run.versions.get("taciturn", "unknown")
-    if stated != versions()["taciturn"]:
-        console.print(
-            f"The file names version {stated[:20]!r} of taciturn as its writer: the texts in it were not "
-            "compared; the words above are of this version.",
-            markup=False,
-        )

@@ -1,4 +1,4 @@
-"""`taciturn data NAME`: fetch a public data set once, verify it, and say what it is."""
+"""`taciturn data NAME`: download a public data set once, verify it, and describe it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .app import app
 
 
 class DatasetName(enum.StrEnum):
-    """The data sets that can be had."""
+    """The available data sets."""
 
     adult = "adult"
     credit = "credit"
@@ -21,8 +21,10 @@ class DatasetName(enum.StrEnum):
 
 @app.command("data")
 def show(
-    name: Annotated[DatasetName, typer.Argument(help="Which data set.")],
-    offline: Annotated[bool, typer.Option("--offline", help="Look on this machine only.")] = False,
+    name: Annotated[DatasetName, typer.Argument(help="The name of the data set.")],
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Do not download; use only files on this machine.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Fetch and verify a public data set."""

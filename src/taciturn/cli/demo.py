@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -13,8 +13,9 @@ from .app import app
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ..experiments.demo.comparison import MethodResult
-    from ..experiments.demo.tasks import Task
+    from ..paper.demo.comparison import Choice
+    from ..paper.demo.tasks import Task
+    from ..privacy.certificate.certificate import Certificate
 
 
 class DemoData(enum.StrEnum):
@@ -30,60 +31,80 @@ def demo(
     out: Annotated[Path, typer.Option(help="Directory for the report and the certificate.")] = Path(
         "taciturn-demo"
     ),
-    data: Annotated[DemoData, typer.Option(help="auto: Adult where it can be had.")] = DemoData.auto,
+    data: Annotated[
+        DemoData, typer.Option(help="auto: Adult if it can be downloaded, else breast-cancer.")
+    ] = DemoData.auto,
 ) -> None:
-    """Train one model across five sites: without privacy, trusting nobody, and trusting all but one."""
+    """Train one model across five sites: without privacy, trusting no site, and trusting all but one."""
     from rich.console import Console
 
-    from ..experiments.demo.comparison import NAMES, compare
-    from ..experiments.demo.tasks import find_task
-    from ..progress import progress
+    from ..core.progress import progress
+    from ..paper.demo.comparison import compare, count_choices
+    from ..paper.demo.tasks import find_task
+    from ..privacy.certificate.summary import five_lines
 
     console = Console(highlight=False)
     task = find_task(data.value)
     console.print(f"{task.about} They may not share it.\n", markup=False)
-    results = []
-    with progress(len(NAMES), "methods") as step:
-        for result in compare(task):
-            results.append(result)
+    choices = []
+    with progress(count_choices(task), "models") as step:
+        for choice in compare(task):
+            choices.append(choice)
             step()
-    console.print(_table(task, results))
-    console.print(
-        f"\nWhat may be claimed of the last run:\n\n{results[-1].certificate.statement()}\n", markup=False
-    )
-    for what, path in _written(task, results, out).items():
+    shown = [choice for choice in choices if choice.epsilon in (None, task.epsilon)]
+    console.print(_table(task, shown))
+    console.print("\nThe certificate of the last row, in five lines:\n", markup=False)
+    certificate = cast("Certificate", shown[-1].certificate)
+    for line in five_lines(certificate):
+        console.print(f"  {line}", markup=False)
+    console.print()
+    for what, path in _write(task, choices, certificate, out).items():
         console.print(f"{what}: {path}", markup=False, soft_wrap=True)
 
 
-def _table(task: Task, results: list[MethodResult]) -> Table:
+def _table(task: Task, choices: list[Choice]) -> Table:
     from rich.table import Table
 
-    from ..privacy.accounting.shown import rounded_up
+    from ..core.formatting import format_cost
 
-    table = Table(title=f"five sites on a ring, delta = {task.delta:g}; loss and accuracy on rows held out")
+    table = Table(title=f"five sites, delta = {task.delta:g}; loss and accuracy on held-out rows")
     table.add_column("choice", no_wrap=True)
-    for heading in ("rounds", "epsilon", "if all collude", "loss", "accuracy"):
+    for heading in ("epsilon", "if all collude", "loss", "accuracy"):
         table.add_column(heading, justify="right")
-    for result in results:
-        certificate = result.certificate
-        costs = (certificate.epsilon, certificate.epsilon_against(None))
-        shown = [rounded_up(cost) if result.private else "no limit" for cost in costs]
-        quality = f"{result.test_loss:.3f}", f"{100 * result.test_accuracy:.1f} %"
-        table.add_row(result.name, str(certificate.rounds), *shown, *quality)
+    for choice in choices:
+        certificate = choice.certificate
+        shown = ["no limit", "no limit"] if choice.name == "no privacy" else ["nothing sent", "nothing sent"]
+        if certificate is not None:
+            shown = [format_cost(cost) for cost in (certificate.epsilon, certificate.epsilon_against(None))]
+        quality = f"{choice.test_loss:.3f}", f"{100 * choice.test_accuracy:.1f} %"
+        table.add_row(choice.name, *shown, *quality)
     return table
 
 
-def _written(task: Task, results: list[MethodResult], out: Path) -> dict[str, Path]:
-    """The report of all runs and the certificate of the last."""
-    from ..report import from_runs, write
+def _write(task: Task, choices: list[Choice], stated: Certificate, out: Path) -> dict[str, Path]:
+    """The picture, and the report and the certificate of the last choice."""
+    from ..paper.demo.picture import draw
+    from ..report import Illustration, KeyNumber, from_certificates, write
 
-    page = from_runs(
-        {result.name: result.run for result in results},
+    last = next(choice for choice in choices if choice.certificate is stated)
+    out.mkdir(parents=True, exist_ok=True)
+    picture = draw(task, choices)
+    picture.savefig(out / "demo.png", dpi=160)
+    described = "; ".join(f"{choice.name}: loss {choice.test_loss:.3f}" for choice in choices)
+    page = from_certificates(
+        {last.name: stated},
         title=f"{task.name} at five sites",
-        subtitle=f"{task.about} No privacy, noise of each site's own, masked sums, at one budget.",
-        delta=task.delta,
+        subtitle=task.about,
+        graph=task.graph,
+        quality={
+            last.name: [
+                KeyNumber("Loss on held-out rows", last.test_loss),
+                KeyNumber("Accuracy on held-out rows", last.test_accuracy, "percent"),
+            ]
+        },
+        illustration=Illustration(described, (out / "demo.png").read_bytes()),
     )
     report = write(page, out / "report.html")
     certificate = out / "certificate.json"
-    certificate.write_text(results[-1].certificate.to_json(), "utf-8")
-    return {"Certificate": certificate, "Report": report}
+    certificate.write_text(stated.to_json(), "utf-8")
+    return {"Picture": out / "demo.png", "Certificate": certificate, "Report": report}

@@ -1,4 +1,4 @@
-"""What `certify` writes for others: an entry for the public registry, and a model card."""
+"""Documents about a certificate: an entry for the public registry, and a model card."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ..errors import ParameterError
+from ..core.files import check_folder
 
 if TYPE_CHECKING:
     from ..privacy.certificate.certificate import Certificate
@@ -16,23 +16,22 @@ if TYPE_CHECKING:
 def write_documents(
     certificate: Certificate, file: Path | None, *, registry: Path | None, card: Path | None
 ) -> None:
-    """Write what was asked for; a model beside the certificate says what was learnt, and from what."""
+    """Write the requested documents; a model beside the certificate gives the label and the columns."""
     if registry is None and card is None:
         return
     from ..report.card import model_card
     from ..report.registry import registry_entry
 
     about = _about(file)
-    for path, write in ((registry, registry_entry), (card, model_card)):
+    for option, path, write in (("--registry", registry, registry_entry), ("--card", card, model_card)):
+        check_folder(option, path)
         if path is not None:
-            if not path.parent.is_dir():
-                raise ParameterError(f"`{path}` must be in a folder that exists; make {path.parent} first.")
             path.write_text(write(certificate, about), encoding="utf-8")
             typer.echo(f"wrote {path}", err=True)
 
 
 def _about(file: Path | None) -> dict[str, Any]:
-    """What model.json in the folder of the certificate tells."""
+    """The label and the columns from model.json in the folder of the certificate."""
     if file is None:
         return {}
     folder = file if file.is_dir() else file.parent

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from ..errors import ParameterError
+from ..core.errors import ParameterError
 
 if TYPE_CHECKING:
     from ..objective import losses
 
+LossName = Literal["logistic", "smooth-hinge", "log-cosh"]
 
-class LossName(enum.StrEnum):
-    """The losses that are shipped."""
 
-    logistic = "logistic"
-    smooth_hinge = "smooth-hinge"
-    log_cosh = "log-cosh"
+def make_loss(name: str | None) -> losses.Loss:
+    """The shipped loss of that name, with its usual parameters; the logistic one by default."""
+    from ..objective.losses import SHIPPED
 
-    def make(self) -> losses.Loss:
-        """The loss of that name, with its usual parameters."""
-        from ..objective.losses import SHIPPED
-
-        return SHIPPED[self.value]()
+    return SHIPPED[name or "logistic"]()
 
 
 @contextmanager

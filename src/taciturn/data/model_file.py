@@ -9,14 +9,15 @@ from typing import Any, Literal, Self, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ..errors import DataError, ParameterError
-from ..toml import complaint
-from ..types import Array
+from ..core.errors import DataError, ParameterError
+from ..core.toml import complaint
+from ..core.types import Array
 from .tables.encoder import BoundedEncoder
-from .tables.plain_columns import PlainColumns
+from .tables.numeric_columns import PlainColumns
 from .tables.schema import Schema
 
 FORMAT = "taciturn-model/1"
+_MAPPED = ("curves", "surfaces", "seed")
 
 
 class Encoding(BaseModel):
@@ -30,7 +31,22 @@ class Encoding(BaseModel):
     data_norm: float = Field(default=1.0, gt=0)
     intercept: bool = False
     rows: Literal["clip", "scale"] = "clip"
-    missing: Literal["row", "field"] = "row"
+    missing: Literal["row", "field", "indicator"] = "row"
+    curves: int | None = None
+    surfaces: int | None = None
+    seed: int | None = None
+
+    @classmethod
+    def of(cls, encoder: BoundedEncoder) -> Encoding:
+        """The settings of an encoder; keys that a plain encoder does not have are left out."""
+        mapped = encoder.expansion
+        more = {} if mapped is None else {name: getattr(mapped, name) for name in _MAPPED}
+        given = {"intercept": encoder.intercept, "rows": encoder.rows, "missing": encoder.missing_as}
+        return cls.model_validate({"data_norm": float(encoder.data_norm), **given, **more})
+
+    def encoder(self, schema: Schema) -> BoundedEncoder:
+        """The encoder of a table."""
+        return BoundedEncoder(schema, **self.model_dump(exclude_none=True))
 
 
 class ModelFile(BaseModel):
@@ -43,10 +59,13 @@ class ModelFile(BaseModel):
     label : the column that was learnt.
     table, encoding : the schema by which a record becomes x, and how; for models of tables.
     data_norm : a longer x is first clipped to it, as it was in the fit.
+    whitening : of a model in whitened coordinates, V and v side by side: its score is divided by
+        ||V x + v|| where that is above 1.
     settings : what else the estimator was made with; an epsilon of null is no privacy.
     certificate : what the model cost: the certificate itself, or the SHA-256 of the file that holds it.
     simulated : made with noise that can be replayed, so not private.
     run : where it came from: the job and its hash, the sites, the rounds.
+    personal : a site's own model, and a warning not to share it; it has no certificate.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -61,10 +80,12 @@ class ModelFile(BaseModel):
     table: dict[str, Any] | None = Field(default=None, alias="schema")
     encoding: Encoding = Encoding()
     data_norm: float = Field(default=1.0, gt=0)
+    whitening: list[list[float]] | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
     certificate: dict[str, Any] | str | None = None
     simulated: bool = False
     run: dict[str, Any] = Field(default_factory=dict)
+    personal: str | None = None
 
     @model_validator(mode="after")
     def _check_whole(self) -> Self:
@@ -72,8 +93,10 @@ class ModelFile(BaseModel):
         outputs = 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
         if shapes != {len(self.features)} or not outputs == len(self.coef) == len(self.intercept):
             raise ValueError("`coef`, `intercept`, `features` and `classes` do not fit together")
+        if self.whitening is not None and {len(row) for row in self.whitening} != {len(self.features) + 1}:
+            raise ValueError("`whitening` must have one column per feature and one more")
         if (self.classes is None) != (self.loss == "log-cosh"):
-            raise ValueError("a classifier has `classes`, a regression has none")
+            raise ValueError("a classifier needs `classes`, and a regression must not have them")
         if self.table is not None and self.encoder().get_feature_names_out().tolist() != self.features:
             raise ValueError("`features` must be those of the `schema`")
         return self
@@ -101,7 +124,12 @@ class ModelFile(BaseModel):
             schema = Schema.from_dict(self.table)
         except ParameterError as error:
             raise ValueError(f"`schema`: {error}".rstrip(".")) from error
-        return BoundedEncoder(schema, **self.encoding.model_dump())
+        try:
+            found = self.encoding.encoder(schema)
+            found.get_feature_names_out()
+        except ParameterError as error:
+            raise ValueError(f"`encoding`: {error}".rstrip(".")) from error
+        return found
 
 
 Kind = TypeVar("Kind", bound=ModelFile)
@@ -116,7 +144,7 @@ def read_as(kind: type[Kind], path: Path) -> Kind:
 
 
 def _reason(error: Exception) -> str:
-    """The key and what is wrong with it; nothing where the file is no JSON at all."""
+    """The key and what is wrong with it; empty if the file is not JSON."""
     if not isinstance(error, ValidationError):
         return ""
     found = complaint(error, deepest=False)

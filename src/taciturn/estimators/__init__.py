@@ -1,16 +1,18 @@
 """The scikit-learn face: private linear models in five lines."""
 
+from .additive.curves import EffectCurve
+from .additive.models import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from .classifiers import PrivateLinearSVC, PrivateLogisticRegression
-from .intervals import CoefIntervals, coef_intervals
 from .model_file import load_model, save_model
 from .regressor import PrivateHuberRegressor
 
 __all__ = [
-    "CoefIntervals",
+    "EffectCurve",
+    "PrivateAdditiveClassifier",
+    "PrivateAdditiveRegressor",
     "PrivateHuberRegressor",
     "PrivateLinearSVC",
     "PrivateLogisticRegression",
-    "coef_intervals",
     "load_model",
     "save_model",
 ]

@@ -1,4 +1,4 @@
-"""Which site holds which row, and who talks to whom."""
+"""The site of every row, and the links between sites."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..errors import DataError
+from ..core import checks
+from ..core.errors import DataError
 from ..graph import Graph
 from ..rng import SecureStreams, SeededStreams
 
 
 @dataclass(frozen=True)
 class SiteAssignment:
-    """The site of every row, as a number, and the sites' names and links; and whose row it is, if told."""
+    """The site of every row, as a number; the sites' names and links; the person of every row, if given."""
 
     site: NDArray[np.int64]
     names: tuple[str, ...]
@@ -32,25 +32,25 @@ class SiteAssignment:
 
     @property
     def ids(self) -> list[NDArray[np.int64]] | None:
-        """Whose rows each site holds, in the order in which `deal` gives them out."""
+        """The persons of each site's rows, in the order of `deal`."""
         return self.by_site(self.person)
 
     def by_site(self, values: NDArray[Any] | None) -> list[NDArray[Any]] | None:
-        """One number per row as one array per site, in the order in which `deal` gives the rows out."""
+        """One number per row as one array per site, in the order of `deal`."""
         return None if values is None else [values[self.site == i] for i in range(self.graph.n)]
 
 
 def assign_sites(
-    rows: int, labels: Any, sites: Any, graph: Any, seed: int | None, person: Any = None
+    rows: int, labels: Any, sites: Any, graph: Any, seed: int | None, person: Any = None, least: int = 2
 ) -> SiteAssignment:
-    """As the labels say, or dealt by chance to `sites` sites; the chance is secret where there is no seed.
+    """Sites as given, or rows assigned to `sites` sites at random; without a seed the assignment is secret.
 
-    All rows of a person are dealt to one site.
+    All rows of a person are assigned to one site.
     """
     whose = None if person is None else _persons_by_id(rows, person)
     if labels is None:
         units = rows if whose is None else int(whose.max()) + 1
-        site, names = _deal_rows(units, checks.whole("sites", sites, least=2), seed)
+        site, names = _deal_rows(units, checks.whole("sites", sites, least=least), seed)
         site = site if whose is None else site[whose]
     else:
         site, names = _sites_by_label(rows, labels)
@@ -61,16 +61,20 @@ def assign_sites(
 
 def _persons_by_id(rows: int, person: Any) -> NDArray[np.int64]:
     """The number of each row's person."""
-    given = np.asarray(person)
-    if given.shape != (rows,):
-        raise DataError(
-            f"`person` must say whose row it is for each of {rows} rows; got shape {given.shape}."
-        )
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise DataError("`person` must say whose row it is for every row; some are missing.")
-    if given.dtype.kind == "O" and len({type(one) for one in given}) > 1:
-        raise DataError("`person` must hold ids of one type; got several, or missing ones.")
+    given = _one_per_row("person", person, rows, "a person's id")
     return np.asarray(np.unique(given, return_inverse=True)[1], dtype=np.int64)
+
+
+def _one_per_row(name: str, values: Any, rows: int, what: str) -> NDArray[Any]:
+    """One value of one type for every row."""
+    given = np.asarray(values)
+    if given.shape != (rows,):
+        raise DataError(f"`{name}` must give {what} for each of {rows} rows; got shape {given.shape}.")
+    if given.dtype.kind == "f" and not np.isfinite(given).all():
+        raise DataError(f"`{name}` must give {what} for every row; some are missing.")
+    if given.dtype.kind == "O" and len({type(one) for one in given}) > 1:
+        raise DataError(f"`{name}` must contain values of one type; got several, or missing ones.")
+    return given
 
 
 def _deal_rows(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -83,16 +87,8 @@ def _deal_rows(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int6
 
 
 def _sites_by_label(rows: int, labels: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    given = np.asarray(labels)
-    if given.shape != (rows,):
-        raise DataError(f"`site` must name one site per row, {rows}; got shape {given.shape}.")
-    if given.dtype.kind == "f" and not np.isfinite(given).all():
-        raise DataError("`site` must name a site for every row; some are missing.")
-    if given.dtype.kind == "O" and len({type(label) for label in given}) > 1:
-        raise DataError("`site` must hold names of one type; got several, or missing ones.")
+    given = _one_per_row("site", labels, rows, "which site holds it")
     found, numbers = np.unique(given, return_inverse=True)
-    if len(found) < 2:
-        raise DataError("`site` must name at least 2 sites; got 1.")
     words = given.dtype.kind in "OU"
     names = tuple(str(name) if words else f"site {name}" for name in found.tolist())
     return np.asarray(numbers, dtype=np.int64), names

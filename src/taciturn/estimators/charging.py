@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from ..errors import ParameterError
+from ..core.errors import ParameterError
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def ledger_file(ledger: Any, seed: int | None) -> LedgerFile | None:
         )
     if Path(file.path).exists():
         raise ParameterError(
-            f"`ledger` must be a new file; got {fspath(file.path)}, which exists. Every fit spends "
-            "anew, and has a record of its own."
+            f"`ledger` must be a new file; {fspath(file.path)} exists. Every fit spends "
+            "again and needs its own record."
         )
     return file

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,71 +12,22 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..admm.methods import Method
-from ..errors import DataError
-from ..graph import GraphLike
+from ..core.errors import DataError
+from ..core.types import Array
 from ..objective.losses import Logistic, Loss, SmoothHinge
-from ..types import Array
 from .base import PrivateLinearModel
-from .charging import LedgerFile
 from .labels import class_weights, has_missing, places, public_labels, weights_mark
 
 READ_OFF = "the list of classes was read off the labels, and is taken to be public"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]
     """One linear model for two classes, one against the rest for more, all under one budget."""
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        sites: int = 5,
-        graph: GraphLike = "complete",
-        data_norm: float | str | None = 1.0,
-        colluding: int | None = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 0.5,
-        classes: Sequence[Any] | None = None,
-        class_weight: str | Mapping[Any, float] | None = None,
-        class_shares: Mapping[Any, float] | None = None,
-        C: float | str = "auto",
-        regularization: float | str = "auto",
-        rounds: int | None = None,
-        max_rounds: int | None = None,
-        noise: str = "best",
-        method: Method | None = None,
-        effort: str = "full",
-        ledger: str | PathLike[str] | LedgerFile | None = None,
-        random_state: Any = None,
-        large_delta: bool = False,
-        verbose: bool | int = False,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            sites=sites,
-            graph=graph,
-            data_norm=data_norm,
-            colluding=colluding,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            C=C,
-            regularization=regularization,
-            rounds=rounds,
-            max_rounds=max_rounds,
-            noise=noise,
-            method=method,
-            effort=effort,
-            ledger=ledger,
-            random_state=random_state,
-            large_delta=large_delta,
-            verbose=verbose,
-        )
-        self.classes = classes
-        self.class_weight = class_weight
-        self.class_shares = class_shares
+    classes: Sequence[Any] | None = None
+    class_weight: str | Mapping[Any, float] | None = None
+    class_shares: Mapping[Any, float] | None = None
 
     def fit(self, X: Any, y: Any, site: Any = None, person: Any = None) -> Self:
         """Train across sites. There is no `sample_weight`: a row that weighs more would cost more.
@@ -86,8 +37,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         X : (rows, features), dense or sparse; rows longer than `data_norm` are clipped to it.
         y : the labels; a label that is not among `classes` turns its row into zeros.
         site : which site holds which row; dealt at random to `sites` sites where it is not given.
-        person : whose row it is. All rows of a person are then weighted to count as one, and the certificate
-            covers the person; without it, one row. A person's rows must be at one site.
+        person : an id of the person for every row. All rows of a person are then weighted to count as one,
+            and the certificate covers the person; without it, one row. A person's rows must be at one site.
         """
         if self.classes is None:
             X, known, index = self._read_off(X, y)
@@ -113,15 +64,22 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
         """X, the classes that y holds, and which of them each row has."""
         if has_missing(y):
             raise DataError(
-                "`y` must have a label for every row; some are missing. Declare `classes`: then a row "
+                "`y` must have a label for every row; some are missing. If you declare `classes`, a row "
                 "without a label counts as zeros."
             )
         X, y = self._validated(X, y)
         check_classification_targets(y)
         known = np.unique(y)
         if len(known) < 2:
-            raise DataError(f"`y` must hold at least 2 classes; got {len(known)} class.")
+            raise DataError(f"`y` must contain at least 2 classes; got {len(known)} class.")
         return X, known, np.searchsorted(known, y)
+
+    def _own_targets(self, y: Any) -> tuple[Array, NDArray[np.bool_], Array, float]:
+        index = places(self.classes_, y)
+        outputs = range(1, 2) if len(self.classes_) == 2 else range(len(self.classes_))
+        by_class = class_weights(self.classes_, self.class_weight, self.class_shares)
+        weights = np.ones(len(index)) if by_class is None else by_class[np.maximum(index, 0)]
+        return np.stack([np.where(index == k, 1.0, -1.0) for k in outputs]), index >= 0, weights, 1.0
 
     def decision_function(self, X: Any) -> Array:
         """coef.x + intercept: (rows,) for two classes, (rows, classes) for more."""
@@ -145,17 +103,22 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ign
 class PrivateLogisticRegression(PrivateLinearClassifier):
     """Logistic regression across sites that may not share rows, under one (epsilon, delta) for the whole fit.
 
+    `taciturn.check` shows the owner of the rows, before anything is spent, which values do not fit.
+
     Parameters
     ----------
     epsilon, delta : the budget of any one record: all rounds, sites and classes together, in one fit. Another
         fit on the same records, such as a fold or a point of a grid, spends it again. `float("inf")` trains
-        without privacy; delta = 0 asks for a pure guarantee.
-    sites : how many sites the rows are dealt to where `fit` is not told.
+        without privacy, and overrules delta, colluding, noise and effort; delta = 0 asks for a pure
+        guarantee, and None, the default, for a tenth of one over the number of records or persons, and at
+        most 1e-5.
+    sites : the number of sites that the rows are assigned to if `fit` gets no `site`.
     graph : who talks to whom: "complete", "ring", "star", "path", or a `taciturn.Graph` or networkx
         graph whose nodes are the sites in the order of their sorted names.
     data_norm : a PUBLIC bound on the norm of a row; longer rows are clipped. "from data" takes it from the
         data, warns, and marks the certificate.
-    colluding : None trusts nobody: the promise holds whatever the other sites do. A number trusts all but so
+    colluding : None trusts no other site: the promise holds whatever they do. `plan_` says which method
+        was chosen for that, and why; method="penalty" asks for the paper's. A number trusts all but so
         many of them: the noise of all honest sites protects each record together (`MaskedDescent`), and the
         model is about as good as a trusted centre's. The certificate says what is left if more collude.
     fit_intercept : whether the model has an intercept, inside the clipped and regularised vector.
@@ -165,20 +128,28 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     class_weight, class_shares : "balanced" with the PUBLIC share of each class, {label: share}, lets rare
         classes count as much as common ones; or a mapping of public weights. The heaviest class counts 1 and
         the others less, so that the cost stays what it is.
-    C, regularization, noise, rounds : what the planner chooses ("auto", "best", None) or is told.
-    max_rounds : the most rounds that the planner may choose.
-    method : a private method of your own, with `rounds`; refused if it costs more than epsilon.
-    effort : "full" lets the planner rehearse on made-up rows first, for some seconds; "quick" does without.
+    C, regularization, noise, rounds : chosen by the planner ("auto", "best", None) or given. `noise`
+        is not for `colluding`, whose noise is discrete.
+    max_rounds : the most rounds that the planner may choose; not together with `rounds`.
+    method : "penalty" for the paper's penalty perturbation; or a private method of your own, with `rounds`,
+        which is refused if it costs more than epsilon.
+    effort : "full", the default, lets the planner rehearse on made-up rows first, for some seconds; "quick"
+        does without. With `colluding` or `method` there is nothing to rehearse, and it is refused.
+    whiten : True learns better coordinates from noisy moments of the rows first, False does not; by default
+        where that should pay. A model of the paper's method in such coordinates shortens long rows before it
+        predicts: `whitening_`.
     ledger : a new file for a durable record: SQLite, each charge on disk before its release, so that a crash
         leaves a true account; see `SqliteLedger`. None keeps it in memory.
     random_state : None draws secret noise. A seed makes the fit replayable, and the certificate says
         `simulated`.
-    large_delta : insists on a delta above one over the number of records, which is refused otherwise: the
+    large_delta : allows a delta above one over the number of records, which is refused otherwise: the
         certificate then says what it is worth.
     verbose : True shows on a terminal how far the run is; in a pipe or a log it stays silent.
 
     Attributes
     ----------
+    whitening_ : None, or V and v side by side, (entries, features + 1): scores are divided by ||V x + v||
+        where that is above 1.
     coef_, intercept_, classes_ : the model: the average of what the sites released last, which costs nothing.
     site_coef_, site_intercept_ : what each site released last, (sites, outputs, features).
     certificate_ : what the fit cost; `certificate_.epsilon` never exceeds `epsilon`.
@@ -215,8 +186,11 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         return np.asarray(np.log(np.maximum(self.predict_proba(X), 1e-300)))
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearSVC(PrivateLinearClassifier):
     """A linear support vector classifier with the Huber hinge, under one (epsilon, delta) for the whole fit.
+
+    `taciturn.check` shows the owner of the rows, before anything is spent, which values do not fit.
 
     Parameters
     ----------
@@ -224,58 +198,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
     others : as for `PrivateLogisticRegression`, and so are the attributes.
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        sites: int = 5,
-        graph: GraphLike = "complete",
-        data_norm: float | str | None = 1.0,
-        colluding: int | None = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 0.5,
-        classes: Sequence[Any] | None = None,
-        class_weight: str | Mapping[Any, float] | None = None,
-        class_shares: Mapping[Any, float] | None = None,
-        smoothing: float = 0.5,
-        C: float | str = "auto",
-        regularization: float | str = "auto",
-        rounds: int | None = None,
-        max_rounds: int | None = None,
-        noise: str = "best",
-        method: Method | None = None,
-        effort: str = "full",
-        ledger: str | PathLike[str] | LedgerFile | None = None,
-        random_state: Any = None,
-        large_delta: bool = False,
-        verbose: bool | int = False,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            sites=sites,
-            graph=graph,
-            data_norm=data_norm,
-            colluding=colluding,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            classes=classes,
-            class_weight=class_weight,
-            class_shares=class_shares,
-            C=C,
-            regularization=regularization,
-            rounds=rounds,
-            max_rounds=max_rounds,
-            noise=noise,
-            method=method,
-            effort=effort,
-            ledger=ledger,
-            random_state=random_state,
-            large_delta=large_delta,
-            verbose=verbose,
-        )
-        self.smoothing = smoothing
+    smoothing: float = 0.5
 
     def _loss(self) -> Loss:
         return SmoothHinge(self.smoothing)

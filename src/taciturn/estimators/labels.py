@@ -1,6 +1,6 @@
-"""Labels against a public list of classes: which one a row has, or none, and what it counts.
+"""Labels and a public list of classes: the class of every row, if it has one, and its weight.
 
-Types may be said, values never.
+Error messages may name types, but never quote values.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from .. import checks
-from ..errors import DataError, ParameterError
-from ..types import Array
+from ..core import checks
+from ..core.errors import DataError, ParameterError
+from ..core.types import Array
 
 _MISSING, _NUMBERS, _TEXTS = "nothing", "numbers", "texts"
 _KINDS = dict.fromkeys("biuf", _NUMBERS) | dict.fromkeys("US", _TEXTS)
@@ -34,10 +34,10 @@ def public_labels(classes: Sequence[Any]) -> NDArray[Any]:
 
 
 def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
-    """The place of each label among the classes; -1 where it is another one, or missing.
+    """The index of each label among the classes; -1 for undeclared or missing labels.
 
-    Labels of another type than the classes would all be others, so that is an error. What type a column has
-    is public, as its name is.
+    If the labels have another type or spelling than the classes, none would match, so that is an error. The
+    type of the column and the spelling of the classes are public.
     """
     labels = column_or_1d(np.asarray(y), warn=True)
     kinds = _kinds(labels)
@@ -52,6 +52,31 @@ def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
             f"`classes` and `y` must be of one type; got {wanted} and {' and '.join(sorted(kinds))}. "
             f"{fix} convert y."
         )
+    found = _find_places(known, labels, wanted)
+    _check_spelling(known, labels, found)
+    return found
+
+
+def _check_spelling(known: NDArray[Any], labels: NDArray[Any], found: NDArray[np.int64]) -> None:
+    """Raise if no label is a class, or if a class occurs only in another case or with spaces."""
+    absent = set(range(len(known))) - set(np.unique(found).tolist())
+    others = {_spelt(label) for label in set(labels[found < 0].tolist())} if absent else set()
+    wrong = [known[k] for k in sorted(absent) if _spelt(known[k]) in others - {None}]
+    if wrong:
+        raise DataError(
+            f"`classes` must be spelt like the labels: no label is {str(wrong[0])!r}, and some differ "
+            "from it only in upper and lower case, or in spaces."
+        )
+    if len(absent) == len(known) and len(labels):
+        raise DataError(f"`classes` must be those of `y`: no label is one of {known.tolist()}.")
+
+
+def _spelt(label: Any) -> str | None:
+    """A text without case and spaces around it."""
+    return label.strip().casefold() if isinstance(label, str) else None
+
+
+def _find_places(known: NDArray[Any], labels: NDArray[Any], wanted: str) -> NDArray[np.int64]:
     if labels.dtype.kind != "O":
         at = np.searchsorted(known, labels).clip(max=len(known) - 1)
         return np.where(known[at] == labels, at, -1).astype(np.int64)
@@ -61,7 +86,7 @@ def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
 
 
 def has_missing(y: Any) -> bool:
-    """Whether a column of objects has an empty place, which scikit-learn trips over without a word."""
+    """Whether a column of objects has a missing entry, which scikit-learn does not report clearly."""
     labels = np.asarray(y)
     return (
         labels.ndim > 0
@@ -71,7 +96,7 @@ def has_missing(y: Any) -> bool:
 
 
 def floats_or_same(y: Any) -> Any:
-    """Targets from a frame's column as floats, NaN where one is missing; whatever is no number stays."""
+    """Targets from a column of a data frame as floats, NaN if missing; other entries are left unchanged."""
     if isinstance(y, np.ndarray) or not hasattr(y, "to_numpy"):
         return y
     try:
@@ -83,14 +108,14 @@ def floats_or_same(y: Any) -> Any:
 
 
 def real_targets(y: Any) -> NDArray[np.float64]:
-    """Targets as floats; an error says that some are none, and neither it nor what led to it quotes one."""
+    """Targets as floats; the error about entries that are not numeric quotes none of them."""
     try:
         given = np.asarray(floats_or_same(y))
         if given.dtype.kind in "biufO":
             return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise DataError("`y` of a regression must hold real numbers; some entries are none.")
+    raise DataError("`y` of a regression must contain real numbers; some entries are not numeric.")
 
 
 def _kinds(labels: NDArray[Any]) -> set[str]:
@@ -108,11 +133,11 @@ def _kind(label: Any) -> str:
 
 
 def class_weights(known: NDArray[Any], wanted: Any, shares: Any) -> Array | None:
-    """What a row of each class counts, at most 1; None where all count alike.
+    """The weight of a row of each class, at most 1; None if all weights are equal.
 
-    "balanced" is share of the rarest class / own share, from public shares alone. A weight up to 1 that
-    depends on nothing but the row itself moves no sum further than the row does without it, so no bound
-    changes, and no weight above 1 is ever used.
+    "balanced" divides the public share of the rarest class by the share of the row's class. A weight of at
+    most 1 that depends only on the row itself moves no sum further than the row without it, so no bound
+    changes.
     """
     if wanted is None:
         if shares is not None:
@@ -123,8 +148,8 @@ def class_weights(known: NDArray[Any], wanted: Any, shares: Any) -> Array | None
             raise ParameterError(f"`class_weight` must be 'balanced', a mapping or None; got {wanted!r}.")
         if shares is None:
             raise ParameterError(
-                "`class_shares` must say the public share of each class, {label: share}: shares counted in "
-                "the rows would be a release that nothing covers."
+                "`class_shares` must give the public share of each class, {label: share}: shares counted in "
+                "the rows would not be private."
             )
         found = _by_class("class_shares", shares, known)
         if abs(float(found.sum()) - 1.0) > 0.01:
@@ -137,7 +162,7 @@ def class_weights(known: NDArray[Any], wanted: Any, shares: Any) -> Array | None
 
 
 def weights_mark(known: NDArray[Any], weights: Array) -> str:
-    """What the certificate says of them."""
+    """What the certificate states about them."""
     said = ", ".join(f"{label} {weight:.3g}" for label, weight in zip(known.tolist(), weights, strict=True))
     return f"rows count by their class, by public numbers: {said}"[:300]
 

@@ -14,9 +14,14 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
-from .. import checks
-from ..errors import CertificateError, DataError, TaciturnWarning
+from ..core import checks
+from ..core.errors import CertificateError, DataError, ParameterError, TaciturnWarning
+from ..core.notebook import Picture
+from ..data.model_file import ModelFile
+from ..data.tables.encoder import BoundedEncoder
 from ..privacy.certificate.certificate import Certificate
+from ..privacy.certificate.released import Released
+from .additive.curves import EffectCurve, curve_names, is_additive, plot_curves, read_curve
 
 UNREADABLE = ("nan", "raise", "zeros")
 
@@ -33,12 +38,12 @@ def _can(name: str) -> Callable[[Answer], Answer]:
 class LoadedModel(Pipeline):  # type: ignore[misc]
     """The table that `taciturn predict` takes -> predictions: an encoder, then the fitted estimator.
 
-    A record with a value that is missing or cannot be read says nothing, and what the model would say of it
-    is what it says of nobody. `unreadable` says what is given for such a record:
+    A prediction for a record with a missing or unreadable value would mean nothing. `unreadable` sets what
+    such a record gets instead:
 
-    - "nan": no answer, None for a class, NaN for a number, a score or a probability;
-    - "raise": an error that says how many there are;
-    - "zeros": what the model says of a row of zeros, as in training.
+    - "nan": no prediction: None for a class, NaN for a number, a score or a probability;
+    - "raise": an error with the number of such records;
+    - "zeros": the prediction for a row of zeros, as in training.
 
     `unreadable_rows(X)` is the mask of these records, `unread_columns(X)` names the columns that could
     not be read, of each record. `certificate_` is the certificate of the fit, verified; None where
@@ -60,7 +65,7 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         self.unreadable = unreadable
 
     def unreadable_rows(self, X: Any) -> NDArray[np.bool_]:
-        """Which records have a value that is missing or cannot be read, and so say nothing."""
+        """Which records have a missing or unreadable value, so that they get no prediction."""
         return np.asarray(self[0].unreadable(X))
 
     def unread_columns(self, X: Any) -> list[tuple[str, ...]]:
@@ -92,12 +97,43 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         """The score of every record; of every class where there are more than two."""
         return self._answered(X, super().decision_function(X, **params))
 
+    def personalise(self, X_own: Any, y_own: Any) -> LoadedModel:
+        """This site's own model, which leans on this one; see `PrivateLogisticRegression.personalise`.
+
+        Keep it, and every score of it, at the site.
+        """
+        steps = [self.steps[0], (self.steps[-1][0], self[-1].personalise(self[0].transform(X_own), y_own))]
+        return LoadedModel(steps, unreadable=self.unreadable)
+
+    def curve(self, name: str) -> EffectCurve:
+        """The effect of a column on the score; only for models that consist of curves."""
+        return read_curve(self._encoder(), np.atleast_2d(self[-1].coef_), name, self._scale())
+
+    def plot(self) -> Picture:
+        """All curves of such a model on one page of small panels."""
+        curves = [self.curve(name) for name in curve_names(self._encoder())]
+        return plot_curves(curves, getattr(self[-1], "classes_", ()), "")
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether the model consists of curves, so that `curve` and `plot` work."""
+        encoder = self[0]
+        return isinstance(encoder, BoundedEncoder) and is_additive(encoder)
+
+    def _encoder(self) -> BoundedEncoder:
+        if not isinstance(self[0], BoundedEncoder) or not self[0].curves:
+            raise ParameterError("`curve` and `plot` need a model with curves; this one is linear.")
+        return self[0]
+
+    def _scale(self) -> str:
+        return "effect on the log-odds" if hasattr(self[-1], "predict_proba") else "effect on the score"
+
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
         """Accuracy, or R squared; records that cannot be read are left out, with a warning."""
         bad = self._unanswered(X)
         if bad.any():
             warnings.warn(
-                f"{int(bad.sum())} of {len(bad)} records cannot be read and are left out of the score.",
+                f"{int(bad.sum())} of {len(bad)} records cannot be read; the score ignores them.",
                 TaciturnWarning,
                 stacklevel=2,
             )
@@ -117,21 +153,24 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         return given
 
     def _unanswered(self, X: Any) -> NDArray[np.bool_]:
-        """The records that get no answer."""
+        """The records that get no prediction."""
         checks.choice("unreadable", self.unreadable, UNREADABLE)
         bad = self.unreadable_rows(X)
         if self.unreadable == "raise" and bad.any():
             raise DataError(
                 f"{int(bad.sum())} of {len(bad)} records have a value that is missing or cannot be read; "
-                '`unreadable_rows(X)` says which. unreadable="nan" gives no answer for them.'
+                '`unreadable_rows(X)` shows which. unreadable="nan" gives no prediction for them.'
             )
         return np.zeros_like(bad) if self.unreadable == "zeros" else bad
 
 
-def find_certificate(path: Path, stated: dict[str, Any] | str | None) -> Certificate | None:
+def find_certificate(path: Path, model: ModelFile) -> Certificate | None:
     """The certificate in a model file, or in certificate.json beside it if it is this model's; verified."""
+    stated = model.certificate
+    if model.personal is not None:
+        return None
     if isinstance(stated, dict):
-        return _verified(json.dumps(stated), path)
+        return _verified(json.dumps(stated), path, model)
     beside = path.with_name("certificate.json")
     if not beside.is_file():
         return None
@@ -139,12 +178,12 @@ def find_certificate(path: Path, stated: dict[str, Any] | str | None) -> Certifi
     named = stated if stated is not None else _signed_for(path)
     if named != hashlib.sha256(data).hexdigest():
         warnings.warn(
-            f"{beside}: is not the certificate that {path.name} names, and is left out.",
+            f"{beside}: is not the certificate that {path.name} names; it is ignored.",
             TaciturnWarning,
             stacklevel=3,
         )
         return None
-    return _verified(data.decode("utf-8", "replace"), beside)
+    return _verified(data.decode("utf-8", "replace"), beside, model)
 
 
 def _signed_for(path: Path) -> str | None:
@@ -157,10 +196,35 @@ def _signed_for(path: Path) -> str | None:
         return None
 
 
-def _verified(text: str, path: Path) -> Certificate:
+def _verified(text: str, path: Path, model: ModelFile) -> Certificate:
     try:
         certificate = Certificate.from_json(text)
-        certificate.verify()
+        certificate.check()
+        check_model(certificate, model)
     except CertificateError as error:
         raise CertificateError(f"{path}: {error}") from error
+    for note in certificate.notes:
+        warnings.warn(f"{path}: {note}", TaciturnWarning, stacklevel=4)
     return certificate
+
+
+def check_model(certificate: Certificate, model: ModelFile) -> None:
+    """Raise `CertificateError` unless the certificate is that of this model: its values, loss and rounds.
+
+    One of an earlier format names no values; its other facts are compared.
+    """
+    run = certificate.run
+    if run.loss.counting:
+        raise CertificateError("the certificate belongs to a score or a description, not to a model.")
+    certificate.check_released(Released.model(model.coef, model.intercept, model.whitening))
+    rounds, apart = model.run.get("rounds", certificate.rounds), run.where in ("folders", "network")
+    facts = {
+        "loss": (model.loss, run.loss.name.removeprefix("bounded-")),
+        "simulated": (model.simulated, run.simulated),
+        "rounds": (rounds, min(rounds, certificate.rounds) if apart else certificate.rounds),
+    }
+    for name, (here, there) in facts.items():
+        if here != there:
+            raise CertificateError(
+                f"the certificate belongs to another run: `{name}` is {there}, not {here}."
+            )

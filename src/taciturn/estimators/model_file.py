@@ -12,16 +12,20 @@ import numpy as np
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .. import checks
-from ..data.model_file import FORMAT, ModelFile, read_as
+from ..core import checks
+from ..core.errors import CertificateError, ParameterError
+from ..core.files import write_whole
+from ..data.model_file import FORMAT, Encoding, ModelFile, read_as
 from ..data.tables.clipping import RowClipper
 from ..data.tables.encoder import BoundedEncoder
+from ..data.tables.numeric_columns import PlainColumns
 from ..data.tables.schema import Schema
-from ..diskfile import write_whole
-from ..errors import ParameterError
+from ..privacy.certificate.released import Released
+from .additive.models import AdditiveModel
 from .base import PrivateLinearModel
 from .classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from .loaded import UNREADABLE, LoadedModel, find_certificate
+from .personal import PERSONAL
 from .regressor import PrivateHuberRegressor
 
 _ESTIMATORS: dict[str, type[PrivateLinearModel]] = {
@@ -38,6 +42,7 @@ _SETTINGS = (
     "intercept_scaling",
     "smoothing",
     "scale",
+    "target_scale",
 )
 
 
@@ -64,6 +69,13 @@ class Model(ModelFile):
                 "that is no `BoundedEncoder` and an estimator, give the last step, model[-1], and `schema`."
             )
         check_is_fitted(fitted)
+        personal = hasattr(fitted, "strength_")
+        if not personal:
+            _check_unchanged(fitted)
+        if isinstance(fitted, AdditiveModel):
+            if schema is not None:
+                raise ParameterError("`schema` must be left out: an additive model has its own.")
+            schema = fitted.encoder_
         encoder = BoundedEncoder(schema) if isinstance(schema, Schema) else schema
         coef, classes = np.atleast_2d(fitted.coef_), getattr(fitted, "classes_", None)
         entries = {
@@ -76,14 +88,9 @@ class Model(ModelFile):
             "label": label,
             **_encoding_entries(encoder),
             "data_norm": fitted.data_norm_,
+            "whitening": None if fitted.whitening_ is None else fitted.whitening_.tolist(),
             "settings": _settings(fitted),
-            "certificate": _certificate(fitted, whole=whole),
-            "simulated": fitted.certificate_.run.simulated,
-            "run": {
-                "sites": fitted.trace_.settings["names"],
-                "rounds": fitted.n_iter_,
-                "weights": _weights(fitted),
-            },
+            **({"personal": PERSONAL} if personal else _origin(fitted, whole=whole)),
         }
         return cls.model_validate(entries)
 
@@ -102,6 +109,11 @@ class Model(ModelFile):
 
     def scikit_learn(self) -> Any:
         """The same predictions in scikit-learn: a step that clips rows, then a bare estimator."""
+        if self.whitening is not None:
+            raise ParameterError(
+                "`scikit_learn` needs a model that is linear in its rows; this one is in whitened "
+                "coordinates. Use `estimator` or `pipeline`."
+            )
         return make_pipeline(RowClipper(self.data_norm), self._bare())
 
     def _bare(self) -> Any:
@@ -127,6 +139,9 @@ class Model(ModelFile):
         bare.n_features_in_ = coef.shape[1]
         if isinstance(bare, PrivateLinearModel):
             bare.data_norm_, bare.softmax_ = self.data_norm, self.loss == "softmax"
+            bare.whitening_ = None if self.whitening is None else np.array(self.whitening)
+            if self.personal is not None:
+                bare.strength_ = None
         if self.loss == "log-cosh":
             bare.coef_, bare.intercept_ = coef[0], float(intercept[0])
             return bare
@@ -152,6 +167,8 @@ def save_model(
     """
     if schema is None and isinstance(fitted, Pipeline) and [*map(type, fitted)][:-1] == [BoundedEncoder]:
         fitted, schema = fitted[-1], fitted[0]
+    elif isinstance(fitted, LoadedModel) and isinstance(fitted[0], PlainColumns):
+        fitted = fitted[-1]
     write_whole(Path(path), Model.of(fitted, schema=schema, whole=True).to_json())
 
 
@@ -161,18 +178,36 @@ def load_model(path: str | Path, *, unreadable: str = "nan") -> LoadedModel:
     It is a scikit-learn pipeline: an encoder, which takes the table that `taciturn predict` takes, and the
     fitted estimator, `model[-1]`. `certificate_` says what the model cost, if the file, or certificate.json
     beside it, does. `unreadable` says what a record gets that cannot be read: "nan" (None for a class),
-    "raise", or "zeros" (what the model says of a row of zeros).
+    "raise", or "zeros" (the prediction for a row of zeros).
     """
     path = Path(path)
     found = read_model(path)
     loaded = found.pipeline(unreadable=unreadable)
-    loaded.certificate_ = find_certificate(path, found.certificate)
+    loaded.certificate_ = find_certificate(path, found)
     return loaded
 
 
 def read_model(path: Path) -> Model:
     """The file as a `Model`, or one line that says what is wrong with it."""
     return read_as(Model, path)
+
+
+def _check_unchanged(fitted: PrivateLinearModel) -> None:
+    try:
+        found = Released.model(fitted.coef_, fitted.intercept_, fitted.whitening_)
+        fitted.certificate_.check_released(found)
+    except CertificateError as error:
+        raise ParameterError(f"`fitted` was changed after its fit: {error}") from error
+
+
+def _origin(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any]:
+    """What a model cost, and the run that it came from."""
+    sites = fitted.trace_.settings["names"]
+    return {
+        "certificate": _certificate(fitted, whole=whole),
+        "simulated": fitted.certificate_.run.simulated,
+        "run": {"sites": sites, "rounds": fitted.n_iter_, "weights": _weights(fitted)},
+    }
 
 
 def _weights(fitted: PrivateLinearModel) -> list[float]:
@@ -211,14 +246,12 @@ def _feature_names(fitted: PrivateLinearModel, encoder: BoundedEncoder | None, f
 def _encoding_entries(encoder: BoundedEncoder | None) -> dict[str, Any]:
     if encoder is None:
         return {}
-    given = encoder.get_params(deep=False)
-    schema = given.pop("schema")
-    given["data_norm"] = float(given["data_norm"])
-    return {"schema": schema.to_dict() if isinstance(schema, Schema) else schema, "encoding": given}
+    schema, encoding = encoder.schema, Encoding.of(encoder).model_dump(exclude_none=True)
+    return {"schema": schema.to_dict() if isinstance(schema, Schema) else schema, "encoding": encoding}
 
 
 def _settings(fitted: PrivateLinearModel) -> dict[str, Any]:
-    """What JSON can say of the estimator's parameters; no privacy is null."""
+    """The estimator's parameters as far as JSON can hold them; no privacy is null."""
     given = {name: getattr(fitted, name) for name in _SETTINGS if hasattr(fitted, name)}
     numbers = {
         name: float(given[name]) for name in given if isinstance(given[name], np.floating | np.integer)

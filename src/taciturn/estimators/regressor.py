@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
-from .. import checks
-from ..admm.methods import Method
-from ..errors import DataError
-from ..graph import GraphLike
+from ..core import checks
+from ..core.errors import DataError
+from ..core.types import Array
 from ..objective.losses import LogCosh, Loss
 from ..objective.rows import FARTHEST
-from ..types import Array
 from .base import PrivateLinearModel
-from .charging import LedgerFile
 from .labels import floats_or_same, real_targets
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore[misc]
     """Linear regression with the log-cosh loss, which no outlier can pull hard; y needs no bound.
+
+    `taciturn.check` shows the owner of the rows, before anything is spent, which values do not fit.
 
     Parameters
     ----------
     target_scale : a PUBLIC number, the size of a typical y; the model is fitted to y / target_scale,
-        cut off at a billion on either side.
+        cut off at a billion on either side. With 1 for targets in the hundreds a fit spends its budget and
+        learns almost nothing; `taciturn.check(X, y=y, target_scale=...)` shows it beforehand.
     scale : where the loss turns from square to absolute, in units of target_scale.
     others : as for `PrivateLogisticRegression`, and so are the attributes.
 
@@ -39,54 +41,8 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        sites: int = 5,
-        graph: GraphLike = "complete",
-        data_norm: float | str | None = 1.0,
-        colluding: int | None = None,
-        target_scale: float = 1.0,
-        scale: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 0.5,
-        C: float | str = "auto",
-        regularization: float | str = "auto",
-        rounds: int | None = None,
-        max_rounds: int | None = None,
-        noise: str = "best",
-        method: Method | None = None,
-        effort: str = "full",
-        ledger: str | PathLike[str] | LedgerFile | None = None,
-        random_state: Any = None,
-        large_delta: bool = False,
-        verbose: bool | int = False,
-    ) -> None:
-        super().__init__(
-            epsilon=epsilon,
-            delta=delta,
-            sites=sites,
-            graph=graph,
-            data_norm=data_norm,
-            colluding=colluding,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            C=C,
-            regularization=regularization,
-            rounds=rounds,
-            max_rounds=max_rounds,
-            noise=noise,
-            method=method,
-            effort=effort,
-            ledger=ledger,
-            random_state=random_state,
-            large_delta=large_delta,
-            verbose=verbose,
-        )
-        self.target_scale = target_scale
-        self.scale = scale
+    target_scale: float = 1.0
+    scale: float = 1.0
 
     def _loss(self) -> Loss:
         return LogCosh(self.scale)
@@ -94,7 +50,8 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
     def fit(self, X: Any, y: Any, site: Any = None, person: Any = None) -> Self:
         """Train across sites; `site` says which site holds which row. A target of NaN makes its row zeros.
 
-        `person` says whose row it is: the rows of a person then count as one, and are covered together.
+        `person` gives the person's id of every row: the rows of a person then count as one, and are covered
+        together.
         """
         keep, y = None, floats_or_same(y)
         if isinstance(y, np.ndarray) and y.dtype.kind == "f":
@@ -102,7 +59,7 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
             y = np.where(np.isnan(y), 0.0, y)
         X, y = self._validated(X, y, y_numeric=True)
         if np.asarray(y).dtype.kind not in "biuf":  # NumPy's own complaint would quote the text
-            raise DataError("`y` of a regression must hold numbers; some entries are texts.")
+            raise DataError("`y` of a regression must contain numbers; some entries are texts.")
         unit = checks.positive("target_scale", self.target_scale)
         with np.errstate(over="ignore"):
             targets = np.clip(np.asarray(y, dtype=np.float64) / unit, -FARTHEST, FARTHEST)
@@ -110,10 +67,16 @@ class PrivateHuberRegressor(RegressorMixin, PrivateLinearModel):  # type: ignore
         for name in ("coef_", "intercept_", "site_coef_", "site_intercept_"):
             setattr(self, name, getattr(self, name) * unit)
         self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+        self._certify_model()
         return self
 
+    def _own_targets(self, y: Any) -> tuple[Array, NDArray[np.bool_], Array, float]:
+        targets, unit = real_targets(y), checks.positive("target_scale", self.target_scale)
+        known = np.isfinite(targets)
+        return np.where(known, targets, 0.0)[None] / unit, known, np.ones(len(targets)), unit
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 of the predictions. Targets that are no numbers are refused, and not quoted."""
+        """R^2 of the predictions. Targets that are not numbers are refused, without quoting them."""
         return float(super().score(X, real_targets(y), sample_weight))
 
     def predict(self, X: Any) -> Array:

@@ -2,63 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from ..data.tables.cells import CellCounts, count_cells, count_column
-from ..data.tables.fields import Category, Number
-from ..data.tables.files import read_table
-from .training import make_encoder
+from ..data.tables.cell_counts import count_column
+from ..jobfile.job_rows import JobTables, label_type, read_labels, read_tables
+from ..statistics.table_check import CheckedColumn, TableCheck, examine
 from .training_job import TrainingJob
 
-OWNER_ONLY = "for the owner of this file only: these counts are computed from the rows, never share them"
+
+def check_tables(job: TrainingJob, folder: Path) -> dict[str, TableCheck]:
+    """The tables of every site by its name, in the order of the job."""
+    names = [*job.schema_.names, job.label.column]
+    tables = {file.site.name: read_tables(job, [file], names) for file in job.files(folder)}
+    total = sum(table.units for table in tables.values())
+    return {name: _check(job, table, max(total, len(table))) for name, table in tables.items()}
 
 
-@dataclass(frozen=True)
-class TableCheck:
-    """One site's table under the job: the cells of every column, the label last, and what rows become.
-
-    zeros : rows that say nothing to the model, since a cell or the label is missing or unreadable.
-    """
-
-    site: str
-    rows: int
-    zeros: int
-    columns: list[CellCounts]
-
-    @property
-    def troubles(self) -> list[str]:
-        """The columns of which more than a tenth is lost, and rows that say nothing: one line each."""
-        lines = [
-            f"{self.site}: {lost} of {counts.rows} cells of `{counts.name}` are lost: {counts.unknown} "
-            f"unreadable or unknown, {counts.missing} missing, {counts.moved} outside the range"
-            for counts in self.columns
-            if 10 * (lost := counts.rows - counts.fit) > counts.rows
-        ]
-        if 10 * self.zeros > self.rows:
-            lines.append(f"{self.site}: {self.zeros} of {self.rows} rows become zeros and teach nothing")
-        return lines
-
-
-def check_tables(job: TrainingJob, folder: Path) -> list[TableCheck]:
-    """The tables of every site, in the order of the job."""
-    return [_check(job, folder, k) for k in range(len(job.sites))]
-
-
-def _check(job: TrainingJob, folder: Path, k: int) -> TableCheck:
-    site, label = job.sites[k], job.label
-    form = (site.csv or job.csv).form()
-    table = read_table(folder / site.data, [*job.schema_.names, label.column], form)
-    counts = count_cells(job.schema_, table)
-    target = (
-        Number(label.column, -1e300, 1e300)
-        if label.classes is None
-        else Category(label.column, tuple(label.classes))
+def _check(job: TrainingJob, tables: JobTables, total: int) -> TableCheck:
+    labels = tables.columns[job.label.column]
+    _, known = read_labels(job.label, labels)
+    label = None
+    if job.label.positive is None:  # else every value is a label
+        counts = count_column(label_type(job.label), labels)
+        label = CheckedColumn(counts, (), (counts.losses(),) if counts.many_lost else ()), ~known
+    return examine(
+        tables.columns,
+        job.schema_,
+        label,
+        missing=job.missing or ("row" if job.encoding is None else "indicator"),
+        data_norm=1.0,
+        total_rows=total,
+        epsilon=job.epsilon,
+        delta=job.delta,
+        sites=len(job.sites),
+        colluding=job.colluding,
     )
-    X = make_encoder(job).transform(table)
-    column = count_column(target, table[label.column])
-    labelled = np.array([count_column(target, [cell]).fit == 1 for cell in table[label.column]])
-    zeros = int(np.sum(~X.any(axis=1) | ~labelled))
-    return TableCheck(site.name, len(X), zeros, [*counts, column])

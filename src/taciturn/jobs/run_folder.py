@@ -1,64 +1,44 @@
-"""The folder of a run of `taciturn train`: what it may hold before, after, and after a crash."""
+"""The folder of a run of `taciturn train`: what it may contain before a run, after it, and after a crash."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..diskfile import PART, write_whole
-from ..errors import LedgerError, ParameterError
+from ..core.errors import LedgerError, ParameterError
+from ..core.files import PART, write_whole
 
 if TYPE_CHECKING:
     from ..privacy.certificate.certificate import Certificate
+    from ..questions.answer import PrivateAnswer
 
 MODEL, CERTIFICATE, TRACE, REPORT = "model.json", "certificate.json", "trace.npz", "report.html"
+RESULT = "result.json"
 LEDGER = "ledger.sqlite"
 README = "README.txt"
 RESULTS = (MODEL, CERTIFICATE, TRACE, REPORT, README)
 
-WHO_MAY_SEE = f"""What is in this folder, and who may see it
-==========================================
-
-May be published, if the epsilon in {CERTIFICATE} is acceptable for everybody who may see it:
-
-  {MODEL:<17} the model, an average of what the sites released
-  {TRACE:<17} every vector that a site released
-  {CERTIFICATE:<17} what all of it cost, with the facts that the figures follow from: the number
-  {"":<17} of rows of each site and every schedule are among them, and count as public
-  {REPORT:<17} the same as a page
-
-Keep, and never change or delete; it says no more than the certificate, and may be shown to whoever checks it:
-
-  {LEDGER:<17} what was spent, on record before anything came of it; ledger-1.sqlite and so on
-  {"":<17} are runs that were cut off
-
-Never leaves: the tables of the sites, and whatever is computed from them besides, a loss or an accuracy on
-their rows included. None of that is in this folder, and no figure of the certificate covers it.
-
-A run with a seed was a rehearsal: its noise can be replayed, and nothing of it may be published.
-"""
-
 
 @dataclass(frozen=True)
 class InterruptedRun:
-    """A run that was cut off: its ledger, and what is charged there."""
+    """An interrupted run: its ledger, and its charges."""
 
     ledger: Path
     certificate: Certificate
 
     def words(self) -> str:
-        """How far it came, and at what cost."""
-        from ..privacy.accounting.shown import rounded_up, shown_delta
+        """The last round, and the cost so far."""
+        from ..core.formatting import format_cost, format_delta
 
         c = self.certificate
-        cost = f"epsilon = {rounded_up(c.epsilon)} at delta = {shown_delta(c.delta)}"
+        cost = f"epsilon = {format_cost(c.epsilon)} at delta = {format_delta(c.delta)}"
         return f"cut off in round {c.rounds} of {c.run.rounds}, with {cost} on record"
 
 
 def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[InterruptedRun]:
-    """The runs that were cut off in this folder; one line says why it cannot be used otherwise."""
+    """The interrupted runs in this folder; raises if the folder cannot be used."""
     if not folder.exists():
         return []
     if not folder.is_dir():
@@ -68,15 +48,15 @@ def interrupted_runs(folder: Path, delta: float, *, again: bool) -> list[Interru
     known.add(LEDGER + ".lock")
     if any(path.name not in known and path.suffix != PART for path in folder.iterdir()):
         raise ParameterError(
-            f"`--out` must be a new or empty folder; got {folder}, which holds something. Another run on the "
-            "same rows spends again, and needs a folder of its own."
+            f"`--out` must be a new or empty folder; {folder} is not empty. Another run on the "
+            "same rows spends again and needs its own folder."
         )
     found = [InterruptedRun(path, _certificate(path, delta)) for path in ledgers if path.stat().st_size]
     spent = [run for run in found if run.certificate.rounds]
     if spent and not again:
         raise LedgerError(
             f"{spent[-1].ledger}: the run before this one was {spent[-1].words()}, and left no model. "
-            "`--again` runs it anew beside that record: both costs then add up."
+            "`--again` starts a new run beside that record; both costs then add up."
         )
     return spent
 
@@ -90,17 +70,17 @@ def _certificate(path: Path, delta: float) -> Certificate:
 
 
 def set_aside(folder: Path) -> None:
-    """Make room for a new ledger; one with charges is kept under a number, one without says nothing."""
+    """Make room for a new ledger: rename an old one with charges, and delete one without."""
     from ..privacy.ledger.disk import SqliteLedger
 
     path = folder / LEDGER
     if path.exists():
         charged = False
-        if path.stat().st_size:  # a disk that was full from the start leaves nothing in it
+        if path.stat().st_size:  # a full disk leaves an empty file
             with SqliteLedger(path) as ledger:
                 charged = ledger.head.rows > 1
         number = 1
-        while (kept := folder / f"ledger-{number}.sqlite").exists():  # one may have been taken away
+        while (kept := folder / f"ledger-{number}.sqlite").exists():  # a file may have been removed
             number += 1
         path.rename(kept) if charged else path.unlink()
     (folder / (LEDGER + ".lock")).unlink(missing_ok=True)
@@ -115,3 +95,18 @@ def write_results(folder: Path, contents: Mapping[str, bytes]) -> None:
         for name in contents:
             (folder / name).unlink(missing_ok=True)
         raise
+
+
+def write_answers(folder: Path, answers: Sequence[PrivateAnswer], kinds: Sequence[str]) -> list[Path]:
+    """Every answer as text, HTML, CSV and, where there is one, a picture."""
+    written = []
+    for k, (kind, answer) in enumerate(zip(kinds, answers, strict=True), start=1):
+        name = kind if len(answers) == 1 else f"{k}-{kind}"
+        page = f"<!doctype html><meta charset=utf-8><title>{kind}</title>{answer.html()}\n"
+        for end, text in ((".txt", answer.text() + "\n"), (".csv", answer.csv()), (".html", page)):
+            written.append(write_whole(folder / (name + end), text))
+        picture = answer.plot()
+        if picture is not None:
+            picture.savefig(folder / f"{name}.png", dpi=144)
+            written.append(folder / f"{name}.png")
+    return written

@@ -3,56 +3,56 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..data.tables.files import read_table
-from ..errors import ParameterError
+from ..core.errors import ParameterError
 from ..estimators.model_file import load_model
-from ..statistics.descriptions import PrivateDescription, private_description
-from ..statistics.scores import PrivateScore, private_score
-from .training import person_ids, read_targets
+from ..jobfile.job_rows import JobTables, read_tables
+from ..questions.shipped.description import PrivateDescription
+from ..questions.shipped.score import PrivateScore
+from ..statistics.descriptions import private_description
+from ..statistics.scores import private_score
+from .training import targets
 from .training_job import TrainingJob, read_job
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class JobTables:
-    """The tables of all sites of a job below each other."""
-
-    columns: dict[str, list[Any]]
-    site: Any
-    person: Any
-
-
 def evaluate_job(
-    model: str | PathLike[str], path: str | PathLike[str], *, epsilon: float, bins: int = 20
+    model: str | PathLike[str],
+    path: str | PathLike[str],
+    *,
+    epsilon: float,
+    bins: int = 20,
+    public: bool = False,
 ) -> PrivateScore:
-    """Score a model on the tables of a job; delta, colluding, person and budget are those of the job."""
+    """Score a model on the tables of a job; delta, colluding, person and budget are those of the job.
+
+    `public` states that a model without a certificate was made without these tables.
+    """
     job, folder = read_job(Path(path)), Path(path).parent
-    if job.label.classes is None:
+    if job.label.told is None:
         raise ParameterError("`label.classes` must be given in the job: only classifiers are scored.")
     loaded = load_model(Path(model))
-    tables = _read(job, folder, [*loaded[0].schema.names, job.label.column])
-    y = read_targets(job, tables.columns.pop(job.label.column))
+    tables = read_tables(job, job.files(folder), [*loaded[0].schema.names, job.label.column])
+    y = targets(job, tables)
     with nullcontext() if job.budget is None else job.budget.open(folder):
-        return private_score(loaded, tables.columns, y, epsilon=epsilon, bins=bins, **_wishes(job, tables))
+        return private_score(
+            loaded, tables.columns, y, epsilon=epsilon, bins=bins, public=public, **_request(job, tables)
+        )
 
 
 def describe_job(path: str | PathLike[str], *, epsilon: float, bins: int = 20) -> PrivateDescription:
     """Describe the columns of a job's schema; delta, colluding, person and budget are those of the job."""
     job, folder = read_job(Path(path)), Path(path).parent
-    tables = _read(job, folder, list(job.schema_.names))
+    tables = read_tables(job, job.files(folder), job.schema_.names)
     with nullcontext() if job.budget is None else job.budget.open(folder):
         return private_description(
-            tables.columns, job.schema_, epsilon=epsilon, bins=bins, **_wishes(job, tables)
+            tables.columns, job.schema_, epsilon=epsilon, bins=bins, **_request(job, tables)
         )
 
 
-def _wishes(job: TrainingJob, tables: JobTables) -> dict[str, Any]:
+def _request(job: TrainingJob, tables: JobTables) -> dict[str, Any]:
     return {
         "delta": job.delta or 1e-5,
         "site": tables.site,
@@ -61,19 +61,3 @@ def _wishes(job: TrainingJob, tables: JobTables) -> dict[str, Any]:
         "large_delta": job.large_delta,
         "random_state": job.seed,
     }
-
-
-def _read(job: TrainingJob, folder: Path, names: list[str]) -> JobTables:
-    whose = [] if job.person is None else [job.person]
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    sites: list[str] = []
-    persons: list[Any] = []
-    for site in job.sites:
-        table = read_table(folder / site.data, [*names, *whose], (site.csv or job.csv).form())
-        for name in names:
-            columns[name].extend(table[name])
-        rows = len(table[names[0]])
-        sites.extend([site.name] * rows)
-        if job.person is not None:
-            persons.extend(person_ids(table[job.person], folder / site.data))
-    return JobTables(columns, np.array(sites), np.array(persons) if job.person else None)

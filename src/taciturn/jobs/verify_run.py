@@ -1,7 +1,7 @@
 """Whether the files of a run fit together: model, certificate, ledger, trace; and a site's signed statement.
 
-What this shows is that nobody changed one of them alone. Whoever makes all of them anew can make them agree:
-the signature of a site's statement (`taciturn site verify`), or a hash kept elsewhere, stands against that.
+This shows that no single file was changed. A forger who makes all files anew can make them agree. Only the
+signature of a site's statement (`taciturn site verify`), or a hash kept elsewhere, protects against that.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import CertificateError, LedgerError, ParameterError
-from .run_folder import CERTIFICATE, LEDGER, MODEL, TRACE
+from ..core.errors import CertificateError, LedgerError, ParameterError
+from .run_folder import CERTIFICATE, LEDGER, MODEL, RESULT, TRACE
 
 if TYPE_CHECKING:
     from ..estimators.model_file import Model
@@ -26,13 +26,32 @@ _CLOSE = 1e-9
 
 
 def verify_run(folder: Path) -> tuple[Certificate, list[str]]:
-    """The certificate of a run folder and what was found in order; the first thing that is not is raised."""
+    """The certificate of a run folder and the checks that passed; raises at the first that fails."""
     certificate = _read_certificate(folder / CERTIFICATE)
     found = [f"{CERTIFICATE}: every number follows from the facts in it"]
     found += _check_statement(folder)
     found += _check_ledger(folder, certificate)
-    found += _check_model(folder, certificate)
+    found += _check_result(folder, certificate) or _check_model(folder, certificate)
     return certificate, found
+
+
+def _check_result(folder: Path, certificate: Certificate) -> list[str]:
+    """For questions: check that result.json has the totals that the certificate was written for."""
+    from ..privacy.certificate.released import Released
+
+    path = folder / RESULT
+    if not path.exists():
+        return []
+    try:
+        totals = np.asarray(json.loads(path.read_text(encoding="utf-8"))["totals"], dtype=np.float64)
+        certificate.check_released(
+            Released.of("counts" if certificate.run.loss.counting else "totals", totals)
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise CertificateError(f"{path}: is not the result of a job of questions.") from error
+    except CertificateError as error:
+        raise CertificateError(f"{path}: was changed, or belongs to another run: {error}") from error
+    return [f"{RESULT}: its totals are those that {CERTIFICATE} was written for"]
 
 
 def _read_certificate(path: Path) -> Certificate:
@@ -40,7 +59,7 @@ def _read_certificate(path: Path) -> Certificate:
 
     try:
         certificate = Certificate.from_json(path.read_text(encoding="utf-8-sig"))
-        certificate.verify()
+        certificate.check()
     except (CertificateError, ParameterError, UnicodeDecodeError) as error:
         raise CertificateError(f"{path}: {error}") from error
     return certificate
@@ -50,6 +69,7 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
     from ..privacy.certificate.certificate import Certificate
     from ..privacy.certificate.document import compare, document
     from ..privacy.ledger.disk import SqliteLedger
+    from ..sites.rounds.store import read_ledger
 
     path = next((folder / name for name in (LEDGER, STORE) if (folder / name).exists()), None)
     if path is None:
@@ -58,18 +78,23 @@ def _check_ledger(folder: Path, certificate: Certificate) -> list[str]:
         return ["no ledger: the certificate names none"]
     if certificate.head is None:
         raise CertificateError(f"{path}: is not the ledger of {CERTIFICATE}, which names none.")
-    with SqliteLedger(path, readonly=True) as ledger:
-        fresh = Certificate.from_ledger(ledger, delta=certificate.delta)
+    given = certificate.delta, certificate.released, certificate.form
+    if path.name == STORE:
+        fresh = Certificate.from_ledger(read_ledger(path), *given)
+    else:
+        with SqliteLedger(path, readonly=True) as ledger:
+            fresh = Certificate.from_ledger(ledger, *given)
     if fresh.head != certificate.head:
-        raise LedgerError(f"{path}: is the ledger of another run than {CERTIFICATE}, or was charged since.")
+        raise LedgerError(f"{path}: belongs to another run than {CERTIFICATE}, or was charged since.")
     try:
         compare(json.loads(certificate.to_json()), document(fresh))
     except CertificateError as error:
-        raise LedgerError(f"{path}: says something else than {CERTIFICATE}: {error}") from error
+        raise LedgerError(f"{path}: does not agree with {CERTIFICATE}: {error}") from error
     return [f"{path.name}: {certificate.head.rows} rows, chained; the certificate follows from them"]
 
 
 def _check_model(folder: Path, certificate: Certificate) -> list[str]:
+    from ..estimators.loaded import check_model
     from ..estimators.model_file import read_model
 
     if not (folder / MODEL).exists():
@@ -78,11 +103,17 @@ def _check_model(folder: Path, certificate: Certificate) -> list[str]:
     digest = hashlib.sha256((folder / CERTIFICATE).read_bytes()).hexdigest()
     if isinstance(model.certificate, str) and model.certificate != digest:
         raise CertificateError(
-            f"{folder / MODEL}: is the model of another run: it names another certificate than {CERTIFICATE}."
+            f"{folder / MODEL}: belongs to another run: it names another certificate than {CERTIFICATE}."
         )
-    if model.simulated != certificate.run.simulated:
-        raise CertificateError(f"{folder / MODEL}: and {CERTIFICATE} disagree whether the run was simulated.")
-    named = "" if model.certificate is None else f"names {CERTIFICATE}"
+    if isinstance(model.certificate, dict) and model.certificate != json.loads(certificate.to_json()):
+        raise CertificateError(f"{folder / MODEL}: contains another certificate than {CERTIFICATE}.")
+    try:
+        check_model(certificate, model)
+    except CertificateError as error:
+        raise CertificateError(
+            f"{folder / MODEL}: was changed, or belongs to another run: {error}"
+        ) from error
+    named = f"is the one that {CERTIFICATE} was written for" if certificate.form > 1 else ""
     traced = _check_trace(folder, model)
     said = " and ".join(part for part in (named, traced) if part)
     return [f"{MODEL}: {said}"] if said else []
@@ -103,18 +134,20 @@ def _check_trace(folder: Path, model: Model) -> str:
     fits = coef.shape == stated[0].shape and intercept.shape == stated[1].shape
     if not fits or not (_near(coef, stated[0]) and _near(intercept, stated[1])):
         raise CertificateError(
-            f"{folder / MODEL}: was changed, or is of another run: its coefficients are not the average of "
-            f"what {TRACE} says was released."
+            f"{folder / MODEL}: was changed, or belongs to another run: its coefficients are not the average "
+            f"of the releases in {TRACE}."
         )
     return f"is the average of what {TRACE} says was released last"
 
 
 def _average(released: Any, model: Model, weights: Any) -> tuple[Any, Any]:
-    from ..admm.averaging import network_average
-    from ..data.tables.ball import Ball
+    from ..data.tables.unit_ball import UnitBallScaling
+    from ..methods.admm.averaging import network_average
 
     given = model.settings
-    ball = Ball(model.data_norm, bool(given.get("fit_intercept", True)), given.get("intercept_scaling", 0.5))
+    ball = UnitBallScaling(
+        model.data_norm, bool(given.get("fit_intercept", True)), given.get("intercept_scaling", 0.5)
+    )
     try:
         return ball.model(network_average(released[-1].swapaxes(0, 1), weights))
     except (ParameterError, IndexError, ValueError, TypeError) as error:
@@ -126,7 +159,7 @@ def _near(found: Any, stated: Any) -> bool:
 
 
 def _check_statement(folder: Path) -> list[str]:
-    """Of a network's site: the files are those that it signed; the signature itself needs its keys."""
+    """For a site of a network: check that the files are those that it signed, but not the signature."""
     path = folder / STATEMENT
     if not path.exists():
         return []

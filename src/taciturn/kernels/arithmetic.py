@@ -1,8 +1,8 @@
-"""Functions that numba compiles, and the elementary ones that they share. Imported by those who compile only.
+"""Compiled elementary functions. Only modules with compiled code import this one.
 
 Each is a fixed sequence of IEEE operations: nothing is reordered (no `fastmath`), no loop runs in parallel,
 and exp and log are our own. So the bits are the same for one element and for many, with vector instructions
-and without, and with `NUMBA_DISABLE_JIT=1`; a library's exp promises none of that. The machine code is kept
+and without, and with `NUMBA_DISABLE_JIT=1`; a library's exp does not guarantee this. The machine code is kept
 on disk, and compiled again when its own file changes: after a change in this one, delete __pycache__.
 
 Errors, in units of 2^-53 and relative to the result: exp 2, log and log1p 3.
@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 
-from ..types import Array
+from ..core.types import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 

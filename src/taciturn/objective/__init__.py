@@ -2,7 +2,7 @@
 
 from .checking import check_loss, check_regularizer
 from .local import LocalObjective, Objective
-from .losses import LogCosh, Logistic, Loss, SmoothHinge
+from .losses import LogCosh, Logistic, Loss, SmoothHinge, Squared
 from .problem import Problem
 from .regularizers import L2, Regularizer
 from .solver.general import Solution, SolverState
@@ -23,6 +23,7 @@ __all__ = [
     "Solution",
     "SolverState",
     "SourcedProblem",
+    "Squared",
     "check_loss",
     "check_regularizer",
     "minimise",

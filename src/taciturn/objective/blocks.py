@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import DataError
-from ..types import Array
+from ..core.errors import DataError
+from ..core.types import Array
 from .rows import Matrix, Rows, some_rows
 
 _DENSE = 1_000_000  # entries of Z times models in a block of dense rows
@@ -85,7 +85,7 @@ def weighted_parts(rows: Rows, weights: Any, unit: float, *, site: str) -> tuple
     if values.shape != (rows.samples,) or values.dtype.kind not in "fiu":
         raise DataError(f"`weights` of {site} must be {rows.samples} numbers, one per row.")
     if not np.all((values >= 0) & (values <= 1)) or not np.any(values > 0):
-        raise DataError(f"`weights` of {site} must lie between 0 and 1, one of them above 0.")
+        raise DataError(f"`weights` of {site} must be between 0 and 1, one of them above 0.")
     kept = [weight for weight in np.unique(values)[::-1].tolist() if weight > 0]
     return tuple(WeightedRows(some_rows(rows, values == weight), unit * weight) for weight in kept)
 

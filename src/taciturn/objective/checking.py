@@ -14,9 +14,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..errors import ParameterError
-from ..types import Array
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.types import Array
 from .losses import SHIPPED, Loss
 from .regularizers import L2, Regularizer
 
@@ -30,7 +30,7 @@ def check_loss(loss: Loss) -> None:
         return
     for member in ("name", "kind", "slope_bound", "curvature_bound", "value", "slope", "curvature"):
         if not hasattr(loss, member):
-            raise ParameterError(f"`loss` must have the member `{member}`; {type(loss).__name__} has not.")
+            raise ParameterError(f"`loss` must have the member `{member}`; {type(loss).__name__} does not.")
     checks.choice("loss.kind", loss.kind, ("classification", "regression"))
     s1 = checks.positive("loss.slope_bound", loss.slope_bound)
     c1 = checks.positive("loss.curvature_bound", loss.curvature_bound)

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..errors import ParameterError
-from ..types import Array
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.types import Array
 from .blocks import Block, WeightedRows, row_blocks, weighted_parts
 from .checking import check_loss, check_regularizer
 from .losses import Loss
@@ -85,6 +85,7 @@ class LocalObjective(Objective):
 
     Without `weights` every w is 1 and B the number of rows. With them, `count` is B, a public number: rows
     that belong to a person have weights that add up to at most 1, and B is the number of persons.
+    `overwrite` : dense rows were made for this objective alone, which may keep them in their place.
     """
 
     def __init__(
@@ -100,13 +101,14 @@ class LocalObjective(Objective):
         name: str = "the site",
         weights: Any = None,
         count: int | None = None,
+        overwrite: bool = False,
     ) -> None:
         regularizer = L2() if regularizer is None else regularizer
         check_loss(loss)
         check_regularizer(regularizer)
         C = checks.positive("C", C)
         rho = checks.positive("regularization", regularization)
-        rows = signed_rows(X, y, loss.kind, site=name)
+        rows = signed_rows(X, y, loss.kind, site=name, overwrite=overwrite)
         if (weights is None) != (count is None):
             raise ParameterError("`weights` and `count` must be given together.")
         self.samples = rows.samples if count is None else checks.whole("count", count, least=1)

@@ -3,7 +3,7 @@
 Classification: z = y f.x, y in {-1, +1}. Regression: z = y - f.x.
 
 To add one's own, write a class with the members of `Loss`; it is checked when it is first used. L must be
-convex, its slope bounded by `slope_bound` (so the squared loss is excluded) and Lipschitz with constant
+convex, its slope bounded by `slope_bound` and Lipschitz with constant
 `curvature_bound`. Optional members:
 
     slope_in_place(z)         overwrite z with L'(z), to spare an array in the solver's loop; may overflow
@@ -22,9 +22,9 @@ from typing import ClassVar, Literal, Protocol
 
 import numpy as np
 
-from .. import checks
-from ..errors import ParameterError
-from ..types import Array
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.types import Array
 
 Kind = Literal["classification", "regression"]
 
@@ -185,14 +185,62 @@ class LogCosh:
         return np.asarray(np.minimum(size, most * self.scale) / self.scale)
 
 
+@dataclass(frozen=True)
+class Squared:
+    """L(z) = z^2 / 2 for residuals z; beyond |z| = reach it goes on as a straight line. L'' <= 1.
+
+    target_bound : a public bound on |y|, which privacy needs: |L'| <= reach = 2 target_bound. While |f.x|
+        keeps to that bound, no residual is longer, and the loss is the squared one. None: no bound.
+
+    >>> Squared(target_bound=3.0).slope(np.array([1.0, 5.0, 9.0])).tolist()
+    [1.0, 5.0, 6.0]
+    """
+
+    reach: float = checks.MOST
+
+    name: ClassVar[str] = "squared"
+    kind: ClassVar[Kind] = "regression"
+    curvature_bound: ClassVar[float] = 1.0
+
+    def __init__(self, target_bound: float | None = None) -> None:
+        reach = checks.MOST if target_bound is None else 2.0 * _width("target_bound", target_bound)
+        object.__setattr__(self, "reach", reach)
+
+    def __repr__(self) -> str:
+        return "Squared()" if self.reach == checks.MOST else f"Squared(target_bound={self.reach / 2!r})"
+
+    @property
+    def slope_bound(self) -> float:
+        return self.reach
+
+    def value(self, z: Array) -> Array:
+        size = np.minimum(np.abs(z), 1e300 / max(1.0, self.reach))  # beyond, the value would overflow
+        inside = np.minimum(size, self.reach)
+        return np.asarray(inside * (size - 0.5 * inside))
+
+    def slope(self, z: Array) -> Array:
+        return self.slope_in_place(np.array(z, dtype=np.float64))
+
+    def slope_in_place(self, z: Array) -> Array:
+        """L'(z) = z, cut off at the reach."""
+        return np.clip(z, -self.reach, self.reach, out=z)
+
+    def curvature(self, z: Array) -> Array:
+        return np.where(np.abs(z) <= self.reach, 1.0, 0.0)
+
+    def curvature_within(self, z: Array, radius: Array) -> Array:
+        """sup of L'' over [z - radius, z + radius]."""
+        return np.where(np.abs(z) <= self.reach + radius, 1.0, 0.0)
+
+
 def _width(name: str, value: float) -> float:
     width = checks.positive(name, value)
     if not 1e-100 < width < 1e100:
-        raise ParameterError(f"`{name}` must lie between 1e-100 and 1e100; got {width:g}.")
+        raise ParameterError(f"`{name}` must be between 1e-100 and 1e100; got {width:g}.")
     return width
 
 
-SHIPPED: dict[str, type[Logistic] | type[SmoothHinge] | type[LogCosh]] = {
-    kind.name: kind for kind in (Logistic, SmoothHinge, LogCosh)
+SHIPPED: dict[str, type[Logistic] | type[SmoothHinge] | type[LogCosh] | type[Squared]] = {
+    kind.name: kind for kind in (Logistic, SmoothHinge, LogCosh, Squared)
 }
 """The losses of this file by name: those that may claim a bound made for them."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..errors import DataError
-from ..types import Array
+from ..core import checks
+from ..core.errors import DataError
+from ..core.types import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ def persons_of(ids: Sequence[Any], *, most_rows: int | None = None, most_sites: 
     """
     columns = [_column(values, i) for i, values in enumerate(ids)]
     if not columns:
-        raise DataError("`persons` must hold one array of ids per site; got none.")
+        raise DataError("`persons` must contain one array of ids per site; got none.")
     everyone, number = np.unique(_together(columns), return_inverse=True)
     rows = np.bincount(number, minlength=len(everyone))
     pieces = np.split(number, np.cumsum([len(column) for column in columns])[:-1])
@@ -77,4 +77,6 @@ def _together(columns: list[NDArray[Any]]) -> NDArray[Any]:
 
 def _check_most(name: str, most: int | None, found: int, what: str) -> None:
     if most is not None and found > checks.whole(name, most, least=1):
-        raise DataError(f"`{name}` = {most} must be at least the {what} of every person; one has more.")
+        raise DataError(
+            f"`{name}` = {most} must be at least the {what} of every person; at least one person has more."
+        )

@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..errors import DataError, NotConverged
-from ..types import Array
+from ..core import checks
+from ..core.errors import DataError, NotConverged
+from ..core.types import Array
 from .blocks import WeightedRows
 from .local import LocalObjective, Objective
 from .losses import Logistic, Loss
 from .persons import Persons, persons_of
 from .regularizers import L2, Regularizer
+from .solver.gradient_evaluator import GradientEvaluator
 from .solver.newton import newton, newton_step
-from .solver.passes import Passes
 
 _UNIT = 1 + 1e-12  # a row divided by its own norm may come out this much longer than 1
 
@@ -33,8 +33,8 @@ class Problem:
     regularization : rho > 0
     regularizer : a `Regularizer`; `L2()` if not given
     weights : one array per site, from 0 to 1 for every row; each may depend on its own row and public facts,
-        so that a row counts at most as one without weights, and every bound stays what it is
-    persons : one array of ids per site, whose row it is; then a promise covers one person, not one row
+        so a row counts at most as much as without weights, and all bounds stay valid
+    persons : one array of persons' ids per site; then a promise covers one person, not one row
     rows_per_person, sites_per_person : public bounds on how many rows and sites one person has; a person at
         several sites is for masked sums only
 
@@ -60,21 +60,23 @@ class Problem:
         self.regularizer: Regularizer = L2() if regularizer is None else regularizer
         self.C = checks.positive("C", C)
         self.regularization = checks.positive("regularization", regularization)
-        pairs = _pairs(sites)
-        self.persons = given_persons(persons, len(pairs), rows_per_person, sites_per_person)
+        sites = sites if isinstance(sites, Sequence) else list(sites)
+        if not len(sites):
+            raise DataError("`sites` must contain at least one pair (X, y); it is empty.")
+        self.persons = given_persons(persons, len(sites), rows_per_person, sites_per_person)
         self._sites = tuple(
             LocalObjective(
-                X,
-                y,
+                *_pair(sites[i]),
                 loss=self.loss,
                 C=self.C,
                 regularization=self.regularization,
-                sites=len(pairs),
+                sites=len(sites),
                 regularizer=self.regularizer,
                 name=f"site {i}",
-                **row_weights(self.persons, weights, i, len(pairs)),
+                overwrite=bool(getattr(sites, "fresh", False)),
+                **row_weights(self.persons, weights, i, len(sites)),
             )
-            for i, (X, y) in enumerate(pairs)
+            for i in range(len(sites))  # one after the other: `sites` may be a generator
         )
         self.dimension = _common_dimension(self._sites)
         self.samples: NDArray[np.int64] = np.array([site.samples for site in self._sites], dtype=np.int64)
@@ -116,11 +118,11 @@ class Problem:
     def optimum(self, tol: float = 1e-10) -> Array:
         """f_c*, the minimiser of eq. 1 over all sites' rows, (d,), for comparison: nothing private.
 
-        Its distance from the exact one is taken from the Newton step that is left, ||H^-1 gradient||, which
-        says what is reached where rho is small and ||gradient|| / rho says too little.
+        Its distance from the exact minimiser is estimated by the next Newton step, ||H^-1 gradient||, because
+        the bound ||gradient|| / rho is too loose if rho is small.
         """
         zero = np.zeros((1, self.dimension))
-        passes = Passes(self.pooled(), 0.0, zero)
+        passes = GradientEvaluator(self.pooled(), 0.0, zero)
         f = newton(passes, zero, 0.0)
         left = float(np.linalg.norm(newton_step(passes, f)))
         if not left <= checks.positive("tol", tol):
@@ -140,32 +142,30 @@ def check_unit_rows(norms: Sequence[float]) -> None:
     if long:
         where = f"site {long[0]}" if len(long) == 1 else f"{len(long)} sites, first site {long[0]}"
         raise DataError(
-            f"rows must have norm at most 1 for a private method; {where} holds longer ones."
+            f"rows must have norm at most 1 for a private method; {where} has longer ones."
             " Scale the features with public bounds, or clip the rows:"
             " X / np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))."
         )
 
 
-def _pairs(sites: Sequence[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+def _pair(site: Any) -> tuple[Any, Any]:
     try:
-        pairs = [(X, y) for X, y in sites]
+        X, y = site
     except (TypeError, ValueError):
         raise DataError("`sites` must be a list of pairs (X, y), one per site.") from None
-    if not pairs:
-        raise DataError("`sites` must hold at least one pair (X, y); got none.")
-    return pairs
+    return X, y
 
 
 def row_weights(
     persons: Persons | None, weights: Sequence[Any] | None, site: int, sites: int
 ) -> dict[str, Any]:
-    """The `weights` of a site's rows and their public `count`; a person's rows share what they have."""
+    """The `weights` of a site's rows and their public `count`; the rows of a person share a weight of 1."""
     if weights is None:
         return (
             {} if persons is None else {"weights": persons.weights[site], "count": int(persons.counts[site])}
         )
     if len(weights) != sites:
-        raise DataError(f"`weights` must hold one array per site, {sites}; got {len(weights)}.")
+        raise DataError(f"`weights` must contain one array per site, {sites}; got {len(weights)}.")
     own = np.asarray(weights[site], dtype=np.float64)
     if persons is None:
         return {"weights": own, "count": own.size}
@@ -177,13 +177,13 @@ def row_weights(
 def given_persons(
     ids: Sequence[Any] | None, sites: int, most_rows: int | None, most_sites: int
 ) -> Persons | None:
-    """Who is behind the rows, where that was said."""
+    """The persons of the rows, if given."""
     if ids is None:
         if most_rows is not None or most_sites != 1:
             raise DataError("`rows_per_person` and `sites_per_person` need `persons`.")
         return None
     if len(ids) != sites:
-        raise DataError(f"`persons` must hold one array of ids per site, {sites}; got {len(ids)}.")
+        raise DataError(f"`persons` must contain one array of ids per site, {sites}; got {len(ids)}.")
     return persons_of(ids, most_rows=most_rows, most_sites=most_sites)
 
 

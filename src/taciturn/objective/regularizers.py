@@ -7,14 +7,14 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from ..types import Array
+from ..core.types import Array
 
 
 class Regularizer(Protocol):
     """A convex R(f) = sum_j r(f_j), with strong_convexity <= r'' <= curvature_bound.
 
     Models come as rows: `value` maps (repeats, d) to (repeats,); `gradient` and `curvature` keep the shape
-    and return r' and r''. One's own is checked when it is first used.
+    and return r' and r''. Your own regulariser is checked when it is first used.
     """
 
     @property

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..errors import DataError
-from ..types import Array
+from ..core.errors import DataError
+from ..core.types import Array
 from .losses import Kind
 
 Matrix = NDArray[np.float64] | sparse.csr_array
 
 _LARGEST = 1e50  # a squared row norm must not overflow
 FARTHEST = 1e9
-"""A target farther from 0 counts as this: no model in reach tells the difference, and one record cannot take
+"""A target farther from 0 counts as this: no model notices the difference, and one record cannot take
 the solver to where floats end."""
 _SPARSE = 0.15  # share of nonzero entries up to which CSR is quicker
 _WORTH = 2_000  # entries from which that matters
@@ -52,15 +52,18 @@ class Rows:
         return f"Rows({self.samples} x {self.dimension}, {form})"
 
 
-def signed_rows(X: Any, y: Any, kind: Kind, *, site: str) -> Rows:
-    """Check one site's data and return its signed rows; errors name the site and never quote the data."""
+def signed_rows(X: Any, y: Any, kind: Kind, *, site: str, overwrite: bool = False) -> Rows:
+    """Check one site's data and return its signed rows; errors name the site and never quote the data.
+
+    `overwrite` : dense rows are not shared, and are signed in place.
+    """
     features = _features(X, site)
     labels = _labels(y, kind, features.shape[0], site)
     sign = labels if kind == "classification" else -np.ones_like(labels)
     if isinstance(features, np.ndarray) and _mostly_zeros(features):
         features = sparse.csr_array(features)
     if isinstance(features, np.ndarray):
-        Z: Matrix = _frozen(features * sign[:, None])
+        Z: Matrix = _frozen(np.multiply(features, sign[:, None], out=features if overwrite else None))
     else:
         features.data *= np.repeat(sign, np.diff(features.indptr))
         _frozen(features.data)
@@ -110,13 +113,13 @@ def _labels(y: Any, kind: Kind, samples: int, site: str) -> Array:
     if labels.shape != (samples,):
         raise DataError(f"`y` of {site} must have shape ({samples},), one per row of X; got {labels.shape}.")
     if kind == "classification" and not np.all(np.abs(labels) == 1.0):
-        raise DataError(f"`y` of {site} must hold only -1 and +1; for labels 0 and 1 pass 2 * y - 1.")
+        raise DataError(f"`y` of {site} must contain only -1 and +1; for labels 0 and 1 pass 2 * y - 1.")
     return labels
 
 
 def _array(values: Any, name: str, site: str) -> Array:
     if isinstance(values, np.ma.MaskedArray):
-        raise DataError(f"`{name}` of {site} is a masked array; fill or remove what is masked.")
+        raise DataError(f"`{name}` of {site} is a masked array; fill or remove the masked entries.")
     try:
         array = np.asarray(values)
     except ValueError:
@@ -129,12 +132,12 @@ def _array(values: Any, name: str, site: str) -> Array:
 
 def _check_dtype(dtype: np.dtype[Any], name: str, site: str) -> None:
     if dtype.kind not in "iuf":
-        raise DataError(f"`{name}` of {site} must hold real numbers; got dtype {dtype}.")
+        raise DataError(f"`{name}` of {site} must contain real numbers; got dtype {dtype}.")
 
 
 def _check_finite(array: Array, name: str, site: str) -> None:
     if not np.all(np.isfinite(array)):
-        raise DataError(f"`{name}` of {site} holds NaN or infinity; impute or remove those rows first.")
+        raise DataError(f"`{name}` of {site} contains NaN or infinity; impute or remove those rows first.")
 
 
 def _frozen(array: Array) -> Array:
@@ -157,7 +160,7 @@ def _width(Z: Matrix) -> int:
 
 def _largest_norm(Z: Matrix, site: str) -> float:
     entries = Z if isinstance(Z, np.ndarray) else Z.data
-    largest = float(np.max(np.abs(entries), initial=0.0))
+    largest = max(float(np.max(entries, initial=0.0)), -float(np.min(entries, initial=0.0)))
     if largest > _LARGEST:
         raise DataError(f"`X` of {site} has entries above {_LARGEST:g}; rescale the features.")
     if largest == 0.0:

@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..errors import DataError, ParameterError
-from ..types import Array
+from ..core import checks
+from ..core.errors import DataError, ParameterError
+from ..core.types import Array
 from .blocks import Block, WeightedRows, row_blocks
 from .problem import check_unit_rows, given_persons, row_weights
 from .regularizers import L2
@@ -70,7 +70,7 @@ class SoftmaxObjective:
     ) -> None:
         rows = signed_rows(X, y, "regression", site=name)  # Z = -X, and the label as it is
         if not np.isin(np.asarray(rows.offset), np.arange(loss.classes)).all():
-            raise DataError(f"`y` of {name} must hold whole numbers from 0 to {loss.classes - 1}.")
+            raise DataError(f"`y` of {name} must contain whole numbers from 0 to {loss.classes - 1}.")
         self.loss, self.rows = loss, rows
         self.weights = np.ones(rows.samples) if weights is None else np.asarray(weights, dtype=np.float64)
         if self.weights.shape != (rows.samples,) or not np.all((self.weights >= 0) & (self.weights <= 1)):
@@ -165,7 +165,7 @@ class SoftmaxProblem:
             for i, (X, y) in enumerate(sites)
         )
         if not self._sites or len({site.dimension for site in self._sites}) > 1:
-            raise DataError("`sites` must hold at least one pair (X, y), all with the same features.")
+            raise DataError("`sites` must contain at least one pair (X, y), all with the same features.")
         self.n, self.dimension = len(self._sites), self._sites[0].dimension
         self.samples = np.array([site.samples for site in self._sites], dtype=np.int64)
         if self.C > self.samples.min():

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .. import checks
-from ..errors import DataError
+from ..core import checks
+from ..core.errors import DataError
 from .local import LocalObjective
 from .losses import Logistic, Loss
 from .persons import Persons
@@ -27,7 +27,7 @@ Source = str | PathLike[str] | Callable[[], tuple[Any, Any]]
 
 
 class Size(NamedTuple):
-    """What a run must know of a site's rows: B_i, d, max ||x||, and their SHA-256 where it was asked for."""
+    """What a run needs to know about a site's rows: B_i, d, max ||x||, and their SHA-256 if requested."""
 
     samples: int
     dimension: int
@@ -75,13 +75,13 @@ class SourcedProblem:
     ) -> None:
         self.sources = tuple(sources)
         if not self.sources:
-            raise DataError("`sources` must hold one source per site; got none.")
+            raise DataError("`sources` must contain one source per site; got none.")
         self.loss: Loss = Logistic() if loss is None else loss
         self.regularizer: Regularizer = L2() if regularizer is None else regularizer
         self.C = checks.positive("C", C)
         self.regularization = checks.positive("regularization", regularization)
         self._sizes: tuple[Size, ...] = ()
-        self.persons: Persons | None = None  # sources do not say whose row it is
+        self.persons: Persons | None = None  # sources have no persons' ids
 
     @property
     def n(self) -> int:
@@ -106,6 +106,11 @@ class SourcedProblem:
         if not self._sizes:
             raise DataError("the sources have not been read yet; `taciturn.simulate` reads them.")
         return self._sizes
+
+    @property
+    def unread(self) -> bool:
+        """Whether the sources have not been read yet."""
+        return not self._sizes
 
     @property
     def terms(self) -> Terms:
@@ -160,7 +165,7 @@ def open_site(source: Source, i: int, **terms: Unpack[Terms]) -> LocalObjective:
 
 
 def survey(objectives: Iterable[LocalObjective], *, digest: bool = False) -> list[Size]:
-    """The sizes of loaded sites; `digest` reads all rows once more."""
+    """The sizes of loaded sites; `digest` reads all rows again."""
     return [Size(o.samples, o.dimension, o.largest_norm, _digest(o) if digest else "") for o in objectives]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from ..types import Array
+from ..core.types import Array
 from .rows import Matrix
 
 _SMALL = 400

@@ -9,19 +9,27 @@ from functools import cached_property
 
 import numpy as np
 
-from ..admm.accounts import planned_certificate
-from ..admm.methods import PenaltyPerturbation
+from ..core.types import Array
+from ..methods.admm.accounts import planned_certificate
+from ..methods.admm.perturbations import PenaltyPerturbation
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.facts import RunFacts
 from ..privacy.noise import NOISES
 from ..schedules import Geometric, PerSite
-from ..types import Array
 from .calibration import Draft, EpsilonBudget, calibrate, epsilon_by_site
 from .shapes import PlannedNetwork, RunShape
 
-TOL = 1e-7  # of the solver, in a planned run
-GRID, CLIP = 2.0**-30, 2.0**20  # what a real run may use at most; what it does use is finer
-OUTPUT_STD = {"gaussian": 1e-3, "norm": 1e-2}  # per coordinate: unseen in the model, and enough to cover TOL
+TOL, MANY_ROWS = 1e-7, 50_000  # the solver's tolerance, and the largest site for which floats certify it
+GRID, CLIP = 2.0**-30, 2.0**20  # the coarsest grid and largest clip of a real run; actual ones are finer
+OUTPUT_STD = {
+    "gaussian": 1e-3,
+    "norm": 1e-2,
+}  # per coordinate: negligible in the model, and enough to cover TOL
+
+
+def tolerance(network: PlannedNetwork) -> float:
+    """The solver's tolerance: it grows with the rows of a site, as rounding errors do."""
+    return TOL * 10.0 ** max(0, math.ceil(math.log10(int(network.samples.max()) / MANY_ROWS)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +42,7 @@ class Blueprint:
     penalty: tuple[Geometric, ...]
     noise: tuple[Geometric, ...]
     output: float | None
+    whiten: float | None = None
 
     @property
     def dual_step(self) -> float:
@@ -52,6 +61,11 @@ class Blueprint:
     @cached_property
     def method(self) -> PenaltyPerturbation:
         """The method to run."""
+        return replace(self.on_rows, whiten=self.whiten)
+
+    @cached_property
+    def on_rows(self) -> PenaltyPerturbation:
+        """The same on rows as they are, or as whitening has made them."""
         kind = NOISES[self.run.noise]
         return PenaltyPerturbation(
             penalty=_share(self.penalty),
@@ -63,7 +77,7 @@ class Blueprint:
     @cached_property
     def certificate(self) -> Certificate:
         """What a run of it will have cost; for a pure budget look at `pure_epsilon`."""
-        tables = self.method.tables(self.network.n, self.shape.rounds)
+        tables = self.on_rows.tables(self.network.n, self.shape.rounds)
         network, delta = self.network, self.network.budget.delta or 1e-5
         return planned_certificate(
             tables, self.run, samples=network.samples, degrees=network.degrees, delta=delta
@@ -107,7 +121,13 @@ class Blueprint:
 
 
 def draw_blueprint(
-    network: PlannedNetwork, run: RunFacts, shape: RunShape, *, output_noise: bool, real: bool = True
+    network: PlannedNetwork,
+    run: RunFacts,
+    shape: RunShape,
+    *,
+    output_noise: bool,
+    real: bool = True,
+    whiten: float | None = None,
 ) -> Blueprint | None:
     """The shape's smallest noise within the budget; None if there is none."""
     kind = NOISES[shape.noise]
@@ -115,10 +135,10 @@ def draw_blueprint(
     facts = replace(
         run,
         noise=shape.noise,
-        rounds=shape.rounds,
+        rounds=shape.rounds + run.moments,
         regularization=round_digits(network.regularization(shape)),
         output_noise=shape.noise if output_noise else None,
-        tol=TOL,
+        tol=tolerance(network),
         grid=GRID if real and output_noise else None,
         clip=CLIP if real and output_noise else None,
         integers=real and output_noise,
@@ -135,7 +155,7 @@ def draw_blueprint(
     larger = kind.size(2.0) > kind.size(1.0)  # rounding must never make the noise smaller
     ratio = kind.scale_of(tilt)
     noise = tuple(Geometric(round_digits(start, up=larger), ratio) for start in scale[:, 0].tolist())
-    return Blueprint(shape, network, facts, penalty, noise, output)
+    return Blueprint(shape, network, facts, penalty, noise, output, whiten)
 
 
 def round_digits(value: float, *, up: bool | None = None) -> float:

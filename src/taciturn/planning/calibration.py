@@ -1,8 +1,8 @@
 """Budget -> noise: the smallest noise of a given shape whose certificate stays within every site's budget.
 
 Over the rounds the noise has a shape, `relative` (its standard deviation, or 1/rate, up to a factor); each
-site has a factor of its own. `calibrate` finds the factors by bisection on the very functions that make the
-certificate and returns the private end: the budget is never passed, and 99.9% of it is used.
+site has a factor of its own. `calibrate` finds the factors by bisection with the functions that make the
+certificate. It returns the safe end, so the budget is never exceeded, and 99.9% of it is used.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import checks
-from ..errors import ParameterError
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.types import Array
 from ..privacy.accounting import bounds
 from ..privacy.accounting.gaussian import gaussian_mu
 from ..privacy.accounting.widening import widening
+from ..privacy.collusion import moments_mu
 from ..privacy.costs import (
     Releases,
     exact_epsilon,
@@ -32,13 +34,12 @@ from ..privacy.costs import (
 )
 from ..privacy.facts import RunFacts
 from ..privacy.noise import NOISES
-from ..types import Array
 
-_ROOM = 1e-6  # of the budget, left for the last digits of a schedule
+_ROOM = 1e-6  # share of the budget that is reserved for rounding of a schedule
 _CLOSE = 1 + 2e-4  # when a bracket of factors is narrow enough
 _COARSE = bounds.ORDERS[::8]  # enough to come near; the last steps use all orders
 _LARGEST = 1e30
-_PASSES, _NEARLY = 12, 1.01  # towards the bend's share of the noise, and how near it must have come
+_PASSES, _NEARLY = 12, 1.01  # iterations for the bend's share of the noise, and when they are close enough
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def epsilon_by_site(run: RunFacts, releases: Releases, delta: float, orders: Arr
 
 @dataclass(frozen=True)
 class Draft:
-    """A run but for the size of its noise: tables (sites, rounds), `relative` the noise's shape."""
+    """A run without the size of its noise: tables (sites, rounds); `relative` is the shape of the noise."""
 
     run: RunFacts
     samples: Array
@@ -97,6 +98,7 @@ class Draft:
             output_scale=np.full_like(self.eta, self.output_scale or 1.0),
             degree=np.broadcast_to(self.degree[:, None], self.eta.shape).astype(np.float64),
             charged=np.ones(self.eta.shape, dtype=bool),
+            moments=np.tile([moments_mu(self.run, t + 1) for t in range(self.run.moments)], (len(factor), 1)),
         )
 
     def rows(self, at: NDArray[np.intp]) -> Draft:
@@ -145,7 +147,7 @@ def _bisect(draft: Draft, goal: Array, delta: float) -> Array | None:
 
 
 def _near(draft: Draft, factor: Array, delta: float) -> Array:
-    """The orders around those that the sites need: a part of them never certifies more than all."""
+    """Only the Renyi orders near those that the sites need: fewer orders never give a smaller epsilon."""
     cost = renyi_totals(draft.run, draft.releases(factor), _COARSE)
     best = bounds.to_epsilon(_COARSE, cost, delta)[1]
     r, all_r = best[np.isfinite(best)] - 1, bounds.ORDERS - 1
@@ -155,7 +157,7 @@ def _near(draft: Draft, factor: Array, delta: float) -> Array:
 
 
 def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: float) -> Array | None:
-    """The smallest factors that are within, up to `_CLOSE`; None if none is. More noise never costs more."""
+    """The smallest sufficient factors, up to `_CLOSE`; None if no factor is. More noise never costs more."""
     high = start
     while not np.all(ok := within(high)):
         high, step = np.where(ok, high, high * step), min(step**1.5, 1e6)
@@ -172,7 +174,7 @@ def _narrow(within: Callable[[Array], NDArray[np.bool_]], start: Array, step: fl
 
 
 def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
-    """Where to start: the Gaussian mechanism's, as if the Jacobian cost nothing."""
+    """The first guess: the factor of the Gaussian mechanism, without the cost of the Jacobian."""
     run = draft.run
     k = bounds.sample_weight(run.C, draft.eta, draft.degree[:, None], draft.samples[:, None])
     D = bounds.displacement(k, run.loss.slope_bound, run.data_norm)
@@ -184,10 +186,10 @@ def _guess(draft: Draft, epsilon: Array, delta: float) -> Array:
 def quick_factors(
     run: RunFacts, noise: str, D: Array, x: Array, relative: Array, epsilon: ArrayLike, delta: float
 ) -> Array:
-    """About the factor that `calibrate` would find, (..., rounds) -> (...); inf where there is none.
+    """An approximation of the factor that `calibrate` finds, (..., rounds) -> (...); inf if there is none.
 
-    In closed form, for searching among many shapes: the Gaussian's, whose bend is found in a few steps, and
-    for norm noise the smaller of the pure one and that of the Gaussian with the same variance.
+    It is a closed form, for searches over many shapes: for Gaussian noise the bend takes a few steps, and
+    for norm noise it is the smaller of the pure factor and the Gaussian one at the same variance.
     """
     epsilon = np.asarray(epsilon, dtype=np.float64)
     if noise == "gaussian":
@@ -203,7 +205,7 @@ def quick_factors(
 
 @lru_cache(maxsize=16)
 def _mu_of(epsilon: tuple[float, ...], delta: float) -> Array:
-    """A search asks for hundreds of shapes under one budget."""
+    """Cached, because a search needs it for hundreds of shapes under one budget."""
     return gaussian_mu(epsilon, delta)
 
 

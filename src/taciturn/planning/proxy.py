@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..data.tables.fields import Category, Field
+from ..core import checks
+from ..core.errors import DataError, ParameterError
+from ..core.types import Array
+from ..data.tables.column_types import Category, Field
 from ..data.tables.schema import Schema
-from ..errors import DataError, ParameterError
 from ..objective import Loss, Problem
 from ..rng import SeededStreams
-from ..types import Array
 
 _SPREAD = 2.0  # standard deviation of the margins: how well the proxy's classes can be told apart
 _LEAN = -1.0  # their mean: one class is the rarer one

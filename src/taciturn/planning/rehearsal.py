@@ -1,4 +1,4 @@
-"""Rehearsal: runs of a blueprint on public proxy rows, scored by the released average on rows held out."""
+"""Rehearsal: runs of a blueprint on public proxy rows, scored by the released average on held-out rows."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..admm.averaging import network_average
-from ..engines.simulate import simulate
 from ..graph import Graph
+from ..methods.admm.averaging import network_average
 from ..objective import LocalObjective, Loss, Problem
+from ..runtime.simulate import simulate
 from .blueprint import Blueprint
-from .privacy_plan import Trial
 from .proxy import Proxy, rows_per_site
+from .request import Trial
 from .shapes import PlannedNetwork, RunShape
 
 Drawer = Callable[[RunShape], Blueprint | None]
 
 _REPEATS = 4
 _WEAK = 1e-3  # rho / N of the comparison without privacy
-_NEAR = 1.002  # of the best loss: fewer rounds are preferred within this
-_WORTH = 1.6  # of the best predicted excess: what is worth a run
+_NEAR = 1.002  # tolerance on the best loss within which fewer rounds are preferred
+_WORTH = 1.6  # multiple of the best predicted excess loss up to which a shape is run
 
 
 class Rehearsal:
@@ -73,21 +73,21 @@ class Rehearsal:
         return results
 
     def baseline(self) -> float:
-        """The mean loss of the best model without privacy, on the rows held out."""
+        """The mean loss of the best model without privacy, on held-out rows."""
         sites = len(self._sites)
         problem = Problem(self._sites, loss=self._loss, C=1.0, regularization=_WEAK * sites)
         loss, _ = self._held.metrics(problem.optimum(tol=1e-6)[None])
         return float(loss[0])
 
     def score(self, blueprint: Blueprint) -> tuple[float, float]:
-        """Mean loss and accuracy (or mean absolute error) of the network's average on the rows held out."""
+        """Mean loss and accuracy (or mean absolute error) of the network's average on held-out rows."""
         problem = Problem(
             self._sites, loss=self._loss, C=blueprint.run.C, regularization=blueprint.regularization
         )
         run = simulate(
             problem,
             self._graph,
-            blueprint.method,
+            blueprint.on_rows,
             rounds=blueprint.shape.rounds,
             repeats=_REPEATS,
             seed=self._seed,

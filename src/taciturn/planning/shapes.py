@@ -1,4 +1,4 @@
-"""Shapes of a private run: all that a plan chooses but the size of its noise, and the network it is for."""
+"""Shapes of a private run: everything that a plan chooses except the size of its noise, and the network."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..types import Array
+from ..core.types import Array
 from .calibration import EpsilonBudget
 
 _SPARE = 0.02  # rho/N as a share of the smallest kappa(1), where the regulariser is the planner's to choose
@@ -18,7 +18,7 @@ _GROUPS = 5
 
 @dataclass(frozen=True)
 class RunShape:
-    """All that a plan chooses but the size of its noise.
+    """Everything that a plan chooses except the size of its noise.
 
     pull : kappa(1) = 2 eta(1) V / C on average over the sites.
     growth : eta(t) = eta(1) growth^(t-1).
@@ -39,7 +39,7 @@ class RunShape:
 
 
 class Groups(NamedTuple):
-    """Sites that are alike enough: one that stands for each group, its size, and its share of the average."""
+    """Groups of similar sites: one representative of each, its size, and its share of the average."""
 
     site: NDArray[np.intp]
     size: Array
@@ -82,12 +82,12 @@ class PlannedNetwork:
         return self.C * self.pulls(shape) / (2 * self.degrees)
 
     def regularization(self, shape: RunShape) -> float:
-        """rho: as given, or next to nothing beside the penalty."""
+        """rho: as given, or negligible beside the penalty."""
         return self.n * self.C * _SPARE * float(self.pulls(shape).min()) if self.rho is None else self.rho
 
     @cached_property
     def groups(self) -> Groups:
-        """A few groups, from the dearest sites to the cheapest; one where all are alike."""
+        """A few groups of sites, from the most expensive to the cheapest; one group if all are alike."""
         price = 1 / (self.samples * np.array(self.budget.epsilon))
         kind = np.unique(np.column_stack([price, self.degrees]), axis=0, return_inverse=True)[1].reshape(-1)
         order = np.lexsort((np.arange(self.n), kind))

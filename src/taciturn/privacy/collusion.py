@@ -1,7 +1,7 @@
-"""What masked sums cost, by how many of the other sites work together with the observer.
+"""The cost of masked sums, by the number of other sites that collude with the observer.
 
-The messages of honest sites are uniform but for their sum, so the noises of all of them protect each record:
-fewer colluders, more noise. The figure for all the others colluding does not rest on the masks.
+The messages of honest sites are uniform except for their sum, so the noises of all honest sites protect each
+record. The figure for the case that all other sites collude does not rely on masks.
 """
 
 from __future__ import annotations
@@ -12,21 +12,27 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..errors import ParameterError
-from ..types import Array
+from ..core.errors import ParameterError
+from ..core.types import Array
 from .accounting.gaussian import compose_mu
-from .accounting.masked import Slack, discrete_slack, masked_epsilon, release_mu
-from .facts import RunFacts, SumFacts
+from .accounting.masked_sums import Slack, discrete_slack, masked_epsilon, release_mu
+from .facts import RunFacts
+from .sums import SumFacts
 
-_ROUNDED = (
-    1 + 4e-12
-) ** 2  # rows pass as short enough where floats make them a little longer; twice, for x x'
+_ROUNDED = (1 + 4e-12) ** 2  # tolerance for rows that floats make a little too long; twice, for x x'
 
 
 def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
     """mu of these rounds together when so many noises protect a site."""
-    each = [_mu(entry, honest, run.sites_per_person) for entry in _sums(run, rounds)]
+    each = [
+        _mu(entry, _honest_at(run, entry.t, honest), run.sites_per_person) for entry in _sums(run, rounds)
+    ]
     return float(compose_mu(np.array(each))) if each else 0.0
+
+
+def moments_mu(run: RunFacts, t: int) -> float:
+    """mu of the moments of the rows that round t of a whitened run releases: the site's own noise alone."""
+    return _mu(run.sums[t - 1], 1, 1)
 
 
 def masked_cost(run: RunFacts, rounds: Iterable[int], delta: float, honest: int) -> float:
@@ -34,12 +40,15 @@ def masked_cost(run: RunFacts, rounds: Iterable[int], delta: float, honest: int)
     charged = list(rounds)
     if not charged:
         return 0.0
-    return _epsilon(masked_mu(run, charged, honest), delta, _slack(_sums(run, charged), honest))
+    return _epsilon(masked_mu(run, charged, honest), delta, masked_slack(run, charged, honest))
 
 
 def masked_slack(run: RunFacts, rounds: Iterable[int], honest: int) -> Slack:
     """What discrete noise adds to these rounds together when so many noises protect a site."""
-    return _slack(_sums(run, rounds), honest)
+    each = [
+        _one_slack(entry.std, entry.length, _honest_at(run, entry.t, honest)) for entry in _sums(run, rounds)
+    ]
+    return Slack(float(np.sum([one.epsilon for one in each])) * (1 + 1e-12), sum(one.failure for one in each))
 
 
 def masked_table(run: RunFacts, rounds: Iterable[int], delta: float) -> tuple[float, ...]:
@@ -60,27 +69,27 @@ def colluders(run: RunFacts, colluding: int | None) -> int:
     return run.sites - 1 if colluding is None else int(colluding)
 
 
+def _honest_at(run: RunFacts, release: int, honest: int) -> int:
+    """The number of noises that protect a release, if some of the `honest` sites did not take part."""
+    members = [entry.members for entry in run.attempts if entry.first <= release]
+    return max(1, len(members[-1]) - (run.sites - honest)) if members else honest
+
+
 def _honest(run: RunFacts) -> list[int]:
     return [run.honest(c) for c in range(run.sites)]
 
 
 def _sums(run: RunFacts, rounds: Iterable[int]) -> list[SumFacts]:
-    if not run.masked:
+    if not (run.masked or run.moments):
         raise ParameterError(f"`method` must be 'masked' for masked sums; got {run.method!r}.")
     return [run.sums[t - 1] for t in rounds]
 
 
 def _mu(entry: SumFacts, honest: int, places: int) -> float:
-    """One sum. A person at several sites moves it no further, but every one of those sites rounds anew."""
+    """One sum. A person at several sites moves it no further, but each of those sites rounds separately."""
     again = 2 * entry.stray + entry.grid * math.sqrt(entry.length)
     S = entry.sensitivity * _ROUNDED + (places - 1) * again
     return float(release_mu(S, entry.grid, entry.length, entry.std, honest, entry.stray))
-
-
-def _slack(sums: Iterable[SumFacts], honest: int) -> Slack:
-    """What discrete noise adds in all of these sums."""
-    each = [_one_slack(entry.std, entry.length, honest) for entry in sums]
-    return Slack(float(np.sum([one.epsilon for one in each])) * (1 + 1e-12), sum(one.failure for one in each))
 
 
 @functools.lru_cache(maxsize=4096)  # sites with the same rounds ask for the same figure

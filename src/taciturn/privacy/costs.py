@@ -13,16 +13,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..errors import ParameterError
-from ..types import Array
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.formatting import format_cost
+from ..core.types import Array
 from .accounting import bounds, persons
 from .accounting.gaussian import compose_mu, gaussian_epsilon, gaussian_mu
-from .accounting.masked import Slack, discrete_slack, masked_epsilon
+from .accounting.masked_sums import Slack, discrete_slack, masked_epsilon
 from .accounting.rounding import down, up
-from .accounting.shown import rounded_up
 from .accounting.widening import penalty_mu
-from .facts import Charge, Columns, LossFacts, RunFacts, SiteFacts
+from .collusion import masked_slack, moments_mu
+from .facts import Charge, Columns, RunFacts, SiteFacts
+from .loss_facts import LossFacts
 
 ACCOUNTANTS = ("pure", "gaussian", "renyi")
 _BEYOND = 1e6  # a bend for which no order of the grid is finite
@@ -33,7 +35,11 @@ _ROUNDED = 1 + 4e-12  # a row passes as unit where its norm, as floats add it up
 
 @dataclass(frozen=True)
 class Releases:
-    """The charges of some sites as tables (sites, rounds); where `charged` is False the entries are all 1."""
+    """The charges of some sites as tables (sites, rounds); where `charged` is False the entries are all 1.
+
+    moments : mu of every release of moments of the rows, (sites, any number); such a round is not `charged`
+        as one of the paper's.
+    """
 
     samples: Array
     eta: Array
@@ -41,37 +47,59 @@ class Releases:
     output_scale: Array
     degree: Array
     charged: NDArray[np.bool_]
+    moments: Array
 
     @classmethod
-    def of(cls, sites: Sequence[SiteFacts], columns: Sequence[Columns]) -> Releases:
+    def of(cls, run: RunFacts, sites: Sequence[SiteFacts], columns: Sequence[Columns]) -> Releases:
         """Tables from the columns of a ledger, as wide as the last round charged."""
         rounds = max((int(c.t[-1]) for c in columns if c.t.size), default=1)
         shape = (len(sites), rounds)
         eta, scale, output, degree = (np.ones(shape) for _ in range(4))
         charged = np.zeros(shape, dtype=bool)
+        moments = np.zeros((len(sites), rounds if run.moments else 0))
         for row, c in enumerate(columns):
-            at = row, c.t - 1
-            eta[at], scale[at], output[at], degree[at], charged[at] = (
-                c.eta,
-                c.scale,
-                c.output_scale,
-                c.degree,
-                True,
-            )
+            for t in c.t[c.t <= run.moments].tolist():
+                moments[row, t - 1] = moments_mu(run, t)
+            after = c.t > run.moments
+            at = row, c.t[after] - 1
+            eta[at], scale[at], output[at] = c.eta[after], c.scale[after], c.output_scale[after]
+            degree[at], charged[at] = c.degree[after], True
         samples = np.array([[facts.samples] for facts in sites], dtype=np.float64)
-        return cls(samples, eta, scale, output, degree, charged)
+        return cls(samples, eta, scale, output, degree, charged, moments)
 
     @classmethod
-    def single(cls, site: SiteFacts, charge: Charge) -> Releases:
+    def single(cls, run: RunFacts, site: SiteFacts, charge: Charge) -> Releases:
         """Tables of one entry."""
+        moment = charge.t <= run.moments
         return cls(
             samples=np.full((1, 1), float(site.samples)),
-            eta=np.full((1, 1), charge.eta),
+            eta=np.full((1, 1), 1.0 if moment else charge.eta),
             scale=np.full((1, 1), charge.scale),
             output_scale=np.full((1, 1), charge.output_scale or 1.0),
             degree=np.full((1, 1), float(charge.degree or site.degree)),
-            charged=np.ones((1, 1), dtype=bool),
+            charged=np.full((1, 1), not moment),
+            moments=np.full((1, 1), moments_mu(run, charge.t)) if moment else np.zeros((1, 0)),
         )
+
+    def rounds(self, at: slice) -> Releases:
+        """The same for some of the rounds."""
+        eta, scale, output, degree = (table[:, at] for table in self._tables)
+        return Releases(self.samples, eta, scale, output, degree, self.charged[:, at], self.moments[:, at])
+
+    def by_round(self) -> Releases:
+        """Of one site: each round in a row of its own."""
+        moments = self.moments.T if self.moments.size else np.zeros((self.eta.shape[1], 0))
+        eta, scale, output, degree = (table.T for table in self._tables)
+        return Releases(self.samples, eta, scale, output, degree, self.charged.T, moments)
+
+    @property
+    def _tables(self) -> tuple[Array, Array, Array, Array]:
+        return self.eta, self.scale, self.output_scale, self.degree
+
+    @property
+    def spent(self) -> NDArray[np.bool_]:
+        """Whether a site released anything, (sites,)."""
+        return np.asarray(np.any(self.charged, axis=1) | np.any(self.moments > 0, axis=1))
 
 
 class SiteCost(NamedTuple):
@@ -92,8 +120,11 @@ class SiteCost(NamedTuple):
 
 
 def paper_speaks(run: RunFacts) -> bool:
-    """Whether Theorem 3 is about such a run: norm noise in the penalty, |L'| <= 1, ||x|| <= 1, one record."""
-    inside = run.loss.slope_bound <= 1 and run.data_norm <= 1 and run.unit == "record"
+    """Whether Theorem 3 is about such a run: norm noise in the penalty, |L'| <= 1, ||x|| <= 1, one record.
+
+    It says nothing about moments of the rows.
+    """
+    inside = not run.moments and run.loss.slope_bound <= 1 and run.data_norm <= 1 and run.unit == "record"
     return run.noise == "norm" and run.method in ("penalty", "dual") and inside
 
 
@@ -119,7 +150,15 @@ def paper_holds(run: RunFacts, site: SiteFacts, columns: Columns) -> bool:
 
 
 def pure_costs(run: RunFacts, releases: Releases) -> Array:
-    """Pure epsilon of every release, (sites, rounds): infinite with Gaussian noise, or with none."""
+    """Pure epsilon of every release, (sites, rounds): infinite with Gaussian noise, or with none.
+
+    Moments of the rows have no pure epsilon, and so no run that releases them.
+    """
+    if np.any(releases.moments):
+        return np.broadcast_to(np.where(releases.spent, np.inf, 0.0)[:, None], releases.charged.shape)
+    if run.stated is not None:
+        stated = np.inf if run.stated.pure is None else run.stated.pure
+        return np.where(releases.charged, bounds.one_vs_rest(stated, run.outputs), 0.0)
     if run.noise != "norm" or run.output_noise == "gaussian":
         return np.where(releases.charged, np.inf, 0.0)
     cost = _pure_update(run, releases)
@@ -131,13 +170,17 @@ def pure_costs(run: RunFacts, releases: Releases) -> Array:
 def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
     """Renyi cost of all rounds, (sites, orders)."""
     if run.noise == "none" or run.masked:
-        spent = np.any(releases.charged, axis=1, keepdims=True)
-        return np.where(spent, np.inf, np.zeros(len(orders)))
+        return np.where(releases.spent[:, None], np.inf, np.zeros(len(orders)))
+    if run.stated is not None:
+        rounds = np.count_nonzero(releases.charged, axis=1)[:, None]
+        each = np.where(rounds > 0, run.stated.renyi_at(orders), 0.0)
+        return bounds.one_vs_rest(up(np.maximum(rounds, 1) * each), run.outputs)
     total = _renyi_update(run, releases, orders)
     on = releases.charged
     if run.output_noise is not None:
         moved = np.where(on, _stray(run), 0.0)
         total = total + _renyi_shift(run, run.output_noise, moved, releases.output_scale, orders)
+    total = total + up(np.sum(releases.moments**2, axis=1) / 2)[:, None] * orders
     return bounds.one_vs_rest(total, run.outputs)
 
 
@@ -182,8 +225,10 @@ def gaussian_totals(run: RunFacts, releases: Releases) -> Array:
 
     Whole numbers count as rounded normals where they spread over 2^16 steps; `exact_epsilon` adds the rest.
     """
+    if run.stated is not None and run.stated.mu is not None:
+        return compose_mu(math.sqrt(run.outputs) * np.where(releases.charged, run.stated.mu, 0.0))
     if run.noise != "gaussian" or run.output_noise == "norm":
-        return np.where(np.any(releases.charged, axis=1), np.inf, 0.0)
+        return np.where(releases.spent, np.inf, 0.0)
     k, a = _weight(run, releases)
     loss, X, sigma = run.loss, _reach(run), releases.scale
     if run.method == "primal":
@@ -200,19 +245,20 @@ def gaussian_totals(run: RunFacts, releases: Releases) -> Array:
         narrow = spread < _SPREAD * float(run.grid or 0.0)
         mu[:, -last.shape[1] :] = np.where(narrow, np.inf, last)
     on = np.tile(releases.charged, mu.shape[1] // releases.charged.shape[1])
-    return compose_mu(np.sqrt(run.outputs) * np.where(on, mu, 0.0))
+    every = np.concatenate([np.where(on, mu, 0.0), releases.moments], axis=1)
+    return compose_mu(np.sqrt(run.outputs) * every)
 
 
 def exact_epsilon(run: RunFacts, mu: Array, delta: float) -> Array:
     """epsilon at delta of a run that is mu-GDP, what whole numbers and floats add included."""
-    if not run.integers:
+    if not (run.integers or run.moments):
         return gaussian_epsilon(mu, delta)
     return masked_epsilon(mu, usable_delta(run, delta), exact_slack(run))
 
 
 def exact_mu(run: RunFacts, epsilon: float, delta: float) -> float:
     """A mu that stays within (epsilon, delta), by hardly less than the largest."""
-    if not run.integers:
+    if not (run.integers or run.moments):
         return float(gaussian_mu(epsilon, delta))
     slack = exact_slack(run)
     left = epsilon - 2 * slack.epsilon
@@ -223,7 +269,12 @@ def exact_mu(run: RunFacts, epsilon: float, delta: float) -> float:
 
 def exact_slack(run: RunFacts) -> Slack:
     """By how much all whole numbers of a run differ from rounded normals."""
-    return discrete_slack(_SPREAD, run.dimension, run.rounds * run.outputs)
+    none = Slack(0.0, 0.0)
+    sums = masked_slack(run, range(1, run.moments + 1), 1) if run.moments else none
+    whole = discrete_slack(_SPREAD, run.dimension, run.rounds * run.outputs) if run.integers else none
+    if not (run.integers and run.moments):
+        return whole if run.integers else sums
+    return Slack(float(up(whole.epsilon + sums.epsilon)), whole.failure + sums.failure)
 
 
 def loss_shape(loss: LossFacts) -> str:
@@ -268,8 +319,8 @@ def _rounding(run: RunFacts) -> float:
 def float_delta(run: RunFacts) -> float:
     """The chance, over a whole run of whole numbers, of what sampling in floats leaves: part of delta.
 
-    Each number of the noise inside is, but for a chance of 1e-15, the rounding of a real one, and each vector
-    of it is no longer than what `tol` counts on, but for a chance of 1e-18.
+    Except with probability 1e-15, each number of the inner noise is the rounding of a real one. Except with
+    probability 1e-18, each of its vectors is no longer than `tol` assumes.
     """
     if not run.integers:
         return 0.0
@@ -281,8 +332,8 @@ def usable_delta(run: RunFacts, delta: float) -> float:
     left = checks.probability("delta", delta) - float_delta(run)
     if left < delta / 2:
         raise ParameterError(
-            f"`delta` must be above {rounded_up(2.1 * float_delta(run))}: drawing noise in floats leaves a "
-            f"chance of {rounded_up(float_delta(run))}; got {delta:g}."
+            f"`delta` must be above {format_cost(2.1 * float_delta(run))}: drawing noise in floats fails "
+            f"with probability {format_cost(float_delta(run))}; got {delta:g}."
         )
     return left
 

@@ -19,9 +19,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..errors import ParameterError
-from ..types import Array
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.types import Array
 
 Ints = NDArray[np.int64]
 Exact = Callable[[int], Fraction]

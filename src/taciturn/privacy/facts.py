@@ -1,10 +1,8 @@
-"""What an accountant must know of a run, of its sites and of one release: plain frozen facts, no maths.
-
-Costs follow from these facts alone. Whoever holds them can compute every bound again.
-"""
+"""The facts that an accountant needs about a run, its sites and one release; costs follow from them."""
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,24 +11,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import checks
-from ..errors import ParameterError
-from ..types import Array
-from ..versions import versions
-from .loss_facts import LossFacts as LossFacts
-from .sums import SumFacts as SumFacts
-from .sums import SumTerms, check_sums
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.types import Array
+from ..core.versions import versions
+from ..schedules import trim_repeats
+from .loss_facts import LossFacts
+from .marks import ABORTED as ABORTED
+from .marks import NOT_PROVEN, check_mark, check_name
+from .marks import PLANNED as PLANNED
+from .stated_cost import OWN, StatedCost, check_stated
+from .sums import AttemptFacts, SumFacts, SumTerms, check_moments, check_sums
 
-METHODS = ("penalty", "dual", "primal", "masked", "none")
-NOISES = ("norm", "gaussian", "discrete", "none")
+METHODS = ("penalty", "dual", "primal", "masked", OWN, "none")
+NOISES = ("norm", "gaussian", "discrete", OWN, "none")
 UNITS = ("record", "person")
 STARTS = ("zeros", "random")
 PLACES = ("process", "folders", "network")
 """Where the rows of a real run were: all in one process; each site's in a folder of its own and read by a
 process of its own, on one machine; or on machines of their own, as far as addresses tell."""
-PLANNED = "computed from settings alone; no run took place"
-ABORTED = "a solve gave up and ended the run: that it did may depend on the data, which no bound here covers"
-_LARGEST_ORDER = 1e5
+_MOST_ORDER = 1e5
 _LONGEST = 300
 _STEPS = 2.0**52  # whole numbers up to this are floats
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
@@ -43,9 +43,9 @@ class RunFacts:
 
     Parameters
     ----------
-    method : "penalty", "dual" (penalty perturbation with eta = theta), "primal", "masked" or "none".
-    noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", "discrete" (for masked sums, and only there), or
-        "none", with which epsilon is infinite.
+    method : "penalty", "dual" (penalty perturbation with eta = theta), "primal", "masked", "own" or "none".
+    noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", "discrete" (for masked sums, and only there),
+        "own" (of a user's own method, whose cost is `stated`), or "none": epsilon is infinite.
     loss : its bounds on slope and curvature.
     sites, rounds, dimension : N, the planned T, and d.
     C, regularization : the weight of the loss and rho.
@@ -62,13 +62,16 @@ class RunFacts:
     outputs : models trained at once, K for one-vs-rest: releases per round.
     start : how f(0) was made; it must not depend on the data.
     marks : what else a reader must be told, e.g. "bounds taken from the data"; `PLANNED` where nothing ran.
-    sums : for masked sums, one for each round; what each site sends in it.
-    records, largest : for masked sums: the public, fixed number of records in the whole network (with unit
+        A mark must not look like a figure.
+    sums : for masked sums, one for each round; what each site sends in it. For "penalty": the moments of the
+        rows that make whitened coordinates, in the first rounds; each site's own noise protects its records.
+    records, largest : for sums: the public, fixed number of records in the whole network (with unit
         "person" that of persons serves), and the most rows at one site. What a sum claims must follow.
     colluding : how many of the other sites may work together with the observer; None: all of them. Only
         masked sums rest on it.
     connectivity : the sites stay connected by the masks they share while fewer of them than this are taken
         out; None: every two sites share masks.
+    attempts : the memberships of a masked run, where sites left; `sums` then has every release of the site.
     unit : what one promise covers: "record", or "person" with all rows that are theirs. Those rows are
         weighted so that they count at most as one row; the samples of a site are then its persons.
     persons : the public, fixed number of persons in the whole network; for unit "person" only.
@@ -106,13 +109,17 @@ class RunFacts:
     rows_per_person: int | None = None
     sites_per_person: int = 1
     relation: str = ""
+    attempts: tuple[AttemptFacts, ...] = ()
     versions: Mapping[str, str] = field(default_factory=versions)
+    stated: StatedCost | None = None
 
     def __post_init__(self) -> None:
         checks.choice("method", self.method, METHODS)
         checks.choice("noise", self.noise, NOISES)
         if (self.method == "none") != (self.noise == "none") or self.masked != (self.noise == "discrete"):
             raise ParameterError(f"`noise` must fit method {self.method!r}; got {self.noise!r}.")
+        check_stated(self.method, self.noise, self.stated)
+        self.loss.check_private(self.noise)
         for name in ("sites", "rounds", "dimension", "outputs"):
             _set(self, name, checks.whole(name, getattr(self, name), least=1))
         for name in ("C", "data_norm"):
@@ -125,16 +132,14 @@ class RunFacts:
                 _set(self, name, checks.magnitude(name, getattr(self, name)))
         if self.output_noise is not None:
             checks.choice("output_noise", self.output_noise, ("norm", "gaussian"))
-            if self.method in ("primal", "masked") or self.noise == "none":
+            if self.method in ("primal", "masked", OWN) or self.noise == "none":
                 raise ParameterError(
-                    f"`output_noise` must be None here; got {self.output_noise!r}: primal noise is output "
-                    "noise already, so is that of a sum, and a run without noise stays without a guarantee."
+                    f"`output_noise` must be None for method {self.method!r}; got {self.output_noise!r}: its "
+                    "noise, if it has any, is on the output already."
                 )
         for name in ("regularized", "simulated", "integers"):
             if not isinstance(getattr(self, name), bool):
                 raise ParameterError(f"`{name}` must be True or False; got {getattr(self, name)!r}.")
-        if not isinstance(self.versions, Mapping):
-            raise ParameterError(f"`versions` must be a mapping; got {type(self.versions).__name__}.")
         self._check_where()
         self._check_masks()
         self._check_unit()
@@ -142,54 +147,59 @@ class RunFacts:
         if self.integers:
             self._check_integers()
         checks.choice("start", self.start, STARTS)
-        if not set(self.versions) <= set(versions()):
-            raise ParameterError(f"`versions` must name {', '.join(versions())}, and nothing else.")
+        if not isinstance(self.versions, Mapping) or not set(self.versions) <= set(versions()):
+            raise ParameterError(f"`versions` must map {', '.join(versions())} to texts, and nothing else.")
         _lines(relation=self.relation, **self.versions)
         _lines(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
-        _set(self, "marks", tuple(self.marks))
+        for mark in self.marks:
+            check_mark(mark)
+        unmarked = self.method == OWN and NOT_PROVEN not in self.marks
+        _set(self, "marks", (*self.marks, *[NOT_PROVEN] * unmarked))
         _set(self, "versions", dict(self.versions))
 
     def _check_where(self) -> None:
-        """Where the rows were is said of every real run, and of no other."""
         follows = "planned" if self.planned else "simulated" if self.simulated else None
         allowed = PLACES if follows is None else (follows,)
         _set(self, "where", checks.choice("where", self.where or follows, allowed))
 
     def _check_masks(self) -> None:
-        """The facts of masked sums: all of them there, or none where nothing is masked."""
-        alien = self.sums or {self.records, self.largest, self.connectivity} != {None}
-        if not self.masked and alien:
-            names = "`sums`, `records`, `largest` and `connectivity`"
+        whitened = self.method == "penalty" and bool(self.sums)
+        alien = self.sums or {self.records, self.largest} != {None}
+        if not self.masked and ((alien and not whitened) or self.attempts or self.connectivity is not None):
+            names = "`sums`, `records`, `largest`, `attempts` and `connectivity`"
             raise ParameterError(f"{names} belong to masked sums, not to {self.method!r}.")
+        if whitened and (self.outputs > 1 or self.data_norm != 1.0):
+            raise ParameterError("`outputs` and `data_norm` must be 1 with moments of the rows in `sums`.")
         for name in ("colluding", "connectivity"):
             if getattr(self, name) is not None:
-                value = checks.whole(name, getattr(self, name), least=0 if name == "colluding" else 1)
-                if value >= self.sites:
-                    raise ParameterError(
-                        f"`{name}` must be below the number of sites, {self.sites}; got {value}."
-                    )
-                _set(self, name, value)
+                least = 0 if name == "colluding" else 1
+                _set(self, name, checks.among_sites(name, getattr(self, name), self.sites, least=least))
 
     def _check_sums(self) -> None:
-        """One sum for each round, and none that claims less than the facts say."""
-        if not self.masked:
+        if not (self.masked or self.sums):
             return
-        _set(self, "sums", check_sums(self.sums, self.rounds))
+        if self.masked and not self.loss.shipped:
+            raise ParameterError(f"`loss` of masked sums must be a shipped one; got {self.loss.name!r}.")
+        _set(self, "sums", check_sums(self.sums, self.rounds if self.masked else len(self.sums)))
         for name in ("largest", "persons" if self.unit == "person" else "records"):
             _set(self, name, checks.whole(name, getattr(self, name), least=1))
         if self.unit == "person" and self.records is not None:
-            raise ParameterError("`records` must be None with unit 'person': `persons` is what counts.")
+            raise ParameterError("`records` must be None with unit 'person': give `persons` instead.")
+        units = self.persons or self.records or 1
+        if self.moments:
+            check_moments(self.sums, self.rounds, units, self.largest or 1, self.dimension, self.sites)
+            return
         features, odd = divmod(self.dimension, self.loss.classes)
         if odd:
             raise ParameterError(
-                f"`dimension` must hold {self.loss.classes} models of one length; got {self.dimension}."
+                f"`dimension` must contain {self.loss.classes} models of one length; got {self.dimension}."
             )
-        units = self.persons or self.records or 1
-        SumTerms(self.loss, units, self.largest or 1, features, self.data_norm).check(self.sums)
+        terms = SumTerms(self.loss, units, self.largest or 1, features, self.data_norm, self.sites)
+        terms.check(self.sums, self.attempts)
 
     def _check_integers(self) -> None:
         """What a release of whole numbers needs: a grid that floats hold exactly, a clip, and noise on it."""
-        if self.noise == "none" or self.idealised or self.masked:
+        if self.noise in (OWN, "none") or self.idealised or self.masked:
             raise ParameterError("`integers` needs noise on the output, or primal noise.")
         if self.grid is None or self.clip is None or math.frexp(self.grid)[0] != 0.5:
             raise ParameterError(
@@ -202,14 +212,13 @@ class RunFacts:
             )
 
     def _check_unit(self) -> None:
-        """What one promise covers, and the words that say so."""
         checks.choice("unit", self.unit, UNITS)
         person = self.unit == "person"
         for name in ("persons", "rows_per_person", "sites_per_person"):
             if getattr(self, name) is not None:
                 _set(self, name, checks.whole(name, getattr(self, name), least=1))
         if (self.persons is not None) != person:
-            raise ParameterError("`persons` must be given with unit 'person', and only there.")
+            raise ParameterError("`persons` must be given with unit 'person', and only then.")
         if not person and (self.rows_per_person is not None or self.sites_per_person != 1):
             raise ParameterError("`rows_per_person` and `sites_per_person` need unit 'person'.")
         if self.sites_per_person > (self.sites if self.masked else 1):
@@ -220,7 +229,7 @@ class RunFacts:
         places = "one site" if self.sites_per_person == 1 else f"{self.sites_per_person} sites"
         relation = PERSON.format(places) if person else RELATION
         if self.relation not in ("", relation):
-            raise ParameterError(f"`relation` must say what the facts say: {relation!r}.")
+            raise ParameterError(f"`relation` must agree with the other facts: {relation!r}.")
         _set(self, "relation", relation)
 
     @property
@@ -228,16 +237,18 @@ class RunFacts:
         """Whether the sites send shares of sums, hidden by masks that cancel."""
         return self.method == "masked"
 
+    @property
+    def moments(self) -> int:
+        """How many of the first rounds release moments of the rows, before the paper's rounds begin."""
+        return 0 if self.masked else len(self.sums)
+
     def honest(self, colluding: int | None) -> int:
         """How many noises protect a site for certain when this many others work together; None: all of them.
 
         The sites left over protect each other while masks still connect them; else a site may stand alone.
         """
-        against = self.sites - 1 if colluding is None else checks.whole("colluding", colluding)
-        if against >= self.sites:
-            raise ParameterError(
-                f"`colluding` must be below the number of sites, {self.sites}; got {against}."
-            )
+        everybody = self.sites - 1
+        against = everybody if colluding is None else checks.among_sites("colluding", colluding, self.sites)
         safe = self.connectivity is None or against < self.connectivity
         return self.sites - against if self.masked and safe else 1
 
@@ -248,20 +259,27 @@ class RunFacts:
 
     @property
     def planned(self) -> bool:
-        """Whether these are settings that nobody has run."""
+        """Whether these are settings of a run that did not take place."""
         return PLANNED in self.marks
 
     @property
     def idealised(self) -> bool:
         """Whether the guarantee needs the exact minimiser: nothing covers the solver's error."""
-        return self.method not in ("primal", "masked") and self.output_noise is None
+        return self.method not in ("primal", "masked", OWN) and self.output_noise is None
+
+
+SCHEDULES = ("dual_step", "eta", "scale", "output_scale")
+"""The tables of a site, one number per round."""
 
 
 @dataclass(frozen=True)
 class SiteFacts:
-    """One site: its number in the network, B, V, and theta(t), whose last entry holds from then on.
+    """One site: its number in the network, B, V, and its schedules; their last entry holds from then on.
 
-    Masked sums know no dual step: leave it out there.
+    dual_step : theta(t). Masked sums know no dual step: leave it out there.
+    eta, scale, output_scale : what `Charge` holds, as planned for every round. A run that ended early is
+        certified by them; without them it has no finite figure. Sums have their plan in `RunFacts`: where
+        moments of the rows come first, these tables begin after them.
     """
 
     site: int
@@ -269,16 +287,19 @@ class SiteFacts:
     degree: int
     dual_step: tuple[float, ...] = ()
     name: str = ""
+    eta: tuple[float, ...] = ()
+    scale: tuple[float, ...] = ()
+    output_scale: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         _set(self, "site", checks.whole("site", self.site))
         _set(self, "samples", checks.whole("samples", self.samples, least=1))
-        _set(self, "degree", checks.whole("degree", self.degree, least=1))
-        if np.size(self.dual_step):
-            _set(self, "dual_step", trim_repeats("dual_step", self.dual_step))
-        else:
-            _set(self, "dual_step", ())
+        _set(self, "degree", checks.whole("degree", self.degree))
+        for name in SCHEDULES:
+            given = getattr(self, name)
+            _set(self, name, _shared_table(name, tuple(given)) if np.size(given) else ())
         _lines(name=self.name)
+        check_name(self.name)
         _set(self, "name", self.name or f"site {self.site}")
 
 
@@ -287,7 +308,7 @@ class Charge(NamedTuple):
 
     `scale` is alpha for norm noise and sigma for Gaussian noise (0 where there is none), `output_scale` the
     same for the output noise. `degree` is the V really used, where a lost neighbour made it differ.
-    Masked sums: `Charge(site, t, scale=s)`, the spread of the site's noise in grid units as in `SumFacts`.
+    Sums: `Charge(site, t, scale=s)`, the spread of the site's noise in grid units as in `SumFacts`.
     `aborted`: the solve gave up after its noise was drawn. Nothing was sent; that it did is a release too.
     """
 
@@ -315,9 +336,7 @@ class RoundCharges(NamedTuple):
         scale = np.zeros(len(self.sites)) if self.scale is None else self.scale
         output = [None] * len(self.sites) if self.output_scale is None else self.output_scale.tolist()
         numbers = zip(self.sites.tolist(), self.eta.tolist(), scale.tolist(), output, strict=True)
-        return (
-            Charge(site, self.t, eta, size, out, aborted=self.aborted) for site, eta, size, out in numbers
-        )
+        return (Charge(i, self.t, eta, size, out, aborted=self.aborted) for i, eta, size, out in numbers)
 
 
 class Columns(NamedTuple):
@@ -333,13 +352,9 @@ class Columns(NamedTuple):
     def of(cls, site: SiteFacts, charges: Sequence[Charge]) -> Columns:
         """The columns of some charges, whatever their order."""
         rows = sorted(charges, key=lambda charge: charge.t)
-        return cls(
-            np.array([row.t for row in rows], dtype=np.int64),
-            np.array([row.eta for row in rows], dtype=np.float64),
-            np.array([row.scale for row in rows], dtype=np.float64),
-            np.array([row.output_scale or 0.0 for row in rows], dtype=np.float64),
-            np.array([row.degree or site.degree for row in rows], dtype=np.int64),
-        )
+        plain = [(r.t, r.eta, r.scale, r.output_scale or 0.0, r.degree or site.degree) for r in rows]
+        t, eta, scale, output, degree = np.array(plain, dtype=np.float64).reshape(-1, 5).T
+        return cls(t.astype(np.int64), eta, scale, output, degree.astype(np.int64))
 
 
 @dataclass(frozen=True)
@@ -359,31 +374,11 @@ class SiteBudget:
         _set(self, "delta", checks.probability("delta", self.delta))
         if self.order is not None:
             _set(self, "order", checks.real("order", self.order))
-            if not 1 < self.order <= _LARGEST_ORDER:
-                raise ParameterError(
-                    f"`order` must be above 1, up to {_LARGEST_ORDER:g}; got {self.order:g}."
-                )
+            if not 1 < self.order <= _MOST_ORDER:
+                raise ParameterError(f"`order` must be above 1, up to {_MOST_ORDER:g}; got {self.order:g}.")
 
 
-def trim_repeats(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
-    """A table of positive numbers without the repeats at its end: (0.5, 0.6, 0.6, 0.6) -> (0.5, 0.6).
-
-    >>> trim_repeats("penalty", [0.5, 0.6, 0.6])
-    (0.5, 0.6)
-    """
-    table = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    if table.ndim != 1 or table.size == 0:
-        raise ParameterError(
-            f"`{name}` must be a number or a list with one per round; got shape {table.shape}."
-        )
-    bad = ~((table >= checks.LEAST) & (table <= checks.MOST))
-    if bad.any():
-        t = int(np.argmax(bad))
-        raise ParameterError(
-            f"`{name}` must stay within {checks.LEAST:g} and {checks.MOST:g}; got {table[t]:g} at t={t + 1}."
-        )
-    changes = np.flatnonzero(table[1:] != table[:-1])
-    return tuple(table[: changes[-1] + 2 if changes.size else 1].tolist())
+_shared_table = functools.lru_cache(maxsize=64)(trim_repeats)  # thousands of sites with one schedule share it
 
 
 def _lines(**values: Any) -> None:

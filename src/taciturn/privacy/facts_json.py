@@ -6,31 +6,49 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from ..errors import ParameterError
-from .facts import LossFacts, RunFacts, SiteBudget, SiteFacts, SumFacts
+from ..core.errors import ParameterError
+from .facts import RunFacts, SiteBudget, SiteFacts
+from .loss_facts import LossFacts
+from .stated_cost import StatedCost
+from .sums import AttemptFacts, SumFacts
 
-T = TypeVar("T", RunFacts, SiteFacts, LossFacts, SumFacts, SiteBudget)
+_ADDED = {"eta", "scale", "output_scale"}  # facts of a site that ledgers before certificates of format 2 lack
+T = TypeVar("T", RunFacts, SiteFacts, LossFacts, SumFacts, AttemptFacts, StatedCost, SiteBudget)
 
 
 def to_plain(facts: RunFacts | SiteFacts | SiteBudget) -> dict[str, Any]:
-    """Facts as JSON values; tuples become lists."""
+    """Facts as JSON values; tuples become lists. A run that all sites took part in lists no attempts."""
     plain = dataclasses.asdict(facts)
+    for entry in plain.get("attempts", ()):
+        entry["members"] = list(entry["members"])
+    if not plain.get("attempts", True):
+        del plain["attempts"]
+    if (stated := plain.pop("stated", None)) is not None:  # written only where there is one
+        plain["stated"] = stated | {"renyi": stated["renyi"] and [list(pair) for pair in stated["renyi"]]}
     return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 
 
 def run_from(plain: Any) -> RunFacts:
     """The run's facts that `to_plain` wrote."""
-    fields = _fields(RunFacts, plain)
+    usual = {"stated": None, "attempts": ()}
+    fields = _fields(RunFacts, {**usual, **plain} if isinstance(plain, Mapping) else plain)
+    if fields["stated"] is not None:
+        fields["stated"] = _made(StatedCost, _fields(StatedCost, fields["stated"]))
     fields["loss"] = _made(LossFacts, _fields(LossFacts, fields["loss"]))
-    if not isinstance(fields["sums"], Sequence) or isinstance(fields["sums"], str):
-        raise ParameterError("the facts of RunFacts hold a value of the wrong type: `sums` must be a list.")
-    fields["sums"] = tuple(_made(SumFacts, _fields(SumFacts, entry)) for entry in fields["sums"])
+    kinds: dict[str, type[Any]] = {"sums": SumFacts, "attempts": AttemptFacts}
+    for name, kind in kinds.items():
+        if not isinstance(fields[name], Sequence) or isinstance(fields[name], str):
+            raise ParameterError(
+                f"the facts of RunFacts hold a value of the wrong type: `{name}` must be a list."
+            )
+        fields[name] = tuple(_made(kind, _fields(kind, entry)) for entry in fields[name])
     return _made(RunFacts, fields)
 
 
 def site_from(plain: Any) -> SiteFacts:
     """The site's facts that `to_plain` wrote."""
-    return _made(SiteFacts, _fields(SiteFacts, plain))
+    missing = {name: () for name in _ADDED} if isinstance(plain, Mapping) and not _ADDED & set(plain) else {}
+    return _made(SiteFacts, _fields(SiteFacts, {**plain, **missing} if missing else plain))
 
 
 def budget_from(plain: Any) -> SiteBudget | None:

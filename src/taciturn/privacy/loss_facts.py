@@ -1,4 +1,4 @@
-"""LossFacts: what an accountant must know of a loss; those of a shipped loss follow from its name."""
+"""LossFacts: the facts that an accountant needs about a loss; a shipped loss is known by its name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from .. import checks
-from ..errors import ParameterError
+from ..core import checks
+from ..core.errors import ParameterError
 
 CUSTOM = "custom"
+PROGRAM = "program"
 KINDS = ("classification", "regression", "classes")
 
 
@@ -48,9 +49,27 @@ class LossFacts:
         object.__setattr__(self, "kind", checks.choice("kind", self.kind or KINDS[0], KINDS))
 
     @property
+    def shipped(self) -> bool:
+        """Whether its bounds follow from its name; those of any other loss are what its author says."""
+        return self.name in _SHIPPED
+
+    def check_private(self, noise: str) -> None:
+        """Raise where noise can promise nothing, since one record may pull without limit."""
+        if noise != "none" and self.name == "squared" and self.slope_bound == checks.MOST:
+            raise ParameterError(
+                "`loss`: the slope of the squared loss is unbounded. Give `target_bound`, a public bound on "
+                "|y|, or use LogCosh."
+            )
+
+    @property
     def counting(self) -> bool:
         """Whether records were counted, and no model trained."""
         return self.name == "counts"
+
+    @property
+    def programmed(self) -> bool:
+        """Whether a program asked for sums of clipped vectors, and no model was trained."""
+        return self.name == PROGRAM
 
     @property
     def classes(self) -> int:
@@ -77,7 +96,7 @@ class LossFacts:
         """The bounds of a shipped loss, computed again."""
         if set(self.parameters) != set(names):
             held = " and ".join(names) or "nothing"
-            raise ParameterError(f"`parameters` of the loss {self.name} must hold {held}.")
+            raise ParameterError(f"`parameters` of the loss {self.name} must contain {held}.")
         numbers = [checks.nonnegative(name, self.parameters[name]) for name in names]
         expected = bounds(*(number and checks.magnitude(self.name, number) for number in numbers))
         stated = self.slope_bound, self.curvature_bound
@@ -105,7 +124,9 @@ _SHIPPED: dict[str, tuple[str, tuple[str, ...], Bounds]] = {
     "logistic": ("classification", (), lambda: (1.0, 0.25)),
     "smooth-hinge": ("classification", ("h",), partial(_inverse, 0.5)),
     "log-cosh": ("regression", ("scale",), partial(_inverse, 1.0)),
+    "squared": ("regression", ("reach",), lambda reach: (reach, 1.0)),
     "bounded-logistic": ("classification", (), lambda: (0.5, 0.5)),
     "softmax": ("classes", ("bounded", "classes"), _softmax),
     "counts": ("classification", (), lambda: (1.0, 0.0)),  # no loss at all: records are counted
+    PROGRAM: ("classification", (), lambda: (1.0, 0.0)),  # nor here: clipped vectors are added up
 }

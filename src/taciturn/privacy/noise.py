@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from .. import checks, schedules
+from .. import schedules
+from ..core import checks
+from ..core.types import Array
 from ..rng import Purpose, SeededStreams, Streams
 from ..schedules import PerSite
-from ..types import Array
 
 
 class Noise(Protocol):
@@ -186,7 +187,7 @@ def draw(
 ) -> Array:
     """One fresh vector for every site and repeat, (sites, repeats, d); `shape` is the last two of them.
 
-    Each comes from a stream of its own, so a vector drawn with others is the one that is drawn alone.
+    Each vector comes from its own stream, so it does not depend on which other vectors are drawn.
     Seeded streams draw the shipped noises for all sites at once; secret ones take a fresh key each time.
     """
     drawn = np.empty((len(sites), *shape))

@@ -1,4 +1,4 @@
-"""SumFacts: what an accountant must know of one masked sum, to which every site adds a share.
+"""SumFacts: the facts that an accountant needs about one masked sum, to which every site adds a share.
 
 How far a unit moves a sum is not believed but derived: `sum_bounds`, from the loss, n, X and the kind of sum.
 """
@@ -10,13 +10,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .. import checks
-from ..errors import ParameterError
+from ..core import checks
+from ..core.errors import ParameterError
 from .accounting import sensitivity as sens
-from .loss_facts import LossFacts
+from .loss_facts import PROGRAM, LossFacts
 
 MOMENTS, SQUARES, GRADIENT, COUNTS = "second moments", "means and squares", "gradient", "counts"
-"""What may be summed."""
+WHITENED, CLIPPED = "whitened moments", "clipped gradient"
+VECTORS, ALIGNED = "clipped vectors", "aligned vectors"
+"""What may be summed. A clipped vector has norm 1 at most, whatever a program makes of a unit's rows.
+
+Aligned vectors have norm 1 at most and no negative inner products, so that |v - w|^2 <= |v|^2 + |w|^2 <= 2:
+the cell of a unit in each of k tables, divided by sqrt k; or q q' for |q| <= 1. The framework forms them.
+"""
+_PARTS = (MOMENTS, SQUARES, GRADIENT, COUNTS, VECTORS, ALIGNED, WHITENED, CLIPPED)
+
+OF_ROWS = LossFacts("logistic", 1.0, 0.25)
+"""What stands for a loss where only rows are summed: their moments know nothing of the labels."""
 
 LEAST_STD = 8.0  # grid units; from here on sums of discrete Gaussians are discrete Gaussians to 250 digits
 
@@ -28,10 +38,11 @@ class SumFacts:
     Parameters
     ----------
     t : the round, 1, 2, ...; there is one sum per round.
-    part : what is summed: "second moments", "means and squares", "gradient"; or "counts", and nothing else.
+    part : what is summed: "second moments", "means and squares", "gradient"; "whitened moments" and "clipped
+        gradient", in coordinates learnt from the moments before; or "counts", and nothing else.
     length : how many whole numbers a message holds.
     sensitivity : S, how far one unit, record or person, replaced can move the sum, in the sum's own units.
-    stray : gamma, by how much floats may move a site's share away from its exact value.
+    stray : gamma, a bound on the floating-point error of a site's share.
     grid : g, the step of the grid on which shares are rounded.
     std : s, in grid units: the spread of the discrete Gaussian noise that each site adds, the same at all.
     """
@@ -45,7 +56,7 @@ class SumFacts:
     std: float
 
     def __post_init__(self) -> None:
-        checks.choice("part", self.part, (MOMENTS, SQUARES, GRADIENT, COUNTS))
+        checks.choice("part", self.part, _PARTS)
         for name in ("t", "length"):
             object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=1))
         for name in ("sensitivity", "grid", "std"):
@@ -64,13 +75,53 @@ class SumFacts:
         return self.sensitivity / self.grid
 
 
+@dataclass(frozen=True)
+class AttemptFacts:
+    """One membership of a run between sites: who added to which of its sums.
+
+    id : the hash that all members signed, in hexadecimal.
+    members : the numbers of the sites whose noise is in these sums.
+    first : the first release of this attempt; it ends where the next one begins.
+    round : the round of the plan that this first release belongs to. Rounds that an earlier attempt did not
+        complete are released again, under fresh masks and noise, and are charged again.
+    """
+
+    id: str
+    members: tuple[int, ...]
+    first: int
+    round: int
+
+    def __post_init__(self) -> None:
+        members = tuple(checks.whole("members", member) for member in self.members)
+        if not members or list(members) != sorted(set(members)):
+            raise ParameterError("`members` must contain each site once, in increasing order.")
+        if not isinstance(self.id, str) or len(self.id) != 64 or set(self.id) - set("0123456789abcdef"):
+            raise ParameterError("`id` of an attempt must be a hash of 64 hexadecimal digits.")
+        object.__setattr__(self, "members", members)
+        for name in ("first", "round"):
+            object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=1))
+
+
+def check_attempts(attempts: Sequence[AttemptFacts], sites: int) -> tuple[AttemptFacts, ...]:
+    """Attempts in order, of sites that the run has; the first one begins with the first release."""
+    for entry in attempts:
+        if not isinstance(entry, AttemptFacts):
+            raise ParameterError(f"`attempts` must contain AttemptFacts; got {type(entry).__name__}.")
+        if entry.members[-1] >= sites:
+            raise ParameterError(f"`members` must be below the number of sites, {sites}.")
+    firsts = [entry.first for entry in attempts]
+    if firsts and (firsts[0] != 1 or firsts != sorted(set(firsts))):
+        raise ParameterError("`attempts` must be in the order of their releases, from the first on.")
+    return tuple(attempts)
+
+
 def check_sums(sums: Sequence[SumFacts], rounds: int) -> tuple[SumFacts, ...]:
     """One sum for each round, in order."""
     for entry in sums:
         if not isinstance(entry, SumFacts):
-            raise ParameterError(f"`sums` must hold SumFacts; got {type(entry).__name__}.")
+            raise ParameterError(f"`sums` must contain SumFacts; got {type(entry).__name__}.")
     if [entry.t for entry in sums] != list(range(1, rounds + 1)):
-        raise ParameterError(f"`sums` must hold one sum for each round 1..{rounds}, in order.")
+        raise ParameterError(f"`sums` must contain one sum for each round 1..{rounds}, in order.")
     return tuple(sums)
 
 
@@ -87,9 +138,10 @@ class SumTerms:
     """The public facts that the bounds of a run's sums rest on.
 
     units : n, the records of all sites together, or the persons.
-    largest : the most rows at one site; floats stray with their number.
+    largest : the most rows at one site; floating-point errors grow with their number.
     features : d; a gradient has as many entries for every class. Of counts: in how many tables each unit is
         counted, once in each, so that one that is replaced moves two counts of a table by at most 1.
+    sites : how many sites add noise to a sum.
     """
 
     loss: LossFacts
@@ -97,12 +149,19 @@ class SumTerms:
     largest: int
     features: int
     data_norm: float
+    sites: int = 1
 
-    def bounds(self, part: str, *, first: bool = False) -> SumBounds:
-        """S and gamma of such a sum; `first`: a gradient at f = 0, where many losses are less steep."""
+    def bounds(self, part: str, *, first: bool = False, before: Sequence[SumFacts] = ()) -> SumBounds:
+        """S and gamma of such a sum; `first`: a gradient at f = 0, where many losses are less steep.
+
+        `before` : the sums before it, from whose noise it follows how far whitened coordinates may stretch.
+        """
         loss, n, d, X = self.loss, self.units, self.features, self.data_norm
-        if (part == COUNTS) != (loss.name == COUNTS):
+        of_program = part in (VECTORS, ALIGNED)
+        if (part == COUNTS) != (loss.name == COUNTS) or of_program != (loss.name == PROGRAM):
             raise ParameterError(f"`part` must fit the loss, {loss.name}; got {part!r}.")
+        if of_program:
+            return SumBounds((), (2.0 if part == VECTORS else math.sqrt(2.0)) / n, 0.0)
         if part == COUNTS:
             return SumBounds((), sens.counts_sensitivity(d), 0.0)
         if part == MOMENTS:
@@ -111,9 +170,27 @@ class SumTerms:
         if part == SQUARES:
             S, stray = sens.squares_sensitivity(X, n), sens.moments_stray(self.largest, X)
             return SumBounds((2 * d, 2 * (d - 1)), S, stray)
+        if part in (WHITENED, CLIPPED):
+            return self._whitened(part, before)
         S = sens.gradient_sensitivity(loss.slope_at_zero if first else loss.slope_bound, X, n)
         stray = sens.gradient_stray(loss.slope_bound, self._slope_error(), self.largest, X)
         return SumBounds((d * loss.classes,), S, stray)
+
+    def _whitened(self, part: str, before: Sequence[SumFacts]) -> SumBounds:
+        """S and gamma in coordinates that were made of the moments released before."""
+        d, released = self.features, [entry for entry in before if entry.part in (MOMENTS, WHITENED)]
+        if self.loss.name != "logistic" or self.data_norm != 1.0 or self.loss.classes != 1:
+            raise ParameterError(f"`part` {part!r} needs the logistic loss and rows of norm at most 1.")
+        if part == CLIPPED:
+            released = released[:-1]  # the last one only turns the coordinates
+        if not released or released[0].part != MOMENTS:
+            raise ParameterError(f"`part` {part!r} must come after the moments that made its coordinates.")
+        noises = [entry.grid * entry.std * math.sqrt(self.sites) for entry in released]
+        longest = sens.stretch(d, noises)
+        if part == CLIPPED:
+            return SumBounds((d,), 2.0 / self.units, sens.clipped_gradient_stray(self.largest, d, longest))
+        stray = sens.whitened_moments_stray(self.largest, d, longest)
+        return SumBounds((d * (d + 1) // 2,), sens.moments_sensitivity(1.0, self.units), stray)
 
     def _slope_error(self) -> float:
         """By how much floats may miss a slope."""
@@ -124,12 +201,21 @@ class SumTerms:
         shift, residual = 1.0 + loss.parameters.get("h", -1.0), loss.kind == "regression"
         return sens.slope_error(loss.slope_bound, loss.curvature_bound, shift, margin, X, residual=residual)
 
-    def check(self, sums: Sequence[SumFacts]) -> None:
-        """Raise where a sum claims less than follows from these facts."""
-        seen = False
+    def check(self, sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts] = ()) -> None:
+        """Raise where a sum claims less than follows from these facts.
+
+        A gradient at f = 0 is that of one round of the plan, whichever attempt releases it. What a sum rests
+        on are the last releases of the rounds before it.
+        """
+        begins = {entry.first: entry.round for entry in check_attempts(attempts, self.sites)}
+        at_zero, planned, last = None, 0, dict[int, SumFacts]()
         for entry in sums:
-            least = self.bounds(entry.part, first=not seen)
-            seen = seen or entry.part == GRADIENT
+            planned = begins.get(entry.t, planned + 1)
+            if at_zero is None and entry.part == GRADIENT:
+                at_zero = planned
+            before = [last[k] for k in sorted(last) if k < planned]
+            last[planned] = entry
+            least = self.bounds(entry.part, first=planned == at_zero, before=before)
             if least.lengths and entry.length not in least.lengths:
                 raise ParameterError(
                     f"`length` of sum {entry.t} must be {least.lengths[0]}; got {entry.length}."
@@ -141,3 +227,15 @@ class SumTerms:
                         f"`{name}` of sum {entry.t} must be at least {needed:g}, which follows from the "
                         f"loss, the number of records or persons and their norm; got {stated:g}."
                     )
+
+
+def check_moments(
+    sums: Sequence[SumFacts], rounds: int, units: int, largest: int, features: int, sites: int
+) -> None:
+    """Raise unless these are moments of the rows, fewer than the rounds, that claim what follows for them."""
+    parts = [entry.part for entry in sums]
+    if parts != [MOMENTS, *[WHITENED] * (len(parts) - 1)] or not len(parts) < rounds:
+        raise ParameterError(
+            f"`sums` of method 'penalty' must be {MOMENTS}, then {WHITENED}, and fewer than the rounds."
+        )
+    SumTerms(OF_ROWS, units, largest, features, 1.0, sites).check(sums)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ParameterError
+from ..core.errors import ParameterError
+from ..core.formatting import format_odds
+from ..core.types import Array
 from ..graph import Graph
-from ..privacy.accounting.shown import odds
-from ..privacy.certificate import grounds
+from ..privacy.certificate import assumptions as grounds
 from ..privacy.certificate.certificate import Certificate
-from ..types import Array
 from .brief import brief
 from .claims import headline, marks
 from .cost_curves import CostCurves, cost_curves
@@ -22,6 +22,7 @@ from .data import (
     Accounting,
     Chart,
     Curve,
+    Illustration,
     KeyNumber,
     NetworkMap,
     ReportData,
@@ -45,15 +46,20 @@ def from_certificates(
     about: Mapping[str, Any] | None = None,
     settings: Mapping[str, Any] | None = None,
     provenance: Mapping[str, Any] | None = None,
+    quality: Mapping[str, Sequence[KeyNumber]] | None = None,
+    illustration: Illustration | None = None,
 ) -> ReportData:
     """A report of one or more certified runs, by name; all at the same delta.
 
-    `charts` may hold what else is known of them by round, under the same names. It is shown as it is: mark
+    `charts` may contain other quantities by round, under the same names. They are shown unchanged: mark
     with `private=False` what was computed from the records and is covered by no guarantee. `about` is what a
     certificate does not know: `date`, `learnt`, `features` (names of columns), `verify` (the command).
+    `quality` holds further figures by run, such as a score, and `illustration` a picture made elsewhere.
     """
     if len({certificate.delta for certificate in certificates.values()}) != 1:
-        raise ParameterError("`certificates` must hold at least one, all with the same `delta`.")
+        raise ParameterError(
+            "`certificates` must contain at least one certificate, all with the same `delta`."
+        )
     costs = {name: cost_curves(certificate) for name, certificate in certificates.items()}
     counted = [
         entry for entry in accountings(certificates, costs) if entry.key == "renyi" or entry.chart.curves
@@ -62,9 +68,14 @@ def from_certificates(
         title=title,
         subtitle=subtitle,
         headline=headline(certificates),
+        scale=_scale(list(certificates.values())),
+        illustration=illustration,
         marks=marks(certificates),
         brief=brief(next(iter(certificates.values())), about) if len(certificates) == 1 else {},
-        key_numbers={name: _key_numbers(name, certificates[name], charts) for name in certificates},
+        key_numbers={
+            name: [*(quality or {}).get(name, ()), *_key_numbers(name, certificates[name], charts)]
+            for name in certificates
+        },
         charts=charts,
         accountings=counted,
         network=None if graph is None else _network(graph, list(certificates.values())),
@@ -74,6 +85,12 @@ def from_certificates(
     )
 
 
+def _scale(certificates: Sequence[Certificate]) -> float | None:
+    """The epsilon of a single run, where there is a bound."""
+    one = certificates[0].epsilon
+    return one if len(certificates) == 1 and math.isfinite(one) else None
+
+
 def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, CostCurves]) -> list[Accounting]:
     """The three ways to count, the certified one first."""
     delta = next(iter(certificates.values())).delta
@@ -81,8 +98,8 @@ def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, Cos
         "renyi": (
             f"ε at δ = {power(delta)}",
             "All rounds together, counted exactly where all noise is Gaussian and by Rényi divergence "
-            f"elsewhere: but for a chance of {odds(delta)}, nothing that can be seen becomes more likely, or "
-            "less, by more than the factor exp(ε).",
+            f"elsewhere. Except for a chance of {format_odds(delta)}, the probability of anything visible "
+            "changes by at most the factor exp(ε).",
         ),
         "pure": (
             "Pure ε",
@@ -90,7 +107,7 @@ def accountings(certificates: Mapping[str, Certificate], costs: Mapping[str, Cos
         ),
         "paper": (
             "Paper's P(t)",
-            "The bound of the paper's Theorem 3, added up over the rounds; it asks for more than the others.",
+            "The bound of the paper's Theorem 3, added up over the rounds; it needs stronger conditions.",
         ),
     }
     return [_accounting(key, short, meaning, costs, certificates) for key, (short, meaning) in words.items()]
@@ -106,7 +123,7 @@ def _accounting(
     bounded = {name: cost[key] for name, cost in costs.items() if np.isfinite(cost[key]).all()}
     curves = [_curve(name, cost) for name, cost in bounded.items()]
     ranged = any(curve.low[-1] < 0.99 * curve.high[-1] for curve in curves if len(curve.low))
-    note = "Line: the worst site. Shaded: down to the site that spent least." if ranged else ""
+    note = "Line: the site that spent most. Shaded: down to the site that spent least." if ranged else ""
     return Accounting(
         key,
         short,
@@ -149,7 +166,7 @@ def _failing(key: str, certificates: Mapping[str, Certificate]) -> str:
         and not all(cost.paper_condition for cost in certificate.costs)
     ]
     return (
-        f"Theorem 3's condition fails for {', '.join(names)}: a formula there, not a guarantee."
+        f"The condition of Theorem 3 fails for {', '.join(names)}: the bound is not a guarantee there."
         if names
         else ""
     )

@@ -1,4 +1,4 @@
-"""What the head of a report says of its certificates: the result in one sentence, and what qualifies it."""
+"""The head of a report: the result, and what qualifies it."""
 
 from __future__ import annotations
 
@@ -6,26 +6,24 @@ import math
 from collections.abc import Mapping
 
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.collusion import colluders
+from ..privacy.certificate.summary import three_sentences
 from .data import Mark
 from .html.numbers import power, written
 
 _SIMULATED = (
-    "The noise came from a seed and can be replayed, so this protects nobody: the figures say what the same "
+    "Anyone who knows the seed can repeat the noise, so this protects nobody. The figures say what the same "
     "run would cost with secret noise."
 )
-_IDEALISED = (
-    "The figures assume that every site finds the exact minimiser; nothing covers the solver's last error."
-)
-_MASKED = "The figures include the rounding to whole numbers, and by how much floats may stray."
-_COVERED = "What the solver's last error costs is included in the figures."
-_REAL = "The noise came from a secret source that nobody can replay."
+_IDEALISED = "The figures assume that every site finds the exact minimiser; its error is not covered."
+_MASKED = "The figures account for rounding and floating-point error."
+_COVERED = "The figures include the cost of the solver's remaining error."
+_REAL = "The noise came from a secret source and cannot be repeated."
 
 
 def headline(certificates: Mapping[str, Certificate]) -> str:
-    """The cost to any one record, or person where that is proven, of all rounds and all sites."""
+    """For one run the three sentences of its statement; for several, what each cost one record or person."""
     if len(certificates) == 1:
-        return _one(next(iter(certificates.values())))
+        return "\n\n".join(three_sentences(next(iter(certificates.values()))))
     delta = next(iter(certificates.values())).delta
     bounded = {name: one.epsilon for name, one in certificates.items() if math.isfinite(one.epsilon)}
     unbounded = [name for name in certificates if name not in bounded]
@@ -50,38 +48,12 @@ def _whole(certificate: Certificate) -> bool:
     return certificate.rounds == run.rounds and len(certificate.sites) == run.sites
 
 
-def _one(certificate: Certificate) -> str:
-    run, rounds, sites = certificate.run, certificate.rounds, len(certificate.sites)
-    if run.noise == "none":
-        return "This run added no noise: nothing limits what can be learnt about a person from what was sent."
-    if math.isinf(certificate.epsilon):
-        return "This run added too little noise for any guarantee."
-    whole = f"all {rounds} rounds" if rounds > 1 else "its one round"
-    long = whole if rounds == run.rounds else f"{rounds} of {run.rounds} planned rounds"
-    wide = f"all {sites} sites" if sites == run.sites else f"{sites} of {run.sites} sites"
-    cost = f"({written(certificate.epsilon, 'bound')}, {power(certificate.delta)})"
-    said = f"This run, {long} and {wide}, cost any one {run.unit} at most (ε, δ) = {cost}"
-    return f"{said}{_against(certificate)}."
-
-
-def _against(certificate: Certificate) -> str:
-    """Whom a figure of masked sums holds against, and what is left if all the others collude."""
-    run = certificate.run
-    if not run.masked or run.honest(run.colluding) == 1:
-        return ""
-    c = colluders(run, run.colluding)
-    who = "if nobody else" if c == 0 else f"if at most {c} of the {run.sites - 1} others"
-    return (
-        f" {who} works with the observer; ε = {written(certificate.epsilon_against(None), 'bound')} if all do"
-    )
-
-
-_PROCESS = "It held the records of all sites; the figures are about what was made of them."
-_LARGE = "δ is above one over the number of records: publishing one of them as it is would keep to it."
+_PROCESS = "It held the records of all sites; the figures are about what it released."
+_LARGE = "δ is above one over the number of records: a method that publishes one record would satisfy it."
 
 
 def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
-    """Simulated or real, idealised or covered, and whatever else a reader must be told first."""
+    """Simulated or real, idealised or covered, and other warnings for the reader."""
     runs = {name: certificate.run for name, certificate in certificates.items()}
     private = {name: run for name, run in runs.items() if run.noise != "none"}
     found = _either(
@@ -111,7 +83,7 @@ def marks(certificates: Mapping[str, Certificate]) -> list[Mark]:
 
 
 def _either(some: list[str], everyone: list[str], yes: str, why: str, no: str, why_not: str) -> list[Mark]:
-    """The mark of those in `some`, or the calmer one where there are none."""
+    """The mark of the runs in `some`, or the reassuring one if `some` is empty."""
     return [Mark(yes, _only(some, everyone) + why)] if some else [Mark(no, why_not, warn=False)]
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
+from ..core.types import Array
 from ..privacy.accounting import bounds
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.collusion import masked_curve
@@ -19,117 +19,50 @@ from ..privacy.costs import (
     renyi_totals,
     usable_delta,
 )
-from ..privacy.facts import SiteBudget
-from ..types import Array
 
 CostCurves = Mapping[str, Array]
-"""By "renyi", "pure" and "paper": (sites, rounds), nondecreasing, the last column the certified total."""
+"""By "renyi", "pure" and "paper": (sites, rounds), nondecreasing, the last column the certified total of a
+run that came to its end."""
 
-_ROWS = 10_000  # releases whose Renyi costs are held at a time
+_TOTALS = {"renyi": "epsilon", "pure": "pure_epsilon", "paper": "paper_epsilon"}
 
 
 def cost_curves(certificate: Certificate) -> CostCurves:
     """Sums over the rounds so far; sites that are alike are computed once."""
-    keys = [_key(certificate, row) for row in range(len(certificate.sites))]
-    first = {key: row for row, key in reversed(list(enumerate(keys)))}
-    place = {key: k for k, key in enumerate(first)}
-    alike = [place[key] for key in keys]
-    return {
-        kind: _ending(curves[alike], total)
-        for (kind, curves), total in zip(
-            _curves(certificate, list(first.values())).items(), _totals(certificate), strict=True
-        )
-    }
+    rounds = np.arange(1, max(1, certificate.rounds) + 1)
+    known: dict[tuple[object, ...], dict[str, Array]] = {}
+    found: dict[str, list[Array]] = {kind: [] for kind in _TOTALS}
+    for row, cost in enumerate(certificate.costs):
+        releases = certificate.releases[row]
+        key = certificate.sites[row].samples, certificate.budgets[row], *(c.tobytes() for c in releases)
+        curves = known.get(key) or known.setdefault(key, _site(certificate, row))
+        limit = certificate.budgets[row]  # without its order, rounds that were not charged count as well
+        whole = releases.t.size == certificate.run.rounds or (limit is not None and limit.order is not None)
+        for kind, total in _TOTALS.items():
+            level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # after its last release it stays
+            spent = np.minimum(level, getattr(cost, total))
+            if whole:
+                spent[-1] = getattr(cost, total)
+            found[kind].append(spent)
+    return {kind: np.array(curves) for kind, curves in found.items()}
 
 
-def _key(certificate: Certificate, row: int) -> tuple[Any, ...]:
-    columns = certificate.releases[row]
-    return (
-        certificate.sites[row].samples,
-        certificate.budgets[row],
-        *(column.tobytes() for column in columns),
-    )
-
-
-def _totals(certificate: Certificate) -> list[Array]:
-    """What is certified of every site, in the order of `_curves`."""
-    names = ("epsilon", "pure_epsilon", "paper_epsilon")
-    return [np.array([getattr(cost, name) for cost in certificate.costs]) for name in names]
-
-
-def _ending(curves: Array, total: Array) -> Array:
-    """The curves, ending at what is certified and nowhere above it."""
-    curves = np.minimum(curves, total[:, None])
-    curves[:, -1] = total
-    return curves
-
-
-def _curves(certificate: Certificate, rows: Sequence[int]) -> dict[str, Array]:
-    """Each way to count, (rows, rounds)."""
-    run, rounds = certificate.run, max(1, certificate.rounds)
-    if run.masked:
-        return _masked(certificate, rows, rounds)
-    table = _table(certificate, rows)
-    pure = np.cumsum(pure_costs(run, table).reshape(-1, rounds), axis=1)
-    paper = np.cumsum(paper_costs(run, table).reshape(-1, rounds), axis=1)
-    renyi = np.empty_like(pure)
-    for limit in {_filter(certificate, row) for row in rows}:
-        mine = [k for k, row in enumerate(rows) if _filter(certificate, row) == limit]
-        step = max(1, _ROWS // rounds)
-        for part in (mine[k : k + step] for k in range(0, len(mine), step)):
-            renyi[part] = _epsilon(certificate, [rows[k] for k in part], limit)
-        if limit is None:
-            renyi[mine] = np.minimum(renyi[mine], pure[mine])
+def _site(certificate: Certificate, row: int) -> dict[str, Array]:
+    """What one site had spent after each round up to its last release, by each way to count."""
+    run, columns, limit = certificate.run, certificate.releases[row], certificate.budgets[row]
+    if run.masked:  # counted against the colluders that the facts name; no other count knows them
+        none, t = np.full(1, np.inf), columns.t.tolist()
+        curve = masked_curve(run, t, certificate.delta, run.honest(run.colluding)) if t else [0.0]
+        return {"renyi": np.asarray(curve), "pure": none, "paper": none}
+    table = Releases.of(run, [certificate.sites[row]], [columns]).by_round()
+    pure, paper = np.cumsum(pure_costs(run, table)), np.cumsum(paper_costs(run, table))
+    if limit is not None and limit.order is not None:  # charges may have reacted: the order was fixed before
+        orders, delta = np.array([limit.order]), limit.delta
+    else:
+        orders, delta = bounds.ORDERS, certificate.delta
+    summed = np.cumsum(renyi_totals(run, table, orders), axis=0)
+    renyi = bounds.to_epsilon(orders, summed, usable_delta(run, delta))[0]
+    if len(orders) > 1:
+        exact = exact_epsilon(run, np.sqrt(np.cumsum(gaussian_totals(run, table) ** 2)), delta)
+        renyi = np.minimum(np.minimum(renyi, exact), pure)
     return {"renyi": renyi, "pure": pure, "paper": paper}
-
-
-def _masked(certificate: Certificate, rows: Sequence[int], rounds: int) -> dict[str, Array]:
-    """Masked sums, counted against the colluders that the facts name; no other count knows them."""
-    run, none = certificate.run, np.full((len(rows), rounds), np.inf)
-    counted = np.zeros((len(rows), rounds))
-    for k, row in enumerate(rows):
-        t = certificate.releases[row].t.tolist()
-        curve = masked_curve(run, t, certificate.delta, run.honest(run.colluding))
-        counted[k, : len(t)] = curve
-        counted[k, len(t) :] = curve[-1] if t else 0.0
-    return {"renyi": counted, "pure": none, "paper": none}
-
-
-def _filter(certificate: Certificate, row: int) -> SiteBudget | None:
-    """The budget of a site whose charges may have reacted to the run, at the one order fixed before it."""
-    limit = certificate.budgets[row]
-    return None if limit is None or limit.order is None else limit
-
-
-def _epsilon(certificate: Certificate, rows: Sequence[int], limit: SiteBudget | None) -> Array:
-    """(rows, rounds): the best accountant and order for each round, or the filter's own order."""
-    orders = bounds.ORDERS if limit is None else np.array([limit.order])
-    delta = certificate.delta if limit is None else limit.delta
-    table = _table(certificate, rows)
-    each = renyi_totals(certificate.run, table, orders)
-    summed = np.cumsum(each.reshape(len(rows), -1, len(orders)), axis=1)
-    epsilon = bounds.to_epsilon(orders, summed, usable_delta(certificate.run, delta))[0]
-    if limit is not None:
-        return epsilon
-    squares = gaussian_totals(certificate.run, table).reshape(len(rows), -1) ** 2
-    exact = exact_epsilon(certificate.run, np.sqrt(np.cumsum(squares, axis=1)), delta)
-    return np.minimum(epsilon, exact)
-
-
-def _table(certificate: Certificate, rows: Sequence[int]) -> Releases:
-    """The releases of these sites up to the run's last round, each in a row of its own."""
-    rounds = max(1, certificate.rounds)
-    names = ("eta", "scale", "output_scale", "degree")
-    full = {name: np.ones((len(rows), rounds)) for name in names}
-    charged = np.zeros((len(rows), rounds), dtype=bool)
-    for k, row in enumerate(rows):
-        columns = certificate.releases[row]
-        charged[k, columns.t - 1] = True
-        for name in names:
-            full[name][k, columns.t - 1] = getattr(columns, name)
-    samples = np.repeat([float(certificate.sites[row].samples) for row in rows], rounds)
-    return Releases(
-        samples=samples.reshape(-1, 1),
-        charged=charged.reshape(-1, 1),
-        **{name: values.reshape(-1, 1) for name, values in full.items()},
-    )

@@ -9,10 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .. import checks
-from ..errors import ParameterError
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.notebook import EffectPanel
 
 FORMATS = ("plain", "percent", "bound")
+
+
+def _check_length(name: str, values: Sequence[Any], what: str, length: int) -> None:
+    if len(values) != length:
+        raise ParameterError(f"`{name}` must have one {what}, {length}; got {len(values)}.")
 
 
 @dataclass(frozen=True)
@@ -28,10 +34,8 @@ class Curve:
     def __post_init__(self) -> None:
         for part in ("mean", "low", "high"):
             values = getattr(self, part)
-            if len(values) != len(self.rounds) and (part == "mean" or len(values)):
-                raise ParameterError(
-                    f"`{part}` must have one value per round, {len(self.rounds)}; got {len(values)}."
-                )
+            if part == "mean" or len(values):
+                _check_length(part, values, "value per round", len(self.rounds))
         if bool(len(self.low)) != bool(len(self.high)):
             raise ParameterError("`low` and `high` must be given together or not at all.")
 
@@ -68,10 +72,8 @@ class SiteCosts:
     by_round: Sequence[Sequence[float]] = ()
 
     def __post_init__(self) -> None:
-        if len(self.by_round) not in (0, len(self.totals)):
-            raise ParameterError(
-                f"`by_round` must have one row per site, {len(self.totals)}; got {len(self.by_round)}."
-            )
+        if len(self.by_round):
+            _check_length("by_round", self.by_round, "row per site", len(self.totals))
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Accounting:
 
 @dataclass(frozen=True)
 class NetworkMap:
-    """Who talks to whom: site names, links, places in the unit square, and records at each site if public."""
+    """The network: site names, links, positions in the unit square, and records at each site if public."""
 
     names: Sequence[str]
     edges: Sequence[tuple[int, int]]
@@ -103,10 +105,7 @@ class NetworkMap:
     samples: Sequence[int] = ()
 
     def __post_init__(self) -> None:
-        if len(self.places) != len(self.names):
-            raise ParameterError(
-                f"`places` must have one point per site, {len(self.names)}; got {len(self.places)}."
-            )
+        _check_length("places", self.places, "point per site", len(self.names))
         if any(not 0 <= i < len(self.names) for edge in self.edges for i in edge):
             raise ParameterError(f"`edges` must name sites 0 to {len(self.names) - 1}.")
 
@@ -124,7 +123,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Mark:
-    """A word that stands at the top of the page, and what it means. `warn` for what weakens the claim."""
+    """A label at the top of the page, and its meaning. `warn` for labels that weaken the claim."""
 
     label: str
     meaning: str
@@ -147,18 +146,32 @@ class KeyNumber:
 
 
 @dataclass(frozen=True)
+class Illustration:
+    """A picture made elsewhere, as PNG, and its description for readers who cannot see it."""
+
+    description: str
+    png: bytes
+
+
+@dataclass(frozen=True)
 class ReportData:
     """Everything on the page.
 
-    headline : the result in one sentence.
-    brief : what is asked first, with its answer; it stands beside the claim, before any chart.
+    headline : the result in up to three sentences.
+    scale : the epsilon to show on a scale; None where there are several runs, or no bound.
+    illustration : a picture above the charts.
+    brief : the first questions with their answers; shown beside the claim, before any chart.
     key_numbers : by run, the figures of the first screen.
+    effects, effects_label, outputs : what each column adds to the score of an additive model, on which scale,
+        and the classes where there are more than two.
     settings, provenance : nested mappings of plain values.
     """
 
     title: str
     headline: str
     subtitle: str = ""
+    scale: float | None = None
+    illustration: Illustration | None = None
     marks: Sequence[Mark] = ()
     brief: Mapping[str, str] = field(default_factory=dict)
     key_numbers: Mapping[str, Sequence[KeyNumber]] = field(default_factory=dict)
@@ -168,6 +181,9 @@ class ReportData:
     statements: Sequence[Statement] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    effects: Sequence[EffectPanel] = ()
+    effects_label: str = ""
+    outputs: Sequence[str] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

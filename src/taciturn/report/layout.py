@@ -8,11 +8,11 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
+from ..core.types import Array
 from ..graph import Graph
-from ..types import Array
 
 _MANY = 60  # sites from which springs replace pairwise distances, whose cost grows with the cube
-_DENSE = 5.0  # mean degree from which any picture is a ball of wool and a circle reads best
+_DENSE = 5.0  # mean degree from which a circle is the clearest picture
 
 
 def places(graph: Graph) -> list[tuple[float, float]]:
@@ -41,11 +41,7 @@ def _around(graph: Graph) -> list[int]:
     """The sites in their order round a ring, whatever their numbers; 0..n-1 for other graphs."""
     if not bool((graph.degrees == 2).all()):
         return list(range(graph.n))
-    order = [0, graph.neighbors(0)[0]]
-    while len(order) < graph.n:
-        left, right = graph.neighbors(order[-1])
-        order.append(right if left == order[-2] else left)
-    return order
+    return list(nx.dfs_preorder_nodes(graph.to_networkx(), 0))
 
 
 def _springs(graph: Graph) -> Array:
@@ -55,12 +51,7 @@ def _springs(graph: Graph) -> Array:
     else:
         found = nx.spring_layout(network, seed=0, iterations=100)
     points = np.array([found[i] for i in range(graph.n)])
-    return _upright(points)
-
-
-def _upright(points: Array) -> Array:
-    """Turned so that the longest direction lies across the page."""
     centred = points - points.mean(axis=0)
     _, _, axes = np.linalg.svd(centred, full_matrices=False)
-    turned: Array = centred @ axes.T
+    turned: Array = centred @ axes.T  # the longest direction lies across the page
     return turned

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ..admm.run import Run
-from ..errors import ParameterError
+from ..core.errors import ParameterError
+from ..core.types import Array
 from ..graph import Graph
+from ..methods.run import Run
 from ..privacy.certificate.certificate import Certificate
-from ..types import Array
 from .certificates import from_certificates
 from .data import Chart, Curve, ReportData
 
@@ -37,12 +37,12 @@ def from_runs(
     provenance : what else says where the numbers come from, such as the data's checksum.
     """
     if not runs:
-        raise ParameterError("`runs` must hold at least one run; got none.")
+        raise ParameterError("`runs` must contain at least one run; it is empty.")
     return from_certificates(
         {name: Certificate.from_ledger(run.ledger, delta=delta) for name, run in runs.items()},
         title=title,
         subtitle=subtitle,
-        graph=graph or _graph(next(iter(runs.values()))),
+        graph=graph or graph_of(next(iter(runs.values())).settings),
         charts=_charts(runs),
         settings=_settings({name: run.settings for name, run in runs.items()}),
         provenance=_provenance(runs, provenance or {}),
@@ -50,7 +50,7 @@ def from_runs(
 
 
 def _charts(runs: Mapping[str, Run]) -> list[Chart]:
-    """Those whose numbers are all there."""
+    """The charts whose numbers are all present."""
     repeats = max(run.consensus_gap.shape[0] for run in runs.values())
     note = f"Mean of {repeats} repeats; shaded, from the lowest to the highest." if repeats > 1 else ""
     gaps = [run.consensus_gap for run in runs.values()]
@@ -59,7 +59,7 @@ def _charts(runs: Mapping[str, Run]) -> list[Chart]:
         Chart(
             "accuracy",
             "Accuracy",
-            "share of records classified rightly",
+            "share of records classified correctly",
             _curves(runs, "accuracy"),
             "percent",
             private=False,
@@ -96,20 +96,19 @@ def _curves(runs: Mapping[str, Run], metric: str) -> list[Curve]:
 
 
 def _wide(values: list[Array]) -> bool:
-    """Whether a linear axis would crush the small ones."""
+    """Whether a linear axis would hide the small values."""
     low, high = min(part.min() for part in values), max(part.max() for part in values)
     return bool(0 < 10 * low < high)
 
 
-def _graph(run: Run) -> Graph | None:
-    facts = run.settings.get("graph")
-    if facts is None:
-        return None
-    return Graph(facts["sites"], tuple((i, j) for i, j in facts["edges"]), facts["name"])
+def graph_of(settings: Mapping[str, Any]) -> Graph | None:
+    """The network that a run recorded, if it did."""
+    facts = settings.get("graph")
+    return facts and Graph(facts["sites"], tuple((i, j) for i, j in facts["edges"]), facts["name"])
 
 
 def _settings(each: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What all runs share, then by run what they do not."""
+    """The settings that all runs share, then those of each run."""
     plain = {
         name: {key: _shown(key, value) for key, value in facts.items() if key not in _ELSEWHERE}
         for name, facts in each.items()

@@ -1,47 +1,57 @@
-"""One masked sum of counts: every site counts its rows in public cells, adds noise and a mask, sends once.
-
-A record is in one cell of each table, so that replacing it moves two cells of a table by one: by sqrt(2 k) in
-all for k tables. The rows of a person weigh 1/m each, rounded down to the grid: a person moves it no further.
-Counts are whole numbers of grid steps, so nothing is rounded, and noise on them is exact.
-"""
+"""Questions put to rows in this process: one run of the questions' method, with one certificate."""
 
 from __future__ import annotations
 
-import hashlib
-import math
-import os
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial, wraps
 from os import PathLike
-from typing import Any
+from typing import Any, ParamSpec, TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .. import checks
-from ..errors import ParameterError
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.formatting import format_given
+from ..core.types import Array
+from ..data.tables.column_types import Number
+from ..data.tables.schema import Schema
+from ..data.tables.table_inputs import take_columns
 from ..estimators.assignment import SiteAssignment, assign_sites
-from ..masked import accounts, discrete
-from ..masked.masks import PairKeys, expand
-from ..masked.pairs import PairGraph
-from ..masked.sums import add_mask, add_up, check_room, grid_for, open_sum
-from ..privacy.accounting.gaussian import gaussian_mu
-from ..privacy.accounting.sensitivity import counts_sensitivity
+from ..methods.base import Network
+from ..methods.programs.own_program import ProgramTable
+from ..methods.run import Run
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
 from ..privacy.ledger.active import charge_run
-from ..privacy.ledger.memory import MemoryLedger
-from ..privacy.ledger.opening import open_ledger
-from ..privacy.sums import COUNTS, SumFacts
-from ..rng import SecureStreams, SeededStreams
-from ..types import Array
+from ..questions.answer import PrivateAnswer
+from ..questions.asking import Asking, released_as
+from ..questions.question import PublicTable, Question, SiteTable, Spending
+from ..runtime.one_vs_rest import run_charged
+from ..runtime.setup import Setup, prepare
+from ..runtime.simulate import Engine, cluster_engine
 
-Cells = NDArray[np.int64]
-_ROOM = 1e-7  # of epsilon and delta: for the slack of discrete noise
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class AskOptions(TypedDict, total=False):
+    """The keywords that all statistics share, besides epsilon: `CountWishes` says what each is by default."""
+
+    delta: float
+    site: Any
+    person: Any
+    sites: int
+    colluding: int | None
+    large_delta: bool
+    ledger: str | PathLike[str] | None
+    random_state: int | None
+    engine: str | Engine
 
 
 @dataclass(frozen=True)
 class CountWishes:
-    """What a release may cost, whom it trusts, and where it is recorded; the keywords of all statistics."""
+    """What a release may cost, whom it trusts, where it is recorded, and where it runs."""
 
     epsilon: float
     delta: float = 1e-5
@@ -52,6 +62,8 @@ class CountWishes:
     large_delta: bool = False
     ledger: str | PathLike[str] | None = None
     random_state: int | None = None
+    engine: str | Engine = "local"
+    marks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checks.positive("epsilon", self.epsilon)
@@ -62,114 +74,114 @@ class CountWishes:
             checks.whole("random_state", self.random_state)
             if self.ledger is not None:
                 raise ParameterError("`ledger` must be None with a `random_state`: nothing is protected.")
+        if not isinstance(self.engine, Engine):
+            checks.choice("engine", self.engine, ("local", "ray"))
+        if self.engine != "local" and self.random_state is None:
+            raise ParameterError(
+                "`engine` must be 'local' without a `random_state`: a cluster that loses a worker would have "
+                "to draw its secret noise again."
+            )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class NoisyCounts:
-    """What was released: the counts of every table, the spread of their noise, and what it cost.
+def spell_options(function: Callable[P, R]) -> Callable[P, R]:
+    """The same function; its signature names every keyword of `AskOptions`, with what it is by default."""
+    own = inspect.signature(function)
+    named = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    shared = [
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
+        for one in fields(CountWishes)
+        if one.name in AskOptions.__annotations__
+    ]
+    spelled = own.replace(parameters=[*named, *shared])
 
-    units : the public number of records, or of persons, each of which weighs 1 in every table.
-    """
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            spelled.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}() {error}") from None
+        return function(*args, **kwargs)
 
-    tables: tuple[Array, ...]
-    sigma: float
-    units: int
-    certificate: Certificate
+    checked.__signature__ = spelled  # type: ignore[attr-defined]
+    return checked
 
 
-def release_counts(cells: Cells, lengths: tuple[int, ...], wishes: CountWishes, what: str) -> NoisyCounts:
-    """Count rows (rows, tables) in tables of so many cells, once for all tables, within (epsilon, delta)."""
-    places = assign_sites(
-        len(cells), wishes.site, wishes.sites, "complete", wishes.random_state, wishes.person
-    )
+def ask_here(
+    questions: Sequence[Question],
+    public: PublicTable,
+    columns: Any,
+    rows: int,
+    wishes: CountWishes,
+    what: str,
+) -> list[PrivateAnswer]:
+    """The answers to some questions about the rows of all sites, within one (epsilon, delta)."""
+    asking = Asking(tuple(questions), public, Spending(wishes.epsilon, wishes.delta, wishes.colluding))
+    return run_asking(asking, columns, rows, wishes, what)[0]
+
+
+def ask_table(
+    question: Question,
+    table: Any,
+    schema: Schema | Mapping[str, tuple[float, float]],
+    wishes: CountWishes,
+    what: str,
+) -> PrivateAnswer:
+    """The answer to one question about a table, whose columns have these public ranges and categories."""
+    if not isinstance(schema, Schema):
+        schema = Schema(tuple(Number(name, low, high) for name, (low, high) in schema.items()))
+    columns = take_columns(schema.names, table)
+    rows = len(columns[schema.names[0]])
+    return ask_here([question], PublicTable(schema), columns, rows, wishes, what)[0]
+
+
+def run_asking(
+    asking: Asking, columns: Any, rows: int, wishes: CountWishes, what: str
+) -> tuple[list[PrivateAnswer], Array]:
+    """The same, and all that was released."""
+    given = wishes.site, wishes.sites, "complete", wishes.random_state, wishes.person
+    places = assign_sites(rows, *given, least=1)
     units = sum(places.samples)
     checks.usual_delta(wishes.delta, units, insisted=wishes.large_delta)
-    run, sites = _facts(lengths, places, wishes)
-    entry = run.sums[0]
-
-    def plan(delta: float) -> Certificate:
-        ledger = MemoryLedger(run, sites)
-        ledger.charge_all([Charge(site.site, 1, scale=entry.std) for site in sites])
-        return Certificate.from_ledger(ledger, delta)
-
-    if plan(wishes.delta).epsilon > wishes.epsilon:
-        raise ParameterError(
-            f"`epsilon` must be at most 50, or so little noise proves nothing; got {wishes.epsilon:g}."
-        )
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    with charge_run(what, plan), open_ledger(wishes.ledger, run, sites) as ledger:
-        for site in sites:
-            ledger.charge(Charge(site.site, 1, scale=entry.std))
-        counts = _sum(cells + starts[:-1], places, entry, wishes)
-        certificate = Certificate.from_ledger(ledger, wishes.delta)
-    tables = tuple(np.split(counts, starts[1:-1]))
-    return NoisyCounts(tables, entry.grid * entry.std * math.sqrt(len(sites)), units, certificate)
-
-
-def _facts(
-    lengths: tuple[int, ...], places: SiteAssignment, wishes: CountWishes
-) -> tuple[RunFacts, list[SiteFacts]]:
-    """All that the accountant must know, with noise such that the sum costs (epsilon, delta)."""
-    sites, length = places.graph.n, sum(lengths)
-    against = sites - 1 if wishes.colluding is None else wishes.colluding
-    pairs = _pairs(sites, wishes.colluding)
-    S = counts_sensitivity(len(lengths))
-    mu = float(gaussian_mu(wishes.epsilon * (1 - _ROOM), wishes.delta * (1 - _ROOM)))
-    size = mu * math.sqrt(pairs.honest(against))
-    grid = grid_for(S / max(1.0, size), length)
-    std = discrete.checked_std((S / grid + math.sqrt(length)) / size * (1 + 1e-10))
-    check_room(sum(places.samples), grid=grid, sites=sites, std=std)
-    person, simulated = places.person is not None, wishes.random_state is not None
-    total = sum(places.samples)
-    run = RunFacts(
-        method="masked",
-        noise="discrete",
-        loss=LossFacts(COUNTS, 1.0, 0.0),
-        sites=sites,
-        rounds=1,
-        dimension=len(lengths),
-        C=1.0,
-        regularization=0.0,
-        simulated=simulated,
-        where="" if simulated else "process",
-        sums=(SumFacts(1, COUNTS, length, S, 0.0, grid, std),),
-        records=None if person else total,
-        largest=max(places.samples),
-        colluding=wishes.colluding,
-        connectivity=None if pairs.connectivity == sites - 1 else pairs.connectivity,
-        unit="person" if person else "record",
-        persons=total if person else None,
+    method = asking.method()
+    problem = _table(asking, columns, places)
+    setup = prepare(
+        problem,
+        places.graph,
+        method,
+        rounds=method.prepare(Network.of(problem, places.graph)).rounds,
+        seed=wishes.random_state,
+        measure=False,
+        names=places.names,
+        marks=(*wishes.marks, *asking.marks),
     )
-    return run, accounts.site_facts(places.samples, places.graph.degrees.tolist(), places.names)
+    if setup.forecast(wishes.delta).epsilon > wishes.epsilon:
+        raise ParameterError(
+            f"`epsilon` must be at most 50, or so little noise proves nothing; got "
+            f"{format_given(wishes.epsilon)}."
+        )
+    run = _run(setup, wishes, what)
+    tables: Any = setup.prepared.tables  # type: ignore[attr-defined]
+    result = run.coef[0, 0]
+    certificate = Certificate.from_ledger(run.ledger, wishes.delta, released_as(tables, result))
+    return asking.answers(tables, result, certificate), result
 
 
-def _pairs(sites: int, colluding: int | None) -> PairGraph:
-    return PairGraph.against(sites - 1 if colluding is None else colluding, sites)
+def _run(setup: Setup, wishes: CountWishes, what: str) -> Run:
+    """One run, here or on a cluster; inside a `Budget` it is reserved there first."""
+    if wishes.engine == "local":
+        return run_charged([setup], ledger=wishes.ledger, show=False, what=what)[0]
+    with charge_run(what, partial(setup.prepared.forecast, setup.run_facts())):
+        return cluster_engine(wishes.engine).run(setup, show=False)
 
 
-def _sum(cells: Cells, places: SiteAssignment, entry: SumFacts, wishes: CountWishes) -> Array:
-    """Every site's message, and what they add up to."""
-    sites, shape, seed = places.graph.n, (1, entry.length), wishes.random_state
-    pairs = _pairs(sites, wishes.colluding)
-    streams = SecureStreams() if seed is None else SeededStreams(seed)
-    root = os.urandom(32) if seed is None else hashlib.sha256(f"simulated {seed}".encode()).digest()
-    weights = _weights(places, entry.grid)
-    messages = []
-    for i in range(sites):
-        mine = places.site == i
-        values = np.zeros(entry.length, dtype=np.int64)
-        np.add.at(values, cells[mine], weights[mine, None])
-        noise = discrete.draw(streams, entry.std, shape, site=i, t=1)
-        keys = {j: expand(root, "pair", min(i, j), max(i, j)) for j in pairs.partners(i)}
-        mask = PairKeys(i, keys, run=expand(root, "run")).mask(1, entry.part, shape)
-        messages.append(add_mask(values[None], noise, mask))
-    return np.asarray(open_sum(add_up(messages), entry.grid)[0])
-
-
-def _weights(places: SiteAssignment, grid: float) -> NDArray[np.int64]:
-    """What a row weighs, in grid steps: 1, or the m-th part of it, rounded down, for a person with m rows."""
-    one = round(1 / grid)
-    if places.person is None:
-        return np.full(len(places.site), one, dtype=np.int64)
-    rows = np.bincount(places.person)
-    return np.asarray(one // rows[places.person], dtype=np.int64)
+def _table(asking: Asking, columns: Any, places: SiteAssignment) -> ProgramTable:
+    """What every site's private half is made of; a person's rows count together."""
+    array = columns if isinstance(columns, np.ndarray) else None
+    named = {} if array is not None else columns
+    table = SiteTable(named, len(places.site), places.person, places.site, array)
+    found = asking.rows(table)
+    mine = [places.site == i for i in range(places.graph.n)]
+    each = [
+        tuple(one.take(own) for one in found) if isinstance(found, tuple) else found.take(own) for own in mine
+    ]
+    return ProgramTable(each, np.array(places.samples), asking.public.width or 1, places.person is not None)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taciturn.cli.app import run
-from taciturn.data.tables.ball import Ball
+from taciturn.data.tables.unit_ball import UnitBallScaling
 from taciturn.estimators import load_model
 
 
@@ -43,7 +43,7 @@ def test_the_run_folder_holds_all_that_was_promised(folder):
     loaded = load_model(folder / "run" / "model.json")
     assert loaded.certificate_.to_json() == (folder / "run" / "certificate.json").read_text()
     model = loaded[-1]
-    share = Ball(1.0, intercept=True).share
+    share = UnitBallScaling(1.0, intercept=True).share
     assert model.coef_[0] == pytest.approx(released[-1, :, 0, :-1].mean(axis=0) * share)
 
 
@@ -58,7 +58,7 @@ def test_the_run_folder_says_of_every_file_who_may_see_it(folder):
 
 
 def test_every_number_of_the_certificate_can_be_computed_again(folder, capsys):
-    assert run(["certify", str(folder / "run" / "certificate.json")]) == 0
+    assert run(["verify", str(folder / "run" / "certificate.json")]) == 0
     assert "Verified" in capsys.readouterr().out
 
 
@@ -92,12 +92,14 @@ def test_json_for_a_machine(folder, capsys, tmp_path):
 
 
 def edited(folder: Path, tmp_path: Path, old: str, new: str) -> Path:
-    text = (folder / "job.toml").read_text()
-    assert old in text
-    text = text.replace(old, new, 1)
-    for name in ("north.csv", "south.csv"):
-        text = text.replace(f'"{name}"', f'"{folder / name}"')
-    (tmp_path / "job.toml").write_text(text)
+    """The job of the folder with its tables, with one text replaced in it or in the owner's file."""
+    texts = {name: (folder / name).read_text() for name in ("job.toml", "owner.toml")}
+    assert any(old in text for text in texts.values())
+    for file, text in texts.items():
+        text = text.replace(old, new, 1)
+        for name in ("north.csv", "south.csv"):
+            text = text.replace(f'"{name}"', f'"{folder / name}"')
+        (tmp_path / file).write_text(text)
     return tmp_path / "job.toml"
 
 
@@ -122,11 +124,13 @@ def test_a_regression_from_parquet(folder, tmp_path, capsys):
     text = text.replace('classes = ["no", "yes"]', "").replace(
         '{ name = "stay", low = 0, high = 60, log = true },', ""
     )
+    owner = (tmp_path / "owner.toml").read_text()
     for name in ("north", "south"):
         table = arrow.read_csv(folder / f"{name}.csv")
         parquet.write_table(table, tmp_path / f"{name}.parquet")
-        text = text.replace(f'"{folder / name}.csv"', f'"{name}.parquet"')
+        owner = owner.replace(f'"{folder / name}.csv"', f'"{name}.parquet"')
     job.write_text(text)
+    (tmp_path / "owner.toml").write_text(owner)
     assert run(["train", str(job)]) == 0
     capsys.readouterr()
     assert run(["predict", str(tmp_path / "run" / "model.json"), str(folder / "new.csv")]) == 0
@@ -137,7 +141,7 @@ def test_a_regression_from_parquet(folder, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("epsilon = 1.0", "epsilon = -1.0", "job.toml, line 6: `epsilon`"),
+        ("epsilon = 1.0", "epsilon = -1.0", "job.toml, line 7: `epsilon`"),
         ('"north.csv"', '"west.csv"', "west.csv: cannot be read"),
         ('column = "readmitted"', 'column = "outcome"', "north.csv, line 1: lacks the column outcome."),
         ("epsilon = 1.0", "epsilon = 1.0\nC = 9e9", "`C` must not exceed"),
@@ -167,6 +171,7 @@ def test_a_row_never_shows_in_what_is_printed_or_written(folder, tmp_path, capsy
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     job = tmp_path / "job.toml"
     job.write_text((folder / "job.toml").read_text())
+    (tmp_path / "owner.toml").write_text((folder / "owner.toml").read_text())
     assert run(["train", str(job)]) == 0
     captured = capsys.readouterr()
     written = b"".join(path.read_bytes() for path in (tmp_path / "run").iterdir())
@@ -177,7 +182,7 @@ def test_a_row_never_shows_in_what_is_printed_or_written(folder, tmp_path, capsy
 
 
 def test_a_stopped_run_says_where_its_cost_is_written(folder, tmp_path, capsys, monkeypatch):
-    from taciturn.jobs import train
+    from taciturn.jobs import train_job as train
 
     def stop(*_):
         raise KeyboardInterrupt

@@ -48,7 +48,7 @@ def said(path: Path, capsys: Capture, code: int = 1) -> str:
     return capsys.readouterr().out
 
 
-def test_a_key_that_others_can_read_is_said_with_the_command_to_mend_it(tmp_path, capsys):
+def test_a_key_that_others_can_read_is_reported_with_the_command_to_protect_it(tmp_path, capsys):
     path = network(tmp_path)[0]
     key = path.parent / "site-0.key"
     key.chmod(0o640)
@@ -144,7 +144,7 @@ def test_a_host_that_is_this_machine_alone_is_said(tmp_path, capsys, monkeypatch
 @pytest.mark.parametrize(
     ("old", "new", "line"),
     [
-        ("high", "hihg", "every label that can be read is not `positive`"),
+        ("high", "hihg", "every label that can be read is 'not high'"),
         (",f,", ",?,", "of `sex` are lost"),
         ("50,f", "500,f", "3 of 6 cells of `age` are lost: 0 unreadable or unknown, 1 missing, 2 outside"),
     ],

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 from support.sitecheck import check_both
+from support.sitestore import charge_round, open_store
 from support.sitework import network, shards
 from taciturn.cli.app import run
-from taciturn.errors import ExitCode
-from taciturn.privacy.accounting.shown import rounded_up
+from taciturn.core.errors import ExitCode
+from taciturn.core.formatting import format_cost
 from taciturn.sites.files.keys import Authority
 from taciturn.sites.files.site import load_site
-from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.trial.rehearsal import free_ports, issue
 from taciturn.sites.watch.checkup import neighbours
@@ -28,6 +28,8 @@ from taciturn.sites.watch.findings import Finding
 from taciturn.sites.watch.page import pages
 from taciturn.sites.watch.serving import open_server
 from taciturn.sites.watch.status import read_status
+from taciturn.sites.wire.network import write_seen
+from taciturn.sites.wire.whereabouts import Whereabouts
 
 Capture = pytest.CaptureFixture[str]
 
@@ -46,7 +48,7 @@ def test_two_people_make_keys_and_have_them_signed(tmp_path: Path, capsys: Captu
         assert run(["site", "init", str(tmp_path / name), "--name", name]) == 0
     alpha, beta, authority = tmp_path / "alpha", tmp_path / "beta", tmp_path / "authority"
     assert run(["site", "keys", str(alpha / "site.toml"), "--throw-away", str(authority)]) == 1
-    assert "holds no authority" in capsys.readouterr().err and not authority.exists()
+    assert "has no authority" in capsys.readouterr().err and not authority.exists()
     made = ["--throw-away", str(authority), "--new-authority"]
     assert run(["site", "keys", str(alpha / "site.toml"), *made]) == 0
     assert run(["site", "keys", str(beta / "site.toml"), "--host", "10.0.0.7"]) == 0
@@ -67,17 +69,18 @@ def test_check_says_what_the_run_will_cost_and_spends_nothing(tmp_path: Path, ca
     out = capsys.readouterr().out
     forecast = make_ready(load_site(paths[0])).forecast()
     assert (
-        f"all 5 rounds cost epsilon {rounded_up(forecast.epsilon)} at delta 1e-05; the budget is 1000" in out
+        f"all 5 rounds would cost epsilon {format_cost(forecast.epsilon)} at delta 1e-05 without a seed"
+        in out
     )
-    assert "24 rows, 4 features" in out and "nothing here is private" in out
+    assert "24 rows, 4 features" in out and "nothing is private" in out
     assert not load_site(paths[0]).state.exists()
 
 
 def test_check_fails_where_the_budget_is_too_small(tmp_path: Path, capsys: Capture) -> None:
     paths = network(tmp_path, site={"budget": {"epsilon": 3.0}})
-    paid = make_ready(load_site(paths[0])).affordable()
     assert run(["site", "check", str(paths[0]), "--wait", "0"]) == 1
-    assert f"FAIL  the budget pays for {paid} of 5 rounds" in capsys.readouterr().out
+    assert "FAIL  the budget does not pay for the job" in capsys.readouterr().out
+    assert run(["site", "run", str(paths[0])]) == ExitCode.BUDGET_SPENT
 
 
 def test_two_sites_check_each_other_before_either_has_started(tmp_path: Path, capsys: Capture) -> None:
@@ -115,8 +118,10 @@ def test_status_before_and_in_the_middle_of_a_run(tmp_path: Path, capsys: Captur
     assert "has not been started" in capsys.readouterr().err
     ready = make_ready(load_site(path))
     with open_store(ready) as store:
-        store.release(ready.start(), ready.node.charge_of(1), b"f", {})
-        store.note_silent(1, {2: 5e8})
+        charge_round(ready, store, 1)
+        where = Whereabouts(0, ready.site.job.names)
+        where.be(1, ["site-2"], since=5e8)
+        write_seen(ready.site.state, where, {})
         assert run(["site", "status", str(path), "--json"]) == 0  # beside the process that holds the file
         facts = json.loads(capsys.readouterr().out)
     assert facts["released"] == 1 and facts["completed"] == 0 and not facts["finished"]
@@ -131,7 +136,7 @@ def test_the_page_is_for_this_machine_alone(tmp_path: Path) -> None:
     site = load_site(path)
     ready = make_ready(site)
     with open_store(ready) as store:
-        store.release(ready.start(), ready.node.charge_of(1), b"f", {})
+        charge_round(ready, store, 1)
     with open_server(pages(lambda: read_status(site)), "127.0.0.1:0") as server:
         assert server.server_address[0] == "127.0.0.1"
         thread = threading.Thread(target=server.serve_forever)

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from taciturn.cli.sites import stopping
-from taciturn.errors import ExitCode
+from taciturn.core.errors import ExitCode
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_stop_that_is_swallowed_comes_again(monkeypatch):
     assert left.value.exit_code == ExitCode.DONE and len(swallowed) == 3
 
 
-def test_nothing_is_left_behind_where_nobody_asks():
+def test_nothing_is_written_unless_requested():
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)]
     with stopping.until_stopped():
         pass

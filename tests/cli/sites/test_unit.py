@@ -11,7 +11,7 @@ import pytest
 
 from support.sitework import network
 from taciturn.cli.app import run
-from taciturn.errors import NOT_AGAIN, ExitCode
+from taciturn.core.errors import NOT_AGAIN, ExitCode
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "deploy.md").read_text(encoding="utf-8")
 RESTARTED = {ExitCode.FAILED, ExitCode.NEIGHBOUR, ExitCode.INTERRUPTED}
@@ -22,7 +22,7 @@ def printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     path = network(tmp_path)[0]
     assert run(["site", "unit", str(path)]) == 0
     captured = capsys.readouterr()
-    assert f"make {path.parent / 'state'} first" in captured.err
+    assert f"create {path.parent / 'state'} for taciturn first" in captured.err
     return captured.out
 
 
@@ -40,6 +40,7 @@ def test_the_unit_starts_again_only_where_that_can_help(printed: str) -> None:
     assert set(ExitCode) - prevented - RESTARTED == {ExitCode.DONE}
 
 
+@pytest.mark.process
 def test_systemd_finds_little_to_expose(printed: str, tmp_path: Path) -> None:
     tool = shutil.which("systemd-analyze")
     if tool is None:

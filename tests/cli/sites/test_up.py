@@ -7,9 +7,9 @@ import pytest
 
 import taciturn as tt
 from taciturn.cli.sites.up import local_settings
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.schedules import from_dict
-from taciturn.sites.trial.local import FEATURES, ROWS, accuracy, generated_rows
+from taciturn.sites.trial.loopback import FEATURES, ROWS, accuracy, generated_rows
 
 SITES, REPEATS = 5, 5
 
@@ -55,6 +55,6 @@ def test_two_sites_have_settings_too():
     assert FEATURES < ROWS
 
 
-def test_a_budget_that_nothing_meets_is_said_so():
+def test_a_budget_out_of_reach_is_reported():
     with pytest.raises(ParameterError, match="epsilon"):
         local_settings(5, 20, -1.0)

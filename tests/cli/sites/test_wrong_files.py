@@ -8,20 +8,20 @@ import shutil
 import sqlite3
 from contextlib import closing
 
-import numpy as np
 import pytest
 
 pytest.importorskip("zenoh")
 
 import taciturn.sites.rounds.driver as driver
-from support.sitework import network
+from support.sitestore import charge_round, open_store
+from support.sitework import frame, network
 from taciturn.cli.app import run
-from taciturn.errors import ExitCode
+from taciturn.core.errors import ExitCode
 from taciturn.sites.files import database
 from taciturn.sites.files.keys import load_key, signing_request
 from taciturn.sites.files.site import load_site
+from taciturn.sites.protocol.frames import Kind
 from taciturn.sites.rounds.prepare import make_ready
-from taciturn.sites.wire.form import HELLO
 
 
 class Reached(BaseException):
@@ -33,9 +33,8 @@ def kept(tmp_path_factory):
     """A network whose first site has released a round, as it is then."""
     folder = tmp_path_factory.mktemp("kept") / "net"
     ready = make_ready(load_site(network(folder)[0]))
-    with driver.open_store(ready) as store:
-        store.say(HELLO, ready.seal(HELLO, bytes(ready.form.size(HELLO))))
-        store.release(ready.start(), ready.node.charge_of(1), ready.seal(1, np.zeros(4).tobytes()), {})
+    with open_store(ready) as store:
+        charge_round(ready, store, 1, frame(ready.site, Kind.MESSAGE, 1))
     site = folder / "site-0"
     (site / "site-0.csr").write_bytes(signing_request(load_key(site / "site-0.key"), "site-0", ["localhost"]))
     return folder
@@ -47,7 +46,7 @@ def net(kept, tmp_path, monkeypatch):
         raise Reached
 
     now = importlib.import_module(driver.__name__)  # what a command will import
-    monkeypatch.setattr(now, "Session", reached)
+    monkeypatch.setattr(now, "ZenohLinks", reached)
     monkeypatch.setattr(now, "warm_up", lambda ready: None)
     return shutil.copytree(kept, tmp_path / "net")
 
@@ -123,12 +122,11 @@ BROKEN = (garbage, empty, folder)
 CASES = {
     "state/site.sqlite": [
         (STATE, garbage, half, folder, changed("PRAGMA user_version = 9")),
-        (STATE, changed("UPDATE site SET name = 'x'"), changed("UPDATE site SET job = x'00'")),
-        (STATE[:2], empty, foreign),  # a start begins anew, and the neighbours say what is missing
+        (STATE, changed("UPDATE ledger_head SET rows = 9"), foreign),
+        (STATE[:2], empty),  # a start begins anew, and the account says what is missing
     ],
     "state/site.sqlite-wal": [(STATE, folder)],
     "state/site.sqlite.lock": [(STATE, folder)],
-    "state/arrivals.bin": [((RUN, FINISH), folder)],
     "state/proof-x-1.json": [((RUN, FINISH, PROOF), *BROKEN)],
     "state/statement.json": [((VERIFY,), *BROKEN)],
     "state": [(STATE, no_folder)],

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from taciturn.core.errors import DataUnavailable, ParameterError, PrivacyLeakWarning
 from taciturn.data import Dataset, load_adult
 from taciturn.data.datasets.adult import ADULT
-from taciturn.errors import DataUnavailable, ParameterError, PrivacyLeakWarning
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_public_scaling_reads_nothing_off_the_data(raw: Dataset) -> None:
 
 
 def test_a_scale_that_is_read_off_the_data_warns_where_it_is_asked_for(adult: Dataset) -> None:
-    with pytest.warns(PrivacyLeakWarning, match="which no noise covers") as told:
+    with pytest.warns(PrivacyLeakWarning, match="which is not private") as told:
         load_adult(scaling="paper")
     assert told[0].filename == __file__
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from taciturn.core.errors import DataUnavailable, ParameterError
 from taciturn.data import Dataset, Number, load_support
-from taciturn.errors import DataUnavailable, ParameterError
 
 
 @pytest.fixture(scope="module")

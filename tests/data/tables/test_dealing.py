@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from taciturn.core.errors import ParameterError
 from taciturn.data import deal, deal_by, deal_evenly, deal_unevenly
 from taciturn.data.tables.dealing import Hands, assign_by, assign_evenly, assign_unevenly
-from taciturn.errors import ParameterError
 
 seeds = st.integers(0, 2**32)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
 import subprocess
 import sys
@@ -18,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 
 import taciturn as tt
-from taciturn.data import BoundedEncoder, Category, Number, Schema
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
+from taciturn.data import BoundedEncoder, Category, Date, Number, Schema
 
 SCHEMA = Schema(
     (
@@ -68,7 +69,7 @@ def test_values_out_of_range_are_moved_to_its_ends() -> None:
     assert raw({"age": 130, "sex": "male", "gain": -5, "balance": -1e300}) == [1.0, 0.0, 1.0, 0.0, -1.0]
 
 
-def test_an_undeclared_category_is_none_of_them() -> None:
+def test_an_undeclared_category_matches_no_column() -> None:
     assert raw(ANNE | {"sex": "other"}) == [0.5, 0.0, 0.0, 0.0, 0.5]
 
 
@@ -79,7 +80,7 @@ def test_a_missing_value_makes_a_row_of_zeros(gap: dict[str, Any]) -> None:
     assert np.count_nonzero(field) >= 2 and field[-1] == 1.0
 
 
-def test_a_usual_value_stands_for_a_missing_one() -> None:
+def test_a_missing_value_counts_as_the_typical_one() -> None:
     encoder = BoundedEncoder(Schema((Number("age", 0, 100, fill=40), Number("gain", 0, 10))), data_norm=10)
     rows = [{"age": None, "gain": 5}, {"age": "?", "gain": None}]
     assert encoder.fit_transform(rows).tolist() == [[0.4, 0.5], [0.0, 0.0]]
@@ -241,6 +242,7 @@ def test_scikit_learn_accepts_it() -> None:
     assert len(passed) >= 35
 
 
+@pytest.mark.process
 def test_pandas_is_not_needed() -> None:
     """Import and use with pandas, pyarrow and polars out of reach."""
     code = (
@@ -249,5 +251,51 @@ def test_pandas_is_not_needed() -> None:
         "print(BoundedEncoder(Schema((Number('x', 0, 2),))).fit_transform([{'x': 1}]).tolist())"
     )
     src = Path(tt.__file__).parents[1]
-    done = subprocess.run([sys.executable, "-c", code], cwd=src, capture_output=True, text=True, check=False)
+    one = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=src, env=one, capture_output=True, text=True)
     assert done.stdout == "[[0.5]]\n", done.stderr
+
+
+@given(st.lists(records, min_size=1, max_size=8), st.sampled_from(["row", "field", "indicator", None]))
+@settings(deadline=None)
+def test_mapped_rows_stay_within_the_bound_whatever_a_record_holds(table: list[Any], missing: Any) -> None:
+    encoder = BoundedEncoder(SCHEMA, data_norm=2.0, curves=4, surfaces=6, missing=missing)
+    Z = encoder.fit(table).transform(table)
+    assert Z.shape == (len(table), len(encoder.get_feature_names_out())) and np.isfinite(Z).all()
+    assert all(math.fsum(value * value for value in z) <= 4.0 for z in Z)
+
+
+def test_a_mapped_encoder_keeps_a_record_with_an_empty_cell() -> None:
+    record = ANNE | {"age": None, "sex": None}
+    encoder = BoundedEncoder(SCHEMA, curves=3)
+    z = dict(zip(encoder.get_feature_names_out().tolist(), encoder.transform([record])[0], strict=True))
+    assert z["age?"] == z["sex?"] == 0.5 and z["gain?"] == z["age@1"] == z["sex=female"] == 0
+    assert z["balance@2"] > 0 and z["balance@3"] > 0 and z["gain@1"] > 0
+    assert not encoder.unreadable([record])[0]
+    assert not BoundedEncoder(SCHEMA, curves=3, missing="row").transform([record]).any()
+
+
+def test_an_indicator_marks_a_missing_value_without_a_map_too() -> None:
+    encoder = BoundedEncoder(SCHEMA, data_norm=100.0, missing="indicator")
+    names = ["age", "age?", "sex=female", "sex=male", "sex?", "gain", "gain?", "balance", "balance?"]
+    assert encoder.get_feature_names_out().tolist() == names
+    assert encoder.transform([ANNE | {"sex": "?"}])[0].tolist() == [0.5, 0, 0, 0, 1, 0, 0, 0.5, 0]
+
+
+def test_a_mapped_encoder_has_its_intercept_inside_the_bound() -> None:
+    encoder = BoundedEncoder(SCHEMA, curves=3, intercept=True)
+    z = encoder.transform([ANNE])[0]
+    assert encoder.get_feature_names_out()[-1] == "intercept" and z[-1] > 0.7 and np.linalg.norm(z) <= 1
+
+
+def test_the_schema_says_which_scale_a_curve_has() -> None:
+    fields = (Number("gain", 0, 1e5, log=True), Date("day", "2020-01-01", "2020-12-31"))
+    encoder = BoundedEncoder(Schema(fields), curves=3)
+    middle = math.expm1(math.log1p(1e5) / 2)
+    z = encoder.transform([{"gain": middle, "day": "2020-07-02"}])[0]
+    assert np.allclose(z[[1, 3, 6, 8]], 0, atol=2e-3) and np.allclose(z[[2, 7]], 0.35**0.5, atol=2e-3)
+
+
+def test_a_seed_without_surfaces_is_refused() -> None:
+    with pytest.raises(ParameterError, match="`seed` belongs to `surfaces`"):
+        BoundedEncoder(SCHEMA, seed=1).fit([ANNE])

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from taciturn.core.errors import DataError, ParameterError
 from taciturn.data import Boolean, Category, Date, Number, Schema
 from taciturn.data.datasets.load import shipped_schema
-from taciturn.errors import DataError, ParameterError
 
 PEOPLE = Schema(
     (Number("age", 0, 100), Category("sex", ("female", "male")), Number("gain", 0, 1e5, log=True, fill=5))
@@ -64,7 +64,7 @@ def test_it_is_a_fact() -> None:
         ([{"name": "age", "low": "0", "high": 1}], "`age.low` must be a number; got str"),
         ([{"name": "age", "low": 0, "high": 1, "log": 1}], "`age.log` must be true or false"),
         ([{"name": "age", "low": 0, "high": 1, "fill": "mean"}], "`age.fill` must be a number; got str"),
-        ([{"name": " ", "low": 0, "high": 1}], "`name` of a column must be a word"),
+        ([{"name": " ", "low": 0, "high": 1}], "`name` of a column must be a non-empty text"),
         ([{"name": "sex", "values": []}], "at least one value"),
         ([{"name": "sex", "values": "mf"}], "`sex.values` must be a list of strings"),
         ([{"name": "sex", "values": [1, 2]}], "`sex.values` must be a list of strings"),
@@ -87,7 +87,7 @@ def test_a_schema_is_a_table_of_fields(entry: Any) -> None:
 
 
 def test_only_fields_make_a_schema() -> None:
-    with pytest.raises(ParameterError, match="must hold Number, Category, Date or Boolean; got dict"):
+    with pytest.raises(ParameterError, match="must contain Number, Category, Date or Boolean; got dict"):
         Schema(({"name": "age"},))  # type: ignore[arg-type]
 
 

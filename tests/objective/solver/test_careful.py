@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support.exact_gradient import gradient_error
 from support.hard_problems import Recipe, recipes
 from taciturn.objective import LocalObjective, Logistic
-from taciturn.objective.solver.careful import CarefulPasses, _split_columns, _two_sum
-from taciturn.objective.solver.passes import Passes
+from taciturn.objective.solver.careful import CarefulGradientEvaluator, _split_columns, _two_sum
+from taciturn.objective.solver.gradient_evaluator import GradientEvaluator
 from taciturn.objective.solver.rounding import exact_bits
 
 RECIPES = recipes(
@@ -21,8 +21,10 @@ RECIPES = recipes(
 
 @settings(max_examples=60, deadline=None)
 @given(recipe=RECIPES, size=st.sampled_from([0.0, 1e-6, 1.0, 1e3, 1e7]))
-@pytest.mark.parametrize("kind", [Passes, CarefulPasses])
-def test_the_evaluation_error_is_within_its_bound(kind: type[Passes], recipe: Recipe, size: float) -> None:
+@pytest.mark.parametrize("kind", [GradientEvaluator, CarefulGradientEvaluator])
+def test_the_evaluation_error_is_within_its_bound(
+    kind: type[GradientEvaluator], recipe: Recipe, size: float
+) -> None:
     objective, linear, centre = recipe.make()
     passes = kind(objective, recipe.curvature, linear)
     F = size * centre
@@ -34,7 +36,7 @@ def one_feature(X: list[list[float]], y: list[float], F: np.ndarray) -> tuple[np
     """(error, doubt) of careful gradients where next to nothing but the data's part is left."""
     objective = LocalObjective(X, y, loss=Logistic(), C=1.0, regularization=1e-13, sites=1)
     linear = np.zeros_like(F)
-    passes = CarefulPasses(objective, 0.0, linear)
+    passes = CarefulGradientEvaluator(objective, 0.0, linear)
     return gradient_error(objective, 0.0, linear, F, passes.gradient(F)), passes.doubt(F)
 
 
@@ -55,7 +57,7 @@ def test_margins_far_out_round_too() -> None:
 
 def test_careful_gradients_are_far_closer_and_know_it() -> None:
     objective, linear, centre = Recipe(rows=400, dimension=40, rank=40, repeats=1).make()
-    plain, careful = (kind(objective, 2.0, linear) for kind in (Passes, CarefulPasses))
+    plain, careful = (kind(objective, 2.0, linear) for kind in (GradientEvaluator, CarefulGradientEvaluator))
     F = 30 * centre
     g, h = plain.gradient(F), careful.gradient(F)
     assert careful.doubt(F)[0] < 0.05 * plain.doubt(F)[0]

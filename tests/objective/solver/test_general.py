@@ -13,14 +13,14 @@ from scipy import sparse
 from objective.test_checking import Counted, Elastic
 from support.exact_gradient import gradient_error
 from support.hard_problems import LOSSES, Recipe, recipes
-from taciturn.errors import NotConverged, ParameterError
+from taciturn.core.errors import NotConverged, ParameterError
 from taciturn.objective import LocalObjective, Logistic, Solution, SolverState
-from taciturn.objective.solver import passes
-from taciturn.objective.solver.careful import CarefulPasses
+from taciturn.objective.solver import gradient_evaluator as passes
+from taciturn.objective.solver.careful import CarefulGradientEvaluator
 from taciturn.objective.solver.general import minimise_general
+from taciturn.objective.solver.gradient_evaluator import GradientEvaluator
 from taciturn.objective.solver.lbfgs import norms
 from taciturn.objective.solver.newton import newton
-from taciturn.objective.solver.passes import Passes
 from taciturn.objective.solver.preconditioner import Diagonal
 from taciturn.objective.solver.rounding import least_tol
 
@@ -59,6 +59,7 @@ hard = recipes(rows=80, dimension=12, rank=12, repeats=4, penalty=[1e-3, 1e-2, 0
 @settings(max_examples=80, deadline=None)
 @given(recipe=hard)
 @example(recipe=Recipe(rows=31, dimension=1, rank=1, loss=LOSSES[2], share=1.0, penalty=1e-3, separable=True))
+@pytest.mark.slow
 def test_it_meets_1e_10_on_made_up_problems(recipe: Recipe) -> None:
     objective, linear, _ = recipe.make()
     m = objective.strong + recipe.curvature
@@ -69,7 +70,7 @@ def test_it_meets_1e_10_on_made_up_problems(recipe: Recipe) -> None:
         return
     assert np.all(solution.distance <= 1e-10)
     assert solution.gradient_norm == pytest.approx(m * solution.distance)
-    plain = Passes(objective, recipe.curvature, linear)
+    plain = GradientEvaluator(objective, recipe.curvature, linear)
     assert np.all(norms(plain.gradient(solution.f)) <= solution.gradient_norm + plain.doubt(solution.f))
 
 
@@ -97,7 +98,7 @@ def test_the_certificate_needs_its_doubt(carefully: bool, monkeypatch: pytest.Mo
             solution = solve(recipe, 3e-14)
         true = gradient_error(objective, recipe.curvature, linear, solution.f, np.zeros_like(linear))
         assert np.all(true <= solution.gradient_norm)
-        kind = CarefulPasses if carefully else Passes
+        kind = CarefulGradientEvaluator if carefully else GradientEvaluator
         computed = kind(objective, recipe.curvature, linear).gradient(solution.f)
         understated += np.sum(true > norms(computed))
     assert understated > 0
@@ -264,7 +265,7 @@ def test_newton_alone_gets_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_wrong_certificate_would_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check above can fail: a solver that stops early while claiming 1e-10 is caught."""
-    monkeypatch.setattr(Passes, "doubt", lambda self, F: np.zeros(len(F)))
+    monkeypatch.setattr(GradientEvaluator, "doubt", lambda self, F: np.zeros(len(F)))
     recipe = Recipe(rows=20, dimension=5, rank=5)
     objective, linear, _ = recipe.make()
     solution = solve(recipe, 1e-2)
@@ -294,7 +295,7 @@ def test_bad_arguments(changes: dict[str, object], message: str) -> None:
 
 def test_newton_stops_where_floats_end() -> None:
     objective, linear, _ = Recipe(repeats=1).make()
-    passes = Passes(objective, 2.0, linear)
+    passes = GradientEvaluator(objective, 2.0, linear)
     f = newton(passes, np.zeros_like(linear), 0.0)
     assert norms(passes.gradient(f))[0] <= passes.doubt(f)[0]
     assert passes.count < 60

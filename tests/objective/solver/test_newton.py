@@ -9,8 +9,8 @@ from support.hard_problems import LOSSES, Recipe
 from taciturn.objective import Loss
 from taciturn.objective.solver import newton, preconditioner
 from taciturn.objective.solver.continuation import solve_by_stages
+from taciturn.objective.solver.gradient_evaluator import GradientEvaluator
 from taciturn.objective.solver.lbfgs import norms
-from taciturn.objective.solver.passes import Passes
 
 
 @pytest.mark.parametrize("size", [0.0, 1.0, 1e4])
@@ -18,7 +18,7 @@ from taciturn.objective.solver.passes import Passes
 def test_every_step_lowers_phi(loss: Loss, size: float) -> None:
     recipe = Recipe(loss=loss, share=1.0, penalty=1e-3, repeats=1, separable=True)
     objective, linear, f = recipe.make()
-    passes = Passes(objective, recipe.curvature, linear)
+    passes = GradientEvaluator(objective, recipe.curvature, linear)
 
     def phi(f: np.ndarray) -> float:
         return float(objective.value(f)[0] + recipe.curvature / 2 * np.sum(f * f) - np.sum(linear * f))
@@ -41,7 +41,7 @@ def test_it_gets_there(loss: Loss, matrix: bool, method: str, monkeypatch: pytes
         monkeypatch.setattr(preconditioner, "LARGEST_MATRIX", 4)
     recipe = Recipe(loss=loss, share=1.0, repeats=1, csr=True)
     objective, linear, _ = recipe.make()
-    passes = Passes(objective, recipe.curvature, linear)
+    passes = GradientEvaluator(objective, recipe.curvature, linear)
     if method == "newton":
         f = newton.newton(passes, np.zeros_like(linear), 1e-9)
     else:

@@ -7,7 +7,7 @@ import pytest
 
 from support.hard_problems import Recipe
 from taciturn.objective import blocks
-from taciturn.objective.solver.passes import Passes
+from taciturn.objective.solver.gradient_evaluator import GradientEvaluator
 from taciturn.objective.solver.preconditioner import Diagonal, Dual, Preconditioner, Primal, positive_inverse
 
 
@@ -19,7 +19,7 @@ from taciturn.objective.solver.preconditioner import Diagonal, Dual, Preconditio
 def test_it_inverts_the_hessian(rows: int, dimension: int, form: type, csr: bool) -> None:
     recipe = Recipe(rows=rows, dimension=dimension, rank=8, csr=csr, share=1.0, repeats=1)
     objective, linear, f = recipe.make()
-    passes, P = Passes(objective, 2.0, linear), Preconditioner()
+    passes, P = GradientEvaluator(objective, 2.0, linear), Preconditioner()
     P.build(passes, f)
     assert isinstance(P.form, form)
     H = objective.hessian(f[0]) + 2.0 * np.eye(dimension)
@@ -34,7 +34,7 @@ def test_the_dual_spans_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "_SPARSE", 3)
     for csr in (False, True):
         objective, linear, f = Recipe(rows=8, dimension=90, rank=8, csr=csr, repeats=1).make()
-        passes, P = Passes(objective, 2.0, linear), Preconditioner()
+        passes, P = GradientEvaluator(objective, 2.0, linear), Preconditioner()
         P.build(passes, f)
         assert isinstance(P.form, Dual) and len(passes.blocks) == 3
         assert P.apply(passes, f @ (objective.hessian(f[0]) + 2.0 * np.eye(90))) == pytest.approx(f, abs=1e-9)
@@ -42,7 +42,7 @@ def test_the_dual_spans_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_a_matrix_it_is_the_diagonal() -> None:
     objective, linear, f = Recipe(rows=30, dimension=25, rank=8, csr=True, repeats=1).make()
-    passes, P = Passes(objective, 2.0, linear), Preconditioner()
+    passes, P = GradientEvaluator(objective, 2.0, linear), Preconditioner()
     P.build(passes, f)
     assert isinstance(P.form, Diagonal)
     diagonal = np.diag(objective.hessian(f[0])) + 2.0
@@ -54,9 +54,9 @@ def test_it_follows_the_penalty_without_new_weights(rows: int, dimension: int) -
     recipe = Recipe(rows=rows, dimension=dimension, rank=8, csr=True, repeats=1)
     objective, linear, f = recipe.make()
     P, fresh = Preconditioner(), Preconditioner()
-    P.ready(Passes(objective, 2.0, linear), f)
+    P.ready(GradientEvaluator(objective, 2.0, linear), f)
     for curvature in (2.01, 4.0):
-        passes = Passes(objective, curvature, linear)
+        passes = GradientEvaluator(objective, curvature, linear)
         P.ready(passes, f)
         fresh.build(passes, f)
         assert P.apply(passes, f) == pytest.approx(fresh.apply(passes, f), rel=0.02, abs=1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.privacy.accounting.budgets import BUDGET_ORDERS, Limit, RunCost, composed_epsilon, pure_mu
 from taciturn.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from taciturn.privacy.accounting.renyi import pure_renyi, to_epsilon
@@ -92,7 +93,7 @@ def test_one_order_that_suits_gaussian_noise_is_watched():
 
 @pytest.mark.parametrize("accountant", ["gaussian", "renyi", "pure"])
 @pytest.mark.parametrize("runs", [1, 2, 17])
-def test_what_is_said_to_be_left_is_admitted_and_hardly_more(accountant, runs):
+def test_the_reported_remainder_is_admitted_and_hardly_more(accountant, runs):
     delta = 0.0 if accountant == "pure" else DELTA
     limit = Limit(accountant, EPSILON, delta)
 
@@ -126,6 +127,14 @@ def test_what_discrete_noise_and_floats_add_has_a_limit_of_its_own(lost):
     assert composed_epsilon([cost], DELTA) <= composed_epsilon([cost, cost], DELTA)
 
 
+def test_slack_counts_in_epsilon_and_takes_its_part_of_delta_by_renyi_too():
+    """(epsilon + A, e^A delta): two runs with a slack of 0.2 each, whose mu nobody knows."""
+    runs = [replace(gaussian(0.3), mu=math.inf, slack=0.2)] * 2
+    renyi, A = 2 * np.array(runs[0].renyi), 0.4
+    by_hand = float(to_epsilon(BUDGET_ORDERS, renyi, DELTA * math.exp(-A))[0]) + A
+    assert composed_epsilon(runs, DELTA) == pytest.approx(by_hand, rel=1e-6)
+
+
 @given(st.floats(1e-9, 30.0))
 def test_a_pure_release_is_gaussian_private_with_this_mu_and_no_smaller_one(epsilon):
     mu = float(pure_mu(np.array(epsilon)))
@@ -152,3 +161,12 @@ def test_a_pure_release_is_gaussian_private_with_this_mu_and_no_smaller_one(epsi
 def test_limits_that_make_no_sense(accountant, epsilon, delta, words):
     with pytest.raises(ParameterError, match=words):
         Limit(accountant, epsilon, delta)
+
+
+def test_a_pure_budget_leaves_floats_a_billionth_and_no_more():
+    """Noise that is drawn in floats leaves a chance for every run, which delta = 0 does not pay for."""
+    limit = Limit("pure", EPSILON, 0.0)
+    run = RunCost(1e-9, (0.0,) * len(BUDGET_ORDERS), 1e-6, 1e-6, floats=3e-10)
+    assert limit.admits([run]) and limit.admits([run] * 3)
+    assert not limit.admits([run] * 4) and limit.left([run] * 4) == 0.0
+    assert not limit.admits([RunCost(1e-9, run.renyi, 1e-6, 1e-6, floats=2e-9)])

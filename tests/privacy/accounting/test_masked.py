@@ -8,9 +8,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
-from taciturn.privacy.accounting.masked import (
+from taciturn.privacy.accounting.masked_sums import (
     Slack,
     discrete_slack,
     epsilon_against,

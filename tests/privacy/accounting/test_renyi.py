@@ -8,7 +8,7 @@ from decimal import Decimal, getcontext
 import numpy as np
 import pytest
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.privacy.accounting import bounds
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from taciturn.privacy.accounting import bounds
 from taciturn.privacy.costs import Releases, paper_costs, pure_costs, renyi_totals
-from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts
+from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
+from taciturn.privacy.loss_facts import LossFacts
 
 SIZE = st.floats(-100, 100).map(lambda e: min(max(10.0**e, 1e-100), 1e100))
 COUNT = st.integers(1, 10**9)
@@ -32,7 +33,7 @@ def facts(noise, C, rho, method="penalty"):
 
 
 def cost(run, B, V, eta, scale):
-    return Releases.single(SiteFacts(0, B, V, (1.0,)), Charge(0, 1, eta, scale))
+    return Releases.single(run, SiteFacts(0, B, V, (1.0,)), Charge(0, 1, eta, scale))
 
 
 def exact(run, B, V, eta):

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.privacy.accounting.widening import NODES, penalty_mu, widening
 
 _PATH = Path(__file__).parents[3] / "tools" / "prove_widening.py"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from support.example_run import DELTA, certificate, charges, run_facts, site_facts
-from taciturn.errors import CertificateError
+from taciturn.core.errors import CertificateError
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.facts import SiteBudget, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
@@ -31,10 +31,15 @@ def varied(noise: str = "norm") -> Certificate:
         regularization=0.01,
         outputs=2,
     )
-    sites = [SiteFacts(i, 500 + i, 1 + i % 2, (0.5, 0.4, 0.3)) for i in range(3)]
+    etas = [tuple(0.5 + i * t / 7 for t in range(1, 6)) for i in range(3)]
+    outputs = tuple(1e6 / t for t in range(1, 6))
+    sites = [
+        SiteFacts(i, 500 + i, 1 + i % 2, (0.5, 0.4, 0.3), "", etas[i], (3.0,), outputs) for i in range(3)
+    ]
     book = MemoryLedger(run, sites, [None, SiteBudget(1e4, 1e-6), None])
     for charge in charges(3, 4):
-        book.charge(charge._replace(eta=0.5 + charge.site * charge.t / 7, output_scale=1e6 / charge.t))
+        eta, output = etas[charge.site][charge.t - 1], outputs[charge.t - 1]
+        book.charge(charge._replace(eta=eta, output_scale=output))
     return Certificate.from_ledger(book, DELTA)
 
 
@@ -97,7 +102,7 @@ def test_a_wrong_number_is_named_even_under_a_fresh_digest(name: str) -> None:
         ('"paper_condition": false', '"paper_condition": true'),
         ('"epsilon"', '"epsilon": 0.1, "epsilon"'),
         ('"epsilon"', '"epsilom"'),
-        ('"format": "taciturn certificate 1"', '"format": "other"'),
+        ('"format": "taciturn certificate 2"', '"format": "other"'),
         ('"loss": {', '"loss": 3, "lost": {'),
         ("{", ""),
         ('"worst_site": 0', '"worst_site": NaN'),

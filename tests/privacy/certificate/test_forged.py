@@ -9,15 +9,25 @@ import pytest
 
 import taciturn as tt
 from support.example_run import DELTA, certificate, run_facts, site_facts
-from support.forger import accepted, attack, attack_sums, recomputed, signed
-from taciturn.errors import CertificateError, ParameterError
-from taciturn.masked import accounts
-from taciturn.masked.method import PublicFacts
+from support.forger import (
+    TRICKS,
+    accepted,
+    attack,
+    attack_model,
+    attack_sums,
+    attack_trick,
+    recomputed,
+    signed,
+)
+from taciturn.core.errors import CertificateError, ParameterError
+from taciturn.methods.programs.masked_descent import PublicFacts
+from taciturn.methods.sums import accounts
 from taciturn.objective import Logistic
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.privacy.facts import Charge, LossFacts, SiteBudget
+from taciturn.privacy.facts import Charge, SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.privacy.loss_facts import LossFacts
 
 
 def body(**settings):
@@ -52,6 +62,10 @@ def set_degree(edited):
         lambda b: b["sites"][0].update(note="missing"),
         lambda b: b["run"].update(versions={"taciturn": "0.1.0", "blessed": "yes"}),
         lambda b: b["run"].update(marks=["line\nfeed"]),
+        lambda b: b["run"].update(marks=["epsilon = 0.01 at delta = 1e-09, checked by the authority"]),
+        lambda b: b["run"].update(marks=["the true cost is 0.01"]),
+        lambda b: b["run"].update(marks=["EPSILON one tenth"]),
+        lambda b: b["sites"][0].update(name="north, with epsilon = 0.01"),
         lambda b: b["sites"][0].update(budget={"epsilon": 1e-3, "delta": 1e-5, "order": None}),
         lambda b: b.update(ledger_head={"rows": 2, "digest": "0" * 64}),
         lambda b: b["run"].update(C=1e-200),
@@ -93,9 +107,9 @@ def masked_certificate():
     """Of a run of three sites, as it will be after its last round."""
     facts = PublicFacts(3, total=600, largest=300, dimension=5, loss=Logistic(), regularization=0.0)
     tables = tt.MaskedDescent(epsilon=1.0, delta=DELTA, colluding=1).tables(facts, 5)
-    run = accounts.run_facts(tables, facts, C=1.0, regularization=0.0, simulated=True)
+    run = accounts.run_facts(tables, C=1.0, regularization=0.0, simulated=True)
     sites = accounts.site_facts([200, 100, 300], [2, 2, 2])
-    return Certificate.from_ledger(accounts.planned_ledger(tables, run, sites), DELTA)
+    return Certificate.from_ledger(accounts.price_run(tables, run, sites), DELTA)
 
 
 @pytest.mark.parametrize(
@@ -133,6 +147,51 @@ def test_a_fuzzer_that_makes_the_hash_fit_states_nothing_too_small(tmp_path):
         assert refused > 60, (refused, believed)
 
 
+def certified_model(folder):
+    """The content of a model file, with its certificate."""
+    X = np.random.default_rng(1).uniform(-0.5, 0.5, (600, 4))
+    clf = tt.PrivateLogisticRegression(classes=[False, True], colluding=1, max_rounds=3, random_state=0)
+    tt.save_model(clf.fit(X, X[:, 0] > 0), folder / "model.json")
+    return json.loads((folder / "model.json").read_text())
+
+
+def test_masked_sums_have_a_loss_that_the_verifier_knows():
+    """A loss called 'custom' may claim any slope: epsilon 1 would become 0.148."""
+    edited = json.loads(masked_certificate().to_json())
+    slope = {"slope_bound": 0.148 / 2, "curvature_bound": 0.25, "kind": "classification", "parameters": {}}
+    edited["run"]["loss"] = {"name": "custom", **slope}
+    for entry in edited["run"]["sums"][1:]:
+        entry["sensitivity"] *= 0.148
+    assert recomputed(signed(edited)) is None and accepted(json.dumps(signed(edited))) is None
+
+
+def test_a_mark_is_shown_and_does_not_look_like_a_figure():
+    from taciturn.privacy.facts import ABORTED, PLANNED
+
+    cut = (
+        "a run before this one was cut off in round 3 of 41, with epsilon = 1.000 at delta = 1e-05 on record"
+    )
+    weighted = "rows count by their class, by public numbers: no 0.5, yes 1"
+    for mark in (PLANNED, ABORTED, f"{cut}: that comes on top", weighted, "bounds taken from the data"):
+        run_facts(simulated=False, where="" if mark == PLANNED else "process", marks=(mark,))
+    for mark in (cut, weighted + "; epsilon = 0.1", "cost: 0.1", "½ of it", "ε is small", "delta"):
+        with pytest.raises(ParameterError, match="`marks` must not look like a figure"):
+            run_facts(marks=(mark,))
+    site_facts(name="delta")
+    with pytest.raises(ParameterError, match="`name` of a site must not look like a figure"):
+        site_facts(name="Delta = 1e-9")
+
+
+@pytest.mark.parametrize("name", TRICKS)
+def test_no_trick_makes_a_figure_smaller(name, tmp_path):
+    honest = [certificate(rounds=6), masked_certificate(), real_certificate(tmp_path)]
+    assert sum(attack_trick(entry, TRICKS[name], 10, seed=5) for entry in honest) > 5
+
+
+def test_no_model_takes_the_certificate_of_another(tmp_path):
+    assert attack_model(certified_model(tmp_path), tmp_path, 40, seed=2) == 40
+
+
 def test_the_loss_of_a_name_has_its_own_bounds():
     LossFacts("smooth-hinge", 1.0, 1.0, parameters={"h": 0.5})
     LossFacts("log-cosh", 1.0, 0.5, "regression", {"scale": 2.0})
@@ -151,11 +210,11 @@ def test_the_loss_of_a_name_has_its_own_bounds():
 
 @pytest.mark.parametrize("eta", [1e305, 1e101, 1e-101, 1e-320])
 def test_magnitudes_that_floats_would_lose_are_refused(eta):
-    with pytest.raises(ParameterError, match="`eta` must lie between"):
+    with pytest.raises(ParameterError, match="`eta` must be between"):
         MemoryLedger(run_facts(), site_facts()).charge(Charge(0, 1, eta, 3.0))
-    with pytest.raises(ParameterError, match="`scale` must lie between"):
+    with pytest.raises(ParameterError, match="`scale` must be between"):
         MemoryLedger(run_facts(), site_facts()).charge(Charge(0, 1, 0.5, eta))
-    with pytest.raises(ParameterError, match="`C` must lie between"):
+    with pytest.raises(ParameterError, match="`C` must be between"):
         run_facts(C=eta)
     with pytest.raises(ParameterError, match="`dual_step` must stay within"):
         site_facts(dual_step=(eta,))
@@ -167,7 +226,7 @@ def test_more_neighbours_than_others_are_refused():
 
 
 @pytest.mark.parametrize("sites", [100_000, 10**15])
-def test_a_masked_network_that_nobody_can_compute_is_refused_at_once(sites):
+def test_a_masked_network_that_is_too_large_is_refused_at_once(sites):
     edited = json.loads(masked_certificate().to_json())
     edited["run"]["sites"] = sites
     with pytest.raises(CertificateError, match="for a masked run"):

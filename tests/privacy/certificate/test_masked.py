@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from taciturn.errors import BudgetExceeded, CertificateError, LedgerError, ParameterError
+from taciturn.core.errors import BudgetExceeded, CertificateError, LedgerError, ParameterError
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.certificate.claims import epsilon_curve
-from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteBudget, SiteFacts, SumFacts
+from taciturn.privacy.collusion import masked_mu
+from taciturn.privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.privacy.loss_facts import LossFacts
+from taciturn.privacy.sums import SumFacts
 
 DELTA = 1e-5
 ROUNDS = 4
@@ -99,8 +102,10 @@ def test_the_table_grows_with_the_colluders_and_ends_without_masks():
 
 def test_rounds_that_were_not_charged_cost_nothing_and_each_that_was_costs_more():
     run = masked_run()
-    costs = [certified(run, rounds=k).epsilon for k in range(ROUNDS + 1)]
+    costs = [certified(run, rounds=k).charged_epsilon for k in range(ROUNDS + 1)]
     assert costs[0] == 0.0 and all(np.diff(costs) > 0)
+    planned = {certified(run, rounds=k).epsilon for k in range(1, ROUNDS + 1)}
+    assert planned == {costs[-1]} and certified(run, rounds=0).epsilon == 0.0
     np.testing.assert_allclose(epsilon_curve(certified(run)), costs[1:], rtol=1e-12)
 
 
@@ -129,12 +134,12 @@ def test_json_goes_both_ways_and_every_tampered_figure_is_refused():
 def test_the_statement_says_whom_the_figure_holds_against():
     said = certified(masked_run()).statement()
     table = certified(masked_run()).against
-    for words in ("any one of the 4 other sites", "computational", "ChaCha20", "noise of 4 sites together"):
+    for words in ("any one of the 4 other sites", "noise of 4 sites together"):
         assert words in said
-    assert "rests on no mask" in said and "person with several records is protected less" in said
+    assert "relies neither on masks" in said and "person with several records is protected less" in said
     assert f"epsilon = {math.ceil(table[-1] * 100) / 100:.2f}"[:12] in said
     alone = certified(masked_run(colluding=None)).statement()
-    assert "controls all the other sites" in alone and "does not rest on the masks" in alone
+    assert "controls all the other sites" in alone and "does not rely on the masks" in alone
     assert "computational" not in alone
 
 
@@ -151,7 +156,7 @@ def test_other_methods_hold_against_everybody():
 
 def test_a_budget_stops_the_round_that_would_pass_it_in_memory_and_on_disk(tmp_path):
     run = masked_run()
-    two, three = certified(run, rounds=2).epsilon, certified(run, rounds=3).epsilon
+    two, three = certified(run, rounds=2).charged_epsilon, certified(run, rounds=3).charged_epsilon
     limit = SiteBudget((two + three) / 2, DELTA)
     with pytest.raises(BudgetExceeded, match="round 3"):
         charged(run, budget=limit)
@@ -173,7 +178,7 @@ def test_a_budget_stops_the_round_that_would_pass_it_in_memory_and_on_disk(tmp_p
 def test_a_budget_pays_for_exactly_the_rounds_that_it_pays_for(k):
     """The last of all rounds too, where a look at the whole run is enough to admit every charge."""
     run = masked_run()
-    cost = certified(run, rounds=k).epsilon
+    cost = certified(run, rounds=k).charged_epsilon
     charged(run, rounds=k, budget=SiteBudget(cost, DELTA))
     with pytest.raises(BudgetExceeded, match=f"round {k} would take"):
         charged(run, budget=SiteBudget(cost * (1 - 1e-9), DELTA))
@@ -196,6 +201,30 @@ def test_a_person_at_several_sites_pays_for_the_rounding_of_each():
     extra = 2 * (2 * coarse.sums[0].stray / coarse.sums[0].grid + math.sqrt(7))
     units = coarse.sums[0].sensitivity / coarse.sums[0].grid + extra / 2 * 3
     first = certified(coarse, rounds=1)
-    assert first.mu == pytest.approx(units / coarse.sums[0].std / 2, rel=1e-9)
+    assert masked_mu(coarse, [1], 4) == pytest.approx(units / coarse.sums[0].std / 2, rel=1e-9)
     assert "all records of that person" in first.statement()
     assert "3 sites" in first.run.relation
+
+
+KEYS = (
+    "X25519",
+    "known to the two sites alone",
+    "ChaCha20",
+    "computational",
+    "each site hides what it sends",
+)
+
+
+@pytest.mark.parametrize("where", ["process", "simulated", "network"])
+def test_only_sites_that_made_keys_are_said_to_have_made_keys(where):
+    """In one process all keys come from one random draw: no key agreement took place."""
+    place = {} if where == "simulated" else {"simulated": False, "where": where}
+    run = masked_run(**place)
+    sites = all_sites(run)[:1] if where == "network" else all_sites(run)
+    body = json.loads(Certificate.from_ledger(charged(run, ledger=MemoryLedger(run, sites)), DELTA).to_json())
+    said = " ".join([body["statement"], *body["theorems"], *body["conditions"]])
+    if where == "network":
+        assert all(word in said for word in KEYS)
+    else:
+        assert not any(word in said for word in KEYS)
+        assert "One process drew the noise and the masks of all sites" in said

@@ -6,13 +6,15 @@ import math
 import numpy as np
 import pytest
 
-from taciturn.errors import CertificateError, ParameterError
+from taciturn.core.errors import CertificateError, ParameterError
 from taciturn.privacy.accounting import bounds
 from taciturn.privacy.accounting.persons import person_excess
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.costs import Releases, renyi_totals
-from taciturn.privacy.facts import Charge, LossFacts, RunFacts, SiteFacts, SumFacts
+from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
+from taciturn.privacy.loss_facts import LossFacts
+from taciturn.privacy.sums import SumFacts
 
 HINGE = LossFacts("smooth-hinge", slope_bound=1.0, curvature_bound=1.0, parameters={"h": 0.5})
 SITE = SiteFacts(0, samples=10, degree=1, dual_step=(0.1,))
@@ -46,7 +48,7 @@ def test_low_orders_pay_for_several_eigenvalues():
     record = run_facts(dimension=3)
     person = dataclasses.replace(record, unit="person", persons=20, rows_per_person=1, relation="")
     sharp = Charge(0, 1, eta=0.00625, scale=0.2)  # k = 8, x = 8
-    table = Releases.single(SITE, sharp)
+    table = Releases.single(record, SITE, sharp)
     less, more = (renyi_totals(run, table, orders)[0] for run in (record, person))
     extra = person_excess(orders, 8.0)
     assert extra[0] > 0 and more[0] >= less[0] + 0.99 * extra[0]

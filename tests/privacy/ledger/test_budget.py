@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import sqlite3
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 import taciturn as tt
 from support.example_run import certificate
-from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
+from taciturn.core.errors import BudgetExceeded, LedgerError, ParameterError
 from taciturn.privacy.ledger import budget_file
-from taciturn.privacy.ledger.budget import active_budget
+from taciturn.privacy.ledger.active import active_budget
+from taciturn.privacy.ledger.budget import _against
 from taciturn.privacy.ledger.budget_file import open_rows
 from taciturn.privacy.ledger.disk import SqliteLedger
+from taciturn.privacy.ledger.pricing import LEAK
 
 REAL = {"simulated": False, "where": "process", "output_noise": "gaussian", "noise": "gaussian", "tol": 1e-9}
 
@@ -67,9 +70,9 @@ def test_two_at_the_same_file_know_of_each_other(path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"epsilon": 4}, r"begun with epsilon = 3.*; got 4\."),
-        ({"delta": 1e-6}, "begun with delta"),
-        ({"unit": "person"}, "begun with unit"),
+        ({"epsilon": 4}, r"created with epsilon = 3.*; got 4\."),
+        ({"delta": 1e-6}, "created with delta"),
+        ({"unit": "person"}, "created with unit"),
     ],
 )
 def test_its_terms_never_change(path, given, words):
@@ -110,7 +113,7 @@ def test_a_file_that_is_not_there_or_is_something_else(path, tmp_path):
 @pytest.mark.parametrize("given", [{}, {"epsilon": 1}])
 def test_an_empty_file_is_no_new_budget(path, given):
     path.touch()
-    with pytest.raises(LedgerError, match="is empty: whatever was charged to it is gone"):
+    with pytest.raises(LedgerError, match="is empty: its charges are lost"):
         tt.Budget(path, **given)
     assert path.stat().st_size == 0
 
@@ -145,7 +148,7 @@ def test_a_row_that_was_changed_or_cut_is_found(path):
     later = budget.head
     path.write_bytes(before)  # put back from a backup: the file alone cannot show it
     assert len(tt.Budget(path, at_least=head).runs) == 1
-    with pytest.raises(LedgerError, match="cut, or"):
+    with pytest.raises(LedgerError, match="truncated or"):
         tt.Budget(path, at_least=later)
     with sqlite3.connect(path) as db:
         db.execute("DROP TRIGGER ledger_keeps")
@@ -158,6 +161,10 @@ def test_what_no_budget_pays_for(path):
     with tt.Budget(path, epsilon=1) as budget:
         with pytest.raises(ParameterError, match="`random_state` must be None inside a Budget"):
             budget.reserve(certificate(scale=30.0), "a rehearsal")
+        with pytest.raises(ParameterError, match="`idealised` must be False inside a Budget"):
+            budget.reserve(planned(output_noise=None), "an exact minimiser")
+        with pytest.raises(ParameterError, match="`data_norm` must be a public number"):
+            budget.reserve(planned(marks=(LEAK,)), "a bound from the rows")
         none = planned(noise="none", method="none", output_noise=None, scale=0.0)
         with pytest.raises(BudgetExceeded, match="unknown cost"):
             budget.reserve(none, "no noise")
@@ -226,10 +233,18 @@ def test_it_shows_itself_rounded_to_the_safe_side(path):
     text, page = repr(budget), budget._repr_html_()
     spent, left = (float(text.split(f"{name}=")[1].split(",")[0]) for name in ("spent", "left"))
     assert budget.spent <= spent < budget.spent + 1e-4 and budget.left - 1e-4 < left <= budget.left
-    assert "a &lt;fit&gt;" in page and "not finished, charged all the same" in page
+    assert "a &lt;fit&gt;" in page and "not finished, but charged" in page
 
 
 def test_a_commit_survives_a_power_cut(path):
     tt.Budget(path, epsilon=1)
     with open_rows(path) as db:
         assert db.execute("PRAGMA synchronous").fetchone() == (3,)
+
+
+@pytest.mark.parametrize(
+    ("colluding", "words"), [(None, "against 4 of 4 other"), (1, "against 1 of 4 other")]
+)
+def test_a_masked_run_is_listed_with_whom_its_cost_holds_against(colluding, words):
+    run = SimpleNamespace(masked=True, colluding=colluding, sites=5)
+    assert words in _against(SimpleNamespace(run=run))

@@ -14,7 +14,7 @@ import pytest
 
 import taciturn as tt
 from support.example_run import charges, run_facts, site_facts
-from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
+from taciturn.core.errors import BudgetExceeded, LedgerError, ParameterError
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.facts import Charge, SiteBudget
 from taciturn.privacy.ledger.chain import Head
@@ -105,9 +105,9 @@ def unguarded(path: Path, *statements: str) -> None:
             ["DELETE FROM ledger WHERE seq = 3", "UPDATE ledger SET seq = seq - 1 WHERE seq > 3"],
             "row 3 does not",
         ),
-        (["DELETE FROM ledger WHERE seq = 5"], "states 6 rows and holds 5"),
-        (["DELETE FROM ledger"], "states 6 rows and holds 0"),
-        (["DELETE FROM ledger_head"], "its head is gone"),
+        (["DELETE FROM ledger WHERE seq = 5"], "states 6 rows and has 5"),
+        (["DELETE FROM ledger"], "states 6 rows and has 0"),
+        (["DELETE FROM ledger_head"], "its head is missing"),
         (
             [
                 "UPDATE ledger SET seq = 99, t = 99 WHERE seq = 2",
@@ -132,19 +132,19 @@ def test_a_file_put_back_is_found_by_its_head(filled: Path, tmp_path: Path) -> N
         early = ledger.head
         ledger.charge(Charge(0, 6, 0.5, 3.0))
         late = ledger.head
-    with SqliteLedger(filled, at_least=early), pytest.raises(LedgerError, match="held by another process"):
+    with SqliteLedger(filled, at_least=early), pytest.raises(LedgerError, match="in use by another process"):
         SqliteLedger(filled, at_least=late)
     shutil.copy(tmp_path / "backup", filled)
-    with pytest.raises(LedgerError, match="cut, or put back from a backup"):
+    with pytest.raises(LedgerError, match="truncated or restored from a backup"):
         SqliteLedger(filled, at_least=late)
 
 
 def test_other_facts_are_another_run(filled: Path) -> None:
-    with pytest.raises(LedgerError, match="begun with another `C`"):
+    with pytest.raises(LedgerError, match="created with another `C`"):
         SqliteLedger(filled, run_facts(3, 20, C=1.0), SITES[:1])
-    with pytest.raises(LedgerError, match="begun with other sites"):
+    with pytest.raises(LedgerError, match="created with other sites"):
         SqliteLedger(filled, RUN, SITES[:2])
-    with pytest.raises(LedgerError, match="begun with other budgets"):
+    with pytest.raises(LedgerError, match="created with other budgets"):
         SqliteLedger(filled, RUN, SITES[:1], SiteBudget(1.0, 1e-5))
     with SqliteLedger(filled, run_facts(3, 20, versions={"taciturn": "later"}), SITES[:1]) as ledger:
         assert ledger.run == RUN
@@ -165,10 +165,11 @@ def test_no_ledger_no_charge(path: Path) -> None:
 # -- one process at a time --------------------------------------------------------------------------
 
 
+@pytest.mark.process
 def test_two_processes_cannot_both_charge(filled: Path) -> None:
     code = (
         f"import sys; sys.path.insert(0, {str(Path(tt.__file__).parents[1])!r})\n"
-        "from taciturn.errors import LedgerError\n"
+        "from taciturn.core.errors import LedgerError\n"
         "from taciturn.privacy.ledger.disk import SqliteLedger\n"
         f"path = {str(filled)!r}\n"
         "try:\n"
@@ -179,7 +180,8 @@ def test_two_processes_cannot_both_charge(filled: Path) -> None:
     with SqliteLedger(filled):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (
-        done.stdout.strip() == "the ledger ledger.sqlite is held by another process; stop that one first. 5"
+        done.stdout.strip()
+        == "the ledger ledger.sqlite is in use by another process; stop that process first. 5"
     )
 
 
@@ -198,7 +200,7 @@ def test_a_ledger_changed_behind_its_back_charges_no_more(filled: Path) -> None:
 
 
 def test_reading_does_not_charge(filled: Path) -> None:
-    with SqliteLedger(filled, readonly=True) as ledger, pytest.raises(LedgerError, match="to read only"):
+    with SqliteLedger(filled, readonly=True) as ledger, pytest.raises(LedgerError, match="read-only"):
         ledger.charge(Charge(0, 6, 0.5, 3.0))
 
 

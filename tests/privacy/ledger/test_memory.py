@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.example_run import charges, run_facts, site_facts
-from taciturn.errors import BudgetExceeded, LedgerError, ParameterError
+from taciturn.core.errors import BudgetExceeded, LedgerError, ParameterError
 from taciturn.privacy.facts import Charge, RoundCharges, SiteBudget
 from taciturn.privacy.ledger.memory import Ledger, MemoryLedger
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.example_run import run_facts, site_facts
-from taciturn.errors import LedgerError, ParameterError
+from taciturn.core.errors import LedgerError, ParameterError
 from taciturn.privacy.facts import Charge, SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
@@ -47,7 +47,7 @@ def test_an_open_ledger_is_taken_as_it_is_and_left_open(tmp_path: Path) -> None:
         (run_facts(C=1.0), SITES, "another `C`"),
         (run_facts(outputs=2), SITES, "another `outputs`"),
         (run_facts(rounds=5), SITES, "another `rounds`"),
-        (RUN, site_facts(samples=10), "other sites"),
+        (RUN, site_facts(samples=10), "another `samples`"),
         (RUN, SITES[:2], "other sites"),
     ],
 )

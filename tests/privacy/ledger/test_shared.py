@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.example_run import run_facts, site_facts
-from taciturn.errors import BudgetExceeded, LedgerError
+from taciturn.core.errors import BudgetExceeded, LedgerError
 from taciturn.privacy.facts import Charge, RoundCharges, SiteBudget
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.privacy.ledger.shared import SharedLedger

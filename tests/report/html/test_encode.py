@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.errors import ParameterError
+from taciturn.core.errors import ParameterError
 from taciturn.report import ReportData
 from taciturn.report.html.encode import embed, to_plain
 

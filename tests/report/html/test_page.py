@@ -11,17 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.errors import ParameterError
-from taciturn.report import (
-    Chart,
-    Curve,
-    Mark,
-    ReportData,
-    Statement,
-    from_certificates,
-    render,
-    write,
-)
+from taciturn.core.errors import ParameterError
+from taciturn.report import Chart, Curve, Mark, ReportData, Statement, from_certificates, render, write
 from taciturn.report.html.numbers import written
 
 VOID = {"meta", "link", "input", "br"}
@@ -134,23 +125,24 @@ def test_sections_without_content_are_left_out(bare: ReportData, single: ReportD
     def present(data: ReportData) -> list:
         return [a["id"] for tag, a in Page(render(data)).tags if tag == "section"]
 
-    assert present(bare) == ["claim"]
+    assert present(bare) == ["claim", "duties"]
     assert present(single) == [
         "claim",
         "results",
         "privacy",
         "network",
+        "duties",
         "certificate",
         "settings",
         "provenance",
     ]
-    assert present(replace(single, charts=(), network=None))[:3] == ["claim", "privacy", "certificate"]
+    assert present(replace(single, charts=(), network=None))[:3] == ["claim", "privacy", "duties"]
 
 
 def test_the_claim_stands_in_words_before_any_chart(certificates) -> None:
     about = {"date": "2026-11-16", "features": ["age", "ward"], "verify": "taciturn certify run/"}
     page = render(from_certificates({"fit": certificates["norm"]}, title="t", about=about))
-    claim = page.index("SIMULATED: the random numbers")
+    claim = page.index("One process simulated")
     assert claim < page.index("data-chart=")
     for words in ("2026-11-16", "age, ward", "site 0 (30 records)", "controls all the other sites"):
         assert claim < page.index(words, claim) < page.index("data-chart=")

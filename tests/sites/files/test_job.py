@@ -6,19 +6,20 @@ import tomllib
 
 import pytest
 
-from support.sitework import JOB, PATH_OF_3, RING_OF_3, SITE, network, sites
-from taciturn.errors import SiteError
+from support.sitework import JOB, PATH_OF_3, RING_OF_3, SCHEMA, SITE, network, sites
+from taciturn.core.errors import SiteError
+from taciturn.jobfile.toml_files import write_toml
 from taciturn.sites.files.difference import difference, show_keys
 from taciturn.sites.files.job import NetworkJob, load_job
 from taciturn.sites.files.site import load_site
-from taciturn.sites.files.toml import write_toml
 
-HASH = "bad6acc8de427809b47b6d48545bc1e31432548aed3b05de4d8f02f613c72e09"
+HASH = "19e247b3e6d103547f32cf06ba961599a7e3e0ff3ed97645dadc3f239b4ef1b2"
 
 
 def job(**changes):
     entries = {
-        "format": "taciturn-job/1",
+        "format": 2,
+        "kind": "train",
         "dimension": 4,
         "sites": [{"name": n, "endpoint": f"tls/{n}.example:7447", "samples": 24} for n in ("a", "b", "c")],
         "links": [["a", "b"], ["b", "c"]],
@@ -40,8 +41,14 @@ def test_a_job_reads_as_written(tmp_path):
 
 def test_a_job_of_arrays_needs_nothing_of_tables(tmp_path, monkeypatch):
     """pandas and scikit-learn would cost every site more than a second, at the end of its run."""
-    monkeypatch.setitem(sys.modules, "taciturn.data.tables.ball", None)
+    monkeypatch.setitem(sys.modules, "taciturn.data.tables.unit_ball", None)
     assert load_job(written(tmp_path)).ball is None
+
+
+def test_whitened_rows_are_refused_by_name(tmp_path):
+    with pytest.raises(SiteError, match="`whiten` must be left out of a job") as caught:
+        load_job(written(tmp_path, whiten=0.3))
+    assert "\n" not in str(caught.value)
 
 
 def test_a_key_that_only_one_side_has_is_named(tmp_path):
@@ -75,12 +82,27 @@ def test_the_hash_counts_facts_and_not_layout(tmp_path):
         {"dual_step": 0.4},
         {"grid": 2.0**-39},
         {"links": [["a", "b"], ["a", "c"]]},
-        {"sites": [{"name": n, "endpoint": f"tls/{n}.example:7448", "samples": 24} for n in ("a", "b", "c")]},
         {"sites": [{"name": n, "endpoint": f"tls/{n}.example:7447", "samples": 25} for n in ("a", "b", "c")]},
     ],
 )
 def test_any_other_fact_gives_another_hash(change):
     assert NetworkJob.model_validate(job(**change)).hash != NetworkJob.model_validate(job()).hash
+
+
+def test_moving_a_site_does_not_change_the_job():
+    moved = [{"name": n, "endpoint": f"tls/{n}.example:7448", "samples": 24} for n in ("a", "b", "c")]
+    relay = {"name": "r", "endpoint": "tls/r.example:1"}
+    before = NetworkJob.model_validate(job(relay=relay))
+    after = NetworkJob.model_validate(job(sites=moved, relay=relay | {"endpoint": "tls/r.example:2"}))
+    assert after.hash == before.hash != NetworkJob.model_validate(job()).hash
+
+
+def test_a_job_of_the_first_format_is_still_read():
+    """It meant by an `intercept` that is left out that there is none."""
+    table = {"dimension": None, "schema": SCHEMA, "label": {"column": "y", "positive": "a"}}
+    before = NetworkJob.model_validate(job(format="taciturn-job/1", kind=None, **table))
+    assert before.hash == NetworkJob.model_validate(job(intercept=False, **table)).hash
+    assert before.hash != NetworkJob.model_validate(job(**table)).hash
 
 
 def test_the_hash_does_not_move_between_versions():
@@ -93,14 +115,21 @@ def test_the_hash_does_not_move_between_versions():
         ({"rounds": 0}, "`rounds`"),
         ({"rounds": "many"}, "`rounds`"),
         ({"roundz": 3}, "`roundz`"),
-        ({"loss": "squared"}, "`loss`.*one of logistic"),
+        ({"loss": "cubic"}, "`loss`.*one of logistic"),
         ({"loss": {"kind": "logistic", "h": 3}}, "`loss`.*does not take"),
         ({"dual_step": {"kind": "geometric", "start": -1.0}}, "`dual_step`.*above 0"),
         ({"C": 25.0}, "`C` must not exceed the samples of a, 24"),
         ({"grid": 0.3}, "whole multiple"),
         ({"delta": 1.0}, "`delta`"),
         ({"dimension": None}, "either `dimension` or `schema`"),
-        ({"links": [["a", "b"]]}, r"`links`.*connect all 3 sites.*\{2\}"),
+        ({"links": [["a", "b"]]}, "`links` must join all sites.*c has no link"),
+        ({"kind": "guess"}, "`kind`: must be one of 'train', .*; got 'guess'"),
+        ({"format": 3}, "`format`: must be one of 2; got 3"),
+        ({"max_rounds": 3}, "`max_rounds` is read by `taciturn train` only"),
+        ({"budget": {"epsilon": 1.0}}, "`budget` belongs into site.toml"),
+        ({"missing": "field"}, "`missing` needs a `schema`"),
+        ({"intercept": True}, "`intercept` needs a `schema`"),
+        ({"unit": "person"}, "needs `unit` = 'person'"),
         ({"links": [["a", "z"], ["b", "c"]]}, "`links`.*'z'"),
         ({"sites": [{"name": "A b", "samples": 24}]}, r"`sites\.0\.name`"),
         ({"sites": [{"name": n, "samples": 24} for n in "abc"]}, "neither a nor b has an endpoint"),

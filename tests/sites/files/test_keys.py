@@ -5,7 +5,7 @@ import stat
 import pytest
 from cryptography import x509
 
-from taciturn.errors import SiteError
+from taciturn.core.errors import SiteError
 from taciturn.sites.files.keys import (
     Authority,
     common_name,

@@ -10,16 +10,17 @@ import taciturn as tt
 from support.masking import all_keys
 from support.sitemasked import JOB, SITE
 from support.sitework import network, shards
+from taciturn.core.errors import SiteError
 from taciturn.data.model_file import ModelFile
-from taciturn.errors import SiteError
-from taciturn.masked.method import MANY_ROWS
-from taciturn.masked.node import loop
-from taciturn.masked.sums import add_up
+from taciturn.methods.loop import Send, loop
+from taciturn.methods.programs.masked_descent import MANY_ROWS
+from taciturn.methods.sums.node import SumsNode
+from taciturn.methods.sums.prepared import PreparedSums
+from taciturn.methods.sums.sums import add_up
 from taciturn.objective.softmax import SoftmaxProblem
-from taciturn.privacy.release import Release
+from taciturn.rng import SeededStreams
 from taciturn.sites.files.rows import load_rows, load_weights
 from taciturn.sites.files.site import load_site
-from taciturn.sites.rounds.masked.part import MaskedPart
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.results import model_facts
 
@@ -54,22 +55,30 @@ def masked_sites(folder: Path, texts=None, **job):
     return [load_site(path) for path in paths]
 
 
-def run_by_hand(parts):
+def half_of(ready):
+    """What this site adds to each sum."""
+    return ready.prepared.tables.program.private_half(ready.rows, ready.prepared.tables.units)
+
+
+def run_by_hand(made):
     """All rounds of these sites, each with keys of its own, in this process; the model."""
-    loops = [
-        loop(part.node(keys), part.tables.descent.start(1), commit=lambda release: None)
-        for part, keys in zip(parts, all_keys(len(parts)), strict=True)
-    ]
-    answers = [next(one) for one in loops]
-    while isinstance(answers[0], Release):
-        total = add_up(answer.message for answer in answers)
-        answers = [_told(one, total) for one in loops]
+    loops = []
+    for ready, keys in zip(made, all_keys(len(made)), strict=True):
+        streams = SeededStreams(ready.site.job.seed)
+        one = np.array([ready.site.number]), [half_of(ready)], ready.prepared.tables, [keys], streams
+        loops.append(loop(SumsNode(*one), ready.prepared.tables.program.start(1)))
+    answers = [_sent(one, None) for one in loops]
+    while isinstance(answers[0], Send):
+        total = add_up(answer.message[0] for answer in answers)
+        answers = [_sent(one, total) for one in loops]
     return answers[0].f.reshape(-1)
 
 
-def _told(one, total):
+def _sent(one, total):
+    """What a site sends next; after the last round its state."""
     try:
-        return one.send(total)
+        one.send(total)  # to be stored
+        return next(one)
     except StopIteration as end:
         return end.value
 
@@ -77,8 +86,8 @@ def _told(one, total):
 def test_a_network_with_classes_persons_and_an_intercept_is_the_engine_s_run(tmp_path):
     sites = masked_sites(tmp_path)
     ready = [make_ready(site) for site in sites]
-    assert all(isinstance(one.node, MaskedPart) for one in ready)
-    model = run_by_hand([one.node for one in ready])
+    assert all(isinstance(one.prepared, PreparedSums) for one in ready)
+    model = run_by_hand(ready)
     rows = [load_rows(site) for site in sites]
     ids = [np.loadtxt(site.path(site.file.data), str, delimiter=",", skiprows=1)[:, 3] for site in sites]
     job = sites[0].job
@@ -94,7 +103,7 @@ def test_a_network_with_classes_persons_and_an_intercept_is_the_engine_s_run(tmp
 def test_the_model_file_has_classes_and_an_intercept_of_its_own(tmp_path):
     sites = masked_sites(tmp_path)
     job = sites[0].job
-    model = run_by_hand([make_ready(site).node for site in sites])
+    model = run_by_hand([make_ready(site) for site in sites])
     written = ModelFile.model_validate_json(json.dumps(model_facts(job, model)))
     assert written.loss == "softmax" and written.classes == CLASSES
     assert len(written.features) == 3 and len(written.intercept) == 3
@@ -121,25 +130,25 @@ def test_one_person_moves_a_sum_no_further_than_one_record_would(tmp_path):
     kept = [line for line in lines if not line.endswith(",0-7")]
     new = ["\n".join([*kept, *["99,m,blue,0-7"] * 9]) + "\n", *old[1:]]
     parts = [
-        make_ready(masked_sites(tmp_path / name, texts)[0]).node
-        for name, texts in (("old", old), ("new", new))
+        make_ready(masked_sites(tmp_path / name, texts)[0]) for name, texts in (("old", old), ("new", new))
     ]
     y = np.random.default_rng(0).normal(size=(1, 3, 4))
-    first, gradient = parts[0].tables.sums[0], parts[0].tables.sums[2]
-    assert 0 < np.linalg.norm(parts[0].share.moments() - parts[1].share.moments()) <= first.sensitivity
-    moved = parts[0].share.gradient(y) - parts[1].share.gradient(y)
+    sums, (one, other) = parts[0].prepared.tables.sums, [half_of(ready) for ready in parts]
+    first, gradient = sums[0], sums[2]
+    assert 0 < np.linalg.norm(one.moments() - other.moments()) <= first.sensitivity
+    moved = one.gradient(y) - other.gradient(y)
     assert 0 < np.linalg.norm(moved) <= gradient.sensitivity
 
 
 @pytest.mark.parametrize(
     ("job", "words"),
     [
-        ({"label": {"column": "colour", "classes": ["red", "green"]}}, "classes"),
+        ({"label": {"column": "colour", "classes": ["red"]}}, "classes"),
         ({"label": {"column": "colour", "classes": ["red", "green", "red"]}}, "must differ"),
         ({"label": {"column": "colour", "classes": CLASSES, "positive": "red"}}, "label.positive"),
-        ({"loss": {"kind": "smooth-hinge", "h": 0.5}}, "needs method 'masked' and the loss 'logistic'"),
-        ({"person": "age"}, "`person` must be a column of its own"),
-        ({"person": "colour"}, "`person` must be a column of its own"),
+        ({"loss": {"kind": "smooth-hinge", "h": 0.5}}, "need method 'masked' and the loss 'logistic'"),
+        ({"person": "age"}, "`person` must be a separate column"),
+        ({"person": "colour"}, "`person` must be a separate column"),
     ],
 )
 def test_what_does_not_go_together(tmp_path, job, words):
@@ -154,7 +163,7 @@ def test_persons_are_counted_and_never_quoted(tmp_path):
         make_ready(masked_sites(tmp_path / "a", texts)[0])
     assert "0-8" not in str(raised.value)
     texts[0] = tables()[0].replace(",0-7\n", ",\n")
-    with pytest.raises(SiteError, match="do not say whose they are"):
+    with pytest.raises(SiteError, match="have no person's id"):
         make_ready(masked_sites(tmp_path / "b", texts)[0])
 
 
@@ -164,3 +173,32 @@ def test_what_is_not_said_is_not_hashed(tmp_path):
     first = masked_sites(tmp_path / "a", **plain)[0].job
     assert "person" not in first.facts and "classes" not in first.facts["label"]
     assert masked_sites(tmp_path / "b")[0].job.facts["person"] == "patient"
+
+
+@pytest.mark.parametrize(
+    "encoding", [{"curves": 4, "surfaces": 5, "seed": 3}, {}, {"curves": 3, "surfaces": 0}]
+)
+def test_an_encoding_maps_the_rows_of_every_site_alike(tmp_path, encoding):
+    sites = masked_sites(tmp_path, encoding=encoding)
+    ready = make_ready(sites[0])
+    X, _ = load_rows(sites[0])
+    assert X.shape[1] == sites[0].job.dimension == len(sites[0].job.feature_names)
+    assert np.sqrt(np.einsum("ij,ij->i", X, X)).max() <= 1
+    facts = model_facts(ready.site.job, np.zeros(3 * X.shape[1]))
+    encoder = ModelFile.model_validate(facts).encoder()
+    if encoding:
+        assert (encoder.curves, encoder.surfaces, encoder.seed) == (
+            *list(encoding.values())[:2],
+            facts["encoding"]["seed"],
+        )
+    assert encoder.missing_as == "indicator", "no row is lost because of one empty cell"
+    other = masked_sites(tmp_path / "plain")[0].job
+    assert other.hash != ready.site.job.hash
+
+
+def test_an_encoding_needs_a_schema_and_auto_needs_an_epsilon(tmp_path):
+    with pytest.raises(SiteError, match="`encoding` needs a `schema`"):
+        network(tmp_path / "a", TRIANGLE, job=JOB | {"encoding": {}}, site=SITE)
+        load_site(tmp_path / "a" / "site-0" / "site.toml")
+    with pytest.raises(SiteError, match=r"`encoding\.surfacs`"):
+        masked_sites(tmp_path / "b", encoding={"surfacs": 3})

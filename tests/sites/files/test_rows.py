@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from support.sitework import TABLE, shards, sites, table
-from taciturn.errors import SiteError
+from taciturn.core.errors import SiteError
 from taciturn.sites.files.rows import load_rows
+from taciturn.sites.files.site import load_site
 
 
 def test_arrays_come_back_as_they_are(tmp_path):
@@ -20,14 +21,14 @@ def test_arrays_come_back_as_they_are(tmp_path):
     [
         (lambda X, y: (X[:-1], y[:-1]), "the job says 24 rows for site-0; the file has 23"),
         (lambda X, y: (X[:, :-1], y), "the job has dimension 4; the file has 3"),
-        (lambda X, y: (X, y[:-1]), "as many rows"),
+        (lambda X, y: (X, y[:-1]), "same number of rows"),
         (lambda X, y: (X * 777.0, y), "norm at most 1"),
         (lambda X, y: (np.where(X > 0.5, np.nan, X), y), "finite"),
         (lambda X, y: (X.astype(object), y), r"must be an \.npz with arrays of numbers: X, y"),
         (lambda X, y: (X[0], y), "two dimensions"),
     ],
 )
-def test_what_is_wrong_is_said_without_a_number_of_the_data(tmp_path, change, words):
+def test_errors_quote_no_number_of_the_data(tmp_path, change, words):
     site = sites(tmp_path)[0]
     X, y = change(*shards(3)[0])
     np.savez(site.path(site.file.data), X=X, y=y)
@@ -65,7 +66,7 @@ def test_the_intercept_lies_inside_the_bound(tmp_path):
         ("age,sex\n1,f\n", r"rows\.csv, line 1: lacks the column income\."),
         ("age,age,income\n", "each once"),
         ("", "line 1: is empty"),
-        ("age,sex,income,name\n", "holds no rows"),
+        ("age,sex,income,name\n", "has no rows"),
         ("age,sex,income,name\n1,f,high,secret" + "-7" * 100_000 + "\n", "line 2: is not CSV"),
         (TABLE + "10,f,high,secret-7\n", "says 6 rows"),
     ],
@@ -105,3 +106,28 @@ def test_a_row_is_as_long_as_the_bounds_allow_and_no_longer(tmp_path, beyond, pa
     else:
         with pytest.raises(SiteError, match="norm at most 1"):
             load_rows(site)
+
+
+def test_an_archive_is_not_written_as_csv(tmp_path):
+    site = sites(tmp_path, site={"csv": {"separator": ";"}})[0]
+    with pytest.raises(SiteError, match=r"`csv` must be left out of site\.toml"):
+        load_rows(site)
+
+
+def test_two_classes_are_declared_as_in_a_training_job(tmp_path):
+    """A label that is neither of them makes its row zeros; `positive` takes it for the other class."""
+    label = {"column": "income", "classes": ["low", "high"]}
+    text = TABLE.replace("200,m,low", "200,m,middling")
+    X, y = load_rows(table(tmp_path / "two", text, label=label))
+    assert y[0] == 1.0 and not X[1].any()
+    assert load_rows(table(tmp_path / "one", text))[0][1].any()
+
+
+def test_the_csv_of_another_country_and_a_missing_cell_are_read_as_in_a_training_job(tmp_path):
+    plain = load_rows(table(tmp_path / "plain", TABLE, missing="field"))
+    site = table(tmp_path / "other", TABLE.replace(",", ";"), missing="field")
+    path = site.folder / "site.toml"
+    path.write_text(path.read_text() + 'csv = { separator = ";", decimal = "," }\n')
+    for mine, theirs in zip(load_rows(load_site(path)), plain, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    assert plain[0][2].any(), "an age is missing, and the rest of the row counts"

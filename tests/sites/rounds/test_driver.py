@@ -1,101 +1,341 @@
-"""What a site makes of its neighbours' frames."""
+"""Sites from their first round to their last: real drivers, stores and accounts, in threads on one hub."""
+
+import json
+import shutil
+import time
 
 import numpy as np
 import pytest
 
-from support.sitework import PATH_OF_3, shards, sites
-from taciturn.errors import BudgetExceeded
-from taciturn.sites.rounds.driver import Rounds, open_store, sum_heard
+from support.siteend import in_process
+from support.sitehub import Killed, start, until, use_hub
+from support.sitemasked import masked_network, model_in_process
+from support.sitework import PATH_OF_3, RING_OF_3, network
+from taciturn.core.errors import Contradiction, NeighbourFailed, ParameterError, RunOver, StateLost
+from taciturn.jobs.verify_run import verify_run
+from taciturn.methods.admm.node import Node
+from taciturn.methods.sums.attempt import SumsAttempt
+from taciturn.sites.files.site import load_site
+from taciturn.sites.protocol.frames import Kind, encode
+from taciturn.sites.rounds.evidence import read_proof
 from taciturn.sites.rounds.prepare import make_ready
-from taciturn.sites.wire.frame import decode, encode, to_message, to_vector
-from taciturn.sites.wire.mailbox import Letter
+from taciturn.sites.rounds.results import verify_statement
+from taciturn.sites.rounds.store import read_ledger
+from taciturn.sites.state.account import open_account
+from taciturn.sites.watch.status import completed_rounds, read_status
+from taciturn.sites.wire.trust import load_trust
+
+REAL = {"output_noise": {"kind": "gaussian", "std": 1e-3}, "budget": {"epsilon": 50.0}}
+PAYS = {"budget": {"epsilon": 5.0, "colluding": 1}}  # for a few runs
+KINDS = pytest.mark.parametrize("kind", ["penalty", "masked"])
 
 
-def letters(*values):
-    return {j: letter(j, np.array([value])) for j, value in enumerate(values)}
+@pytest.fixture
+def hub(monkeypatch):
+    return use_hub(monkeypatch)
 
 
-def letter(sender, vector):
-    content = encode(job=bytes(32), t=1, sender=sender, message=to_message(vector))
-    return Letter(b"frame", decode(content + bytes(64), largest=1000))
+def make(folder, kind, links=RING_OF_3, *, site=None, **job):
+    """The files of a small network of either method; with `seed=None`, real noise."""
+    own = {"patience": 60.0} | (site or {})
+    if kind == "masked":
+        return masked_network(folder, links, job=job, site=PAYS | own)
+    return network(folder, links, job=job, site=REAL | own)
 
 
-def test_vectors_are_added_in_the_order_of_the_sites():
-    assert sum_heard(letters(1.0, 1e16, -1e16), 1, clip=1e17).tolist() == [[0.0]]
-    assert sum_heard(letters(1e16, -1e16, 1.0), 1, clip=1e17).tolist() == [[1.0]]
+def slow(monkeypatch, seconds=0.05):
+    """Rounds that take their time, so that a test can step in between."""
+    for owner, name in ((Node, "primal"), (SumsAttempt, "message")):
+        real = getattr(owner, name)
+
+        def wait(*args, real=real):
+            time.sleep(seconds)
+            return real(*args)
+
+        monkeypatch.setattr(owner, name, wait)
 
 
-def test_incoming_vectors_are_clipped_to_the_public_range():
-    assert sum_heard(letters(100.0, -0.5), 1, clip=64.0).tolist() == [[63.5]]
+def models(paths):
+    return {(path.parent / "state" / "model.json").read_bytes() for path in paths}
 
 
-class Wire:
-    """Stands in for the exchange: notes what is on disk at the moment when a frame is sent."""
-
-    links = 0
-
-    def __init__(self, ready, store, stop=None):
-        self.ready, self.store, self.stop, self.sent, self.session = ready, store, stop, [], self
-
-    def missing(self):
-        return []
-
-    def seal(self, t, message):
-        return self.ready.seal(t, message)
-
-    def send(self, t, frame):
-        charged = self.store.ledger.columns(0).t.tolist()
-        self.sent.append((t, frame, self.store.frame(t) == frame, t in charged))
-        if t == self.stop:
-            raise KeyboardInterrupt
-        return {1: letter(1, np.zeros(4))}
+def rounds(path):
+    return sorted(body for body in read_ledger(load_site(path).database).columns(load_site(path).number).t)
 
 
-def driven(ready, stop=None):
-    """One site's rounds with neighbours who send zeros; what was sent, up to where it was stopped."""
-    with open_store(ready) as store:
-        wire = Wire(ready, store, stop)
-        rounds = Rounds(ready, store, wire, lambda steps: None)
-        try:
-            rounds.run(store.resume())
-        except (KeyboardInterrupt, BudgetExceeded) as error:
-            assert stop or isinstance(error, BudgetExceeded)
-        return wire.sent
+def statement(path):
+    site = load_site(path)
+    return verify_statement(site.state / "statement.json", load_trust(site.path(site.file.keys.authority)))
 
 
-def test_charge_and_bytes_are_on_disk_before_a_frame_is_sent(tmp_path):
-    sent = driven(make_ready(sites(tmp_path, PATH_OF_3)[0]))
-    assert [t for t, *_ in sent] == [1, 2, 3, 4, 5]
-    assert all(stored and charged for _, _, stored, charged in sent)
+def stopped(path):
+    site = load_site(path)
+    return verify_statement(site.state / "stopped.json", load_trust(site.path(site.file.keys.authority)))
 
 
-def test_a_real_site_that_resumes_sends_the_same_bytes_and_is_charged_once(tmp_path):
-    """Without a seed a second draw would differ: the stored bytes are sent, and carry the state on."""
-    output = {"output_noise": {"kind": "gaussian", "std": 1e-3}}
-    ready = make_ready(sites(tmp_path, PATH_OF_3, job={"seed": None, "tol": 1e-7}, site=output)[0])
-    first = driven(ready, stop=3)
-    again = driven(ready)
-    assert [t for t, *_ in first] == [1, 2, 3] and [t for t, *_ in again] == [3, 4, 5]
-    assert first[-1][1] == again[0][1]
-    with open_store(ready) as store:
-        assert store.ledger.columns(0).t.tolist() == [1, 2, 3, 4, 5]
-        state = store.resume().state
-    released = [to_vector(ready.open_frame(frame).message) for _, frame, *_ in first[:-1] + again]
-    np.testing.assert_array_equal(state.f[0], released[-1])
-    np.testing.assert_allclose(state.lam[0], 0.25 * np.sum(released, axis=0), rtol=1e-12)
+@KINDS
+def test_a_network_has_the_bits_of_one_process_and_its_folders_fit_together(hub, tmp_path, kind):
+    paths = make(tmp_path, kind, PATH_OF_3)
+    assert [thread.code for thread in start(paths)] == [0] * 3
+    sites = [load_site(path) for path in paths]
+    (model,) = models(paths)
+    expected = model_in_process(sites) if kind == "masked" else in_process(sites)[-1].mean(axis=0)
+    assert np.array(json.loads(model)["coef"][0]).tobytes() == expected.tobytes()
+    for site, path in zip(sites, paths, strict=True):
+        assert rounds(path) == list(range(1, site.job.rounds + 1))
+        assert len(verify_run(site.state)[1]) == 4
+        seen = read_status(site)
+        assert seen.finished and seen.completed == seen.released == site.job.rounds
+        assert {neighbour.heard for neighbour in seen.neighbours} == {site.job.rounds}
 
 
-def test_nothing_is_sent_past_the_budget(tmp_path):
-    ready = make_ready(sites(tmp_path, PATH_OF_3, site={"budget": {"epsilon": 4.0}})[0])
-    assert 0 < ready.affordable() < 5
-    assert len(driven(ready)) == ready.affordable()
+@KINDS
+def test_a_site_that_is_stopped_and_started_again_sends_the_same_bytes(hub, tmp_path, kind, monkeypatch):
+    """Real noise: a second draw would be a second message of that round."""
+    slow(monkeypatch)
+    paths = make(tmp_path, kind, seed=None, rounds=8)
+    running = start(paths)
+    for stop_after in (1, 3, 5):
+        until(lambda stop_after=stop_after: completed_rounds(load_site(paths[1])) >= stop_after)
+        hub.kill("site-1")
+        assert isinstance(running[1].wait(), Killed)
+        (running[1],) = start(paths[1:2])
+    assert [thread.code for thread in running] == [0] * 3
+    assert len(models(paths)) == 1
+    for number in range(3):
+        sent = hub.frames(number, Kind.MESSAGE)
+        assert sorted(frame.t for frame in sent) == list(range(1, 9))  # one for each round
+        assert len({frame.scope for frame in sent}) == 1
+    assert not any("at_least" in statement(path) for path in paths)
 
 
-def test_a_site_is_charged_for_its_own_rows_and_states_its_tolerance(tmp_path):
-    data = [(X[:rows], y[:rows]) for (X, y), rows in zip(shards(3), (24, 12, 18), strict=True)]
-    made = [make_ready(site) for site in sites(tmp_path, PATH_OF_3, data=data, job={"tol": 1e-4})]
-    assert [ready.facts.samples for ready in made] == [24, 12, 18]
-    assert [ready.facts.degree for ready in made] == [1, 2, 1]
-    assert all(ready.run.tol == 1e-4 == ready.node.tol for ready in made)
-    costs = [ready.forecast().epsilon for ready in made]
-    assert costs[2] > costs[0] and costs[1] == pytest.approx(costs[0], rel=1e-3)  # C / (V B)
+@KINDS
+def test_a_silent_site_is_named_after_patience_and_the_same_command_goes_on(hub, tmp_path, kind, monkeypatch):
+    slow(monkeypatch)
+    paths = make(tmp_path, kind, rounds=6, site={"patience": 2.0})
+    running = start(paths)
+    until(lambda: completed_rounds(load_site(paths[0])) >= 2)
+    hub.kill("site-2")
+    for thread in running[:2]:
+        error = thread.wait()
+        assert isinstance(error, NeighbourFailed)
+        assert "site-2 silent since" in str(error) and "stopped after 2 s" in str(error)
+    seen = read_status(load_site(paths[0]))
+    assert [n.name for n in seen.neighbours if n.silent_since is not None] == ["site-2"]
+    assert [thread.code for thread in start(paths)] == [0] * 3
+    sites = [load_site(path) for path in paths]
+    expected = model_in_process(sites) if kind == "masked" else in_process(sites)[-1].mean(axis=0)
+    assert np.array(json.loads(models(paths).pop())["coef"][0]).tobytes() == expected.tobytes()
+
+
+@KINDS
+def test_nothing_is_spent_before_everybody_is_there(hub, tmp_path, kind):
+    paths = make(tmp_path, kind, seed=None, site={"patience": 1.0})
+    for thread in start(paths[:2]):
+        assert isinstance(thread.wait(), NeighbourFailed) and "the opening" in str(thread.outcome)
+    assert [open_account(load_site(path)).place.exists() for path in paths] == [False] * 3
+    assert not hub.frames(0, Kind.MESSAGE) and not hub.frames(0, Kind.COMMIT)
+
+
+def test_a_site_with_another_job_is_told_in_what_it_differs(hub, tmp_path, caplog):
+    paths = make(tmp_path, "penalty", [(0, 1)], site={"patience": 1.0})
+    text = (tmp_path / "job.toml").read_text().replace("C = 10.0", "C = 11.0")
+    (paths[1].parent / "job.toml").write_text(text)
+    paths[1].write_text(paths[1].read_text().replace("../job.toml", "job.toml"))
+    running = start(paths)
+    assert [thread.code for thread in running] == [7, 7]
+    assert "`C` is 11.0 there, 10.0 here" in caplog.text and "`C` is 11.0 there" in str(running[0].outcome)
+
+
+@KINDS
+def test_those_who_are_left_finish_with_the_model_of_the_last_complete_round(
+    hub, tmp_path, kind, monkeypatch
+):
+    slow(monkeypatch)
+    paths = make(tmp_path, kind, rounds=40, seed=None)
+    running = start(paths)
+    until(lambda: min(completed_rounds(load_site(path)) for path in paths) >= 3)
+    for name in ("site-0", "site-1", "site-2"):
+        hub.kill(name)
+    for thread in running:
+        thread.wait()
+    left = start(paths[:2], without=frozenset({"site-2"}))
+    assert [thread.code for thread in left] == [0, 0]
+    assert left[0].outcome.reason == "all that are left agreed to finish, without site-2"
+    assert len(models(paths[:2])) == 1
+    for path in paths[:2]:
+        facts = statement(path)
+        assert facts["ended"]["sites"] == ["site-0", "site-1"]
+        assert 3 <= facts["ended"]["round"] <= len(rounds(path)) <= facts["ended"]["round"] + 1
+        assert verify_run(load_site(path).state)[1]
+    hub.sent.clear()
+    assert [thread.code for thread in start(paths[:2])] == [0, 0]  # it is over, and says the same again
+    assert not hub.frames(0, Kind.MESSAGE)
+
+
+@KINDS
+def test_an_end_before_there_is_a_model_states_what_was_spent(hub, tmp_path, kind):
+    paths = make(tmp_path, kind, seed=None)
+    errors = [thread.wait() for thread in start(paths, without=frozenset())]
+    assert all(isinstance(error, RunOver) for error in errors), errors
+    assert stopped(paths[0])["released"] == []
+
+
+def test_a_site_that_waits_is_told_who_wants_to_finish(hub, tmp_path, monkeypatch):
+    slow(monkeypatch)
+    paths = make(tmp_path, "penalty", rounds=60, site={"patience": 3.0})
+    running = start(paths)
+    until(lambda: completed_rounds(load_site(paths[0])) >= 1)
+    hub.kill("site-0")
+    running[0].wait()
+    start(paths[:1], without=frozenset())
+    error = running[1].wait()
+    assert isinstance(error, NeighbourFailed)
+    assert "site-0 wants to finish the run here" in str(error)
+
+
+def test_without_names_other_sites_that_leave_the_rest_connected(hub, tmp_path):
+    paths = make(tmp_path, "penalty", PATH_OF_3)
+    for number, absent in ((0, "nobody"), (0, "site-0"), (0, "site-1")):
+        (thread,) = start([paths[number]], without=frozenset({absent}))
+        assert isinstance(thread.wait(), ParameterError)
+
+
+def put_back(path, backup):
+    state = load_site(path).state
+    shutil.rmtree(state)
+    shutil.copytree(backup, state)
+
+
+def run_and_roll_back(hub, paths, folder, *, lose=False):
+    """A run in which the state of site-1 is put back, or lost, while the others wait; its thread is dead."""
+    running = start(paths)
+    state = load_site(paths[1]).state
+    until(lambda: completed_rounds(load_site(paths[1])) >= 2)
+    hub.kill("site-1")
+    running[1].wait()
+    shutil.copytree(state, folder / "yesterday")
+    (running[1],) = start(paths[1:2])
+    until(lambda: completed_rounds(load_site(paths[1])) >= 6)
+    hub.kill("site-1")
+    running[1].wait()
+    if lose:
+        shutil.rmtree(state)
+    else:
+        put_back(paths[1], folder / "yesterday")
+    return running
+
+
+@pytest.mark.parametrize("lose", [False, True])
+def test_without_masks_a_state_that_was_put_back_or_lost_needs_its_owner(hub, tmp_path, monkeypatch, lose):
+    """No round is ever released twice, whatever neighbours say; and the figures are 'at least'."""
+    slow(monkeypatch)
+    paths = make(tmp_path / "net", "penalty", seed=None, rounds=14)
+    running = run_and_roll_back(hub, paths, tmp_path, lose=lose)
+    (again,) = start(paths[1:2])
+    error = again.wait()
+    assert isinstance(error, StateLost) and "--newest-state" in str(error)
+    assert stopped(paths[1])["at_least"] is True
+    (running[1],) = start(paths[1:2], newest=True)
+    assert [thread.code for thread in running] == [0] * 3
+    assert len(models(paths)) == 1
+    for number in range(3):
+        sent = [frame.t for frame in hub.frames(number, Kind.MESSAGE)]
+        assert len(sent) == len(set(sent))
+    assert [statement(path).get("at_least", False) for path in paths] == [False, True, False]
+    assert set(rounds(paths[1])) >= {frame.t for frame in hub.frames(1, Kind.MESSAGE)}
+
+
+@pytest.mark.parametrize("lose", [False, True])
+def test_under_masks_a_state_that_was_put_back_or_lost_goes_on_in_a_new_attempt(
+    hub, tmp_path, monkeypatch, lose
+):
+    slow(monkeypatch)
+    paths = make(tmp_path / "net", "masked", seed=None, rounds=14)
+    running = run_and_roll_back(hub, paths, tmp_path, lose=lose)
+    (running[1],) = start(paths[1:2])
+    assert [thread.code for thread in running] == [0] * 3
+    assert len(models(paths)) == 1
+    assert [statement(path).get("at_least", False) for path in paths] == [False, True, False]
+    for number in range(3):
+        slots = [(frame.scope, frame.t) for frame in hub.frames(number, Kind.MESSAGE)]
+        assert len(slots) == len(set(slots))
+    assert len(statement(paths[0])["attempts"]) == 2
+
+
+def test_the_owner_s_word_has_no_effect_under_masks_and_is_refused(hub, tmp_path):
+    paths = make(tmp_path, "masked")
+    (thread,) = start(paths[:1], newest=True)
+    assert isinstance(thread.wait(), ParameterError) and "newest-state" in str(thread.outcome)
+
+
+@KINDS
+def test_who_signs_two_frames_ends_the_run_for_everybody_with_a_proof(hub, tmp_path, kind):
+    paths = make(tmp_path, kind, rounds=6, site={"patience": 10.0})
+    identity = make_ready(load_site(paths[2])).identity
+
+    def two_stories(sender, to, data):
+        frame = data[44:45] == bytes([Kind.MESSAGE]) and sender == "site-2" and to == "site-1"
+        return another(data) if frame and data[49:53] == (3).to_bytes(4, "little") else data
+
+    def another(data):
+        frame = decode_any(data)
+        changed = frame.payload[:-8] + bytes(8)
+        return identity.seal(encode(frame.job, frame.slot, frame.scope, changed))
+
+    hub.change = two_stories
+    running = start(paths)
+    honest = [thread.wait() for thread in running[:2]]
+    assert all(isinstance(error, Contradiction) for error in honest), honest
+    trust = load_trust(tmp_path / "authority.pem")
+    for path in paths[:2]:
+        state = load_site(path).state
+        (proof,) = state.glob("proof-*.json")
+        assert read_proof(proof, trust).owner == "site-2"
+        assert not (state / "model.json").exists()
+        assert stopped(path)["because_of"] == "site-2"
+    (again,) = start(paths[:1])
+    assert isinstance(again.wait(), Contradiction)
+
+
+def decode_any(data):
+    from taciturn.sites.protocol.frames import decode
+
+    return decode(data, largest=10**8)
+
+
+def test_a_vector_at_the_edge_of_the_range_stops_the_run_and_names_its_site(hub, tmp_path, monkeypatch):
+    paths = make(tmp_path, "penalty", rounds=6, site={"patience": 5.0})
+    real = Node.message
+
+    def drive(node, state):
+        vector = real(node, state)
+        return np.full_like(vector, 63.99) if int(node.sites[0]) == 2 and state.t == 2 else vector
+
+    monkeypatch.setattr(Node, "message", drive)
+    errors = [thread.wait() for thread in start(paths)][:2]
+    assert all(
+        isinstance(error, Contradiction) and "site-2 sent the values" in str(error) for error in errors
+    )
+    assert not any((path.parent / "state" / "model.json").exists() for path in paths)
+
+
+def test_a_round_whose_solve_gave_up_is_charged_and_never_drawn_again(hub, tmp_path, monkeypatch):
+    paths = make(tmp_path, "penalty", seed=None, site={"patience": 3.0})
+    real = Node.message
+    drawn = []
+
+    def give_up(node, state):
+        if int(node.sites[0]) != 0 or state.t < 2:
+            return real(node, state)
+        drawn.append(state.t)
+        return None
+
+    monkeypatch.setattr(Node, "message", give_up)
+    running = start(paths)
+    assert isinstance(running[0].wait(), RunOver)
+    assert [thread.code for thread in running[1:]] == [7, 7]
+    for _ in range(2):
+        (again,) = start(paths[:1])
+        assert isinstance(again.wait(), RunOver)
+    assert rounds(paths[0]) == [1, 2, 3] and drawn == [2]

@@ -1,19 +1,17 @@
 """What people read of a masked job: epsilon rounded up, and whom it holds against."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from support.sitemasked import masked_network
-from taciturn.canonical import canonical
+from support.sitestore import charge_round, open_store
 from taciturn.cli.app import run
-from taciturn.errors import SiteError
-from taciturn.privacy.accounting.shown import rounded_up
+from taciturn.core.canonical import canonical
+from taciturn.core.errors import SiteError
+from taciturn.core.formatting import format_cost
 from taciturn.sites.files.site import load_site
-from taciturn.sites.rounds.driver import open_store
-from taciturn.sites.rounds.masked.store import MaskedState
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.results import verify_statement, write_results
 from taciturn.sites.watch.page import page
@@ -25,25 +23,23 @@ from taciturn.sites.wire.trust import load_trust
 def ended(tmp_path_factory):
     """A site that has released all of its rounds."""
     ready = make_ready(load_site(masked_network(tmp_path_factory.mktemp("masked"))[0]))
-    start = ready.node.tables.descent.start(1)
     with open_store(ready) as store:
         for t in range(1, 7):
-            state = MaskedState(replace(start, t=t - 1))
-            store.release(state, ready.node.charge_of(t), b"f", {})
+            charge_round(ready, store, t)
         certificate = write_results(ready, store, np.zeros(4))
     return ready, certificate
 
 
 def said(certificate):
-    worst = rounded_up(certificate.epsilon_against(None))
-    return f"while at most 1 of the other sites work together, {worst} if all of them do"
+    worst = format_cost(certificate.epsilon_against(None))
+    return f"while at most 1 of the other sites collude, {worst} if all of them do"
 
 
 def test_the_status_says_whom_the_figure_holds_against(ended):
     ready, certificate = ended
     status = read_status(ready.site)
     assert said(certificate) in status.lines()[1] and said(certificate) in page(status)
-    assert f"epsilon {rounded_up(certificate.epsilon)} spent" in status.lines()[1]
+    assert f"epsilon {format_cost(certificate.epsilon)} spent" in status.lines()[1]
     facts = json.loads(status.to_json())
     assert facts["colluding"] == 1 and facts["epsilon_against"] == list(certificate.against)
 
@@ -53,7 +49,7 @@ def test_verify_rounds_up_and_says_whom_it_holds_against(ended, capsys):
     authority = str(ready.site.path(ready.site.file.keys.authority))
     assert run(["site", "verify", str(ready.site.state / "statement.json"), "--authority", authority]) == 0
     shown = capsys.readouterr().out
-    assert f"epsilon {rounded_up(certificate.epsilon)} at delta 1e-05 {said(certificate)}" in shown
+    assert f"epsilon {format_cost(certificate.epsilon)} at delta 1e-05 {said(certificate)}" in shown
 
 
 def test_a_statement_that_promises_more_against_more_is_refused(ended):

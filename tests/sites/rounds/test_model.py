@@ -8,12 +8,7 @@ import pytest
 
 from support.sitework import TABLE, sites, table
 from taciturn.cli.app import run
-from taciturn.estimators import (
-    PrivateHuberRegressor,
-    PrivateLinearSVC,
-    PrivateLogisticRegression,
-    load_model,
-)
+from taciturn.estimators import PrivateHuberRegressor, PrivateLinearSVC, PrivateLogisticRegression, load_model
 from taciturn.estimators.model_file import read_model
 from taciturn.objective.losses import LogCosh, SmoothHinge
 from taciturn.sites.files.rows import load_rows
@@ -92,4 +87,4 @@ def test_rows_that_do_not_fit(written, tmp_path, capsys):
     assert "the model has 4 features; X has shape (5, 3)" in capsys.readouterr().err
     (tmp_path / "new.npz").write_text("x0\n1\n")
     assert run(["predict", str(written), str(tmp_path / "new.npz")]) == 1
-    assert "must be an .npz with the array of numbers X" in capsys.readouterr().err
+    assert "must be an .npz with arrays of numbers: X" in capsys.readouterr().err

@@ -7,14 +7,13 @@ import time
 import numpy as np
 import pytest
 
+from support.sitestore import charge_round, open_store
 from support.sitework import sites
-from taciturn.admm.node import NodeState
-from taciturn.canonical import canonical
 from taciturn.cli.app import run
-from taciturn.errors import ExitCode, SiteError
+from taciturn.core.canonical import canonical
+from taciturn.core.errors import ExitCode, SiteError
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.sites.files.keys import DAY, Authority, new_key, pem, signing_request
-from taciturn.sites.rounds.driver import open_store
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.results import SIGNED_AT, verify_statement, write_results
 from taciturn.sites.wire.trust import Trust, load_trust
@@ -23,10 +22,9 @@ from taciturn.sites.wire.trust import Trust, load_trust
 @pytest.fixture
 def written(tmp_path):
     ready = make_ready(sites(tmp_path)[0])
-    zeros = np.zeros((1, 4))
     with open_store(ready) as store:
         for t in range(1, 6):
-            store.release(NodeState(t - 1, zeros, zeros, zeros), ready.node.charge_of(t), b"f", {})
+            charge_round(ready, store, t)
         write_results(ready, store, np.array([0.1, -0.2, 0.3, 1 / 3]))
     return ready.site, load_trust(ready.site.path(ready.site.file.keys.authority))
 
@@ -134,7 +132,7 @@ def test_a_statement_says_what_its_certificate_says(written, change):
         {"pure_epsilon": "x"},
         {"released": ["1"]},
         {"released": []},
-        {"at_least": True},
+        {"at_least": 1},
         {"colluding": True},
         {"epsilon_against": "1"},
         {"ended": {"round": 6, "reason": "", "sites": ["site-0"]}},
@@ -282,7 +280,7 @@ def test_a_statement_counts_as_of_the_time_it_was_signed(written):
         verify_statement(resign(site, {"signed_at": two_days_ago()}), trust)
 
 
-def test_nobody_signs_tomorrow(written):
+def test_statement_dated_in_the_future_is_rejected(written):
     site, trust = written
     later = time.strftime(SIGNED_AT, time.gmtime(time.time() + 3 * 86400))
     with pytest.raises(SiteError, match="still to come"):
@@ -298,7 +296,7 @@ def test_what_lies_beside_a_statement_and_is_no_file_is_not_read(written, capsys
     authority = ["--authority", str(site.path(site.file.keys.authority))]
     assert run([*command, *authority]) == 0
     out = capsys.readouterr().out
-    assert "certificate.json agrees" in out and "model.json does not lie beside it" in out
+    assert "certificate.json agrees" in out and "model.json is not in the same folder" in out
     assert run(["site", "verify", "--proof", "/dev/zero", *authority]) == ExitCode.WRONG_FILES
     assert "not a file" in capsys.readouterr().err
 

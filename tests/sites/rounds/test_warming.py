@@ -11,31 +11,28 @@ from support.sitework import network
 LOOK = """
 import sys, time
 from pathlib import Path
-from taciturn.masked.masks import PairKeys
-from taciturn.objective.solver.general import SolverState
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds import driver, warming
+from taciturn.sites.rounds.methods import site_method
 from taciturn.sites.rounds.prepare import make_ready
 ready = make_ready(load_site(Path(sys.argv[1])))
 warming.suppress = lambda *kinds: __import__("contextlib").nullcontext()
 warming.warm_up(ready)
 before = set(sys.modules)
-if ready.site.job.masked:
-    node = ready.node.node(PairKeys(0, {j: bytes(32) for j in ready.node.tables.pairs.partners(0)}, run=b""))
-    node.message(ready.start().descent)
-else:
-    ready.node.primal(ready.start(), 1, SolverState())
+method = site_method(ready)
+everybody = tuple(range(len(ready.site.job.names)))
+method.attempt(everybody, 0, 1.0).message(method.start())
 late = sorted(set(sys.modules) - before)
 assert not late, late
 assert "sklearn" not in sys.modules, "an import of seconds, which such a job has no use for"
-with driver.open_store(ready) as store:
-    from taciturn.sites.rounds.results import model_facts
-    model_facts(ready.site.job, __import__("numpy").zeros(ready.site.job.dimension))
+from taciturn.sites.rounds.results import model_facts
+model_facts(ready.site.job, __import__("numpy").zeros(ready.site.job.dimension))
 assert "sklearn" not in sys.modules
 """
 
 
 @pytest.mark.parametrize("make", [network, masked_network])
+@pytest.mark.process
 def test_nothing_is_imported_after_everybody_is_there(tmp_path, make):
     """The first round and the last would have everybody wait for it."""
     path = make(tmp_path)[0]

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from taciturn.sites.rounds.network import NetworkSeen, SiteSeen
 from taciturn.sites.watch.page import page, pages
 from taciturn.sites.watch.serving import open_server, serving
 from taciturn.sites.watch.status import Neighbour, Status
+from taciturn.sites.wire.network import NetworkSeen, SiteSeen
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -54,6 +54,7 @@ def test_a_thousand_sites_make_a_page_of_bounded_length():
     assert text.count("<tr>") == 201 and "and 803 more" in text
 
 
+@pytest.mark.process
 @pytest.mark.skipif(
     CHROMIUM is None or DRIVER is None,
     reason="Chromium is not here: apt-get install chromium chromium-driver",

@@ -8,9 +8,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 from support.sitework import frame, identity, sites
-from taciturn.errors import SiteError
+from taciturn.core.errors import SiteError
 from taciturn.sites.files.keys import DAY, Authority, load_certificates, new_key, signing_request
-from taciturn.sites.wire.frame import FrameRefused, decode
+from taciturn.sites.protocol.frames import FrameRefused, Kind, decode
 from taciturn.sites.wire.trust import Identity, Trust, load_identity, load_trust
 
 DER = serialization.Encoding.DER
@@ -36,18 +36,18 @@ def refusal(trust, data, name):
 
 def test_a_site_is_believed_under_its_own_name(ring):
     made, trust, _ = ring
-    trust.check(decode(frame(made[0], 1), largest=100), "site-0")
+    trust.check(decode(frame(made[0], Kind.MESSAGE, 1), largest=100), "site-0")
 
 
 def test_nobody_is_believed_under_anothers_name(ring):
     made, trust, _ = ring
-    assert refusal(trust, frame(made[0], 1), "site-1") == "name"
+    assert refusal(trust, frame(made[0], Kind.MESSAGE, 1), "site-1") == "name"
 
 
 def test_another_authority_with_the_same_name_is_not_believed(ring, tmp_path):
     made, trust, _ = ring
     impostor = member(Authority.throw_away(), tmp_path, "site-0")
-    assert refusal(trust, frame(made[0], 1, signer=impostor), "site-0") == "certificate"
+    assert refusal(trust, frame(made[0], Kind.MESSAGE, 1, signer=impostor), "site-0") == "certificate"
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_another_authority_with_the_same_name_is_not_believed(ring, tmp_path):
 def test_a_certificate_counts_only_between_its_dates(ring, tmp_path, dates):
     made, trust, authority = ring
     old = member(authority, tmp_path, "site-0", **dates)
-    assert refusal(trust, frame(made[0], 1, signer=old), "site-0") == "certificate"
+    assert refusal(trust, frame(made[0], Kind.MESSAGE, 1, signer=old), "site-0") == "certificate"
 
 
 def test_a_revoked_certificate_is_believed_no_more(ring, tmp_path):
     made, _, _ = ring
     pem = load_certificates(made[0].path(made[0].file.keys.certificate))[0]
     trust = load_trust(tmp_path / "net" / "authority.pem", [f"{pem.serial_number:x}"])
-    assert refusal(trust, frame(made[0], 1), "site-0") == "certificate"
+    assert refusal(trust, frame(made[0], Kind.MESSAGE, 1), "site-0") == "certificate"
 
 
 def test_a_site_cannot_sign_for_others(ring, tmp_path):
@@ -72,14 +72,14 @@ def test_a_site_cannot_sign_for_others(ring, tmp_path):
     site = identity(made[0])
     false = Authority(site.key, load_certificates(made[0].path(made[0].file.keys.certificate))[0])
     forged = member(false, tmp_path, "site-1")
-    assert refusal(trust, frame(made[1], 1, signer=forged), "site-1") == "certificate"
+    assert refusal(trust, frame(made[1], Kind.MESSAGE, 1, signer=forged), "site-1") == "certificate"
     with pytest.raises(SiteError, match="may sign others"):
         Trust([false.certificate])
 
 
 def test_a_relay_cannot_alter_a_frame(ring):
     made, trust, _ = ring
-    honest = frame(made[0], 1, [0.5, 0.25, 0.0, 1.0])
+    honest = frame(made[0], Kind.MESSAGE, 1, payload=bytes(range(32)))
     rng = random.Random(os.urandom(8))
     for _ in range(300):
         data = bytearray(honest)
@@ -121,5 +121,5 @@ def test_an_authority_can_be_replaced_while_both_count(ring, tmp_path):
     made, _, old = ring
     new = Authority.throw_away("the next authority")
     trust = Trust([old.certificate, new.certificate])
-    trust.check(decode(frame(made[0], 1), largest=100), "site-0")
+    trust.check(decode(frame(made[0], Kind.MESSAGE, 1), largest=100), "site-0")
     trust.check(decode(frame(made[0], 2, signer=member(new, tmp_path, "site-0")), largest=100), "site-0")

@@ -19,5 +19,5 @@ class LogisticLoss(torch.nn.Module):
 
 
 def accuracy(y, margins):
-    """The share of rows classified rightly."""
+    """The share of rows classified correctly."""
     return float(((margins.reshape(-1) > 0) == (y.reshape(-1) > 0)).mean())

@@ -1,16 +1,13 @@
-"""`taciturn check job.toml`: what a job would make of its tables, before anything is spent."""
+"""`taciturn check job.toml`: how the tables fit the job, before anything is spent."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ..app import app
-
-if TYPE_CHECKING:
-    from ...jobs.checking import TableCheck
 
 
 @app.command("check")
@@ -18,29 +15,21 @@ def check(
     job: Annotated[Path, typer.Argument(help="The job file of `taciturn train`.")],
     site: Annotated[str | None, typer.Option(help="Only the table of this site.")] = None,
 ) -> None:
-    """Count, column by column, how many cells fit the schema; nothing is trained, spent or written.
+    """Show the owner of the rows which values do not fit the schema, and whether there are enough rows.
 
-    The counts are computed from the rows: they are for the owner's eyes, on this screen, and nowhere else.
+    It trains, spends and writes nothing. The counts are computed from the rows: do not share this screen.
     """
-    from ...errors import ParameterError
-    from ...jobs.checking import OWNER_ONLY, check_tables
+    from ...core.errors import ParameterError
+    from ...jobs.checking import check_tables
     from ...jobs.training_job import read_job
+    from ...statistics.table_check import OWNER_ONLY
 
     wanted = read_job(job)
     if site is not None and site not in wanted.names:
         raise ParameterError(f"`--site` must be one of {', '.join(wanted.names)}; got {site!r}.")
     typer.echo(f"({OWNER_ONLY})")
-    for found in check_tables(wanted, job.parent):
-        if site in (None, found.site):
-            _show(found)
-    typer.echo("Nothing was trained or spent.")
-
-
-def _show(found: TableCheck) -> None:
-    width = max(len(counts.name) for counts in found.columns)
-    typer.echo(f"\n{found.site}: {found.rows} rows, {found.zeros} of which become zeros and teach nothing")
-    typer.echo(f"  {'column':{width}} {'fit':>9} {'moved':>9} {'unknown':>9} {'missing':>9}")
-    for c in found.columns:
-        typer.echo(f"  {c.name:{width}} {c.fit:>9} {c.moved:>9} {c.unknown:>9} {c.missing:>9}")
-    for line in found.troubles:
-        typer.echo(f"  WARNING {line}")
+    for name, found in check_tables(wanted, job.parent).items():
+        if site in (None, name):
+            typer.echo(f"\n{name}: {found.rows} rows, {found.zeros} of which become zeros and teach nothing")
+            typer.echo("\n".join(found.lines()))
+    typer.echo("\nNothing was trained or spent.")

@@ -9,18 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from ...errors import ParameterError
+from ...core.errors import ParameterError
 from ..app import app
 
 _ROWS = {"north.csv": 3000, "south.csv": 2000, "new.csv": 20}
-_TEXTS = ("job.toml", "README.md")
+_TEXTS = ("job.toml", "owner.toml", "README.md")
 
 
 @app.command("init")
-def init(folder: Annotated[Path, typer.Argument(help="Where to write; a new or empty folder.")]) -> None:
-    """Write a first job to play with: two tables of made-up patients, job.toml and a README."""
+def init(folder: Annotated[Path, typer.Argument(help="A new or empty folder to write to.")]) -> None:
+    """Write an example to try: two tables of made-up patients, a job and a README."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ParameterError(f"`DIR` must be a new or empty folder; got {folder}, which holds something.")
+        raise ParameterError(f"`DIR` must be a new or empty folder; {folder} is not empty.")
     folder.mkdir(parents=True, exist_ok=True)
     for seed, (name, rows) in enumerate(_ROWS.items()):
         _write_patients(folder / name, rows, seed, label=name != "new.csv")

@@ -1,4 +1,4 @@
-"""`taciturn predict model.json in.csv`: what a trained model says of new records."""
+"""`taciturn predict model.json in.csv`: predictions of a trained model for new records."""
 
 from __future__ import annotations
 
@@ -21,30 +21,33 @@ if TYPE_CHECKING:
 @app.command("predict")
 @site.command("predict")
 def predict(
-    model: Annotated[Path, typer.Argument(help="The model.json of `taciturn train`, or of any site.")],
-    table: Annotated[Path, typer.Argument(help="The records, .csv or .parquet; or an .npz that holds X.")],
+    model: Annotated[Path, typer.Argument(help="The model.json of `taciturn train` or of a site.")],
+    table: Annotated[
+        Path, typer.Argument(help="The records: .csv, .parquet, or an .npz file with an array X.")
+    ],
     out: Annotated[
-        Path | None, typer.Option(help="A CSV file for the result; the terminal if left out.")
+        Path | None, typer.Option(help="A CSV file for the result; by default the terminal.")
     ] = None,
-    separator: Annotated[str, typer.Option(help="What separates the cells of the CSV file.")] = ",",
+    separator: Annotated[str, typer.Option(help="The separator of the CSV file.")] = ",",
     decimal: Annotated[str, typer.Option(help="The decimal sign of the CSV file, . or ,")] = ".",
     encoding: Annotated[str, typer.Option(help="The text encoding of the CSV file.")] = "utf-8",
 ) -> None:
-    """Predict, one line per record: the class with its probability or score, or the number.
+    """Predict one line per record: a class with its probability or score, or a number.
 
-    The column `unreadable` names the columns of a record that are missing, cannot be read or hold an
-    undeclared category. A record that says nothing because of it gets no class and no number.
+    The column `unreadable` names the values of a record that are missing, unreadable or undeclared
+    categories. A record that the model cannot use gets no prediction.
     """
+    from ...core.files import check_folder
     from ...estimators.model_file import read_model
 
-    _check_folder(out)
+    check_folder("--out", out)
     found = read_model(model)
     loaded = found.pipeline()
     if table.suffix.lower() == ".npz":
         X, predictor = _array(found, table), loaded[-1]
         unread = [""] * len(X)
     else:
-        from ...data.tables.files import CsvForm, read_table
+        from ...data.tables.table_files import CsvForm, read_table
 
         X, predictor = read_table(table, found.columns, CsvForm(separator, decimal, encoding)), loaded
         unread = ["; ".join(names) for names in loaded.unread_columns(X)]
@@ -65,7 +68,7 @@ def _give(out: Path | None, names: list[str], columns: list[list[Any]]) -> None:
     if out is None:
         _write(sys.stdout, names, zip(*cells, strict=True))
         return
-    from ...diskfile import write_whole
+    from ...core.files import write_whole
 
     text = io.StringIO()
     _write(text, names, zip(*cells, strict=True))
@@ -77,27 +80,12 @@ def _give(out: Path | None, names: list[str], columns: list[list[Any]]) -> None:
     typer.echo(said)
 
 
-def _check_folder(out: Path | None) -> None:
-    """A result goes into a folder that is there: a typing mistake makes no new ones."""
-    from ...errors import ParameterError
-
-    if out is not None and not out.parent.is_dir():
-        raise ParameterError(f"`--out` must be in a folder that exists; got {out}: make {out.parent} first.")
-
-
 def _array(model: ModelFile, path: Path) -> Any:
     """The rows X of an .npz, taken as they are."""
-    import zipfile
+    from ...core.errors import DataError
+    from ...jobfile.job_rows import read_arrays
 
-    import numpy as np
-
-    from ...errors import DataError
-
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            X = np.asarray(archive["X"], dtype=np.float64)
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
-        raise DataError(f"{path}: must be an .npz with the array of numbers X.") from error
+    (X,) = read_arrays(path, "X")
     if X.ndim != 2 or X.shape[1] != len(model.features):
         raise DataError(f"{path}: the model has {len(model.features)} features; X has shape {X.shape}.")
     return X

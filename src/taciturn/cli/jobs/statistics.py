@@ -11,47 +11,80 @@ import typer
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...privacy.certificate.certificate import Certificate
-    from ...statistics.descriptions import ColumnDescription
-    from ...statistics.estimates import Estimate
-    from ...statistics.scores import PrivateScore
+    from ...questions.shipped.description import PrivateDescription
+    from ...questions.shipped.score import PrivateScore
 
-_Epsilon = Annotated[float, typer.Option(help="What it may cost any one record or person.")]
-_Bins = Annotated[int, typer.Option(help="Cells of a score or of a range.")]
+_Epsilon = Annotated[float, typer.Option(help="The privacy cost for any one record or person.")]
+_Bins = Annotated[int, typer.Option(help="The number of histogram cells.")]
 _Kept = Annotated[Path | None, typer.Option("--certificate", help="Write the certificate to this file.")]
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("evaluate")
 def evaluate(
-    model: Annotated[Path, typer.Argument(help="The model.json of `taciturn train`, or of any site.")],
-    job: Annotated[Path, typer.Argument(help="A job file: whose tables, and which label.")],
+    model: Annotated[Path, typer.Argument(help="The model.json of `taciturn train` or of a site.")],
+    job: Annotated[Path, typer.Argument(help="A job file: it names the tables and the label.")],
     epsilon: _Epsilon = 0.5,
     bins: _Bins = 20,
+    public: Annotated[
+        bool,
+        typer.Option("--public", help="State that no private row was used to make the model."),
+    ] = False,
     certificate: _Kept = None,
     as_json: _Json = False,
 ) -> None:
     """Score a model on private tables: accuracy, confusion matrix, AUC and calibration, from one noisy sum.
 
-    delta, colluding, person and budget are those of the job. It costs epsilon on top of what training did.
+    The job sets delta, colluding, person and budget. The cost adds to the cost of training.
     """
     from ...jobs.statistics import evaluate_job
 
-    found = evaluate_job(model, job, epsilon=epsilon, bins=bins)
-    _keep(found.certificate, certificate)
+    found = evaluate_job(model, job, epsilon=epsilon, bins=bins, public=public)
     if as_json:
-        typer.echo(json.dumps(_score_facts(found)))
+        names = ("accuracy", "auc", "unanswered", "classes", "confusion", "margin", "calibration")
+        _give(found, certificate, {name: getattr(found, name) for name in names})
         return
     typer.echo(f"accuracy  {found.accuracy}\nAUC       {found.auc}")
+    if found.unanswered.low > 0:
+        typer.echo(
+            f"unanswered {found.unanswered} of the rows, which count as wrong: a value cannot be read, or "
+            "the label is not among the classes"
+        )
     typer.echo(f"rows of each class (down) given each class (across), up to {found.margin:.0f} off:")
     for label, row in zip(found.classes, found.confusion, strict=True):
         typer.echo("  " + "".join(f"{count:>10.0f}" for count in row) + f"  {label}")
-    typer.echo(f"\n{found.certificate.statement()}")
+    _give(found, certificate, None)
+
+
+@app.command("ask")
+def ask(
+    job: Annotated[Path, typer.Argument(help="A job file with questions: any kind except 'train'.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A new or empty folder for the answers; by default `answers` beside the job."),
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Answer the questions of a job (describe, evaluate, survival, ...) within one budget.
+
+    It writes each answer as text, HTML, CSV and a picture, and one certificate for all of them.
+    """
+    from ...jobs.asked_job import ask_job
+
+    answers, written = ask_job(job, out)
+    if as_json:
+        typer.echo(json.dumps({"answers": [one.facts() for one in answers], "files": [*map(str, written)]}))
+        return
+    for one in answers:
+        typer.echo(f"{one.text()}\n")
+    typer.echo(answers[0].certificate.statement())
+    for path in written:
+        typer.echo(f"wrote {path}")
 
 
 @app.command("describe")
 def describe(
-    job: Annotated[Path, typer.Argument(help="A job file: whose tables, and which columns and ranges.")],
+    job: Annotated[Path, typer.Argument(help="A job file: it names the tables, columns and ranges.")],
     epsilon: _Epsilon = 0.5,
     bins: _Bins = 20,
     certificate: _Kept = None,
@@ -59,65 +92,35 @@ def describe(
 ) -> None:
     """Describe private tables before training: means, quantiles, shares and histograms, from one noisy sum.
 
-    delta, colluding, person and budget are those of the job. Mend the ranges of its schema by what you see.
+    The job sets delta, colluding, person and budget. Use the result to adjust the ranges in the schema.
     """
     from ...jobs.statistics import describe_job
+    from ...jobs.training_job import kind_in
 
+    if kind_in(job) == "describe":
+        ask(job, None, as_json)
+        return
     found = describe_job(job, epsilon=epsilon, bins=bins)
-    _keep(found.certificate, certificate)
     if as_json:
-        columns = {column.name: _column_facts(column) for column in found}
-        typer.echo(json.dumps({"columns": columns, **_cost(found.certificate)}))
+        names = ("readable", "mean", "quantiles", "shares")
+        columns = {column.name: {name: getattr(column, name) for name in names} for column in found}
+        _give(found, certificate, {"columns": columns})
         return
     for column in found:
         typer.echo(repr(column))
-    typer.echo(f"\n{found.certificate.statement()}")
+    _give(found, certificate, None)
 
 
-def _keep(certificate: Certificate, path: Path | None) -> None:
-    from ...diskfile import write_whole
+def _give(found: PrivateScore | PrivateDescription, kept: Path | None, facts: dict[str, Any] | None) -> None:
+    """The certificate to its file; facts, where they are asked for, as JSON, else what it cost in words."""
+    from ...core.files import write_whole
+    from ...report.html.encode import plain
 
-    if path is not None:
-        write_whole(path, certificate.to_json())
-
-
-def _cost(certificate: Certificate) -> dict[str, Any]:
-    return {
-        "epsilon": certificate.epsilon,
-        "delta": certificate.delta,
-        "simulated": certificate.run.simulated,
-    }
-
-
-def _interval(estimate: Estimate | None) -> dict[str, float | None] | None:
-    """JSON knows no nan: None stands for it."""
-    if estimate is None:
-        return None
-    value = None if estimate.value != estimate.value else estimate.value
-    return {"value": value, "low": estimate.low, "high": estimate.high}
-
-
-def _score_facts(found: PrivateScore) -> dict[str, Any]:
-    curves = {
-        str(label): [{"score": p.score, "rows": p.rows, "share": _interval(p.share)} for p in points]
-        for label, points in found.calibration.items()
-    }
-    return {
-        "accuracy": _interval(found.accuracy),
-        "auc": _interval(found.auc),
-        "classes": list(found.classes),
-        "confusion": found.confusion.tolist(),
-        "margin": found.margin,
-        "calibration": curves,
-        **_cost(found.certificate),
-    }
-
-
-def _column_facts(column: ColumnDescription) -> dict[str, Any]:
-    spots = None if column.quantiles is None else {str(q): _interval(e) for q, e in column.quantiles.items()}
-    return {
-        "readable": _interval(column.readable),
-        "mean": _interval(column.mean),
-        "quantiles": spots,
-        "shares": {name: _interval(share) for name, share in column.shares.items()},
-    }
+    stated = found.certificate
+    if kept is not None:
+        write_whole(kept, stated.to_json())
+    if facts is None:
+        typer.echo(f"\n{stated.statement()}")
+        return
+    cost = {"epsilon": stated.epsilon, "delta": stated.delta, "simulated": stated.run.simulated}
+    typer.echo(json.dumps(plain(facts | cost)))

@@ -11,28 +11,35 @@ import typer
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...jobs.train import TrainedJob
+    from ...jobs.train_job import TrainedJob
 
 
 @app.command("train")
 def train(
     job: Annotated[Path, typer.Argument(help="The job file; `taciturn init` writes one to start from.")],
     out: Annotated[
-        Path | None, typer.Option(help="A new or empty folder for the results; `run` beside the job.")
+        Path | None,
+        typer.Option(help="A new or empty folder for the results; by default `run` beside the job."),
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Check everything, train nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check everything, but do not train.")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Run anew where a run was cut off; both costs add up.")
+        bool, typer.Option("--again", help="Start again after an interrupted run; both costs add up.")
+    ] = False,
+    personalise: Annotated[
+        bool,
+        typer.Option(
+            "--personalise", help="Also write each site's own model beside its table; do not share it."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Train one model across sites within a privacy budget.
 
-    Everything is checked before anything is spent; what is spent is in the folder's ledger before anything
-    comes of it. The training loss and accuracy are not shown: they are computed from the records, and no
+    Everything is checked before anything is spent, and every charge is in the ledger before its round
+    starts. The training loss and accuracy are not shown: they are computed from the records, and no
     noise covers them.
     """
-    from ...jobs.train import prepare_job
+    from ...jobs.train_job import prepare_job
 
     ready = prepare_job(job, out, again=again)
     if check:
@@ -45,6 +52,11 @@ def train(
         typer.echo(json.dumps(_facts(done)))
     else:
         _show(done)
+    if personalise:
+        from ...jobs.own_models import NOT_TO_BE_SHARED, personalise_job
+
+        for path in personalise_job(done, job.parent):
+            typer.echo(f"wrote {path}: {NOT_TO_BE_SHARED}", err=as_json)
 
 
 def _facts(done: TrainedJob) -> dict[str, Any]:
@@ -67,7 +79,7 @@ def _show(done: TrainedJob) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ...privacy.accounting.shown import rounded_up, shown_delta
+    from ...core.formatting import format_cost, format_delta, format_given
 
     job, fitted = done.job, done.estimator
     certificate = fitted.certificate_
@@ -75,10 +87,10 @@ def _show(done: TrainedJob) -> None:
     table = Table(title=job.name, show_header=False)
     sites = ", ".join(f"{facts.name} ({facts.samples:,} rows)" for facts in certificate.sites[:8])
     more = f" and {len(certificate.sites) - 8} more" if len(certificate.sites) > 8 else ""
-    delta = shown_delta(certificate.delta)
+    delta = format_delta(certificate.delta)
     entries = {
         "sites": sites + more,
-        "epsilon": f"{rounded_up(certificate.epsilon)} of {job.epsilon:g}, at delta = {delta}",
+        "epsilon": f"{format_cost(certificate.epsilon)} of {format_given(job.epsilon)}, at delta = {delta}",
         "rounds": f"{certificate.rounds}, with {certificate.run.noise} noise",
         "model": f"{fitted.trace_.released.shape[3]} numbers, {fitted.trace_.released.shape[2]} output(s)",
         "noise": "replayable: a rehearsal" if certificate.run.simulated else "secret, and gone",

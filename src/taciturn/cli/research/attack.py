@@ -18,24 +18,17 @@ if TYPE_CHECKING:
 def attack(
     samples: Annotated[int, typer.Option(min=10, help="Records per site.")] = 1000,
     sites: Annotated[int, typer.Option(min=3, help="Sites on a ring.")] = 5,
-    dimension: Annotated[int, typer.Option(min=2, help="Length of the model's vector.")] = 50,
+    dimension: Annotated[int, typer.Option(min=2, help="Number of coefficients.")] = 50,
     rounds: Annotated[int, typer.Option(min=1, help="Number of rounds.")] = 50,
-    rate: Annotated[float | None, typer.Option(help="Of the norm noise; none if left out.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Rate of the norm noise; no noise by default.")] = None,
     penalty: Annotated[float, typer.Option(help="eta in round 1, and the dual step.")] = 0.5,
     penalty_ratio: Annotated[float, typer.Option(help="eta grows by this factor in each round.")] = 1.04,
-    C: Annotated[float | None, typer.Option("--C", help="Weight of the loss; samples/5 if left out.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the rows and the noise.")] = 0,
+    C: Annotated[float | None, typer.Option("--C", help="Weight of the loss; by default samples/5.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the rows and the noise.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Reconstruct one record from all others and every broadcast, with the penalty known and not."""
-    from ... import (
-        MADMM,
-        Geometric,
-        Graph,
-        NormNoise,
-        PenaltyPerturbation,
-        Problem,
-    )
+    """Try to reconstruct one record from all other records and every broadcast (the paper's attack)."""
+    from ... import MADMM, Geometric, Graph, NormNoise, PenaltyPerturbation, Problem
     from ...auditing.attack import run_attack
     from ...planning.proxy import generate_proxy
 

@@ -16,20 +16,24 @@ if TYPE_CHECKING:
 @app.command("audit")
 def audit(
     runs: Annotated[
-        int, typer.Option(min=100, help="Runs on each of a case's two neighbouring data sets.")
+        int, typer.Option(min=100, help="Runs on each of the two neighbouring data sets of a case.")
     ] = 50_000,
     confidence: Annotated[
-        float, typer.Option(min=0.5, max=1 - 1e-12, help="That a measured bound is below the truth.")
+        float,
+        typer.Option(
+            min=0.5, max=1 - 1e-12, help="Confidence that a measured bound is below the true value."
+        ),
     ] = 1 - 1e-6,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Repeat an audit; secure noise if left out.")
+        int | None, typer.Option(min=0, help="A seed, to repeat an audit; by default secure noise.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     table: Annotated[bool, typer.Option("--table", help="Print a Markdown table.")] = False,
 ) -> None:
-    """Run worst cases many times and measure a lower bound on epsilon; exit code 1 if one is above its bound.
+    """Measure lower bounds on epsilon by running worst cases many times.
 
-    Every run goes through the same node loop, solver and noise that a real site uses.
+    Every run uses the node loop, solver and noise of a real site. The exit code is 1 if a measured bound is
+    above the certified one.
     """
     from ...auditing.audit import audit as run_audit
 
@@ -50,7 +54,7 @@ def _show(report: AuditReport) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ...privacy.accounting.shown import rounded_down, rounded_up, shown_delta
+    from ...core.formatting import format_at_least, format_cost, format_delta
 
     table = Table(title="Measured from below, certified from above")
     for column in ("case", "delta", "measured", "certified", "mean ratio", "verdict"):
@@ -59,9 +63,9 @@ def _show(report: AuditReport) -> None:
         ratio = "" if result.ratio is None else f"{result.ratio.mean:.3f} +- {result.ratio.margin:.3f}"
         table.add_row(
             result.case,
-            shown_delta(result.measured.delta),
-            rounded_down(result.measured.epsilon),
-            rounded_up(result.certified),
+            format_delta(result.measured.delta),
+            format_at_least(result.measured.epsilon),
+            format_cost(result.certified),
             ratio,
             "ok" if result.passed else "FAILED",
         )

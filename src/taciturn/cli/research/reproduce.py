@@ -10,9 +10,9 @@ import typer
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...experiments.figures.attack_runner import AttackFigureResult
-    from ...experiments.figures.runner import FigureResult
-    from ...experiments.reproduce import Reproduction
+    from ...paper.figures.attack_runner import AttackFigureResult
+    from ...paper.figures.runner import FigureResult
+    from ...paper.reproduce import Reproduction
     from ...report import ReportData
 
 
@@ -26,13 +26,15 @@ def reproduce(
     ],
     out: Annotated[Path, typer.Option(help="Directory for pictures, tables and reports.")],
     quick: Annotated[bool, typer.Option("--quick", help="A small version, in about a minute.")] = False,
-    engine: Annotated[str, typer.Option(help="Who drives the sites: local, ray or auto.")] = "local",
-    seed: Annotated[int | None, typer.Option(help="In place of the seed in the files.")] = None,
-    docs: Annotated[Path | None, typer.Option(help="Refresh paper.md and img/ there.")] = None,
+    engine: Annotated[
+        str, typer.Option(help="The engine that runs the sites: local, ray or auto.")
+    ] = "local",
+    seed: Annotated[int | None, typer.Option(help="A seed that replaces the one in the files.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="Update paper.md and img/ in this folder.")] = None,
 ) -> None:
-    """Reproduce figures of the paper; what DIR holds already is not computed again."""
-    from ...experiments.reproduce import reproduce as run
-    from ...experiments.reproduce import write_docs
+    """Reproduce figures of the paper. Curves that are already in DIR are not computed again."""
+    from ...paper.reproduce import reproduce as run
+    from ...paper.reproduce import write_docs
 
     result = run(figures, out, quick=quick, seed=seed, engine=engine)
     for drawn in result.drawn.values():
@@ -44,7 +46,7 @@ def reproduce(
 
 def _report(drawn: FigureResult | AttackFigureResult, out: Path) -> None:
     """One interactive page for each figure, or for each row of its panels."""
-    from ...experiments.figures.runner import FigureResult
+    from ...paper.figures.runner import FigureResult
     from ...report import write
 
     if not isinstance(drawn, FigureResult):
@@ -56,7 +58,7 @@ def _report(drawn: FigureResult | AttackFigureResult, out: Path) -> None:
 
 
 def _of_runs(drawn: FigureResult, panel: str) -> ReportData:
-    from ...experiments.figures.tables import provenance
+    from ...paper.figures.tables import provenance
     from ...report import from_runs
 
     return from_runs(
@@ -69,7 +71,7 @@ def _of_runs(drawn: FigureResult, panel: str) -> ReportData:
 
 
 def _of_attack(attacked: AttackFigureResult) -> ReportData:
-    from ...experiments.figures.tables import provenance
+    from ...paper.figures.tables import provenance
     from ...report import Chart, Curve, ReportData
 
     charts = []

@@ -1,4 +1,4 @@
-"""`taciturn sweep`: every combination of some settings, and which of them nobody beats."""
+"""`taciturn sweep`: every combination of some settings, and its Pareto front."""
 
 from __future__ import annotations
 
@@ -10,23 +10,21 @@ import typer
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...experiments.sweeps.result import SweepResult
+    from ...paper.sweeps.result import SweepResult
 
 
 @app.command("sweep")
 def sweep(
     file: Annotated[
-        Path, typer.Argument(help="A TOML file with a base and axes.", exists=True, dir_okay=False)
+        Path, typer.Argument(help="A TOML file with settings and [axes].", exists=True, dir_okay=False)
     ],
     out: Annotated[Path, typer.Option(help="Directory for results, table and picture.")],
-    engine: Annotated[
-        str, typer.Option(help="local, ray, or auto: ray where it should be done sooner.")
-    ] = "auto",
+    engine: Annotated[str, typer.Option(help="local, ray, or auto: ray if it should be faster.")] = "auto",
     address: Annotated[str | None, typer.Option(help="host:port of a running Ray cluster.")] = None,
 ) -> None:
-    """Run a grid of settings; what DIR holds already is not run again."""
-    from ...experiments.sweeps.grid import load_grid
-    from ...experiments.sweeps.sweep import run_sweep
+    """Run every combination of some settings. Results that are already in DIR are not computed again."""
+    from ...paper.sweeps.grid import load_grid
+    from ...paper.sweeps.sweep import run_sweep
 
     swept = run_sweep(load_grid(file), out, engine=engine, address=address)
     _show(swept)
@@ -39,11 +37,13 @@ def _show(swept: SweepResult) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title="Nobody beats these: less loss costs more epsilon")
+    from ...core.formatting import format_cost
+
+    table = Table(title="The Pareto front: less loss costs more epsilon")
     for name in (*swept.grid.axes, "epsilon", "loss", "accuracy"):
         table.add_column(name, justify="right")
     for row in swept.front:
         settings = [str(row.settings[axis]) for axis in swept.grid.axes]
-        numbers = (row.numbers[name] for name in ("epsilon", "loss_mean", "accuracy_mean"))
-        table.add_row(*settings, *(f"{number:.4g}" for number in numbers))
+        quality = (f"{row.numbers[name]:.4g}" for name in ("loss_mean", "accuracy_mean"))
+        table.add_row(*settings, format_cost(row.numbers["epsilon"]), *quality)
     Console(highlight=False).print(table)

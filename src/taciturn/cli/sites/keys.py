@@ -1,4 +1,4 @@
-"""`taciturn site keys`, `sign` and `verify`: who is who, and who stands by what."""
+"""`taciturn site keys`, `sign` and `verify`: keys, certificates and signed statements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...errors import ParameterError, one_line
+from ...core.errors import ParameterError, one_line
 from .run import SiteFile, site
 
 if TYPE_CHECKING:
@@ -19,22 +19,40 @@ if TYPE_CHECKING:
 def keys(
     file: SiteFile,
     host: Annotated[
-        list[str] | None, typer.Option(help="A name or address of this machine; the endpoint's by default.")
+        list[str] | None,
+        typer.Option(help="A host name or address of this machine; by default that of its endpoint."),
     ] = None,
     throw_away: Annotated[
-        Path | None, typer.Option(help="Sign at once, with an authority in this folder to throw away.")
+        Path | None, typer.Option(help="Sign at once, with the throw-away authority in this folder.")
     ] = None,
+    self_sign: Annotated[
+        bool,
+        typer.Option("--self-signed", help="Make a self-signed certificate, for a job that lists keys."),
+    ] = False,
     new_authority: Annotated[
-        bool, typer.Option("--new-authority", help="Make that authority first; there must be none yet.")
+        bool,
+        typer.Option(
+            "--new-authority", help="Create that authority first; the folder must not have one yet."
+        ),
     ] = False,
 ) -> None:
     """Make this site's private key and a signing request for its certificate."""
-    from ...sites.files.keys import fingerprint, new_key, pem, signing_request, write_new
+    from ...sites.files.keys import (
+        fingerprint,
+        new_key,
+        pem,
+        self_signed,
+        short_fingerprint,
+        signing_request,
+        write_new,
+    )
     from ...sites.files.site import load_site
     from ...sites.wire.probe import address
 
     if new_authority and throw_away is None:
         raise ParameterError("`--new-authority` needs `--throw-away`, the folder to make it in.")
+    if self_sign and throw_away is not None:
+        raise ParameterError("give one of `--self-signed` and `--throw-away`.")
     authority = None if throw_away is None else _authority(throw_away, new=new_authority)
     loaded = load_site(file)
     paths = loaded.file.keys
@@ -44,6 +62,13 @@ def keys(
     key = new_key(private)
     request = signing_request(key, loaded.name, hosts)
     typer.echo(f"wrote {private}: it never leaves this machine")
+    if self_sign:
+        write_new(certificate, self_signed(key, loaded.name, hosts))
+        typer.echo(f"wrote {certificate}: send it to all other sites; each puts all of them, one below the")
+        typer.echo(f"  other, at {loaded.path(paths.authority).name} (its own too)")
+        typer.echo("its fingerprint, to be compared by telephone and put in the job, below the site's name:")
+        typer.echo(f'  key = "{short_fingerprint(key.public_key())}"')
+        return
     if throw_away is None or authority is None:
         asked = certificate.with_suffix(".csr")
         write_new(asked, request)
@@ -54,7 +79,7 @@ def keys(
         )
         return
     write_new(certificate, pem(authority.sign(request)))
-    typer.echo(f"wrote {certificate}: signed by {throw_away}, whose key can make anyone any site")
+    typer.echo(f"wrote {certificate}: signed by {throw_away}, whose key can impersonate any site")
     beside = loaded.path(paths.authority)
     if not beside.exists():
         shutil.copyfile(throw_away / "authority.pem", beside)
@@ -65,18 +90,22 @@ def keys(
 def sign(
     request: Annotated[Path, typer.Argument(help="A signing request, .csr.")],
     authority: Annotated[Path, typer.Option(help="The folder of a throw-away authority.")],
-    out: Annotated[Path | None, typer.Option(help="The certificate; <request>.pem by default.")] = None,
-    days: Annotated[float, typer.Option(min=0, max=3650, help="How long it is valid.")] = 30.0,
-    yes: Annotated[bool, typer.Option("--yes", help="Sign without asking: it was compared.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the certificate; <request>.pem by default.")
+    ] = None,
+    days: Annotated[float, typer.Option(min=0, max=3650, help="How many days it is valid.")] = 30.0,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Sign without asking; you have compared the fingerprint.")
+    ] = False,
 ) -> None:
-    """Show who asks for a certificate, with which key, and sign it once that was compared with its sender."""
+    """Show a signing request with its key's fingerprint; sign it after you compared it with the sender."""
     from ...sites.files.keys import pem, read_request, write_new
 
     signer = _authority(authority)
     asked = read_request(request)
     typer.echo(f"{request} asks for the name {asked.name}, at {', '.join(map(one_line, asked.hosts))}")
     typer.echo(f"  fingerprint of its key: {asked.fingerprint}")
-    if not yes and not typer.confirm("Is that what whoever sent it reads to you?"):
+    if not yes and not typer.confirm("Does the sender read the same fingerprint to you?"):
         typer.echo("nothing was signed")
         raise typer.Exit(1)
     certificate = signer.sign(asked.text, days=days)
@@ -89,18 +118,17 @@ def sign(
 def verify(
     authority: Annotated[Path, typer.Option(help="The certificate of the network's authority.")],
     statement: Annotated[
-        Path | None, typer.Argument(help="The statement.json, or stopped.json, of a site.")
+        Path | None, typer.Argument(help="The statement.json or stopped.json of a site.")
     ] = None,
     proof: Annotated[
         Path | None, typer.Option(help="A proof-*.json: two frames that contradict each other.")
     ] = None,
 ) -> None:
-    """Check who signed a site's statement, and that the files beside it agree; or check a proof."""
-    from ...privacy.accounting.shown import rounded_up, shown_delta
+    """Check the signature of a site's statement and the files beside it; or check a proof."""
+    from ...core.formatting import format_cost, format_delta
     from ...privacy.certificate.masked_words import holds_while
     from ...sites.rounds.evidence import read_proof
     from ...sites.rounds.results import files_beside, verify_statement
-    from ...sites.wire.form import rounds_of
     from ...sites.wire.trust import load_trust
 
     if (statement is None) == (proof is None):
@@ -108,10 +136,9 @@ def verify(
     trust = load_trust(authority)
     if proof is not None:
         caught = read_proof(proof, trust)
-        first, second = caught.first.frame, caught.second.frame
-        at, of = rounds_of(first, second)
-        rounds = f"round {at}" if at == of else f"rounds {at} and {of}"
-        typer.echo(f"{one_line(caught.owner)} signed both: two frames of {rounds} that contradict each other")
+        first, second = caught.frames
+        when = f"round {caught.t}" if caught.t else "the end"
+        typer.echo(f"{one_line(caught.owner)} signed both: two frames of {when} that contradict each other")
         typer.echo(
             f"  in the job {first.job.hex()[:16]}: {first.digest.hex()[:16]}, {second.digest.hex()[:16]}"
         )
@@ -123,10 +150,15 @@ def verify(
     typer.echo(one_line(f"signed by {facts['site']}: {counted} of {facts['job']['name']}, {kind}"))
     against = facts.get("epsilon_against")
     held = holds_while(facts.get("colluding"), against[-1]) if against else ""
-    typer.echo(f"epsilon {rounded_up(facts['epsilon'])} at delta {shown_delta(facts['delta'])}{held}")
+    least = "at least " if facts.get("at_least") is True else ""
+    typer.echo(
+        f"epsilon {least}{format_cost(facts['epsilon'])} at delta {format_delta(facts['delta'])}{held}"
+    )
     beside = [file.name for file in files_beside(Path(str(statement)), facts)]
     for name in facts["files"]:
-        told = "agrees with it" if name in beside else "does not lie beside it: nothing was compared with it"
+        told = (
+            "agrees with it" if name in beside else "is not in the same folder: nothing was compared with it"
+        )
         typer.echo(f"  {name} {told}")
 
 
@@ -140,7 +172,7 @@ def _authority(folder: Path, *, new: bool = False) -> Authority:
         typer.echo(f"made a throw-away authority in {folder}")
     elif not (folder / "authority.key").exists():
         raise ParameterError(
-            f"{folder}: holds no authority (authority.key). To make a new one: taciturn site keys site.toml "
+            f"{folder}: has no authority (authority.key). To make a new one: taciturn site keys site.toml "
             "--throw-away FOLDER --new-authority"
         )
     return Authority.load(folder)

@@ -1,4 +1,4 @@
-"""`taciturn site kit` and `relay-keys`: what every party begins with."""
+"""`taciturn site kit` and `relay-keys`: the files that every party starts with."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from .run import site
 
-JobFile = Annotated[Path, typer.Argument(help="The public file that all agreed on, job.toml.")]
+JobFile = Annotated[Path, typer.Argument(help="The public job file that all parties agreed on.")]
 
 
 @site.command("kit")
@@ -17,7 +17,7 @@ def kit(
     job: JobFile,
     folder: Annotated[Path, typer.Argument(help="Where to write a folder for each party.")],
 ) -> None:
-    """From one job, a folder for every party: job.toml, its site.toml, and the steps it takes; no keys."""
+    """Write a folder for every party of a job: job.toml, its site.toml and the steps to take; no keys."""
     from ...sites.files.job import load_job
     from ...sites.files.kit import write_kit
 
@@ -30,7 +30,8 @@ def kit(
 def relay_keys(
     job: JobFile,
     host: Annotated[
-        list[str] | None, typer.Option(help="A name or address of the relay; its endpoint's by default.")
+        list[str] | None,
+        typer.Option(help="A host name or address of the relay; by default that of its endpoint."),
     ] = None,
 ) -> None:
     """Make the relay's private key and a signing request, beside job.toml."""

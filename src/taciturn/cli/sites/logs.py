@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ...errors import TaciturnError
+from ...core.errors import TaciturnError
 
 
 class LogForm(StrEnum):
@@ -24,7 +24,7 @@ class LogForm(StrEnum):
 
 
 class LogLevel(StrEnum):
-    """The least that is worth a line."""
+    """The lowest level that is logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -32,8 +32,8 @@ class LogLevel(StrEnum):
     ERROR = "error"
 
 
-Log = Annotated[LogForm, typer.Option("--log", help="How the log is written, on standard error.")]
-Level = Annotated[LogLevel, typer.Option("--level", help="The least that is worth a line in the log.")]
+Log = Annotated[LogForm, typer.Option("--log", help="The format of the log on standard error.")]
+Level = Annotated[LogLevel, typer.Option("--level", help="The lowest level that is logged.")]
 
 
 class JsonLines(logging.Formatter):
@@ -50,7 +50,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr(form: LogForm = LogForm.TEXT, level: LogLevel = LogLevel.INFO) -> None:
-    """Everything that a site says from now on."""
+    """Write everything that a site logs from now on to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     words = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S")
     handler.setFormatter(JsonLines() if form is LogForm.JSON else words)
@@ -62,7 +62,7 @@ def log_to_stderr(form: LogForm = LogForm.TEXT, level: LogLevel = LogLevel.INFO)
 
 @contextmanager
 def errors_logged(form: LogForm) -> Iterator[None]:
-    """What ends a command is one line of the log as well, where the log is for machines."""
+    """Also log the error that ends a command, if the log is JSON."""
     try:
         yield
     except TaciturnError as error:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...errors import one_line
 from ..app import app
 from .logs import Level, Log, LogForm, LogLevel, errors_logged, log_to_stderr
 from .stopping import until_stopped
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 site = typer.Typer(
     name="site",
-    help="One real site of a real network: peer to peer, no server.",
+    help="Run one site of a network of real sites: peer to peer, without a server.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -32,7 +31,7 @@ def init(
     folder: Annotated[Path, typer.Argument(help="Where to write the two files.")] = Path(),
     name: Annotated[str, typer.Option(help="The name of this site in the job.")] = "alpha",
 ) -> None:
-    """Write a commented job.toml (public, the same everywhere) and site.toml (this site's alone)."""
+    """Write commented examples: job.toml (public, the same at all sites) and site.toml (this site only)."""
     from ...sites.files.templates import write_templates
 
     for path in write_templates(folder, name):
@@ -43,11 +42,11 @@ def init(
 @site.command("check")
 def check(
     file: SiteFile,
-    wait: Annotated[float, typer.Option(help="Seconds to wait for the neighbours; 0 leaves them out.")] = 5.0,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for the neighbours; 0 skips them.")] = 5.0,
     log: Log = LogForm.TEXT,
     level: Level = LogLevel.INFO,
 ) -> None:
-    """Look at files, keys, data, cost and neighbours before anything is spent; exit code 1 on a failure."""
+    """Check files, keys, data, cost and neighbours. It spends nothing; the exit code is 1 on a failure."""
     from ...sites.files.site import load_site
     from ...sites.rounds.prepare import make_ready
     from ...sites.watch import own
@@ -59,7 +58,7 @@ def check(
 
     def say(finding: Finding) -> None:
         findings.append(finding)
-        typer.echo(f"{'ok  ' if finding.good else 'FAIL'}  {one_line(finding.text)}")
+        typer.echo(finding.line())
 
     log_to_stderr(log, level)
     ready = make_ready(load_site(file))
@@ -68,7 +67,8 @@ def check(
     for finding in (*own.keys(ready), *own.place(ready.site)):
         say(finding)
     counted = "persons" if job.person else "rows"
-    say(Finding(True, f"data: {ready.site.samples} {counted}, {job.dimension} features, norms at most 1"))
+    unit = f"the unit of the owner's budget is a {ready.site.file.budget.unit}, of the job a {job.unit}"
+    say(Finding(True, f"data: {ready.site.samples} {counted}, {job.dimension} features; {unit}"))
     for finding in (*own.rows(ready.site), *costs(ready)):
         say(finding)
     if wait > 0:
@@ -84,17 +84,25 @@ def run(
     level: Level = LogLevel.INFO,
     watch: Annotated[
         str | None,
-        typer.Option(help="Answer /metrics, /health and / at 127.0.0.1:PORT or unix:PATH; as in site.toml."),
+        typer.Option(help="Serve /metrics, /health and a status page at 127.0.0.1:PORT or unix:PATH."),
+    ] = None,
+    watch_token: Annotated[
+        Path | None,
+        typer.Option(help="A file with a token. With it, `--watch` may be 0.0.0.0:PORT, for other machines."),
     ] = None,
     newest_state: Annotated[
         bool,
-        typer.Option("--newest-state", help="Insist: the state folder was moved, and none was ever newer."),
+        typer.Option("--newest-state", help="State that the moved state folder is the newest copy anywhere."),
+    ] = False,
+    personalise: Annotated[
+        bool,
+        typer.Option("--personalise", help="Also write this site's own model; do not share it."),
     ] = False,
 ) -> None:
-    """Take part in the job until its end; start it again after any stop, and it goes on where it was."""
+    """Take part in the job until it ends. After any stop, the same command continues where it was."""
     log_to_stderr(log, level)
     with until_stopped(), errors_logged(log):  # the libraries, too, take their time
-        from ...progress import progress
+        from ...core.progress import progress
         from ...sites.files.site import load_site
         from ...sites.rounds.driver import run_site
         from ...sites.rounds.prepare import make_ready
@@ -102,24 +110,31 @@ def run(
         from ...sites.wire.zenoh_log import watch_zenoh
 
         ready = make_ready(load_site(file))
-        shown = watched(watch or ready.site.file.watch)
+        ours = ready.site.file
+        token = watch_token or (ours.watch_token and ready.site.path(ours.watch_token))
+        shown = watched(watch or ours.watch, token)
         with progress(ready.run.rounds, "rounds", show=log is LogForm.TEXT) as step:
             outcome = run_site(
                 ready, step=step, watch=watch_zenoh(ready.site), show=shown, newest=newest_state
             )
         _say_outcome(ready.site, outcome)
+        if personalise:
+            from ...jobs.own_models import NOT_TO_BE_SHARED, personalise_site
+
+            typer.echo(f"wrote {personalise_site(ready.site)}: {NOT_TO_BE_SHARED}")
 
 
 @site.command("finish")
 def finish(
     file: SiteFile,
     without: Annotated[
-        list[str] | None, typer.Option(help="A site that is gone for good; all that are left name the same.")
+        list[str] | None,
+        typer.Option(help="A site that is gone for good; all remaining operators name the same sites."),
     ] = None,
     log: Log = LogForm.TEXT,
     level: Level = LogLevel.INFO,
 ) -> None:
-    """End the run early, by agreement: the model of the last round that all who are left have completed."""
+    """Agree to end the run early, with the model of the last round that all remaining sites completed."""
     log_to_stderr(log, level)
     with until_stopped(), errors_logged(log):
         from ...sites.files.site import load_site
@@ -133,13 +148,13 @@ def finish(
 
 
 def _say_outcome(ours: Site, outcome: SiteResult) -> None:
-    from ...jobs.site_report import write_site_report
-    from ...privacy.accounting.shown import rounded_up, shown_delta
+    from ...core.formatting import format_cost, format_delta
+    from ...jobs.job_reports import write_site_report
 
     page = write_site_report(ours)
     if outcome.reason:
         typer.echo(f"ended early: {outcome.reason}")
-    cost = f"epsilon {rounded_up(outcome.epsilon)} at delta {shown_delta(outcome.delta)}"
+    cost = f"epsilon {format_cost(outcome.epsilon)} at delta {format_delta(outcome.delta)}"
     typer.echo(f"{cost}; results in {outcome.folder}, for a reader {page.name}")
 
 
@@ -150,7 +165,7 @@ def status(
     page: Annotated[bool, typer.Option("--page", help="Serve a live page on 127.0.0.1.")] = False,
     port: Annotated[int, typer.Option(help="The port of the page; 0 picks a free one.")] = 0,
 ) -> None:
-    """Say where a site stands: round, neighbours heard, epsilon spent and left."""
+    """Show the state of a site: its round, its neighbours, epsilon spent and left."""
     from ...sites.files.site import load_site
     from ...sites.watch.page import pages
     from ...sites.watch.serving import open_server

@@ -1,6 +1,6 @@
-"""Leaving a command when somebody asks for it, wherever it is at that moment.
+"""Leave a command on SIGTERM or Ctrl-C, wherever it is at that moment.
 
-Python raises out of a signal's handler, and forgets it where nobody can catch it: in a finaliser, a weak
+Python raises from a signal handler, and drops the exception where it cannot be caught: in a finaliser, a weak
 reference's callback, a callback from C. So the handler is called again and again until the exception is on
 its way out, and leaves alone what then cleans up.
 """
@@ -16,18 +16,18 @@ from types import FrameType
 
 import typer
 
-from ...errors import ExitCode
+from ...core.errors import ExitCode
 
 AGAIN = 0.2  # seconds
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM: whoever runs this machine wants the site to stop, which is no failure."""
+    """SIGTERM: the machine's operator stops the site, which is not a failure."""
 
 
 @contextmanager
 def until_stopped() -> Iterator[None]:
-    """Leave the block, and the command, when somebody asks for it: SIGTERM with code 0, Ctrl-C with 130."""
+    """Leave the block and the command on a signal: SIGTERM with code 0, Ctrl-C with 130."""
     asked: list[KeyboardInterrupt] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -43,7 +43,7 @@ def until_stopped() -> Iterator[None]:
         yield
     except KeyboardInterrupt as stopped:
         logging.getLogger("taciturn.site").warning(
-            "stopped; everything is kept: run the same command to go on",
+            "stopped; everything is kept: run the same command to continue",
             extra={"facts": {"event": "stopped"}},
         )
         code = ExitCode.DONE if isinstance(stopped, Terminated) else ExitCode.INTERRUPTED

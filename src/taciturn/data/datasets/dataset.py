@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import DataError
-from ..tables.columns import Parsed
-from ..tables.fields import Category
+from ...core.errors import DataError
+from ..tables.column_parsing import Parsed
+from ..tables.column_types import Category
 from ..tables.schema import Schema
 
 

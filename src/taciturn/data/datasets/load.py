@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import checks
-from ...errors import PrivacyLeakWarning
-from ..tables.columns import Parsed, parse
+from ...core import checks
+from ...core.errors import PrivacyLeakWarning
+from ..tables.column_parsing import Parsed, parse
+from ..tables.column_types import Number
 from ..tables.encoder import bound_rows, encode
-from ..tables.fields import Number
 from ..tables.schema import Schema
 from .dataset import Dataset
 from .fetch import Source
@@ -55,8 +55,8 @@ def as_dataset(
     columns = parse(schema, table)
     if scaling == "paper":
         warnings.warn(
-            "`scaling` = 'paper' divides each column by its largest value, which no noise covers; 'public' "
-            "does not look at the data.",
+            "`scaling` = 'paper' divides each column by its largest value, which is not private; 'public' "
+            "does not use the data.",
             PrivacyLeakWarning,
             stacklevel=3,
         )

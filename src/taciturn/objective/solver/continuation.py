@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...types import Array
+from ...core.types import Array
 from ..local import Objective
 from ..losses import Kind, Loss
+from .gradient_evaluator import GradientEvaluator
 from .newton import newton
-from .passes import Passes
 
 _SHRINK = 0.2  # tau from stage to stage
 _SOFT = 0.1  # tau c1 below which the loss is itself again
@@ -74,7 +74,7 @@ class SoftenedLoss:
         return v
 
 
-def solve_by_stages(passes: Passes, target: float) -> Array:
+def solve_by_stages(passes: GradientEvaluator, target: float) -> Array:
     """f with ||gradient|| <= target for a single repeat, from zero and by stages, or near it."""
     objective, f = passes.objective, np.zeros_like(passes.linear)
     bend = sum(part.weight * part.rows.samples * part.rows.norm**2 for part in objective.parts)
@@ -86,7 +86,7 @@ def solve_by_stages(passes: Passes, target: float) -> Array:
             rho=objective.rho,
             regularizer=objective.regularizer,
         )
-        stage = Passes(eased, passes.curvature, passes.linear)
+        stage = GradientEvaluator(eased, passes.curvature, passes.linear)
         first = float(np.linalg.norm(stage.gradient(f)))
         f = newton(stage, f, max(_ENOUGH * first, target), steps=_STEPS)
         passes.count += stage.count

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ... import checks
-from ...errors import NotConverged, ParameterError
-from ...types import Array
+from ...core import checks
+from ...core.errors import NotConverged, ParameterError
+from ...core.types import Array
 from ..local import Objective
-from .careful import CarefulPasses
+from .careful import CarefulGradientEvaluator
 from .continuation import solve_by_stages
+from .gradient_evaluator import GradientEvaluator
 from .lbfgs import lbfgs, norms
 from .newton import newton
-from .passes import Passes
 from .preconditioner import LARGEST_MATRIX, Preconditioner
 
 _NEAR = 8  # Newton steps from where L-BFGS ended
@@ -54,14 +54,14 @@ def minimise_general(
     different number of repeats may change the last bits, since BLAS then sums in another order.
     """
     check_arguments(objective, curvature, linear, start, tol)
-    passes = Passes(objective, curvature, linear)
+    passes = GradientEvaluator(objective, curvature, linear)
     goal = passes.strong * tol
     built = state.preconditioner.rebuilds
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         f, bound = _together(passes, start, goal, state)
         missed = np.flatnonzero(~(bound <= goal))
         if len(missed):
-            careful = CarefulPasses(objective, curvature, linear[missed])
+            careful = CarefulGradientEvaluator(objective, curvature, linear[missed])
             f[missed], bound[missed] = _solve_carefully(careful, f[missed], goal, state.preconditioner)
             passes.count += careful.count
         for r in np.flatnonzero(~(bound <= goal)):
@@ -72,14 +72,16 @@ def minimise_general(
     if not np.all(bound <= goal):
         reached = float(np.max(np.nan_to_num(bound, nan=np.inf))) / passes.strong
         raise NotConverged(
-            f"`tol` = {tol:g} is below what floats can certify here; {reached:.2g} was reached, so ask for"
+            f"`tol` = {tol:g} is below what floats can certify here; {reached:.2g} was reached, so use"
             f" tol >= {2 * reached:.1g}, or a larger penalty. Nothing was released."
         )
     rebuilds = state.preconditioner.rebuilds - built
     return Solution(f, bound / passes.strong, bound, passes.count, rebuilds)
 
 
-def _together(passes: Passes, start: Array, goal: float, state: SolverState) -> tuple[Array, Array]:
+def _together(
+    passes: GradientEvaluator, start: Array, goal: float, state: SolverState
+) -> tuple[Array, Array]:
     """All repeats by L-BFGS, as far as plain gradients carry: (f, bound on the gradient's norm)."""
     known = None
     if state.last is not None and np.array_equal(start, state.last[0]):
@@ -96,7 +98,7 @@ def _together(passes: Passes, start: Array, goal: float, state: SolverState) -> 
 
 
 def _solve_carefully(
-    careful: CarefulPasses, start: Array, goal: float, preconditioner: Preconditioner
+    careful: CarefulGradientEvaluator, start: Array, goal: float, preconditioner: Preconditioner
 ) -> tuple[Array, Array]:
     """What plain gradients could not certify, with careful ones."""
     g = careful.gradient(start)
@@ -113,7 +115,10 @@ def _alone(
     objective: Objective, curvature: float, linear: Array, near: Array, goal: float
 ) -> tuple[Array, float, int]:
     """One repeat by damped Newton, from `near` and else from zero: (f, bound on the gradient, passes)."""
-    plain, careful = Passes(objective, curvature, linear), CarefulPasses(objective, curvature, linear)
+    plain, careful = (
+        GradientEvaluator(objective, curvature, linear),
+        CarefulGradientEvaluator(objective, curvature, linear),
+    )
     f = newton(careful, near, 0.5 * goal, steps=_NEAR)
     size, doubt = norms(careful.gradient(f)), careful.doubt(f)
     if not (size[0] + doubt[0] <= goal or size[0] <= doubt[0]):  # neither done nor at the end of floats
@@ -127,7 +132,7 @@ def _certain(g: Array, doubt: Array) -> Array:
     return np.asarray(_UP * (norms(g) + doubt))
 
 
-def _most(passes: Passes) -> int:
+def _most(passes: GradientEvaluator) -> int:
     """Passes after which L-BFGS gives way to Newton."""
     return 200 if passes.objective.dimension <= LARGEST_MATRIX else 1000
 

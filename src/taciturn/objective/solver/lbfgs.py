@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...types import Array
-from .passes import Passes
+from ...core.types import Array
+from .gradient_evaluator import GradientEvaluator
 from .preconditioner import Preconditioner
 
 _MEMORY = 24  # pairs kept; when full, the older half is forgotten
@@ -80,7 +80,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Where every repeat stands: f, its gradient g, P g and ||g||."""
+    """The state of every repeat: f, its gradient g, P g and ||g||."""
 
     f: Array
     g: Array
@@ -101,7 +101,7 @@ class Point:
 
 
 def lbfgs(
-    passes: Passes,
+    passes: GradientEvaluator,
     start: Array,
     target: Array,
     preconditioner: Preconditioner,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...types import Array
+from ...core.types import Array
 from ..local import LocalObjective
 from .general import SolverState, check_arguments, minimise_general
 from .minimise import finish

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...types import Array
+from ...core.types import Array
 from ..local import Objective
 from .general import Solution, SolverState, check_arguments, minimise_general
 from .small.packs import pack

@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from ...types import Array
-from .passes import Passes
+from ...core.types import Array
+from .gradient_evaluator import GradientEvaluator
 from .preconditioner import LARGEST_MATRIX, positive_inverse
 
 _TRIALS = 100  # steps along one direction
@@ -23,7 +23,7 @@ _PATIENCE = 3  # Newton steps without a smaller gradient, after which floats are
 _NOISE = 10.0  # where it is below this many times the doubt about it
 
 
-def newton(passes: Passes, start: Array, target: float, *, steps: int = 200) -> Array:
+def newton(passes: GradientEvaluator, start: Array, target: float, *, steps: int = 200) -> Array:
     """f with ||gradient|| <= target for a single repeat, or the best that floats give; `start` is (1, d)."""
     f = start
     best, least, idle = f, np.inf, 0
@@ -41,12 +41,12 @@ def newton(passes: Passes, start: Array, target: float, *, steps: int = 200) -> 
     return best
 
 
-def newton_step(passes: Passes, f: Array) -> Array:
+def newton_step(passes: GradientEvaluator, f: Array) -> Array:
     """-H^-1 gradient at f, (1, d): about how far the minimiser is, where phi is nearly quadratic."""
     return _direction(passes, f, passes.gradient(f)[0])
 
 
-def _direction(passes: Passes, f: Array, g: Array) -> Array:
+def _direction(passes: GradientEvaluator, f: Array, g: Array) -> Array:
     """-H^-1 g: by Cholesky where H is small, else by conjugate gradients with a diagonal preconditioner."""
     weights = passes.mean_weights(f)
     diagonal = passes.mean_diagonal(f)
@@ -84,7 +84,7 @@ def _descent(p: Array, g: Array, diagonal: Array) -> Array:
     return p if np.all(np.isfinite(p)) and float(p[0] @ g) < 0.0 else -(g / diagonal)[None, :]
 
 
-def _step(passes: Passes, f: Array, p: Array, g: Array) -> float:
+def _step(passes: GradientEvaluator, f: Array, p: Array, g: Array) -> float:
     """A step along p that provably lowers phi, found by slopes."""
     a = -float(g @ p[0])
     z = [block.margins(f.T)[:, 0] for block in passes.blocks]

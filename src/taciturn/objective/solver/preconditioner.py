@@ -5,7 +5,7 @@
     Diagonal  (diag G + D)^-1                                   where either matrix outgrows the data
 
 D = rho R'' + curvature is diagonal, W holds the rows' weights. A matrix is kept only where it has no more
-entries than the site's own rows, so all of them together are at most the data once more.
+entries than the site's own rows, so all of them together take at most as much memory as the data.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg.lapack import dtrtri
 
-from ...types import Array
+from ...core.types import Array
 
 if TYPE_CHECKING:
-    from .passes import Passes
+    from .gradient_evaluator import GradientEvaluator
 
 
 LARGEST_MATRIX = 1200  # rows of a matrix worth inverting
 _DRIFT = 0.05  # relative change of the curvature term after which P is inverted again,
-_FAR = 3.0  # and after which it is built anew
+_FAR = 3.0  # and after which it is rebuilt
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +34,10 @@ class Primal:
     inverse: Array
     curvature: float
 
-    def apply(self, passes: Passes, V: Array) -> Array:
+    def apply(self, passes: GradientEvaluator, V: Array) -> Array:
         return np.asarray(V @ self.inverse)
 
-    def following(self, passes: Passes) -> Primal:
+    def following(self, passes: GradientEvaluator) -> Primal:
         """The same weights with another curvature term."""
         moved = positive_inverse(self.inverse)
         moved[np.diag_indices_from(moved)] += passes.curvature - self.curvature
@@ -53,7 +53,7 @@ class Dual:
     rest: Array  # D without the curvature term
     curvature: float
 
-    def apply(self, passes: Passes, V: Array) -> Array:
+    def apply(self, passes: GradientEvaluator, V: Array) -> Array:
         diagonal = self.rest + self.curvature
         scaled = V / diagonal
         inner = np.concatenate([block.Z @ scaled.T for block in passes.blocks])
@@ -65,7 +65,7 @@ class Dual:
             start = stop
         return np.asarray(scaled - back.T / diagonal)
 
-    def following(self, passes: Passes) -> Dual:
+    def following(self, passes: GradientEvaluator) -> Dual:
         """The same weights with another curvature term."""
         return _dual(passes, self.root, self.rest)
 
@@ -77,10 +77,10 @@ class Diagonal:
     squares: Array  # diag G + D without the curvature term
     curvature: float
 
-    def apply(self, passes: Passes, V: Array) -> Array:
+    def apply(self, passes: GradientEvaluator, V: Array) -> Array:
         return np.asarray(V / (self.squares + self.curvature))
 
-    def following(self, passes: Passes) -> Diagonal:
+    def following(self, passes: GradientEvaluator) -> Diagonal:
         """The same weights with another curvature term."""
         return replace(self, curvature=passes.curvature)
 
@@ -92,7 +92,7 @@ class Preconditioner:
         self.form: Primal | Dual | Diagonal | None = None
         self.rebuilds = 0
 
-    def build(self, passes: Passes, F: Array) -> None:
+    def build(self, passes: GradientEvaluator, F: Array) -> None:
         """Take the weights at the models F."""
         weights = passes.mean_weights(F)
         diagonal = passes.mean_diagonal(F)
@@ -111,7 +111,7 @@ class Preconditioner:
             self.form = Diagonal(np.asarray(squares), passes.curvature)
         self.rebuilds += 1
 
-    def ready(self, passes: Passes, F: Array) -> None:
+    def ready(self, passes: GradientEvaluator, F: Array) -> None:
         """Build at the models F if there is none; invert again if the curvature term has drifted since."""
         if self.form is None:
             self.build(passes, F)
@@ -122,18 +122,18 @@ class Preconditioner:
         elif drift > _DRIFT * self.form.curvature:
             self.form = self.form.following(passes)
 
-    def cost(self, passes: Passes) -> float:
+    def cost(self, passes: GradientEvaluator) -> float:
         """What building costs, in passes over the rows: B d^2 against 4 B d repeats."""
         if isinstance(self.form, Diagonal):
             return float(LARGEST_MATRIX)  # a diagonal is not worth giving up the pairs for
         return 1.0 + passes.objective.dimension / (4.0 * len(passes.linear))
 
-    def apply(self, passes: Passes, V: Array) -> Array:
+    def apply(self, passes: GradientEvaluator, V: Array) -> Array:
         """P v for every row v of V."""
         return V if self.form is None else self.form.apply(passes, V)
 
 
-def _dual(passes: Passes, root: Array, rest: Array) -> Dual:
+def _dual(passes: GradientEvaluator, root: Array, rest: Array) -> Dual:
     """Form K for the present curvature, and invert I + K."""
     scale = 1.0 / (rest + passes.curvature)
     kernel = np.eye(len(root))

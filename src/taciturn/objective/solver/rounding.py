@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...types import Array
+from ...core import checks
+from ...core.types import Array
 from ..blocks import Block
 from ..losses import LogCosh, Logistic, Loss, SmoothHinge
 
@@ -43,14 +44,15 @@ def a_priori_error(
     objective: Objective, blocks: list[Block], curvature: float, linear: Array, F: Array
 ) -> Array:
     """A bound on ||computed - true gradient||_2 for a plain pass over these blocks, (repeats,)."""
-    s1, c1 = objective.loss.slope_bound, objective.loss.curvature_bound
+    c1 = objective.loss.curvature_bound
     shift = getattr(objective.loss, "shift", 0.0)
     length = np.sqrt(np.einsum("rd,rd->r", F, F))
-    data, total = np.zeros(len(F)), 0.0
+    data, total = np.zeros(len(F)), np.zeros(len(F))
     depth = max(block.Z.shape[0] for block in blocks) + len(blocks) + 2
     for part in objective.parts:
         rows = part.rows
         z = rows.norm * length + rows.largest_offset
+        s1 = steepest(objective.loss, z)
         ds = c1 * gamma(rows.width + 1) * z + 8 * U * s1 + 2 * U * c1 * (z + shift)
         reach = part.weight * rows.samples * rows.norm
         data += reach * (ds + gamma(depth) * s1)
@@ -58,6 +60,13 @@ def a_priori_error(
     smooth = objective.rho * np.linalg.norm(objective.regularizer.gradient(F), axis=1)
     smooth = smooth + curvature * length + np.linalg.norm(linear, axis=1)
     return np.asarray(data * (1 + 1e-6) + 8 * U * (total + smooth))
+
+
+def steepest(loss: Loss, z: Array) -> float | Array:
+    """sup |L'| over [-z, z], for a loss that has no other bound; of every other, its bound."""
+    if loss.slope_bound < checks.MOST:
+        return loss.slope_bound
+    return np.maximum(np.abs(loss.slope(-z)), np.abs(loss.slope(z)))
 
 
 def least_tol(

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ... import checks
-from ...types import Array
+from ...core import checks
+from ...core.types import Array
 from .renyi import (
     ORDERS,
     jacobian_renyi,

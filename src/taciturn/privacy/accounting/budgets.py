@@ -5,9 +5,11 @@ the best of many Renyi orders, does not hold then; these do, whatever the runs r
 
     gaussian    sum mu^2                          at most the mu^2 of (epsilon, delta)
     renyi       sum of Renyi costs at one order   at most what that order turns into (epsilon, delta)
-    pure        sum of pure epsilons              at most epsilon
+    pure        sum of pure epsilons              at most epsilon, for delta = 0
 
-A small part of epsilon and delta is kept back for what discrete noise and sampling in floats add.
+Drawing noise in floats leaves a chance of some 1e-14 for each run, which a budget with delta = 0 cannot pay:
+it holds except for the sum of these probabilities, at most 1e-9. Of other budgets a small part of epsilon and
+delta is kept back for what discrete noise and sampling in floats add.
 """
 
 from __future__ import annotations
@@ -20,21 +22,22 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
-from ... import checks
-from ...errors import ParameterError
-from ...types import Array
+from ...core import checks
+from ...core.errors import ParameterError
+from ...core.types import Array
 from .gaussian import gaussian_epsilon, gaussian_mu
-from .masked import Slack, masked_epsilon
+from .masked_sums import Slack, masked_epsilon
 from .renyi import ORDERS, to_epsilon
 from .rounding import down, floats, up
 
 ACCOUNTANTS = ("gaussian", "renyi", "pure")
 BUDGET_ORDERS: Array = np.asarray(ORDERS[::4])
-"""The orders at which the Renyi cost of a run is kept: 10% apart where budgets usually lie."""
+"""The orders at which the Renyi cost of a run is kept: 10% apart where budgets usually are."""
 _RESERVE = 1e-3  # of epsilon for the slack of discrete noise, and of delta for floats
 _RARE = 1e-9  # of delta, for noise longer than the slack allows
 _SAFE = 1 - 1e-9  # what is said to be left is admitted, whatever the last bits do
 _LINEAR = 1e-3
+_PURE_FLOATS = 1e-9  # the chance that a budget with delta = 0 may leave to floats, over all its runs
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Limit:
         The very first run may use all of it, as its own certificate counts: nothing was seen before it.
         """
         if len(costs) == 1 and costs[0].alone <= self.epsilon:
-            return True
+            return self.accountant != "pure" or self._reserve_holds(costs)
         return self.total(costs) <= self.most and self._reserve_holds(costs)
 
     def left(self, costs: Sequence[RunCost], runs: int = 1) -> float:
@@ -133,10 +136,11 @@ class Limit:
 
     def _reserve_holds(self, costs: Sequence[RunCost]) -> bool:
         """Whether discrete noise and floats stay within what is kept back for them."""
+        floats_lost = math.fsum(cost.floats for cost in costs)
         if self.accountant == "pure":
-            return True
+            return floats_lost <= _PURE_FLOATS
         slack = math.fsum(cost.slack for cost in costs) <= _RESERVE * self.epsilon * _SAFE
-        lost = math.fsum(cost.floats for cost in costs) <= _RESERVE * self.delta * _SAFE
+        lost = floats_lost <= _RESERVE * self.delta * _SAFE
         failure = math.fsum(cost.failure for cost in costs)
         return slack and lost and failure * math.exp(min(self.epsilon, 700.0)) <= _RARE * self.delta
 

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ... import checks
-from ...errors import ParameterError
-from ...types import Array
+from ...core import checks
+from ...core.errors import ParameterError
+from ...core.formatting import format_given
+from ...core.types import Array
 from .rounding import floats, up
 
 _STEPS = 70  # halvings of a bracket: to the last bit
@@ -95,7 +96,7 @@ def gaussian_mu(epsilon: ArrayLike, delta: ArrayLike) -> Array:
     """The largest mu whose curve stays within (epsilon, delta), rounded down."""
     epsilon, delta = np.broadcast_arrays(floats(epsilon), _probabilities(delta))
     if not (epsilon >= 0).all():
-        raise ParameterError(f"`epsilon` must be at least 0; got {np.min(epsilon):g}.")
+        raise ParameterError(f"`epsilon` must be at least 0; got {format_given(np.min(epsilon))}.")
 
     def beyond(mu: Array) -> NDArray[np.bool_]:
         return np.asarray(gaussian_delta(mu, epsilon) > delta)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from ...types import Array
+from ...core.types import Array
 from .rounding import floats, up
 
 _CELL = 0.12  # width of a cell, in standard deviations of ln R

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import checks
-from ...types import Array
+from ...core import checks
+from ...core.types import Array
 from .renyi import excess, jacobian_renyi
 from .rounding import floats, up
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import checks
-from ...errors import ParameterError
-from ...types import Array
+from ...core import checks
+from ...core.errors import ParameterError
+from ...core.types import Array
 from .moment import log_moment
 from .rounding import floats, up
 
 
 def _orders() -> Array:
-    """1 + r for r from 0.001 to 100,000: steps of 2.5% where budgets usually lie, of 6% outside."""
+    """1 + r for r from 0.001 to 100,000: steps of 2.5% where budgets usually are, of 6% outside."""
     r = np.concatenate(
         [np.geomspace(1e-3, 0.1, 79)[:-1], np.geomspace(0.1, 1e3, 370)[:-1], np.geomspace(1e3, 1e5, 79)]
     )

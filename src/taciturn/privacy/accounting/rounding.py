@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...types import Array
+from ...core.types import Array
 
 _SLACK = 2.0**-44
 """256 units in the last place: far more than a few operations, or numpy's pairwise sum, can lose."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ... import checks
-from ...types import Array
+from ...core import checks
+from ...core.types import Array
 from .moment import log_moment
 from .renyi import curl, curl_renyi, excess, scaled_pure_renyi
 from .rounding import floats, up

@@ -22,8 +22,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ... import checks
-from ...types import Array
+from ...core import checks
+from ...core.types import Array
 from .rounding import floats, up
 
 Nodes = tuple[tuple[float, float], ...]

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...errors import CertificateError, ParameterError
-from ...notebook import Panel, Picture, draw_panels, facts_table
-from ..accounting.shown import rounded_up, shown_delta
+from ...core.errors import CertificateError, ParameterError, TaciturnWarning
+from ...core.formatting import format_cost, format_delta
+from ...core.notebook import Panel, Picture, draw_panels, facts_table
 from ..facts import ABORTED
 from ..ledger.memory import Ledger
-from . import document, grounds
-from .claims import Claims, epsilon_curve
+from ..marks import NOT_PROVEN
+from . import assumptions as grounds
+from . import document
+from .claims import LATEST, Claims, epsilon_curve
+from .released import Released, check_fits, compare_released
 from .statement import statement
+from .summary import cost_line, epsilon_scale
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,8 +27,12 @@ class Certificate(Claims):
     """The worst site's (epsilon, delta), and all it rests on.
 
     epsilon, delta : replacing any one record, at any one site, changes no outcome's chance by more than the
-        factor exp(epsilon), but for a probability delta. Of masked sums: against `run.colluding` other sites;
-        `epsilon_against(c)` says what is left if c of them work together.
+        factor exp(epsilon), except with probability delta. For masked sums: against `run.colluding` other
+        sites; `epsilon_against(c)` says what is left if c of them work together. Of a run that ended early:
+        what all planned rounds would have cost, because the decision to stop may depend on what was sent.
+    charged_epsilon : the same for the charged rounds alone. It holds only if the decision to stop did not
+        depend on what was sent.
+    released : the digest of what this certificate is about: a model, vectors, or counts; None of a plan.
     mu : masked sums are mu-GDP against those colluders, up to the slack that `epsilon` includes; else None.
     pure_epsilon : the same with delta = 0; inf for Gaussian noise.
     paper_epsilon : the bound of [ZKL18, Thm 3]; inf where the theorem is not about such a run.
@@ -37,29 +47,49 @@ class Certificate(Claims):
     stated: Mapping[str, Any] | None = field(default=None, repr=False)
 
     @classmethod
-    def from_ledger(cls, ledger: Ledger, delta: float) -> Certificate:
-        """What was charged so far, whether or not it was released."""
+    def from_ledger(
+        cls, ledger: Ledger, delta: float, released: Released | None = None, form: int = LATEST
+    ) -> Certificate:
+        """What a ledger proves: that of the planned run, whatever of it was charged so far."""
         releases = tuple(ledger.columns(facts.site) for facts in ledger.sites)
         head = getattr(ledger, "head", None)
         run = ledger.run
         if ledger.aborted:
             run = replace(run, marks=(*run.marks, ABORTED))
-        return cls.from_facts(run, ledger.sites, ledger.budgets, releases, delta, head)
+        return cls.from_facts(run, ledger.sites, ledger.budgets, releases, delta, head, released, form)
+
+    def of(self, released: Released) -> Certificate:
+        """The same certificate, for this release."""
+        check_fits(self.run, self.rounds, released)
+        return replace(self, released=released, stated=None)
+
+    def check_released(self, found: Released) -> None:
+        """Raise `CertificateError` unless this certificate was written for exactly this release.
+
+        One of an earlier format names none: only its facts are compared.
+        """
+        if self.form == 1:
+            check_fits(self.run, self.rounds, found)
+        else:
+            compare_released(self.released, found)
 
     def __repr__(self) -> str:
-        about = f"epsilon={rounded_up(self.epsilon)}, delta={shown_delta(self.delta)}"
+        about = f"epsilon={format_cost(self.epsilon)}, delta={format_delta(self.delta)}"
         kind = "simulated" if self.run.simulated else "planned" if self.run.planned else "real"
         return f"Certificate({about}, sites={self.run.sites}, rounds={self.rounds}, {kind})"
 
     def _repr_html_(self) -> str:
         facts = {
-            "epsilon": f"{rounded_up(self.epsilon)} at delta = {shown_delta(self.delta)}",
             "status": grounds.status(self),
             "sites": f"{self.run.sites}",
             "rounds": f"{self.rounds} of {self.run.rounds}",
             "noise": f"{self.run.noise}, {self.run.method}",
         }
-        return facts_table("Certificate", facts, self.statement())
+        pictures = {}
+        if math.isfinite(self.epsilon):
+            facts["scale"], pictures = "", {"scale": epsilon_scale(self.epsilon)}
+        cost = cost_line(self)
+        return facts_table("Certificate", facts, cost, folded=self.statement(), pictures=pictures)
 
     def plot(self) -> Picture:
         """The worst site's epsilon after each round."""
@@ -81,14 +111,30 @@ class Certificate(Claims):
         return cls(**document.fields(stated), stated=stated)
 
     def verify(self) -> None:
-        """Compute every number again from the facts; `CertificateError` names the first that differs."""
-        facts = self.run, self.sites, self.budgets, self.releases, self.delta, self.head
+        """Compute every number again from the facts; `CertificateError` names the first that differs.
+
+        A `TaciturnWarning` says what could not be compared.
+        """
+        self.check()
+        for note in self.notes:
+            warnings.warn(note, TaciturnWarning, stacklevel=2)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a check cannot compare in this file: texts of another version, and what newer formats add."""
+        found = [] if self.stated is None else document.notes(self.stated)
+        return found + [f"The figures are {NOT_PROVEN}."] * (self.run.stated is not None)
+
+    def check(self) -> None:
+        """`verify` without the warnings; `notes` holds them."""
         try:
-            fresh = Certificate.from_facts(*facts)
+            fresh = Certificate.from_facts(*self.facts)
         except (ValueError, ArithmeticError) as error:
             reason = str(error) if isinstance(error, ParameterError) else "they are out of all range."
-            raise CertificateError(f"the certificate's facts make no sense: {reason}") from error
+            raise CertificateError(f"the certificate's facts are inconsistent: {reason}") from error
         if self.run.where in ("folders", "network") and self.head is None:
-            raise CertificateError("a site's certificate names its ledger; `ledger_head` is missing.")
+            raise CertificateError(
+                "the certificate of a site must name its ledger; `ledger_head` is missing."
+            )
         stated = document.document(self) if self.stated is None else self.stated
         document.compare(stated, document.document(fresh))

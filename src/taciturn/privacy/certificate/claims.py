@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from ... import checks
-from ...errors import CertificateError
-from ...types import Array
+from ...core import checks
+from ...core.types import Array
 from ..accounting import bounds
 from ..accounting.rounding import up
-from ..collusion import colluders, masked_cost, masked_curve, masked_mu, masked_table
+from ..collusion import colluders, masked_curve
 from ..costs import (
     Releases,
     SiteCost,
     exact_epsilon,
     gaussian_totals,
     paper_costs,
-    paper_holds,
     pure_costs,
     renyi_totals,
     usable_delta,
@@ -29,10 +25,13 @@ from ..costs import (
 from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
 from ..ledger.chain import Head
 from ..ledger.memory import Ledger, checked_sites
-from .possible import check_head, check_releases, check_where
+from .consistency import check_head, check_releases, check_where
+from .released import Released, check_fits
+from .site_costs import check_budgets, costs_against, planned_columns, site_costs
 
-_EXACT = 400  # rounds whose sum takes no chords
-_CLOSE = 1e-9  # relative: a running sum rounds otherwise than the sum of a run
+LATEST = 2
+"""The format of certificates made now. In format 1 figures counted the charged rounds alone, and no digest
+tied a certificate to what was released."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,6 +50,9 @@ class Claims:
     worst_site: int
     against: tuple[float, ...] = ()
     head: Head | None = None
+    charged_epsilon: float = 0.0
+    released: Released | None = None
+    form: int = LATEST
 
     @classmethod
     def from_facts(
@@ -61,17 +63,24 @@ class Claims:
         releases: tuple[Columns, ...],
         delta: float,
         head: Head | None = None,
+        released: Released | None = None,
+        form: int = LATEST,
     ) -> Self:
         """What follows from these facts."""
         delta = checks.probability("delta", delta)
-        for facts, limit, columns in zip(checked_sites(run, sites), budgets, releases, strict=True):
+        rows = list(zip(checked_sites(run, sites), budgets, releases, strict=True))
+        for facts, limit, columns in rows:
             check_releases(run, facts, limit, columns)
         check_head(head, releases)
         check_where(run, sites)
-        costs = _costs(run, sites, budgets, releases, delta)
-        _check_budgets(run, sites, budgets, releases)
+        check_budgets(run, rows)
+        counted = releases if form == 1 else tuple(planned_columns(run, *row) for row in rows)
+        costs = site_costs(run, list(zip(sites, budgets, counted, strict=True)), delta)
         worst = max(range(len(costs)), key=lambda row: (costs[row].epsilon, costs[row].pure_epsilon, -row))
-        return cls(
+        charged = costs
+        if any(new is not old for new, old in zip(counted, releases, strict=True)):
+            charged = site_costs(run, rows, delta)
+        claims = cls(
             run=run,
             sites=sites,
             budgets=budgets,
@@ -82,14 +91,25 @@ class Claims:
             pure_epsilon=max(cost.pure_epsilon for cost in costs),
             paper_epsilon=max(cost.paper_epsilon for cost in costs),
             worst_site=sites[worst].site,
-            against=_against(run, releases, delta) if run.masked else (),
+            against=costs_against(run, counted, delta) if run.masked else (),
             head=head,
+            charged_epsilon=max(cost.epsilon for cost in charged),
+            released=released,
+            form=form,
         )
+        check_fits(run, claims.rounds, released)
+        return claims
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """What `from_facts` takes: all that the figures follow from."""
+        given = self.run, self.sites, self.budgets, self.releases, self.delta, self.head
+        return *given, self.released, self.form
 
     def epsilon_against(self, colluding: int | None) -> float:
         """epsilon at delta if so many of the other sites work together with the observer; None: all of them.
 
-        Only masked sums rest on it: the figure of any other run holds whoever works together.
+        Only masked sums depend on it: the figure of any other run holds whichever sites collude.
         """
         number = colluders(self.run, colluding)
         return self.against[number] if self.run.masked else self.epsilon
@@ -121,133 +141,12 @@ class Claims:
         return max((int(columns.t[-1]) for columns in self.releases if columns.t.size), default=0)
 
 
-def _check_budgets(
-    run: RunFacts,
-    sites: Sequence[SiteFacts],
-    budgets: Sequence[SiteBudget | None],
-    releases: Sequence[Columns],
-) -> None:
-    """No site is past its budget: no ledger would have let it."""
-    fixed = {row: limit for row, limit in enumerate(budgets) if limit is not None and limit.order is None}
-    for delta in {limit.delta for limit in fixed.values()}:
-        rows = [row for row, limit in fixed.items() if limit.delta == delta]
-        chosen = (
-            [sites[row] for row in rows],
-            [budgets[row] for row in rows],
-            [releases[row] for row in rows],
-        )
-        for row, cost in zip(rows, _costs(run, *chosen, delta), strict=True):
-            if cost.epsilon > fixed[row].epsilon * (1 + _CLOSE):
-                raise CertificateError(
-                    f"{sites[row].name} was charged past its budget, which no ledger lets happen."
-                )
-
-
-@np.errstate(over="ignore", invalid="ignore")  # beyond the floats there is no finite bound
-def _costs(
-    run: RunFacts,
-    sites: Sequence[SiteFacts],
-    budgets: Sequence[SiteBudget | None],
-    releases: Sequence[Columns],
-    delta: float,
-) -> tuple[SiteCost, ...]:
-    """The cost of every site; sites that are alike are computed once."""
-    if run.masked:
-        return tuple(_masked_site_cost(run, columns, delta) for columns in releases)
-    keys = [
-        (facts.samples, facts.dual_step, limit, *(column.tobytes() for column in columns))
-        for facts, limit, columns in zip(sites, budgets, releases, strict=True)
-    ]
-    first: dict[Any, int] = {}
-    for row, key in enumerate(keys):
-        first.setdefault(key, row)
-    rows = list(first.values())
-    table = Releases.of([sites[row] for row in rows], [releases[row] for row in rows])
-    paper, pure = (bounds.compose(cost(run, table)) for cost in (paper_costs, pure_costs))
-    renyi, order = bounds.to_epsilon(
-        bounds.ORDERS, renyi_totals(run, table, bounds.ORDERS), usable_delta(run, delta)
-    )
-    gaussian = exact_epsilon(run, gaussian_totals(run, table), delta)
-    known: dict[Any, SiteCost] = {}
-    for k, (key, row) in enumerate(first.items()):
-        limit, columns = budgets[row], releases[row]
-        holds = paper_holds(run, sites[row], columns)
-        if limit is not None and limit.order is not None:
-            known[key] = _filter_cost(run, sites[row], columns, limit, delta, holds)
-        else:
-            known[key] = _smallest(
-                paper[k], holds, {"pure": pure[k], "gaussian": gaussian[k], "renyi": renyi[k]}, order[k]
-            )
-    return tuple(known[key] for key in keys)
-
-
-def _smallest(paper: float, holds: bool, found: Mapping[str, float], order: float) -> SiteCost:
-    """The cost of a site by whichever accountant finds the least; the first of equals."""
-    known = {name: math.inf if math.isnan(cost) else float(cost) for name, cost in found.items()}
-    name = min(known, key=lambda name: known[name])
-    return SiteCost(
-        paper_epsilon=math.inf if math.isnan(paper) else float(paper),
-        paper_condition=holds,
-        pure_epsilon=known["pure"],
-        epsilon=known[name],
-        order=float(order) if name == "renyi" and math.isfinite(known[name]) else None,
-        accountant=name if math.isfinite(known[name]) else None,
-    )
-
-
-def _masked_site_cost(run: RunFacts, columns: Columns, delta: float) -> SiteCost:
-    """One site's masked sums, against the colluders that the facts name."""
-    rounds, honest = columns.t.tolist(), run.honest(run.colluding)
-    epsilon = masked_cost(run, rounds, delta, honest)
-    pure = math.inf if rounds else 0.0
-    known = "gaussian" if math.isfinite(epsilon) else None
-    return SiteCost(pure, False, pure, epsilon, None, known, masked_mu(run, rounds, honest))
-
-
-def _against(run: RunFacts, releases: Sequence[Columns], delta: float) -> tuple[float, ...]:
-    """The worst site's epsilon against c = 0 .. N-1 colluding sites."""
-    tables = [masked_table(run, rounds, delta) for rounds in {tuple(c.t.tolist()) for c in releases}]
-    return tuple(max(figures) for figures in zip(*tables, strict=True))
-
-
-def _filter_cost(
-    run: RunFacts, site: SiteFacts, columns: Columns, limit: SiteBudget, delta: float, holds: bool
-) -> SiteCost:
-    """Charges that reacted to the run: the budget is what holds, and only if they stayed below it."""
-    orders = np.array([limit.order])
-    table = Releases.of([site], [columns])
-    spent = sum((renyi_totals(run, part, orders)[0] for part in _short(table)), np.zeros(1))
-    cost = max(
-        float(bounds.to_epsilon(orders, bounds.compose(spent[:, None]), usable_delta(run, limit.delta))[0]),
-        limit.epsilon,
-    )
-    epsilon = cost if cost <= limit.epsilon * (1 + _CLOSE) and limit.delta <= delta else math.inf
-    sure = math.isfinite(epsilon)
-    return SiteCost(
-        math.inf, holds, math.inf, epsilon, limit.order if sure else None, "renyi" if sure else None
-    )
-
-
-def _short(table: Releases) -> Iterator[Releases]:
-    """The rounds in parts so short that each is summed exactly, as the ledger's filter sums them."""
-    for first in range(0, table.eta.shape[1], _EXACT):
-        at = np.s_[:, first : first + _EXACT]
-        yield Releases(
-            table.samples,
-            table.eta[at],
-            table.scale[at],
-            table.output_scale[at],
-            table.degree[at],
-            table.charged[at],
-        )
-
-
 # -- curves -----------------------------------------------------------------------------------------
 
 
 def paper_curve(ledger: Ledger) -> Array:
     """P(t) = max over sites of the sum up to t of K C (1.4 c1 + alpha) / (eta V B), (rounds,) [ZKL18]."""
-    table = Releases.of(ledger.sites, [ledger.columns(facts.site) for facts in ledger.sites])
+    table = Releases.of(ledger.run, ledger.sites, [ledger.columns(facts.site) for facts in ledger.sites])
     return np.asarray(np.cumsum(paper_costs(ledger.run, table), axis=1).max(axis=0))
 
 
@@ -274,7 +173,4 @@ def epsilon_curve(claims: Claims) -> Array:
 def _worst(claims: Claims) -> Releases:
     """The worst site's rounds, each in a row of its own."""
     row = [facts.site for facts in claims.sites].index(claims.worst_site)
-    table = Releases.of([claims.sites[row]], [claims.releases[row]])
-    return Releases(
-        table.samples, table.eta.T, table.scale.T, table.output_scale.T, table.degree.T, table.charged.T
-    )
+    return Releases.of(claims.run, [claims.sites[row]], [claims.releases[row]]).by_round()

@@ -15,20 +15,22 @@ from typing import Any
 
 import numpy as np
 
-from ... import checks
-from ...canonical import digest
-from ...errors import CertificateError, ParameterError
-from ...types import Array
-from ...versions import versions
+from ...core import checks
+from ...core.canonical import digest
+from ...core.errors import CertificateError, ParameterError
+from ...core.types import Array
+from ...core.versions import versions
 from ..costs import ACCOUNTANTS, SiteCost
 from ..facts import Columns, SiteFacts
 from ..facts_json import budget_from, run_from, site_from, to_plain
 from ..ledger.chain import Head
-from . import grounds
-from .claims import Claims
+from . import assumptions as grounds
+from .claims import LATEST, Claims
+from .released import Released
 from .statement import statement
 
-FORMAT = "taciturn certificate 1"
+FORMATS = {f"taciturn certificate {number}": number for number in range(1, LATEST + 1)}
+_PLANNED = ("eta", "scale", "output_scale")
 _TEXTS = ("theorems", "conditions", "statement")
 _LARGEST = 10_000_000  # about a minute's work
 _MOST_MASKED = 10_000  # sites of a masked run: a figure for every number of colluders, also about a minute
@@ -41,7 +43,7 @@ _CLOSE = 1e-9  # relative; another build of the special functions may differ in 
 
 def document(claims: Claims) -> dict[str, Any]:
     """The certificate as plain JSON values."""
-    tables = _Tables()
+    tables, new = _Tables(claims.form), claims.form > 1
     rows = zip(claims.sites, claims.budgets, claims.releases, claims.costs, strict=True)
     sites = [
         tables.site(facts, columns)
@@ -50,8 +52,9 @@ def document(claims: Claims) -> dict[str, Any]:
         for facts, limit, columns, cost in rows
     ]
     body: dict[str, Any] = {
-        "format": FORMAT,
+        "format": f"taciturn certificate {claims.form}",
         "epsilon": _number(claims.epsilon),
+        **({"charged_epsilon": _number(claims.charged_epsilon)} if new else {}),
         "delta": claims.delta,
         "pure_epsilon": _number(claims.pure_epsilon),
         "paper_epsilon": _number(claims.paper_epsilon),
@@ -67,6 +70,7 @@ def document(claims: Claims) -> dict[str, Any]:
         "tables": tables.entries,
         "sites": sites,
         "ledger_head": None if claims.head is None else claims.head._asdict(),
+        **({"released": None if claims.released is None else claims.released.to_plain()} if new else {}),
     }
     return body | {"sha256": digest(body)}
 
@@ -86,14 +90,17 @@ def text(body: Mapping[str, Any]) -> str:
 class _Tables:
     """Schedules, each stored once."""
 
-    def __init__(self) -> None:
+    def __init__(self, form: int) -> None:
+        self._form = form
         self.entries: list[list[float]] = []
         self._index: dict[bytes, int] = {}
 
     def site(self, facts: SiteFacts, columns: Columns) -> dict[str, Any]:
         """A site's facts and charges; schedules as numbers of tables."""
         plain = to_plain(facts)
+        planned = {f"planned_{name}": self._number(np.array(plain.pop(name))) for name in _PLANNED}
         plain["dual_step"] = self._number(np.array(facts.dual_step))
+        plain |= planned if self._form > 1 else {}
         plain["charged_rounds"] = int(columns.t.size)
         for name in ("eta", "scale", "output_scale", "degree"):
             plain[f"charged_{name}"] = self._number(getattr(columns, name))
@@ -127,8 +134,10 @@ def read(source: str) -> dict[str, Any]:
         raise CertificateError(
             f"this is not a certificate: not valid JSON ({type(error).__name__})."
         ) from error
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise CertificateError(f"this is not a certificate: its `format` must be {FORMAT!r}.")
+    if not isinstance(body, dict) or body.get("format") not in list(FORMATS):
+        raise CertificateError(
+            f"this is not a certificate: its `format` must be one of {', '.join(FORMATS)}."
+        )
     return body
 
 
@@ -153,14 +162,18 @@ def fields(body: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of the `Certificate` that the values state."""
     try:
         checked_size(body)
+        form = FORMATS[body["format"]]
         tables = [np.array(table, dtype=np.float64) for table in body["tables"]]
         return {
             "run": run_from(body["run"]),
-            "sites": tuple(_site(entry, tables) for entry in body["sites"]),
+            "sites": tuple(_site(entry, tables, form) for entry in body["sites"]),
             "budgets": tuple(budget_from(entry["budget"]) for entry in body["sites"]),
             "releases": tuple(_columns(entry, tables) for entry in body["sites"]),
             "costs": tuple(_cost(entry) for entry in body["sites"]),
             "head": _head(body["ledger_head"]),
+            "form": form,
+            "charged_epsilon": _bound(body["epsilon" if form == 1 else "charged_epsilon"]),
+            "released": None if form == 1 else _released(body["released"]),
             "delta": body["delta"],
             "worst_site": body["worst_site"],
             "against": tuple(_bound(epsilon) for epsilon in body["epsilon_against"]),
@@ -177,14 +190,19 @@ def _head(entry: Any) -> Head | None:
         return None
     head = Head(**entry)
     if checks.whole("ledger_head.rows", head.rows, least=1) and not _SHA256.fullmatch(head.digest):
-        raise CertificateError("the certificate's `ledger_head` holds no SHA-256.")
+        raise CertificateError("the certificate's `ledger_head` has no valid SHA-256.")
     return head
 
 
-def _site(entry: Mapping[str, Any], tables: list[Array]) -> SiteFacts:
-    names, number = ("site", "samples", "degree", "name"), entry["dual_step"]
-    dual_step = () if number is None else tables[number].tolist()
-    return site_from({name: entry[name] for name in names} | {"dual_step": dual_step})
+def _released(entry: Any) -> Released | None:
+    return None if entry is None else Released(**entry)
+
+
+def _site(entry: Mapping[str, Any], tables: list[Array], form: int) -> SiteFacts:
+    numbers = {"dual_step": entry["dual_step"]}
+    numbers |= {name: None if form == 1 else entry[f"planned_{name}"] for name in _PLANNED}
+    schedules = {name: () if row is None else tables[row].tolist() for name, row in numbers.items()}
+    return site_from({name: entry[name] for name in ("site", "samples", "degree", "name")} | schedules)
 
 
 def _columns(entry: Mapping[str, Any], tables: list[Array]) -> Columns:
@@ -195,7 +213,7 @@ def _columns(entry: Mapping[str, Any], tables: list[Array]) -> Columns:
         table = np.zeros(0) if number is None else tables[number]
         columns.append(table[np.minimum(t, len(table)) - 1])
     if not np.all((columns[3] < 2**31) & (np.floor(columns[3]) == columns[3])):
-        raise CertificateError("the certificate holds a degree that is not a whole number.")
+        raise CertificateError("the certificate contains a degree that is not a whole number.")
     return Columns(t, columns[0], columns[1], columns[2], columns[3].astype(np.int64))
 
 
@@ -221,12 +239,14 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _whole(digits: str) -> int:
     if len(digits) > 18:
-        raise CertificateError("the certificate holds a whole number of more than 18 digits.")
+        raise CertificateError("the certificate contains a whole number with more than 18 digits.")
     return int(digits)
 
 
 def _refuse(name: str) -> float:
-    raise CertificateError(f"the certificate holds {name}, which is not JSON; null means no finite bound.")
+    raise CertificateError(
+        f"the certificate contains {name}, which is not JSON; use null for no finite bound."
+    )
 
 
 # -- comparing --------------------------------------------------------------------------------------
@@ -234,11 +254,29 @@ def _refuse(name: str) -> float:
 
 def compare(stated: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
     """Whether the stated values are those that follow from the facts; the first that is not is named."""
-    same = stated["run"].get("versions", {}).get("taciturn") == versions()["taciturn"]
-    skip = {"sha256"} if same else {"sha256", *_TEXTS}
+    skip = {"sha256", *_TEXTS} if notes(stated) else {"sha256"}
     _compare("", _without(stated, skip), _without(fresh, skip))
     if stated.get("sha256") != digest(_without(stated, {"sha256"})):
-        raise CertificateError("the certificate was changed after it was written: its `sha256` does not fit.")
+        raise CertificateError(
+            "the certificate was changed after it was written: its `sha256` does not match."
+        )
+
+
+def notes(stated: Mapping[str, Any]) -> list[str]:
+    """Notes on the check: texts that were not compared, and what newer formats add."""
+    version, found = stated["run"].get("versions", {}).get("taciturn", "unknown"), []
+    if version != versions()["taciturn"]:
+        found.append(
+            f"The file names version {str(version)[:20]!r} of taciturn as its writer: the texts in it were "
+            "not compared."
+        )
+    if FORMATS[stated["format"]] < LATEST:
+        found.append(
+            f"{stated['format']!r} is an earlier format: its texts were not compared, nothing in it names "
+            "the model or the counts that were released, and a run that ended early counts its charged "
+            "rounds alone."
+        )
+    return found
 
 
 def _without(body: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:

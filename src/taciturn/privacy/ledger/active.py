@@ -1,41 +1,58 @@
-"""Which budget a run is charged to: that of the block it is in, or that which an estimator brought along."""
+"""Which budget a release is charged to: that of the block from which it was called, in whatever worker."""
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextvars import ContextVar
 
-from ...errors import LedgerError
-from .budget import DELTA, Budget, active_budget
+from ...core.errors import LedgerError
+from . import budget as blocks
+from .budget import DELTA, Budget
+from .open_budgets import block_at_start, block_of_ancestors
 from .pricing import Planned
 
-_PROCESS = secrets.token_hex(8)  # differs in every process that was not forked off this one
+ORIGIN = "_budget_origin"
+Origin = tuple[str, str]
+"""In which block an estimator was pickled: the budget's file and the block's name."""
+OUTSIDE: Origin = ("", "")
+_settled: ContextVar[list[Budget | None] | None] = ContextVar("settled", default=None)
 
 
-@dataclass(frozen=True)
-class Inherited:
-    """Which budget was in use where an estimator was pickled, and in which process."""
-
-    path: str
-    process: str
-
-
-def note_origin() -> Inherited | None:
+def note_origin(model: object) -> Origin:
     """What an estimator takes along to another process."""
-    budget = active_budget()
-    return None if budget is None else Inherited(str(budget.path), _PROCESS)
+    block = blocks.own_block()
+    if block is None:
+        with suppress(LedgerError):  # it is refused where it is to release something
+            block = block_of_ancestors()
+    return (origin_of(model) or OUTSIDE) if block is None else (block.path, block.name)
+
+
+def origin_of(model: object) -> Origin | None:
+    """What a model, or the last step of a pipeline, took along from a block of another process."""
+    steps = getattr(model, "steps", None)
+    found: Origin | None = getattr(steps[-1][1] if steps else model, ORIGIN, None)
+    return OUTSIDE if found is not None and blocks.was_own(found[1]) else found
 
 
 @contextmanager
-def join_budget(origin: Inherited | None) -> Iterator[None]:
-    """Inside the budget that an estimator brought along from another process, if it did."""
-    if origin is None or origin.process == _PROCESS or active_budget() is not None:
-        yield
+def join_budget(origin: Origin | None = None) -> Iterator[Budget | None]:
+    """Settle which budget a call is charged to when it begins; other threads cannot change it later."""
+    if _settled.get() is not None:
+        yield active_budget()
         return
-    with Budget(origin.path):
-        yield
+    token = _settled.set([_find(origin)])
+    try:
+        yield active_budget()
+    finally:
+        _settled.reset(token)
+
+
+def active_budget() -> Budget | None:
+    """The budget that a release made here and now is charged to."""
+    settled = _settled.get()
+    return _find(None) if settled is None else settled[0]
 
 
 @contextmanager
@@ -49,3 +66,34 @@ def charge_run(what: str, plan: Callable[[float], Planned]) -> Iterator[None]:
     yield
     with suppress(LedgerError):  # that it ended is a note, and no part of the account
         budget.finish(run)
+
+
+def _find(origin: Origin | None) -> Budget | None:
+    """This process's block; else that of the call, of an ancestor, or the one this process was started in."""
+    own, entered = blocks.open_block(), blocks.entered.get()
+    if entered is not None and entered != own:
+        raise LedgerError(
+            f"this task was started inside the budget {entered.path}, which is closed; nothing was drawn. "
+            "Wait for it inside the block."
+        )
+    if own is not None:
+        return own
+    above = block_of_ancestors()
+    brought = "" if origin is None else origin[0]
+    if above is not None and brought not in ("", above.path):
+        raise LedgerError(
+            f"the estimator comes from inside the budget {brought}, but {above.path} is open now; nothing "
+            "was drawn. Wait for the workers inside the block."
+        )
+    name, still = block_at_start()
+    found = brought or (above.path if above else still.path if still else None)
+    if found is None and name and origin != OUTSIDE:
+        raise LedgerError(
+            "this worker process was started inside a budget that is closed, and does not know which budget "
+            "to charge; nothing was drawn. Start new workers, and wait for them inside the block."
+        )
+    return None if found is None else Budget(found)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: _settled.set(None))

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import math
+import os
 import secrets
 import threading
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
 
-from ... import checks
-from ...errors import BudgetExceeded, LedgerError, ParameterError
-from ...notebook import facts_table
+from ...core import checks
+from ...core.errors import BudgetExceeded, LedgerError
+from ...core.formatting import format_at_least, format_cost, format_given
+from ...core.notebook import facts_table
 from ..accounting.budgets import Limit, RunCost, composed_epsilon
 from ..facts import UNITS
 from . import budget_file as file
 from .budget_file import BudgetRun, BudgetTerms, Contents
 from .chain import Head, exists
-from .pricing import Planned, run_cost
+from .open_budgets import BudgetBlock, announce, block_at_start, block_of_ancestors, withdraw
+from .pricing import Planned, check_proof, run_cost
 
 DELTA = 1e-5
 _lock = threading.Lock()
 _open: list[Budget] = []
+_names: set[str] = set()
+entered: ContextVar[Budget | None] = ContextVar("entered", default=None)
+"""The block that this task, or the code that started it, has entered."""
 
 
 class Budget:
@@ -35,15 +42,16 @@ class Budget:
 
     Parameters
     ----------
-    path : the file; one for each set of records. It is made where it is not there
-        yet; one that is there and empty is refused.
+    path : the file; one for each set of records. It is created if it does not exist; an
+        empty file is refused.
     epsilon, delta : for all runs together. An existing file has its own, and they may be left out.
         delta = 0 is a pure budget, for runs with norm noise.
     unit : "record", or "person": then runs that protect single records only are refused.
     accountant : "gaussian" (sum of mu^2), "renyi" (at one order, set by epsilon and delta: for runs with norm
         noise beside others) or "pure". None: the one by which the first run takes less of the budget.
-    large_delta : insists on a delta above one over the number of records of a run.
-    at_least : a `head` noted earlier, which the file must still contain: it was not put back from a backup.
+    large_delta : allows a delta above one over the number of records of a run.
+    at_least : a `head` noted earlier, which the file must still contain: this detects a file restored from a
+        backup.
 
     Examples
     --------
@@ -54,6 +62,8 @@ class Budget:
     ...     bool(budget.spent <= 0.5), bool(0.8 < budget.left < 1)
     (True, True)
     """
+
+    _block: BudgetBlock
 
     def __init__(
         self,
@@ -73,57 +83,60 @@ class Budget:
         with file.open_rows(self.path) as db:
             if not exists(db) and not self.path.stat().st_size:
                 raise LedgerError(
-                    f"{self.path} is empty: whatever was charged to it is gone. Put the right file back; if "
-                    "nothing ever was, delete it."
+                    f"{self.path} is empty: its charges are lost. Restore the right file; if it never had "
+                    "charges, delete it."
                 )
             if terms is not None and not exists(db):
                 file.begin(db, terms)
             if not exists(db):
-                raise LedgerError(f"{self.path} holds no budget; begin one with `epsilon` and `delta`.")
+                raise LedgerError(f"{self.path} is not a budget; start one with `epsilon` and `delta`.")
             found = file.read(db, self.path, at_least)
         self._terms = found.terms
         given = {"epsilon": epsilon, "delta": delta, "unit": unit, "accountant": accountant}
         for name, value in given.items():
             if value is not None and value != getattr(found.terms, name):
                 raise LedgerError(
-                    f"{self.path} was begun with {name} = {getattr(found.terms, name)}; got {value}. "
-                    "A budget never changes: leave it out, or begin a new file for other records."
+                    f"{self.path} was created with {name} = {getattr(found.terms, name)}; got {value}. "
+                    f"A budget never changes: leave `{name}` out, or create a new file for other records."
                 )
 
     # -- charging -------------------------------------------------------------------------------
 
-    def reserve(self, planned: Planned, what: str) -> str:
+    def reserve(self, planned: Planned, what: str, *, run: str | None = None) -> str:
         """Charge a whole run before anything of it is drawn; its number, for `finish`.
 
-        `planned` is the run's certificate at the budget's delta after its last round.
+        `planned` is the run's certificate at the budget's delta after its last round. A `run` that names
+        itself is charged once, however often it is reserved.
         """
-        if planned.run.simulated:
-            raise ParameterError(
-                "`random_state` must be None inside a Budget: noise that can be replayed protects nobody, "
-                "and a budget cannot pay for that. Rehearse on other rows, outside of it."
-            )
+        asked = self._weigh(planned, what, run or secrets.token_hex(8))
+        with file.open_rows(self.path) as db:
+            found = file.read(db, self.path)
+            if run is None or all(other.run != run for other in found.runs):
+                file.add_run(db, found, asked, _admit(found, asked).accountant)
+        return asked.run
+
+    def check(self, planned: Planned, what: str) -> float:
+        """What would be `left` after a run; `BudgetExceeded` as from `reserve`. Nothing is charged."""
+        found, asked = self._read(), self._weigh(planned, what, "")
+        return _admit(found, asked).left([*found.costs, asked.cost])
+
+    def _weigh(self, planned: Planned, what: str, number: str) -> BudgetRun:
+        """The run as the file would hold it."""
+        check_proof(planned.run)
         if self.unit == "person" and planned.run.unit != "person":
             raise BudgetExceeded(
                 "the budget is for persons, and this run covers single records: give `person`."
             )
         units = planned.run.persons or sum(site.samples for site in planned.sites)
         checks.usual_delta(self.delta, units, insisted=self._terms.large_delta)
-        cost = run_cost(planned, pure=self.delta == 0)
-        run = BudgetRun(
-            run=secrets.token_hex(8),
+        return BudgetRun(
+            run=number,
             what=str(what),
             time=datetime.now(UTC).isoformat(timespec="seconds"),
             unit=planned.run.unit,
             against=_against(planned),
-            cost=cost,
+            cost=run_cost(planned, pure=self.delta == 0),
         )
-        with file.open_rows(self.path) as db:
-            found = file.read(db, self.path)
-            limit = _limit(found, cost)
-            if not limit.admits([*found.costs, cost]):
-                raise BudgetExceeded(_refusal(limit, found, run))
-            file.add_run(db, found, run, limit.accountant)
-        return run.run
 
     def finish(self, run: str) -> None:
         """Note that a run has come to its end. Its cost stays what it was."""
@@ -144,6 +157,10 @@ class Budget:
     def unit(self) -> str:
         return self._terms.unit
 
+    def is_at(self, path: str | PathLike[str]) -> bool:
+        """Whether a path leads to this budget's file."""
+        return os.path.realpath(path) == os.path.realpath(self.path)
+
     @property
     def accountant(self) -> str | None:
         """What is added up; None before the first run."""
@@ -161,9 +178,9 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """epsilon of all runs together at the budget's delta, had they been fixed beforehand.
+        """The epsilon of all runs together at the budget's delta, if all runs had been fixed in advance.
 
-        What is promised whatever the runs reacted to is `epsilon`, the budget itself.
+        The promise that always holds, even if runs reacted to earlier ones, is `epsilon`, the whole budget.
         """
         return composed_epsilon(self._read().costs, self.delta)
 
@@ -184,15 +201,16 @@ class Budget:
     def __repr__(self) -> str:
         found = self._read()
         spent, left = composed_epsilon(found.costs, self.delta), _any_limit(found).left(found.costs)
-        about = f"spent={round_up(spent)}, left={round_down(left)}, runs={len(found.runs)}"
-        return f"Budget(epsilon={self.epsilon:g}, delta={self.delta:g}, {about})"
+        about = f"spent={format_cost(spent)}, left={format_at_least(left)}, runs={len(found.runs)}"
+        return f"Budget(epsilon={format_given(self.epsilon)}, delta={format_given(self.delta)}, {about})"
 
     def _repr_html_(self) -> str:
         found = self._read()
+        limit = f"epsilon = {format_given(self.epsilon)} at delta = {format_given(self.delta)}"
         facts = {
-            "budget": f"epsilon = {self.epsilon:g} at delta = {self.delta:g}, any one {self.unit}",
-            "spent": f"{round_up(composed_epsilon(found.costs, self.delta))} by {len(found.runs)} run(s)",
-            "left": f"{round_down(_any_limit(found).left(found.costs))} for one more run",
+            "budget": f"{limit}, any one {self.unit}",
+            "spent": f"{format_cost(composed_epsilon(found.costs, self.delta))} by {len(found.runs)} run(s)",
+            "left": f"{format_at_least(_any_limit(found).left(found.costs))} for one more run",
         }
         facts |= {f"{k}. {run.what}": describe_run(run) for k, run in enumerate(found.runs, 1)}
         return facts_table("Budget", facts)
@@ -205,35 +223,59 @@ class Budget:
                 raise LedgerError(
                     f"the budget {_open[0].path} is in use in this process; a run has one budget."
                 )
+            above = block_of_ancestors(sure=False) or block_at_start()[1]
+            if above is not None and not self.is_at(above.path):
+                raise LedgerError(
+                    f"the budget {above.path} is in use by the process that this one works for; a run has "
+                    f"one budget, so {self.path} cannot be opened here."
+                )
+            self._block = announce(self.path)
+            _names.add(self._block.name)
             _open.append(self)
+        entered.set(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        entered.set(None)
         with _lock:
             _open.remove(self)
+            withdraw(self._block)
 
 
-def active_budget() -> Budget | None:
+def open_block() -> Budget | None:
     """The budget whose `with` block this process is in, in whatever thread."""
     return _open[-1] if _open else None
 
 
+def own_block() -> BudgetBlock | None:
+    """The same, as other processes see it."""
+    return _open[-1]._block if _open else None
+
+
+def was_own(name: str) -> bool:
+    """Whether this process opened the block of that name."""
+    return name in _names
+
+
+def _leave_after_fork() -> None:
+    """A forked child is not in its parent's block, and cannot wait for its parent's threads."""
+    global _lock
+    _lock = threading.Lock()
+    _open.clear()
+    _names.clear()
+    entered.set(None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_after_fork)
+
+
 def describe_run(run: BudgetRun) -> str:
-    """One line: its own cost, whom that holds against, and whether it came to its end."""
-    end = "" if run.finished else "; not finished, charged all the same"
-    return f"epsilon = {round_up(run.cost.alone)} by itself, {run.against}{end}"
-
-
-def round_up(epsilon: float) -> str:
-    """Four decimals, never below the truth."""
-    return f"{math.ceil(epsilon * 1e4 * (1 - 1e-15)) / 1e4:g}" if math.isfinite(epsilon) else "infinite"
-
-
-def round_down(epsilon: float) -> str:
-    """Four decimals, never above the truth."""
-    return f"{math.floor(epsilon * 1e4) / 1e4:g}"
+    """One line: the run's own cost, against whom it holds, and whether the run finished."""
+    end = "" if run.finished else "; not finished, but charged"
+    return f"epsilon = {format_cost(run.cost.alone)} by itself, {run.against}{end}"
 
 
 def _terms(
@@ -259,6 +301,14 @@ def _any_limit(found: Contents) -> Limit:
     return Limit(found.terms.accountant or "gaussian", found.terms.epsilon, found.terms.delta)
 
 
+def _admit(found: Contents, run: BudgetRun) -> Limit:
+    """What the run is measured by; `BudgetExceeded` where it would pass the budget."""
+    limit = _limit(found, run.cost)
+    if not limit.admits([*found.costs, run.cost]):
+        raise BudgetExceeded(_refusal(limit, found, run))
+    return limit
+
+
 def _limit(found: Contents, cost: RunCost) -> Limit:
     """What the next run is measured by; the first run decides where the terms do not."""
     if found.terms.accountant is not None:
@@ -270,22 +320,22 @@ def _limit(found: Contents, cost: RunCost) -> Limit:
 def _against(planned: Planned) -> str:
     run = planned.run
     if not run.masked:
-        return "whoever works together"
+        return "whichever sites collude"
     number = run.sites - 1 if run.colluding is None else run.colluding
-    return f"against {number} of {run.sites - 1} other sites working together"
+    return f"against {number} of {run.sites - 1} other sites colluding"
 
 
 def _refusal(limit: Limit, found: Contents, run: BudgetRun) -> str:
     left = limit.left(found.costs)
-    told = f"a budget of epsilon = {limit.epsilon:g} at delta = {limit.delta:g}"
+    told = f"a budget of epsilon = {format_given(limit.epsilon)} at delta = {format_given(limit.delta)}"
     mended = run.cost.alone <= left and limit.accountant == "gaussian"
     if mended or not math.isfinite(limit.price(run.cost)):
-        hint = {"gaussian": "; use Gaussian or masked noise, or begin budgets with accountant='renyi'"}
+        hint = {"gaussian": "; use Gaussian or masked noise, or create the budget with accountant='renyi'"}
         return (
-            f"{run.what} costs too much, or is of unknown cost, by the {limit.accountant} sums of {told}; "
+            f"{run.what} does not fit, or has unknown cost, in the {limit.accountant} sums of {told}; "
             f"nothing was drawn{hint.get(limit.accountant, '')}."
         )
     return (
-        f"{run.what} costs epsilon = {round_up(run.cost.alone)} and would pass {told}, of which "
-        f"{len(found.runs)} run(s) left {round_down(left)} for one more; nothing was drawn."
+        f"{run.what} costs epsilon = {format_cost(run.cost.alone)} and would exceed {told}, of which "
+        f"{len(found.runs)} run(s) left {format_at_least(left)} for one more; nothing was drawn."
     )

@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...diskfile import PART
-from ...errors import LedgerError, ParameterError
+from ...core.errors import LedgerError, ParameterError
+from ...core.files import PART
 from ..accounting.budgets import BUDGET_ORDERS, RunCost
 from . import chain
 from .chain import Head, ledger_errors
@@ -75,7 +75,7 @@ class Contents(NamedTuple):
 def open_rows(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
     """One transaction, alone at the file: on disk at the end of the block, or not at all."""
     if not create and not path.exists():
-        raise LedgerError(f"there is no budget at {path}; begin one with `epsilon` and `delta`.")
+        raise LedgerError(f"there is no budget at {path}; create one with `epsilon` and `delta`.")
     with ledger_errors():
         uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
         db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)
@@ -119,14 +119,14 @@ def read(db: sqlite3.Connection, path: Path, at_least: Head | None = None) -> Co
     """The whole file, verified."""
     bodies, head = chain.verify_rows(db, at_least)
     if bodies[0].get("format") != FORMAT:
-        raise LedgerError(f"{path} is the ledger of one run, not a budget over several: take a new file.")
+        raise LedgerError(f"{path} is the ledger of one run, not a budget over several runs; use a new file.")
     try:
         terms = BudgetTerms(**{key: bodies[0][key] for key in BudgetTerms.__dataclass_fields__})
         ended = {body["ended"] for body in bodies[1:] if "ended" in body}
         runs = [_run(body, ended) for body in bodies[1:] if "ended" not in body]
         chosen = next((body["accountant"] for body in bodies[1:] if "accountant" in body), terms.accountant)
     except (KeyError, TypeError, ValueError) as error:
-        raise LedgerError(f"{path} was written in a form this version does not know.") from error
+        raise LedgerError(f"{path} was written in a format that this version does not know.") from error
     terms = replace(terms, accountant=chosen)
     return Contents(terms, tuple(runs), head)
 
@@ -148,7 +148,7 @@ def _run(body: dict[str, Any], ended: set[str]) -> BudgetRun:
 
 
 def _plain(cost: RunCost) -> dict[str, Any]:
-    """JSON knows no infinity: None stands for it."""
+    """None for infinity, which JSON does not have."""
     plain = asdict(cost)
     plain["renyi"] = [_number(value) for value in cost.renyi]
     return {key: value if key == "renyi" else _number(value) for key, value in plain.items()}

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ...canonical import canonical
-from ...errors import LedgerError
+from ...core.canonical import canonical
+from ...core.errors import LedgerError
 
 _ORIGIN = hashlib.sha256(b"taciturn ledger 1").hexdigest()
 _SCHEMA = (
@@ -63,9 +63,9 @@ def stored_head(db: sqlite3.Connection) -> Head:
     """The head as the file states it."""
     row = db.execute("SELECT rows, hash FROM ledger_head").fetchone()
     if row is None:
-        raise LedgerError("the ledger was altered: its head is gone.")
+        raise LedgerError("the ledger was altered: its head is missing.")
     if not isinstance(row[0], int) or not isinstance(row[1], str):
-        raise LedgerError("the ledger was altered: its head is none.")
+        raise LedgerError("the ledger was altered: its head is not a number and a digest.")
     return Head(*row)
 
 
@@ -99,12 +99,12 @@ def verify_rows(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[l
         seen = seen or head == at_least
     if stored_head(db) != head:
         raise LedgerError(
-            f"the ledger was altered: it states {stored_head(db).rows} rows and holds {head.rows}."
+            f"the ledger was altered: it states {stored_head(db).rows} rows and has {head.rows}."
         )
     if not seen and at_least is not None:
         raise LedgerError(
-            f"the ledger holds {head.rows} rows and not the {at_least.rows} noted earlier: it was cut, or "
-            "put back from a backup; charging it again could release a round twice."
+            f"the ledger has {head.rows} rows and not the {at_least.rows} noted earlier: it was truncated or "
+            "restored from a backup; charging it again could release a round twice."
         )
     return bodies, head
 

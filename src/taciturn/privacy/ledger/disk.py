@@ -15,20 +15,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...diskfile import LockFile
-from ...errors import LedgerError, ParameterError
+from ...core.errors import LedgerError, ParameterError
+from ...core.files import LockFile
 from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFacts
 from ..facts_json import budget_from, run_from, site_from, to_plain
 from . import chain
 from .chain import Head, ledger_errors
 from .filter import Filter, Spent, filters
-from .memory import (
-    SiteBudgets,
-    already_charged,
-    check_charge,
-    checked_budgets,
-    checked_sites,
-)
+from .memory import SiteBudgets, already_charged, check_charge, checked_budgets, checked_sites
 
 _FULL = 2  # PRAGMA synchronous
 
@@ -102,7 +96,7 @@ class SqliteLedger:
     def charge_round(self, charges: RoundCharges) -> None:
         """Record one release of each of several sites, on disk together or not at all."""
         if len(set(charges.sites.tolist())) < len(charges.sites):
-            raise ParameterError("`charges` must hold at most one charge per site.")
+            raise ParameterError("`charges` must contain at most one charge per site.")
         with self._guard:
             if self._within:
                 raise LedgerError("a transaction of this ledger is open; charge site by site inside it.")
@@ -114,13 +108,13 @@ class SqliteLedger:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """Charges, and rows the caller writes to tables of its own, on disk together or not at all.
 
-        Release after the block, never inside it: an error undoes the charge, which only a round that nobody
-        has seen may have.
+        Release after the block, never inside it: an error undoes the charge, which is allowed only if the
+        round was not released.
         """
         with self._guard:
             db = self._connection()
             if self._readonly:
-                raise LedgerError("the ledger was opened to read only; nothing may be released.")
+                raise LedgerError("the ledger was opened read-only; nothing may be released.")
             if self._within:
                 raise LedgerError("a transaction of this ledger is open already; charge inside that one.")
             spent = [None if limit is None else limit.spent for limit in self._filters]
@@ -204,14 +198,16 @@ class SqliteLedger:
                 raise
         begun = bodies[0]
         if given is not None:
-            _agree(given, begun)
+            check_agreement(given, begun)
         try:
             self.run = run_from(begun["run"])
             self.sites = tuple(site_from(entry) for entry in begun["sites"])
             self.budgets = tuple(budget_from(entry) for entry in begun["budgets"])
             self._charges = [Charge(**body) for body in bodies[1:]]
         except (ParameterError, KeyError, TypeError) as error:
-            raise LedgerError("the ledger was written in a form this version does not know.") from error
+            raise LedgerError(
+                "the ledger was written in a format that this version does not know."
+            ) from error
         self._filters = filters(self.run, self.sites, self.budgets)
         for facts, limit in zip(self.sites, self._filters, strict=True):
             if limit is not None:
@@ -266,12 +262,27 @@ def _facts(run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudgets) -> di
     """The content of row 0."""
     chosen = checked_sites(run, sites)
     limits = checked_budgets(run, budget, len(chosen))
-    return {
-        "format": 1,
-        "run": to_plain(run),
-        "sites": [to_plain(facts) for facts in chosen],
-        "budgets": [None if limit is None else to_plain(limit) for limit in limits],
-    }
+    plain = [None if limit is None else to_plain(limit) for limit in limits]
+    return {"format": 1, **plain_facts(run, chosen), "budgets": plain}
+
+
+def plain_facts(run: RunFacts, sites: Sequence[SiteFacts]) -> dict[str, Any]:
+    """The facts of a ledger, as JSON values."""
+    return {"run": to_plain(run), "sites": [to_plain(facts) for facts in sites]}
+
+
+def check_agreement(
+    given: dict[str, Any], begun: dict[str, Any], *, apart: tuple[str, ...] = ("versions",)
+) -> None:
+    """Raise unless the facts of today are those that a ledger was begun with, these names apart."""
+    pairs, differ = [(given["run"], begun["run"])], []
+    for part in (part for part in ("sites", "budgets") if part in given):
+        here, there = given[part], begun[part]
+        differ += [f"other {part}"] * (list(map(bool, here)) != list(map(bool, there)))
+        pairs += [(one, other) for one, other in zip(here, there, strict=False) if one and other]
+    keys = [key for one, other in pairs for key in {**one, **other} if one.get(key) != other.get(key)]
+    for what in [*(f"another `{key}`" for key in keys if key not in apart), *differ]:
+        raise LedgerError(f"the ledger was created with {what}; a new run needs a new ledger.")
 
 
 def _body(charge: Charge) -> dict[str, Any]:
@@ -282,16 +293,6 @@ def _body(charge: Charge) -> dict[str, Any]:
 
 def _begin(db: sqlite3.Connection, facts: dict[str, Any] | None, readonly: bool) -> None:
     if facts is None or readonly:
-        raise LedgerError("there is no ledger here yet; open it with `run` and `sites` to begin one.")
+        raise LedgerError("there is no ledger here yet; open it with `run` and `sites` to create one.")
     chain.create(db)
     chain.append(db, chain.EMPTY, facts)
-
-
-def _agree(given: dict[str, Any], begun: dict[str, Any]) -> None:
-    """The facts of today are those the ledger was begun with."""
-    if given["sites"] != begun["sites"] or given["budgets"] != begun["budgets"]:
-        part = "sites" if given["sites"] != begun["sites"] else "budgets"
-        raise LedgerError(f"the ledger was begun with other {part}; a new run needs a new ledger.")
-    differ = [key for key in given["run"] if key != "versions" and given["run"][key] != begun["run"].get(key)]
-    if differ:
-        raise LedgerError(f"the ledger was begun with another `{differ[0]}`; a new run needs a new ledger.")

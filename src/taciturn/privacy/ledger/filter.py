@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...errors import BudgetExceeded
-from ...types import Array
+from ...core.errors import BudgetExceeded
+from ...core.formatting import format_cost, format_delta, format_given
+from ...core.types import Array
 from ..accounting import bounds
-from ..accounting.shown import rounded_up, shown_delta
 from ..collusion import masked_cost
 from ..costs import Releases, exact_epsilon, exact_mu, gaussian_totals, pure_costs, renyi_totals, usable_delta
 from ..facts import Charge, RunFacts, SiteBudget, SiteFacts
@@ -47,11 +47,12 @@ class _Prices:
         self._known: dict[tuple[object, ...], Spent] = {}
 
     def __call__(self, site: SiteFacts, charge: Charge, orders: Array) -> Spent:
-        key = (site.samples, charge.degree or site.degree, *charge[2:5], len(orders), orders[0])
+        moment = charge.t if charge.t <= self.run.moments else 0
+        key = (site.samples, charge.degree or site.degree, moment, *charge[2:5], len(orders), orders[0])
         if key not in self._known:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            releases = Releases.single(site, charge)
+            releases = Releases.single(self.run, site, charge)
             pure = float(pure_costs(self.run, releases).sum())
             square = float(gaussian_totals(self.run, releases)[0]) ** 2
             self._known[key] = Spent(renyi_totals(self.run, releases, orders)[0], pure, square)
@@ -147,6 +148,7 @@ def filters(
 def _admit(site: SiteFacts, budget: SiteBudget, charge: Charge, epsilon: float) -> None:
     if epsilon > budget.epsilon * (1 + _SLACK):
         raise BudgetExceeded(
-            f"round {charge.t} would take {site.name} to epsilon = {rounded_up(epsilon)}, past its "
-            f"budget of {budget.epsilon:g} at delta = {shown_delta(budget.delta)}; nothing was released."
+            f"round {charge.t} would take {site.name} to epsilon = {format_cost(epsilon)}, past its "
+            f"budget of {format_given(budget.epsilon)} at delta = {format_delta(budget.delta)}; nothing "
+            "was released."
         )

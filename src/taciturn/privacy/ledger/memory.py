@@ -12,14 +12,16 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import checks
-from ...errors import LedgerError, ParameterError
-from ...types import Array
+from ...core import checks
+from ...core.errors import LedgerError, ParameterError
+from ...core.types import Array
 from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFacts
 from .filter import Spent, filters
 
 SiteBudgets = SiteBudget | Sequence[SiteBudget | None] | None
 """One budget for all sites, a list with one for each, or none."""
+
+_ENTRY = np.dtype([("charged", "?"), ("eta", "f8"), ("scale", "f8"), ("output", "f8"), ("degree", "i8")])
 
 
 @runtime_checkable
@@ -67,10 +69,7 @@ class MemoryLedger:
         self.budgets = checked_budgets(run, budget, len(self.sites))
         self._row = {facts.site: row for row, facts in enumerate(self.sites)}
         self._filters = filters(run, self.sites, self.budgets)
-        shape = (len(self.sites), run.rounds)
-        self._charged = np.zeros(shape, dtype=bool)
-        self._eta, self._scale, self._output = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        self._degree = np.zeros(shape, dtype=np.int64)
+        self._log = np.zeros((len(self.sites), run.rounds), dtype=_ENTRY)
         self._degrees = np.array([facts.degree for facts in self.sites])
         self._numbers = np.array([facts.site for facts in self.sites])
         self._order = np.argsort(self._numbers)
@@ -79,13 +78,12 @@ class MemoryLedger:
 
     def charge(self, charge: Charge) -> None:
         """Record one release before it happens."""
-        with self._lock:
-            self._record(charge, *self._admit(charge))
+        self.charge_all([charge])
 
     def charge_all(self, charges: Sequence[Charge]) -> None:
         """Record one release of each of several sites: all of them, or none where one may not be charged."""
         if len({charge.site for charge in charges}) < len(charges):
-            raise ParameterError("`charges` must hold at most one charge per site.")
+            raise ParameterError("`charges` must contain at most one charge per site.")
         with self._lock:
             admitted = [self._admit(charge) for charge in charges]
             for charge, (row, spent) in zip(charges, admitted, strict=True):
@@ -93,34 +91,27 @@ class MemoryLedger:
 
     def charge_round(self, charges: RoundCharges) -> None:
         """Record one release of each of several sites, as `charge_all` does, without a look at each alone."""
-        if self.run.masked or any(limit is not None for limit in self._filters):
+        sums = self.run.masked or charges.t <= self.run.moments
+        if sums or any(limit is not None for limit in self._filters):
             self.charge_all(list(charges.each()))
             return
         rows, at = self._rows_of(charges.sites), charges.t - 1
         check_round(self.run, charges)
         with self._lock:
-            before = self._charged[rows, at]
+            before = self._log["charged"][rows, at]
             if before.any():
                 raise already_charged(self.sites[int(rows[np.argmax(before)])], charges.t)
-            self._charged[rows, at] = True
-            self._eta[rows, at] = charges.eta
-            self._scale[rows, at] = 0.0 if charges.scale is None else charges.scale
-            self._output[rows, at] = 0.0 if charges.output_scale is None else charges.output_scale
-            self._degree[rows, at] = self._degrees[rows]
+            values = (True, charges.eta, charges.scale, charges.output_scale, self._degrees[rows])
+            for name, value in zip(_ENTRY.names or (), values, strict=True):
+                self._log[name][rows, at] = 0.0 if value is None else value
             self.aborted = self.aborted or charges.aborted
 
     def columns(self, site: int) -> Columns:
         """All charges of a site so far."""
         row = self._row_of(site)
         with self._lock:
-            at = np.flatnonzero(self._charged[row])
-            return Columns(
-                at + 1,
-                self._eta[row, at],
-                self._scale[row, at],
-                self._output[row, at],
-                self._degree[row, at],
-            )
+            at = np.flatnonzero(self._log["charged"][row])
+            return Columns(at + 1, *(self._log[name][row, at] for name in (_ENTRY.names or ())[1:]))
 
     def _row_of(self, site: int) -> int:
         if site not in self._row:
@@ -130,7 +121,7 @@ class MemoryLedger:
     def _rows_of(self, sites: NDArray[np.int64]) -> NDArray[np.int64]:
         """The rows of several sites, each of which is named once."""
         if len(np.unique(sites)) < len(sites):
-            raise ParameterError("`charges` must hold at most one charge per site.")
+            raise ParameterError("`charges` must contain at most one charge per site.")
         places = np.searchsorted(self._numbers, sites, sorter=self._order)
         rows = self._order[np.minimum(places, len(self._order) - 1)]
         strange = self._numbers[rows] != sites
@@ -142,18 +133,14 @@ class MemoryLedger:
         """The row of a charge that may be recorded, and what its site will then have spent."""
         row = self._row_of(charge.site)
         check_charge(self.run, self.sites[row], self.budgets[row], charge)
-        if self._charged[row, charge.t - 1]:
+        if self._log["charged"][row, charge.t - 1]:
             raise already_charged(self.sites[row], charge.t)
         limit = self._filters[row]
         return row, None if limit is None else limit.after(charge)
 
     def _record(self, charge: Charge, row: int, spent: Spent | None) -> None:
-        at = row, charge.t - 1
-        self._charged[at] = True
-        self._eta[at] = charge.eta
-        self._scale[at] = charge.scale
-        self._output[at] = charge.output_scale or 0.0
-        self._degree[at] = charge.degree or self.sites[row].degree
+        degree = charge.degree or self.sites[row].degree
+        self._log[row, charge.t - 1] = (True, charge.eta, charge.scale, charge.output_scale or 0.0, degree)
         self.aborted = self.aborted or charge.aborted
         limit = self._filters[row]
         if limit is not None and spent is not None:
@@ -165,17 +152,16 @@ def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts,
     facts = tuple(sites)
     numbers = [entry.site for entry in facts]
     if not facts or len(set(numbers)) < len(facts):
-        raise ParameterError(f"`sites` must hold each site once and at least one; got {len(facts)}.")
-    if max(numbers) >= run.sites:
-        raise ParameterError(f"`site` must be below the number of sites, {run.sites}; got {max(numbers)}.")
-    most = max(entry.degree for entry in facts)
-    if most >= run.sites:
-        raise ParameterError(f"`degree` must be below the number of sites, {run.sites}; got {most}.")
+        raise ParameterError(f"`sites` must contain each site once and at least one; got {len(facts)}.")
+    checks.among_sites("site", max(numbers), run.sites)
+    checks.among_sites("degree", max(entry.degree for entry in facts), run.sites)
+    if min(entry.degree for entry in facts) == 0 and not (run.masked and run.sites == 1):
+        raise ParameterError("`degree` must be at least 1; got 0.")
     odd = [entry.name for entry in facts if bool(entry.dual_step) == run.masked]
     if odd:
         needs = "must be left out with masked sums" if run.masked else "must be given"
         raise ParameterError(f"`dual_step` {needs}; see {odd[0]}.")
-    if run.masked:
+    if run.masked or run.moments:
         _check_total(run, [entry.samples for entry in facts])
     return facts
 
@@ -210,7 +196,7 @@ def check_charge(run: RunFacts, site: SiteFacts, budget: SiteBudget | None, char
     """Whether the numbers of a charge make sense under the run's facts."""
     if not 1 <= charge.t <= run.rounds:
         raise ParameterError(f"`t` must be within the planned rounds 1..{run.rounds}; got {charge.t}.")
-    if run.masked:
+    if run.masked or charge.t <= run.moments:
         _check_masked(run, site, charge)
         return
     checks.magnitude("eta", charge.eta)
@@ -228,10 +214,10 @@ def check_charge(run: RunFacts, site: SiteFacts, budget: SiteBudget | None, char
 
 
 def _check_masked(run: RunFacts, site: SiteFacts, charge: Charge) -> None:
-    """A masked charge is the round's sum with the noise that the facts say, and nothing else."""
+    """The charge of a sum is the round's sum with the noise that the facts say, and nothing else."""
     planned = run.sums[charge.t - 1].std
     if charge.eta != 0 or charge.output_scale is not None or charge.degree not in (None, site.degree):
-        raise ParameterError(f"a masked charge holds `site`, `t` and `scale` only; see round {charge.t}.")
+        raise ParameterError(f"the charge of a sum has only `site`, `t` and `scale`; see round {charge.t}.")
     if charge.scale != planned:
         raise ParameterError(
             f"`scale` must be what the facts state, {planned:g}; got {charge.scale:g} at t={charge.t}."

@@ -1,4 +1,4 @@
-"""The one ledger that a run is charged to: a new file, one that is there already, or one in memory."""
+"""The one ledger that a run is charged to: a new file, an existing one, or one in memory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-from ...errors import LedgerError, ParameterError
+from ...core.errors import ParameterError
 from ..facts import RunFacts, SiteBudget, SiteFacts
-from ..facts_json import to_plain
-from .disk import SqliteLedger
+from .disk import SqliteLedger, check_agreement, plain_facts
 from .memory import Ledger, MemoryLedger
 
 LedgerLike = str | PathLike[str] | Ledger
@@ -21,14 +20,15 @@ LedgerLike = str | PathLike[str] | Ledger
 def open_ledger(
     target: LedgerLike | None, run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudget | None = None
 ) -> Iterator[Ledger]:
-    """The ledger of a run with these facts; closed at the end where it was opened here.
+    """The ledger of a run with these facts; it is closed at the end if it was opened here.
 
-    A ledger of the caller's must have been begun with them; names of sites, marks and versions may differ.
+    A ledger that the caller opened must have the same facts; names of sites, marks and versions may differ.
     """
     if isinstance(target, Ledger):
         if budget is not None:
             raise ParameterError("`budget` must be left out with an open `ledger`, which has its own.")
-        _check_same(target, run, sites)
+        apart = ("versions", "marks", "name")
+        check_agreement(plain_facts(run, sites), plain_facts(target.run, target.sites), apart=apart)
         yield target
     elif isinstance(target, str | PathLike):
         with SqliteLedger(Path(target), run, sites, budget) as durable:
@@ -37,16 +37,3 @@ def open_ledger(
         yield MemoryLedger(run, sites, budget)
     else:
         raise ParameterError(f"`ledger` must be a path or a ledger; got {type(target).__name__}.")
-
-
-def _check_same(ledger: Ledger, run: RunFacts, sites: Sequence[SiteFacts]) -> None:
-    given, begun = to_plain(run), to_plain(ledger.run)
-    differ = [key for key in given if key not in ("versions", "marks") and given[key] != begun[key]]
-    if differ:
-        raise LedgerError(f"the ledger was begun with another `{differ[0]}`; a new run needs a new ledger.")
-    if [_nameless(site) for site in sites] != [_nameless(site) for site in ledger.sites]:
-        raise LedgerError("the ledger was begun with other sites; a new run needs a new ledger.")
-
-
-def _nameless(site: SiteFacts) -> dict[str, object]:
-    return {key: value for key, value in to_plain(site).items() if key != "name"}

@@ -7,14 +7,17 @@ from typing import Protocol
 
 import numpy as np
 
-from ...errors import ParameterError
+from ...core.errors import ParameterError
 from ..accounting.budgets import BUDGET_ORDERS, RunCost, pure_mu
 from ..accounting.gaussian import compose_mu
-from ..accounting.masked import Slack
+from ..accounting.masked_sums import Slack
 from ..accounting.rounding import up
 from ..collusion import masked_mu, masked_slack
 from ..costs import Releases, exact_slack, float_delta, gaussian_totals, pure_costs, renyi_totals
 from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
+from ..marks import NOT_PROVEN
+
+LEAK = "`data_norm` was taken from the data, which no noise covers"
 
 
 class Planned(Protocol):
@@ -32,6 +35,30 @@ class Planned(Protocol):
     def epsilon(self) -> float: ...
     @property
     def pure_epsilon(self) -> float: ...
+
+
+def check_proof(run: RunFacts) -> None:
+    """Raise where the certificate of a run says that it proves nothing, and so no budget can pay for it."""
+    if run.simulated:
+        raise ParameterError(
+            "`random_state` must be None inside a Budget and for a model that is scored: noise that can be "
+            "replayed protects nobody. Rehearse on other rows, outside the Budget."
+        )
+    if run.idealised and run.noise != "none":
+        raise ParameterError(
+            "`idealised` must be False inside a Budget and for a model that is scored: the noise does "
+            "not cover the error of the solver."
+        )
+    if NOT_PROVEN in run.marks:
+        raise ParameterError(
+            "`method` must be one of taciturn's inside a Budget and for a model that is scored: the cost of "
+            "any other method is only stated by its author."
+        )
+    if LEAK in run.marks:
+        raise ParameterError(
+            "`data_norm` must be a public number inside a Budget and for a model that is scored: a bound "
+            "from the data is not private."
+        )
 
 
 def run_cost(planned: Planned, *, pure: bool = False) -> RunCost:
@@ -60,10 +87,10 @@ def _masked(planned: Planned, alone: float) -> RunCost:
 
 @np.errstate(over="ignore", invalid="ignore")  # beyond the floats there is no finite bound
 def _noisy(run: RunFacts, sites: Sequence[SiteFacts], releases: Sequence[Columns], alone: float) -> RunCost:
-    table = Releases.of(sites, releases)
+    table = Releases.of(run, sites, releases)
     rounds = pure_costs(run, table)
     gaussian = _worst(gaussian_totals(run, table))
-    slack = exact_slack(run) if run.integers and np.isfinite(gaussian) else Slack(0.0, 0.0)
+    slack = exact_slack(run) if (run.integers or run.moments) and np.isfinite(gaussian) else Slack(0.0, 0.0)
     renyi = np.max(_finite(renyi_totals(run, table, BUDGET_ORDERS)), axis=0)
     mu = min(gaussian, _worst(compose_mu(pure_mu(rounds))))
     return RunCost(

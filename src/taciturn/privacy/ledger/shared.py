@@ -7,13 +7,13 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import LedgerError
+from ...core.errors import LedgerError
 from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFacts
 from .memory import Ledger
 
 
 class SharedLedger:
-    """Whoever comes to a round first has it charged, once, for all `outputs`; the others find it paid.
+    """The first output that reaches a round charges it once, for all `outputs`; the others find it charged.
 
     The facts of the ledger say how many outputs a charge covers. A release beyond them, or one with other
     numbers than those that were charged, is refused.

@@ -22,7 +22,7 @@ function legend(box, names, line) {
       when.textContent = text;
       for (const [name, { reading }] of rows) {
         const value = values.get(name);
-        reading.replaceChildren(...(value ? readingOf(value, form) : ["–"]));
+        reading.replaceChildren(...(value ? readingOf(value, form) : ["ended"]));
       }
     },
   };
@@ -31,7 +31,7 @@ function legend(box, names, line) {
 function readingOf({ value, low, high }, form) {
   const parts = [html("data", { value: String(value) }, written(value, form))];
   if (low !== undefined && written(low, form) !== written(high, form)) {
-    parts.push(html("span", { class: "range" }, " (", html("data", { value: String(low) }, written(low, form)), "–", html("data", { value: String(high) }, written(high, form)), ")"));
+    parts.push(html("span", { class: "range" }, " (", html("data", { value: String(low) }, written(low, form)), " to ", html("data", { value: String(high) }, written(high, form)), ")"));
   }
   return parts;
 }

@@ -5,20 +5,24 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ...errors import ParameterError
+from ...core.errors import ParameterError
 from ..data import ReportData
 
 FORMAT = "taciturn-report/1"
 
 
 def to_plain(data: ReportData) -> dict[str, Any]:
-    """Mappings, lists, text and finite numbers only; infinity is the text "inf", not-a-number is null."""
-    return {"format": FORMAT, "names": list(data.names), **_plain(data)}
+    """All but what is drawn already, as mappings, lists, text and finite numbers.
+
+    Infinity is the text "inf", not-a-number is null.
+    """
+    facts = plain(replace(data, illustration=None, effects=()))
+    return {"format": FORMAT, "names": list(data.names), **facts}
 
 
 def embed(data: ReportData) -> str:
@@ -30,27 +34,20 @@ def embed(data: ReportData) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Facts as JSON knows them: mappings, lists, text, and numbers as in `to_plain`."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, float):
-        return _finite(value)
+        return None if math.isnan(value) else value if math.isfinite(value) else f"{value}"
     if isinstance(value, list | tuple | range):
-        return [_plain(entry) for entry in value]
+        return [plain(entry) for entry in value]
     raise ParameterError(
-        f"`data` must hold numbers, text, lists and mappings only; got {type(value).__name__}."
+        f"`data` must contain numbers, text, lists and mappings only; got {type(value).__name__}."
     )
-
-
-def _finite(value: float) -> float | str | None:
-    if math.isnan(value):
-        return None
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from ...privacy.certificate.summary import epsilon_scale
 from ..data import KeyNumber, Mark, ReportData
 from .numbers import written
 
@@ -13,6 +14,23 @@ def number(value: float | None, form: str, path: str) -> str:
     """A number that an auditor can trace: <data value=... data-path=...>."""
     full = "" if value is None else repr(float(value))
     return f'<data value="{full}" data-path="{escape(path)}">{escape(written(value, form))}</data>'
+
+
+def headline(text: str) -> str:
+    """The result, a paragraph for each sentence."""
+    said = escape(text).replace(" = ", "&nbsp;=&nbsp;")
+    return "".join(f"<p>{part}</p>" for part in said.split("\n\n"))
+
+
+def scale(epsilon: float | None) -> str:
+    """The epsilon of a run on a scale, with what a guess can be worth at each mark."""
+    if epsilon is None:
+        return ""
+    return (
+        f'<figure class="scale">{epsilon_scale(epsilon)}<figcaption>Smaller is safer. Below each epsilon: '
+        "how often a guess between two candidates can be right. A coin is right 50% of the time."
+        "</figcaption></figure>"
+    )
 
 
 def marks(entries: Sequence[Mark]) -> str:
@@ -73,7 +91,7 @@ def _comparison(data: ReportData) -> str:
         cells = {entry.label: _cell(entry, _path(name, k)) for k, entry in enumerate(row)}
         body += f'<tr><th scope="row"><span data-swatch="{escape(name)}"></span>{escape(name)}</th>'
         body += "".join(
-            f'<td class="n" data-label="{escape(label)}"><span>{cells.get(label, "–")}</span></td>'
+            f'<td class="n" data-label="{escape(label)}"><span>{cells.get(label, "not stated")}</span></td>'
             for label in labels
         )
         body += "</tr>"

@@ -1,11 +1,13 @@
 """Numbers as a reader sees them; `page.js` writes them by the same rules.
 
-Upper bounds are rounded up: a printed epsilon is never below the certified one.
+Upper bounds go through `format_cost`: a printed epsilon is never below the certified one.
 """
 
 from __future__ import annotations
 
 import math
+
+from ...core.formatting import format_cost
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _TINY = 1e-15  # relative; so that 1.1, which is stored as 1.100000000000000089, is not printed as 1.11
@@ -18,13 +20,13 @@ def written(value: float | None, form: str = "plain") -> str:
     ('0.3691', '84.53%', '2.97')
     """
     if value is None or math.isnan(value):
-        return "–"
+        return "not known"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if form == "percent":
         return f"{100 * value:.2f}%".replace("-", "−")
     if form == "bound":
-        return _bound(value)
+        return format_cost(value)
     return _plain(value)
 
 
@@ -54,13 +56,3 @@ def _plain(value: float) -> str:
         return f"{sign}{mantissa} × 10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
     decimals = max(0, 3 - math.floor(math.log10(size)))
     return f"{sign}{size:.{decimals}f}"
-
-
-def _bound(value: float) -> str:
-    """Two decimals, rounded up; three significant digits below 0.1."""
-    if value <= 0:
-        return "0"
-    decimals = 2 if value >= 0.1 else 2 - math.floor(math.log10(value))
-    if decimals > 8:
-        return "< 10⁻⁶"
-    return f"{math.ceil(value * (1 - _TINY) * 10**decimals) / 10**decimals:.{decimals}f}"

@@ -108,6 +108,7 @@ function start() {
     redraw();
   });
   window.addEventListener("beforeprint", () => {
+    for (const words of document.querySelectorAll("details.words")) words.open = true;
     for (const plot of document.querySelectorAll(".plot")) Object.assign(plot.dataset, plot.dataset.size === "half" ? { width: 400 } : { width: 720, ratio: 0.33 });
     all.forEach((part) => part.draw());
   });

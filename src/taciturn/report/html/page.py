@@ -1,4 +1,4 @@
-"""render(data): one HTML page that needs nothing else; write(data, path): the same on disk, whole or not."""
+"""render(data): a report as one self-contained HTML page; write(data, path): write it atomically."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from ...diskfile import write_whole
-from ...versions import VERSION
+from ...core.files import write_whole
+from ...core.versions import VERSION
 from ..data import ReportData
 from . import head
 from .encode import embed
@@ -37,7 +37,8 @@ def render(data: ReportData) -> str:
         title=escape(data.title),
         eyebrow=f"taciturn · {kind}",
         subtitle=f'<p class="subtitle">{escape(data.subtitle)}</p>' if data.subtitle else "",
-        headline=escape(data.headline).replace(" = ", "&nbsp;=&nbsp;"),
+        headline=head.headline(data.headline),
+        scale=head.scale(data.scale),
         marks=head.marks(data.marks),
         key_numbers=head.key_numbers(data),
         contents=head.contents([(key, name) for key, name, _, _ in parts]),

@@ -26,13 +26,12 @@ function plain(value) {
 
 function bound(value) {
   if (value <= 0) return "0";
-  const decimals = value >= 0.1 ? 2 : 2 - Math.floor(Math.log10(value));
-  if (decimals > 8) return "< 10⁻⁶";
-  return (Math.ceil(value * (1 - 1e-15) * 10 ** decimals) / 10 ** decimals).toFixed(decimals);
+  const digits = 2 - Math.floor(Math.log10(value));
+  return (Math.ceil(value * 10 ** digits * (1 - 1e-15)) / 10 ** digits).toFixed(Math.max(digits, 0));
 }
 
 function written(value, form) {
-  if (Number.isNaN(value)) return "–";
+  if (Number.isNaN(value)) return "not known";
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   if (form === "percent") return `${(100 * value).toFixed(2)}%`.replace("-", "−");
   return form === "bound" ? bound(value) : plain(value);

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from ..data import Accounting, Chart, ReportData, Statement
-from . import tables
+from . import number_tables as tables
+from .effects import effects
 
 Section = tuple[str, str, str, str]
 """Its anchor, its name in the contents, its heading, its HTML."""
@@ -20,12 +22,14 @@ NOT_PRIVATE = (
 
 
 def sections(data: ReportData) -> list[Section]:
-    """Those that have something to show, in reading order."""
+    """The sections that have content, in reading order."""
     found = [
         ("claim", "Claim", "What may be claimed", _claim(data)),
         ("results", "Results", "What was learned", _results(data)),
+        ("effects", "Columns", "What each column adds", _effects(data)),
         ("privacy", "Privacy", "What it cost in privacy", _privacy(data)),
         ("network", "Network", "The network", _network(data)),
+        ("duties", "Responsibilities", "Who is responsible for what", _duties(data)),
         ("certificate", "Certificate", _heading(data), _statements(data)),
         ("settings", "Settings", "Settings", _facts(data.settings)),
         ("provenance", "Provenance", "Where the numbers come from", _facts(data.provenance)),
@@ -33,26 +37,68 @@ def sections(data: ReportData) -> list[Section]:
     return [section for section in found if section[3]]
 
 
+def _effects(data: ReportData) -> str:
+    return effects(data.effects, data.effects_label, data.outputs)
+
+
 def _heading(data: ReportData) -> str:
-    return "What the claim rests on" if len(data.statements) == 1 else "What may be claimed"
+    return "Conditions and theorems" if len(data.statements) == 1 else "What may be claimed"
 
 
 def _claim(data: ReportData) -> str:
-    """Of one run: the words, then what is asked first. Of several each claim stands with its grounds."""
+    """For one run: the statement, then the usual questions. For several: each claim with its grounds."""
     if len(data.statements) != 1:
         return ""
     table = tables.facts({name.capitalize(): answer for name, answer in data.brief.items()})
     asked = f'<div class="brief">{table}</div>' if data.brief else ""
-    return f'<div class="claim">{_words(data.statements[0])}</div>{asked}'
+    words = _words(data.statements[0])
+    return (
+        f'{asked}<div class="claim"><details class="words"><summary>The full statement</summary>{words}'
+        "</details></div>"
+    )
 
 
 def _words(statement: Statement) -> str:
     return "".join(f'<p class="words">{escape(part)}</p>' for part in statement.text.split("\n\n"))
 
 
+_DUTIES = (
+    "Who decided that these records may be used for this purpose, and on which legal basis?",
+    "Who chose epsilon and delta, and who agreed to them?",
+    "From which public source do the ranges and categories of the columns come?",
+    "Who keeps the account of what has been spent on these records, and who may read it?",
+    "Who may read the records where they are kept?",
+    "Who operates each site, and whom do the others call if it stops?",
+    "Who answers a person who asks what was done with their records?",
+    "How long are the model and the certificate kept, and who deletes them?",
+)
+
+
+def _duties(data: ReportData) -> str:
+    """Questions that no certificate can answer, with room for the answers."""
+    if len(data.statements) != 1:
+        return ""
+    rows = "".join(f'<tr><th scope="row">{escape(question)}</th><td></td></tr>' for question in _DUTIES)
+    return (
+        '<p class="lead">No certificate can answer these questions. Print this page and fill them in.</p>'
+        f'<table class="facts duties"><tbody>{rows}</tbody></table>'
+    )
+
+
+def _illustration(data: ReportData) -> str:
+    picture = data.illustration
+    if picture is None:
+        return ""
+    source = b64encode(picture.png).decode("ascii")
+    return (
+        f'<figure><img class="picture" alt="{escape(picture.description)}" '
+        f'src="data:image/png;base64,{source}"></figure>'
+    )
+
+
 def _results(data: ReportData) -> str:
     if not data.charts:
-        return ""
+        return _illustration(data)
     paired = len(data.names) == 1 and len(data.charts) > 1
     alone = len(data.charts) % 2  # of an odd number the first is drawn across both columns
     figures = "".join(
@@ -64,7 +110,7 @@ def _results(data: ReportData) -> str:
     if open_to:
         names = escape(", ".join(title.lower() for title in open_to))
         warning = f'<p class="note warn"><strong>{names[:1].upper()}{names[1:]}.</strong> {NOT_PRIVATE}</p>'
-    return f'{warning}<div class="grid{" two" if paired else ""}">{figures}</div>'
+    return f'{_illustration(data)}{warning}<div class="grid{" two" if paired else ""}">{figures}</div>'
 
 
 def _figure(place: str, chart: Chart, size: str, site_choice: str = "") -> str:
@@ -113,7 +159,7 @@ def _privacy(data: ReportData) -> str:
     panels = "".join(_panel(data, k, entry) for k, entry in enumerate(data.accountings))
     several = len(data.accountings) > 1
     lead = "The same releases, counted in different ways. " * several
-    lead += f"{'Every' if several else 'The'} count is an upper bound, for the worst site."
+    lead += f"{'Every' if several else 'The'} count is an upper bound, for the site that spent most."
     return f'<p class="lead">{lead}</p>{control if several else ""}{panels}'
 
 
@@ -191,7 +237,7 @@ def _statement(statement: Statement, alone: bool) -> str:
     """The words, then the lists (open where there is only one statement), then the numbers."""
     heading = "" if alone else f"<h3>{escape(statement.name)}</h3>"
     lists = ""
-    for title, entries in (("It holds if", statement.conditions), ("It rests on", statement.basis)):
+    for title, entries in (("It holds if", statement.conditions), ("It is based on", statement.basis)):
         if entries:
             items = "".join(f"<li>{escape(entry)}</li>" for entry in entries)
             lists += (

@@ -10,37 +10,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...errors import LedgerError, WrongFiles
+from ...core.errors import LedgerError, WrongFiles
 
 
 def check_place(path: Path, *, write: bool = False) -> None:
     """The file, those that SQLite keeps beside it and its folder are what they must be, for this user."""
     state, rights = path.parent, os.R_OK | (os.W_OK if write else 0)
+    may = "read it and write to it" if write else "read it"
     if state.exists() and not state.is_dir():
         raise WrongFiles(f"{state}: `state` must be a folder, or not there yet.")
     if state.exists() and not os.access(state, rights | os.X_OK):
-        raise WrongFiles(f"{state}: this user may not read it{' and write in it' if write else ''}.")
-    for ending in ("", "-wal", "-shm", ".lock"):
-        place = path.with_name(path.name + ending)
+        raise WrongFiles(f"{state}: this user may not {may}.")
+    for place in (path.with_name(path.name + ending) for ending in ("", "-wal", "-shm", ".lock")):
         if place.exists() and not place.is_file():
             raise WrongFiles(f"{place}: must be a file, or not there yet.")
         if place.exists() and not os.access(place, rights):
-            raise WrongFiles(f"{place}: this user may not read it{' and write to it' if write else ''}.")
+            raise WrongFiles(f"{place}: this user may not {may}.")
 
 
 def check_ledger(path: Path) -> None:
     """The account of a table is a file that this user may write, or can be made; nothing is left of the look.
 
-    One of no bytes is none: whatever was charged to it is forgotten there, and spent all the same.
+    An empty file is refused: what was charged to it is lost from the file, and was spent all the same.
     """
     try:
         if path.exists() and not path.is_file():
-            what = "a folder" if path.is_dir() else "none"
-            raise WrongFiles(f"`budget.ledger`: {path} must be a file, or not there yet; it is {what}.")
+            raise WrongFiles(f"`budget.ledger`: {path} must be a file, or not there yet.")
         if path.exists() and path.stat().st_size == 0:
             raise WrongFiles(
-                f"`budget.ledger`: {path} is empty: whatever was charged to it is gone. Put the right one "
-                "back; if nothing ever was, delete it."
+                f"`budget.ledger`: {path} is empty: its charges are lost. Restore the right file; "
+                "if it never had charges, delete it."
             )
         if path.exists() and not os.access(path, os.R_OK | os.W_OK):
             raise WrongFiles(f"`budget.ledger`: this user may not read {path} and write to it.")
@@ -60,8 +59,8 @@ def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:
     (found,) = db.execute("PRAGMA user_version").fetchone()
     if found != form:
         raise WrongFiles(
-            f"{path}: was written in form {found} by another release, and this one knows only form {form}. "
-            "End the run with the release that it was begun with."
+            f"{path}: was written in format {found} by another release; this one knows only format {form}. "
+            "End the run with the release that started it."
         )
 
 

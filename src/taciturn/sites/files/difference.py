@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...canonical import canonical, digest
-from ...errors import one_line
+from ...core.canonical import canonical, digest
+from ...core.errors import one_line
 from .job import HASH_FORM, NetworkJob
 
 FORMAT = "taciturn-job-keys/1"

@@ -1,27 +1,31 @@
-"""job.toml: what is public and the same at every site. Its hash is in every frame."""
+"""job.toml of a network: what is public and the same at every site. Its hash is in every frame."""
 
 from __future__ import annotations
 
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-from ... import checks
-from ...canonical import digest
-from ...errors import ParameterError, SiteError
+from ...core import checks
+from ...core.canonical import digest
+from ...core.errors import SiteError
+from ...core.toml import Facts
 from ...graph import Graph
-from ...toml import Facts
-from .toml import about_files, read_file
-from .toml_fields import LISTED, NAME, LossField, ScheduleField
+from ...jobfile.job_format import SEVERAL, TRAIN, Job, JobSite
+from ...jobfile.toml_fields import LISTED, NAME, ScheduleField
+from ...jobfile.toml_files import about_files, read_file
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
-    from ...data.tables.ball import Ball
-    from ...data.tables.schema import Schema
-    from ...masked.method import MaskedTables, PublicFacts
+    from ...data.tables.unit_ball import UnitBallScaling
+    from ...methods.base import Network
+    from ...methods.programs.masked_descent import PublicFacts
+    from ...methods.sums.program import SumTables
     from ...objective.persons import Persons
+    from ...questions.asking import Asking
+    from ...questions.question import Question
 
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 ENDPOINT = rf"tls/(\[[0-9a-fA-F:.]+\]|{_LABEL}(\.{_LABEL})*):[0-9]{{1,5}}"
@@ -35,37 +39,26 @@ def _endpoint(text: str) -> str:
 
 
 Name = Annotated[str, Field(pattern=NAME)]
+Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{4}(-[0-9a-f]{4}){7}$")]
 Endpoint = Annotated[str, AfterValidator(_endpoint)]
 _LOOPBACK = re.compile(r"tls/(localhost|127\.[0-9.]+|\[::1\]):")
-_MASKED = ("method", "epsilon", "colluding")
-HASH_FORM = 2  # which text a job's hash is of; a release with another one says so, and not 'another job'
+HASH_FORM = 3  # which text a job's hash is of; a release with another one says so, and not 'another job'
 _WIDEST = 10**6  # features
 _MASKED_ROUNDS = 10**4  # each has noise and a grid of its own, worked out before the first
+_TRAIN = "is read by `taciturn train` only; leave it out"
+_OWNER = "belongs into site.toml: where rows lie, and how, is their owner's business"
 
 
-class NetworkSite(Facts):
+class NetworkSite(JobSite):
     """One party: its name, where it can be reached (nowhere, if it only connects outward), and B_i.
 
-    samples : its rows; where the job has a `person` column its persons. How many rows these have is its own
-        business, and nobody counts on it.
+    key : the fingerprint of its key, where sites are known by their keys and not by an authority.
     """
 
     name: Name
     endpoint: Endpoint | None = None
     samples: int = Field(ge=1)
-
-
-class NetworkLabel(Facts):
-    """The column to learn; for classification also the value that counts as +1, every other being -1.
-
-    classes : in place of `positive`, all values of which one is to be told, three or more.
-    """
-
-    column: str = Field(min_length=1)
-    positive: str | None = None
-    classes: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], LISTED] | None = Field(
-        default=None, min_length=3
-    )
+    key: Fingerprint | None = None
 
 
 class Relay(Facts):
@@ -73,6 +66,7 @@ class Relay(Facts):
 
     name: Name
     endpoint: Endpoint
+    key: Fingerprint | None = None
 
 
 class PenaltySettings(NamedTuple):
@@ -84,92 +78,71 @@ class PenaltySettings(NamedTuple):
     tol: float
 
 
-class NetworkJob(Facts):
+class NetworkJob(Job):
     """A run that several parties agreed on.
 
-    method : "penalty", where each site protects its rows by itself, or "masked", where the sites add up sums
-        of which nobody sees a part.
-    rounds, C, regularization : T, C, rho.
+    epsilon : for "masked": what the run costs, with `delta`. With "penalty" each site chooses its own.
     dual_step, clip, grid, tol : for "penalty": theta; every released number is a multiple of `grid` within
         +-`clip`; how far a solved vector may be from the exact minimiser, before its noise.
-    epsilon, colluding : for "masked": what the run costs, with `delta`, while at most so many of the other
-        sites work together.
-    dimension : d; or `schema`, from which it follows, with `label`, for sites that hold tables. `intercept`
-        adds a column of ones to tables, inside the bound on the rows.
-    person : the column, or array, that says whose row it is; then all rows of a person together are covered.
-        They must be at one site.
-    large_delta : insists on a delta above one over the number of all records.
-    seed : only for rehearsals: noise that can be replayed, so that everything made from it says `simulated`.
+    quorum : how many sites must stay, more than (N + colluding) / 2. The run then goes on without sites that
+        vanish, and admits those that return. Without it everybody must stay.
+    dimension : d, for sites that hold arrays; or `schema`, from which it follows, with `label`, for tables.
     """
 
-    format: Literal["taciturn-job/1"]
     name: Name
-    method: Literal["penalty", "masked"] = "penalty"
+    epsilon: float | None = Field(default=None, gt=0, le=1e6)
+    delta: float = Field(default=1e-5, gt=0, lt=1)
     rounds: int = Field(ge=1, le=10**5)
-    loss: LossField
     C: float = Field(gt=0)
     regularization: float = Field(gt=0)
-    delta: float = Field(gt=0, lt=1)
-    large_delta: bool = False
     dual_step: ScheduleField | None = None
     clip: float | None = Field(default=None, gt=0)
     grid: float | None = Field(default=None, gt=0)
     tol: float | None = Field(default=None, gt=0)
-    epsilon: float | None = Field(default=None, gt=0, le=1e6)
-    colluding: int | None = Field(default=None, ge=0)
     width: int | None = Field(default=None, ge=1, le=_WIDEST, alias="dimension")
-    table: dict[str, Any] | None = Field(default=None, alias="schema")
-    label: NetworkLabel | None = None
-    intercept: bool = False
-    person: str | None = Field(default=None, min_length=1)
-    seed: int | None = Field(default=None, ge=0)
-    sites: Annotated[tuple[NetworkSite, ...], LISTED] = Field(min_length=2, max_length=65535)
-    links: Annotated[tuple[Annotated[tuple[Name, Name], LISTED], ...], LISTED]
+    sites: Annotated[tuple[NetworkSite, ...], LISTED] = Field(min_length=1, max_length=65535)
     relay: Relay | None = None
+    quorum: int | None = Field(default=None, ge=2)
+    _folder: Path = PrivateAttr(default=Path())
 
-    @field_validator("table")
+    elsewhere: ClassVar = dict.fromkeys(("max_rounds", "noise", "effort"), _TRAIN) | dict.fromkeys(
+        ("csv", "budget", "sites.data", "sites.csv"), _OWNER
+    )
+
+    @model_validator(mode="before")
     @classmethod
-    def _check_table(cls, entry: dict[str, Any] | None) -> dict[str, Any] | None:
-        if entry is not None:
-            try:
-                _schema(entry)
-            except ParameterError as error:
-                raise ValueError(str(error)) from error
-        return entry
+    def _without_table(cls, entries: Any) -> Any:
+        """Arrays have the column of an intercept in them, or none."""
+        if isinstance(entries, dict) and "dimension" in entries:
+            return {"intercept": False} | entries
+        return entries
 
     @model_validator(mode="after")
     def _check_whole(self) -> Self:
-        names = [site.name for site in self.sites]
-        if len(set(names)) < len(names):
-            raise ValueError("`sites` must have different names")
         records = sum(site.samples for site in self.sites)
-        try:
-            checks.usual_delta(self.delta, records, insisted=self.large_delta)
-        except ParameterError as error:
-            raise ValueError(str(error).removesuffix(".")) from error
-        if self.relay is not None and self.relay.name in names:
+        checks.usual_delta(self.delta, records, insisted=self.large_delta)
+        if self.relay is not None and self.relay.name in self.names:
             raise ValueError("`relay.name` must differ from the names of the sites")
-        known = set(names)
-        for link in self.links:
-            unknown = [name for name in link if name not in known]
-            if unknown:
-                raise ValueError(f"`links` must join sites of the job; got {unknown[0]!r}")
-            if self.relay is None and all(self.site(name).endpoint is None for name in link):
-                raise ValueError(
-                    f"`links`: neither {link[0]} nor {link[1]} has an endpoint, and there is no relay"
-                )
+        self._check_keys()
+        for i, j in self.graph.edges if self.relay is None else ():
+            if self.sites[i].endpoint is None and self.sites[j].endpoint is None:
+                pair = f"neither {self.names[i]} nor {self.names[j]}"
+                raise ValueError(f"`links`: {pair} has an endpoint, and there is no relay")
+        if self.kind != TRAIN:
+            return self._check_questions()
         if (self.width is None) == (self.table is None):
             raise ValueError("give either `dimension` or `schema`")
-        if (self.table is None) != (self.label is None):
-            raise ValueError("`schema` and `label`, the column to learn, go together")
-        if self.label is not None:
-            self._check_label(self.label)
-        if self.intercept and self.table is None:
-            raise ValueError("`intercept` needs a `schema`; with `dimension`, put the column into the data")
+        if self.label is not None and "scale" in self.label.model_fields_set:
+            raise ValueError(f"`label.scale` {_TRAIN}: the loss has the scale of a network's targets")
+        if self.several and (not self.masked or self.loss.name != "logistic"):
+            raise ValueError("`label.classes` of three and more need method 'masked' and the loss 'logistic'")
+        if self.table is None and (self.intercept or "missing" in self.model_fields_set):
+            key = "intercept" if self.intercept else "missing"
+            raise ValueError(f"`{key}` needs a `schema`; with `dimension`, the data are taken as they are")
         if self.dimension > _WIDEST:
             raise ValueError(f"`schema` must make at most {_WIDEST} features; it makes {self.dimension}")
-        self._check_persons()
         self._check_method()
+        self._check_quorum()
         for site in self.sites:
             if self.C > site.samples:
                 raise ValueError(
@@ -177,30 +150,87 @@ class NetworkJob(Facts):
                 )
         return self
 
-    def _check_label(self, label: NetworkLabel) -> None:
-        """What is to be told apart, for classification and only there."""
-        told = (label.positive is not None) + (label.classes is not None)
-        if told != (self.loss.kind != "regression"):
+    def _check_keys(self) -> None:
+        """Either all parties are known by their keys, each by its own, or none is."""
+        found = [site.key for site in self.sites] + ([] if self.relay is None else [self.relay.key])
+        given = [key for key in found if key is not None]
+        if given and (len(given) < len(found) or len(set(given)) < len(given)):
             raise ValueError(
-                "`label.positive`, or `label.classes`, must be given for classification, and only there"
+                "`sites.key` must be given for every site and the relay, each its own, or for none"
             )
-        if label.classes is None:
-            return
-        if len(set(label.classes)) < len(label.classes):
-            raise ValueError("`label.classes` must differ")
-        if not self.masked or self.loss.name != "logistic":
-            raise ValueError("`label.classes` needs method 'masked' and the loss 'logistic'")
 
-    def _check_persons(self) -> None:
-        """Whose row it is, is no part of the row."""
-        if self.person is not None and self.table is not None:
-            used = {self.label.column if self.label else "", *_schema(self.table).names}
-            if self.person in used:
-                raise ValueError("`person` must be a column of its own: it says whose row it is")
+    @cached_property
+    def keys(self) -> dict[str, str]:
+        """The fingerprints of all keys by name; none where an authority vouches for the sites."""
+        found = {site.name: site.key for site in self.sites}
+        found |= {} if self.relay is None else {self.relay.name: self.relay.key}
+        return {name: key for name, key in found.items() if key is not None}
+
+    def _check_questions(self) -> Self:
+        """Every question can be asked; the rounds are the sums of all of them."""
+        for name in (*PenaltySettings._fields, *(() if self.table is None else ("width",))):
+            if getattr(self, name) is not None:
+                key = "dimension" if name == "width" else name
+                raise ValueError(f"`{key}` must be left out of a job of kind {self.kind!r}")
+        if self.epsilon is None:
+            raise ValueError(f"`epsilon` must be given for a job of kind {self.kind!r}")
+        self._read_questions()
+        return self
+
+    def _read_questions(self) -> tuple[Question, ...]:
+        from ...questions.kinds import read_questions
+
+        return read_questions(self.questions, several=self.kind == SEVERAL)
+
+    @cached_property
+    def asking(self) -> Asking:
+        """The questions of a job that learns no model."""
+        from ...questions.asking import Asking
+        from ...questions.question import PublicTable, Spending
+
+        if self.kind == TRAIN or self.epsilon is None:
+            raise SiteError(f"the job {self.name} learns a model; it asks no questions.")
+        schema = None if self.table is None else self.schema_
+        public = PublicTable(
+            schema, self.label, self.names, self._folder, self.width, self.person is not None
+        )
+        return Asking(self._read_questions(), public, Spending(self.epsilon, self.delta, self.colluding))
+
+    @cached_property
+    def network(self) -> Network:
+        """All sites, as everybody knows them before the run."""
+        from ...methods.base import Network
+        from ...objective.regularizers import L2
+
+        degrees = tuple(len(near) for near in self.near)
+        return Network(
+            total=len(self.names),
+            sites=tuple(range(len(self.names))),
+            samples=tuple(site.samples for site in self.sites),
+            degrees=degrees,
+            names=self.names,
+            dimension=self.dimension,
+            loss=self.loss,
+            C=self.C,
+            regularization=self.regularization,
+            regularizer=L2(),
+            persons=self.persons,
+        )
+
+    def _check_quorum(self) -> None:
+        """Any two groups of so many sites have an honest site in common."""
+        if self.quorum is None:
+            return
+        if not self.masked:
+            raise ValueError(f"`quorum` belongs to method 'masked'; the job's is {self.method!r}")
+        sites = len(self.sites)
+        least = (sites + (sites - 1 if self.colluding is None else self.colluding)) // 2 + 1
+        if not least <= self.quorum <= sites:
+            raise ValueError(f"`quorum` must be from {least} to {sites}, the sites; got {self.quorum}")
 
     def _check_method(self) -> None:
         """What the method needs is there, and nothing that belongs to the other."""
-        theirs = {"penalty": PenaltySettings._fields, "masked": _MASKED[1:]}
+        theirs = {"penalty": PenaltySettings._fields, "masked": ("epsilon",)}
         for method, names in theirs.items():
             for name in names:
                 if (getattr(self, name) is not None) != (method == self.method):
@@ -229,9 +259,11 @@ class NetworkJob(Facts):
         return PenaltySettings(self.dual_step, self.clip, self.grid, self.tol)
 
     @cached_property
-    def sums(self) -> MaskedTables:
+    def sums(self) -> SumTables:
         """Every number of a masked run, from public facts alone: the same at every site."""
-        from ...masked.method import MaskedDescent
+        if self.kind != TRAIN:
+            return self.asking.tables(self.network)
+        from ...methods.programs.masked_descent import MaskedDescent
 
         if self.epsilon is None or self.colluding is None:
             raise SiteError(f"the job {self.name} has no settings of method 'masked'.")
@@ -242,13 +274,13 @@ class NetworkJob(Facts):
         return method.tables(self.public_facts, self.rounds)
 
     @cached_property
-    def ball(self) -> Ball | None:
+    def ball(self) -> UnitBallScaling | None:
         """Of a masked job with an intercept: how rows and their constant share the ball."""
         if not (self.masked and self.intercept):
             return None
-        from ...data.tables.ball import Ball  # with pandas and scikit-learn: a second and more
+        from ...data.tables.unit_ball import UnitBallScaling  # with scikit-learn: a second and more
 
-        return Ball(1.0, intercept=True)
+        return UnitBallScaling(1.0, intercept=True)
 
     @cached_property
     def persons(self) -> Persons | None:
@@ -265,13 +297,18 @@ class NetworkJob(Facts):
         """The loss of the model: softmax where there are several classes."""
         from ...objective.softmax import Softmax
 
-        classes = None if self.label is None else self.label.classes
-        return self.loss if classes is None else Softmax(len(classes))
+        told = None if self.label is None else self.label.told
+        return Softmax(len(told)) if told is not None and self.several else self.loss
+
+    @property
+    def several(self) -> bool:
+        """Whether there are more than two classes."""
+        return self.label is not None and len(self.label.told or ()) > 2
 
     @cached_property
     def public_facts(self) -> PublicFacts:
         """What everybody knows of the rows: the job says it all."""
-        from ...masked.method import MANY_ROWS, PublicFacts
+        from ...methods.programs.masked_descent import MANY_ROWS, PublicFacts
 
         samples = [site.samples for site in self.sites]
         return PublicFacts(
@@ -284,11 +321,6 @@ class NetworkJob(Facts):
         )
 
     @property
-    def simulated(self) -> bool:
-        """Whether the noise can be replayed."""
-        return self.seed is not None
-
-    @property
     def where(self) -> str:
         """Where the sites' rows are, as far as addresses tell; nothing for a rehearsal."""
         addresses = [site.endpoint for site in self.sites if site.endpoint is not None]
@@ -297,33 +329,23 @@ class NetworkJob(Facts):
         return "" if self.simulated else "folders" if local else "network"
 
     @cached_property
-    def public_schema(self) -> Schema | None:
-        """The public facts about the tables."""
-        return None if self.table is None else _schema(self.table)
-
-    @cached_property
     def dimension(self) -> int:
-        """d"""
-        return len(self.feature_names)
+        """d; of questions, whose columns are no model's, how many an array has."""
+        return len(self.feature_names) if self.kind == TRAIN else self.width or 1
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the model's numbers."""
-        schema = self.public_schema
-        if schema is None:
+        if self.table is None:
             return tuple(f"x{k}" for k in range(int(self.width or 0)))
-        return (*schema.feature_names, *["intercept"] * self.intercept)
+        from ...jobfile.job_rows import make_encoder
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The sites' names; a site's number is its place in here."""
-        return tuple(site.name for site in self.sites)
+        return tuple(make_encoder(self, intercept=self.intercept).get_feature_names_out().tolist())
 
     @cached_property
     def graph(self) -> Graph:
         """Who talks to whom."""
-        number = {name: i for i, name in enumerate(self.names)}
-        return Graph.from_edges([(number[a], number[b]) for a, b in self.links], n=len(self.sites))
+        return self.linked(self.names)
 
     @cached_property
     def _entries(self) -> dict[str, NetworkSite]:
@@ -347,11 +369,17 @@ class NetworkJob(Facts):
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """The job as plain facts. What has its usual value is left out, so that a key which a later release
-        adds changes nothing for those who do not use it; so is how a schema was typed."""
-        facts = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        schema = self.public_schema
-        return facts if schema is None else facts | {"schema": schema.to_dict()}
+        """The job as plain facts, which all sites must agree on.
+
+        What has its usual value is left out, so that a key which a later release adds changes nothing for
+        those who do not use it; so is how a schema was typed, and so are addresses: a site that moves is no
+        other job.
+        """
+        away: dict[str, Any] = {"sites": {"__all__": {"endpoint"}}, "relay": {"endpoint"}}
+        facts = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=away)
+        if self.missing == "row" and self.encoding is None:
+            facts.pop("missing", None)  # as where it is left out
+        return facts if self.table is None else facts | {"schema": self.schema_.to_dict()}
 
     @cached_property
     def hash(self) -> bytes:
@@ -359,18 +387,12 @@ class NetworkJob(Facts):
         return bytes.fromhex(digest({"form": HASH_FORM, "job": self.facts}))
 
 
-def _schema(entry: dict[str, Any]) -> Schema:
-    from ...data.tables.schema import Schema
-
-    return Schema.from_dict(entry)
-
-
 @about_files
 def load_job(path: Path) -> NetworkJob:
-    """The job in a file, checked as a whole."""
+    """The job in a file, checked as a whole; files that it names lie beside it."""
     job = read_file(path, NetworkJob)
-    try:
-        _ = job.graph
-    except ParameterError as error:
-        raise SiteError(f"{path}: `links`: {error}") from error
+    if job.kind != TRAIN:
+        job._folder = path.parent
+        _ = job.asking.reads  # raises where a question cannot be asked of these tables
+        job.__dict__["rounds"] = job.sums.rounds
     return job

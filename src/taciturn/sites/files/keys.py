@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import MissingExtra, SiteError
-from .toml import about_files
-from .toml_fields import NAME
+from ...core.errors import MissingExtra, SiteError
+from ...jobfile.toml_fields import NAME
+from ...jobfile.toml_files import about_files
 
 try:
     from cryptography import x509
@@ -31,14 +31,29 @@ PEM = serialization.Encoding.PEM
 DAY = datetime.timedelta(days=1)
 MOST_HOSTS = 20  # of one site; more would not be read
 LARGEST = 2**20  # bytes of a key, a certificate or a request
+_USAGES = (
+    False,
+    False,
+    False,
+    False,
+    False,
+    True,
+    True,
+    False,
+    False,
+)  # signs certificates
 
 
 def new_key(path: Path) -> Ed25519PrivateKey:
     """A fresh key, written to `path` for its owner alone; an existing file is never overwritten."""
     key = Ed25519PrivateKey.generate()
+    _write_key(path, key)
+    return key
+
+
+def _write_key(path: Path, key: Ed25519PrivateKey) -> None:
     text = key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     write_new(path, text, mode=0o600)
-    return key
 
 
 def signing_request(key: Ed25519PrivateKey, name: str, hosts: Sequence[str]) -> bytes:
@@ -51,7 +66,7 @@ def signing_request(key: Ed25519PrivateKey, name: str, hosts: Sequence[str]) -> 
 def load_key(path: Path) -> Ed25519PrivateKey:
     """The site's private key."""
     try:
-        key = serialization.load_pem_private_key(_read(path), password=None)
+        key = serialization.load_pem_private_key(read_pem(path), password=None)
     except (ValueError, TypeError) as error:
         raise SiteError(f"{path}: not an unencrypted private key in PEM form.") from error
     if not isinstance(key, Ed25519PrivateKey):
@@ -65,7 +80,7 @@ def load_key(path: Path) -> Ed25519PrivateKey:
 def load_certificates(path: Path) -> list[x509.Certificate]:
     """All certificates of a PEM file, at least one."""
     try:
-        return x509.load_pem_x509_certificates(_read(path))
+        return x509.load_pem_x509_certificates(read_pem(path))
     except ValueError as error:
         raise SiteError(f"{path}: no certificate in PEM form.") from error
 
@@ -94,14 +109,9 @@ class Request:
 @about_files
 def read_request(path: Path) -> Request:
     """A PEM signing request for one site, or what is wrong with it."""
-    text = _read(path)
-    try:
-        asked = x509.load_pem_x509_csr(text)
-        names = asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        hosts = asked.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        key = asked.public_key()
-    except (ValueError, TypeError, x509.ExtensionNotFound) as error:
-        raise SiteError(f"{path}: not a signing request with a name and hosts in PEM form.") from error
+    text = read_pem(path)
+    asked, hosts = _parse_request(text, f"{path}: ")
+    names, key = asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME), asked.public_key()
     if len(names) != 1 or not re.fullmatch(NAME, str(names[0].value)):
         raise SiteError(f"{path}: must ask for one name that a site can have; got {names!r}.")
     if not isinstance(key, Ed25519PublicKey):
@@ -109,6 +119,29 @@ def read_request(path: Path) -> Request:
     if len(list(hosts)) > MOST_HOSTS:
         raise SiteError(f"{path}: must ask for at most {MOST_HOSTS} hosts; got {len(list(hosts))}.")
     return Request(text, str(names[0].value), tuple(str(host.value) for host in hosts), fingerprint(key))
+
+
+def _parse_request(
+    text: bytes, where: str = ""
+) -> tuple[x509.CertificateSigningRequest, x509.SubjectAlternativeName]:
+    """A signing request, and the hosts that it is for."""
+    try:
+        asked = x509.load_pem_x509_csr(text)
+        asked.public_key()
+        return asked, asked.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, TypeError, x509.ExtensionNotFound) as error:
+        raise SiteError(f"{where}not a signing request with a name and hosts in PEM form.") from error
+
+
+def self_signed(key: Ed25519PrivateKey, name: str, hosts: Sequence[str], days: float = 365) -> bytes:
+    """A PEM certificate that a site signs for itself: for jobs that list the keys of their sites."""
+    builder = _certificate(_subject(name), _subject(name), key, days, -DAY)
+    return pem(_for_site(builder, _alternatives(name, hosts)).sign(key, None))
+
+
+def short_fingerprint(key: Ed25519PublicKey) -> str:
+    """The first 128 bits of a key's fingerprint, as a job lists them: 7c1f-02aa-...-b95a."""
+    return "-".join(fingerprint(key).split()[:8])
 
 
 def fingerprint(key: Ed25519PublicKey) -> str:
@@ -129,17 +162,7 @@ class Authority:
     def throw_away(cls, name: str = "taciturn throw-away authority", *, days: float = 30) -> Authority:
         """A new authority that signs for a while."""
         key = Ed25519PrivateKey.generate()
-        usage = x509.KeyUsage(
-            digital_signature=False,
-            content_commitment=False,
-            key_encipherment=False,
-            data_encipherment=False,
-            key_agreement=False,
-            key_cert_sign=True,
-            crl_sign=True,
-            encipher_only=False,
-            decipher_only=False,
-        )
+        usage = x509.KeyUsage(*_USAGES)
         builder = _certificate(_subject(name), _subject(name), key, days, -DAY)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         builder = builder.add_extension(usage, critical=True)
@@ -153,28 +176,30 @@ class Authority:
 
     def save(self, folder: Path) -> None:
         """`authority.pem`, for everybody, and `authority.key`, for nobody else."""
-        text = self.key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        write_new(folder / "authority.key", text, mode=0o600)
+        _write_key(folder / "authority.key", self.key)
         write_new(folder / "authority.pem", pem(self.certificate))
 
     def sign(
         self, request: bytes, *, days: float = 30, starts: datetime.timedelta = -DAY
     ) -> x509.Certificate:
         """A certificate for a PEM signing request, with the name and hosts that it asks for."""
-        try:
-            asked = x509.load_pem_x509_csr(request)
-            alternatives = asked.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        except (ValueError, x509.ExtensionNotFound) as error:
-            raise SiteError("not a signing request with a name and hosts in PEM form.") from error
+        asked, alternatives = _parse_request(request)
         if not asked.is_signature_valid:
             raise SiteError("the signing request does not hold the signature of its own key.")
         builder = _certificate(asked.subject, self.certificate.subject, asked, days, starts)
-        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        builder = builder.add_extension(alternatives, critical=False)
-        both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
-        builder = builder.add_extension(x509.ExtendedKeyUsage(both), critical=False)
+        builder = _for_site(builder, alternatives)
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         return builder.add_extension(issuer, critical=False).sign(self.key, None)
+
+
+def _for_site(
+    builder: x509.CertificateBuilder, hosts: x509.SubjectAlternativeName
+) -> x509.CertificateBuilder:
+    """A certificate that calls, is called at these hosts, and signs no other."""
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    builder = builder.add_extension(hosts, critical=False)
+    both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    return builder.add_extension(x509.ExtendedKeyUsage(both), critical=False)
 
 
 def write_new(path: Path, text: bytes, *, mode: int = 0o644) -> None:
@@ -222,7 +247,8 @@ def _certificate(
     )
 
 
-def _read(path: Path) -> bytes:
+def read_pem(path: Path) -> bytes:
+    """The bytes of a key, a certificate, a request or a list, which are not many."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)

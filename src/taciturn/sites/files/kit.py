@@ -8,35 +8,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ...errors import SiteError
+from ...core.errors import SiteError
+from ...core.templates import fill
 from .job import NetworkJob, load_job
 from .keys import fingerprint, new_key, signing_request, write_new
-from .templates import SITE
-
-STEPS = """\
-{name} in the job {job}, {hash}
-
-1. Read job.toml. Its hash, above, is the same at every site: compare it by telephone.
-2. Edit site.toml: data, budget{own}.{seed}
-3. taciturn site keys site.toml
-   Send {name}.csr to whoever signs for the network, and read its fingerprint out by telephone. What comes
-   back is {name}.pem and authority.pem; the key, {name}.key, never leaves this machine.
-4. taciturn site check site.toml --wait 60, at the same time as the others
-5. taciturn site run site.toml
-"""
-
-SEED = """
-   The job has a seed: everybody can repeat its noise, and nothing is private. It is a rehearsal, for rows
-   about nobody; if you hold others, refuse it. If you agree, write `rehearsal = true` in site.toml."""
-
-RELAY = """\
-the relay {name} of the job {job}, {hash}
-
-1. taciturn site relay-keys job.toml
-   Send {name}.csr to whoever signs for the network, and read its fingerprint out by telephone. What comes
-   back is {name}.pem and authority.pem.
-2. taciturn site relay job.toml --private {name}.key --certificate {name}.pem --authority authority.pem
-"""
 
 
 def write_kit(job: Path, folder: Path) -> list[Path]:
@@ -50,7 +25,7 @@ def write_kit(job: Path, folder: Path) -> list[Path]:
 
 def site_text(job: NetworkJob, name: str) -> str:
     """site.toml for one site of this very job."""
-    text = SITE.format(name=name)
+    text = fill(__package__, "site.toml", name=name)
     if job.table is not None:
         text = text.replace('data = "rows.npz" ', 'data = "rows.csv" ')
     if job.masked:
@@ -71,19 +46,23 @@ def relay_keys(job: Path, hosts: list[str]) -> tuple[list[Path], str]:
 
 
 def _write_site(folder: Path, name: str, job: NetworkJob, text: bytes) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
     own = "" if job.masked else "; penalty and noise, as `taciturn plan` finds them"
-    seed = SEED if job.simulated else ""
-    steps = STEPS.format(name=name, job=job.name, hash=job.hash.hex()[:16], own=own, seed=seed)
-    write_new(folder / "job.toml", text)
-    write_new(folder / "site.toml", site_text(job, name).encode())
-    write_new(folder / "STEPS.txt", steps.encode())
-    return folder
+    seed = fill(__package__, "seed.txt") if job.simulated else ""
+    steps = fill(
+        __package__, "steps.txt", name=name, job=job.name, hash=job.hash.hex()[:16], own=own, seed=seed
+    )
+    return _write(
+        folder, {"job.toml": text, "site.toml": site_text(job, name).encode(), "STEPS.txt": steps.encode()}
+    )
 
 
 def _write_relay(folder: Path, job: NetworkJob, text: bytes) -> Path:
+    steps = fill(__package__, "relay.txt", name=folder.name, job=job.name, hash=job.hash.hex()[:16])
+    return _write(folder, {"job.toml": text, "STEPS.txt": steps.encode()})
+
+
+def _write(folder: Path, contents: dict[str, bytes]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    write_new(folder / "job.toml", text)
-    steps = RELAY.format(name=folder.name, job=job.name, hash=job.hash.hex()[:16])
-    write_new(folder / "STEPS.txt", steps.encode())
+    for name, content in contents.items():
+        write_new(folder / name, content)
     return folder

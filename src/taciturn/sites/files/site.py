@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
-from ...canonical import digest
-from ...errors import SiteError
-from ...toml import Facts
+from ...core.canonical import digest
+from ...core.errors import SiteError
+from ...core.toml import Facts
+from ...jobfile.job_format import KINDS
+from ...jobfile.job_rows import TableFile
+from ...jobfile.owner_file import CsvFacts, DatabaseFacts, check_source
+from ...jobfile.toml_fields import LISTED, NoiseField, ScheduleField
+from ...jobfile.toml_files import about_files, read_file
 from .job import Endpoint, Name, NetworkJob, load_job
-from .toml import about_files, read_file
-from .toml_fields import LISTED, NoiseField, ScheduleField
 
-WATCH = r"^(127\.0\.0\.1|localhost):[0-9]{1,5}$|^unix:.+$"
-HEX = r"^[0-9a-fA-F]+$"
+WATCH = r"^([0-9.]+|localhost):[0-9]{1,5}$|^unix:.+$"
+HEX = r"^[0-9a-fA-F]+([ :-]?[0-9a-fA-F]+)*$"
+KEYRING = Path("keyring")
+"""What `keys.volatile` says for the kernel's keyring."""
 
 
 def _path(entry: Any) -> Any:
@@ -27,12 +33,21 @@ FilePath = Annotated[Path, BeforeValidator(_path)]
 
 
 class Keys(Facts):
-    """PEM files, and serial numbers (hexadecimal) of certificates that are believed no more."""
+    """PEM files, and certificates that are believed no more.
+
+    authority : the certificate of the network's authority; where the job lists keys, those of all sites.
+    revoked : serial numbers of revoked certificates in hexadecimal, or the SHA-256 of a certificate or a key.
+    revocations : certificate revocation lists of the authority, in PEM or DER form.
+    volatile : the keys of a masked run are kept here: a folder on a tmpfs that is not swapped, or "keyring".
+        Left out: the runtime folder of the service or of the user, shared memory, or the kernel's keyring.
+    """
 
     private: FilePath
     certificate: FilePath
     authority: FilePath
     revoked: Annotated[tuple[Annotated[str, Field(pattern=HEX)], ...], LISTED] = ()
+    revocations: Annotated[tuple[FilePath, ...], LISTED] = ()
+    volatile: FilePath | None = None
 
 
 class BudgetEntry(Facts):
@@ -42,9 +57,12 @@ class BudgetEntry(Facts):
         costs at.
     large_delta : insist on a delta, here or in the job, above 1 / rows, with which a row may be given away.
     least_grid : the finest grid of a job that this site takes part in.
-    colluding : so many of the other sites, at least, a masked job must be counted against; None: as it says.
-    ledger : a file that every job with this table is charged to, whole and before its first round; the budget
-        is then one for all of them together (`taciturn.Budget`).
+    colluding : how many of the other sites may work together against this one, as its owner believes; None:
+        all of them. A masked job is charged at what it costs then.
+    unit : what the budget is for: any one "record", or any one "person"; then the job must name the column
+        that says whose row it is.
+    ledger : the account of the table, a `taciturn.Budget`: every job is charged to it, whole and right before
+        its first message is stored. Left out: in the user's data folder, one for each table.
     """
 
     epsilon: float = Field(gt=0)
@@ -52,35 +70,73 @@ class BudgetEntry(Facts):
     large_delta: bool = False
     least_grid: float = Field(default=2.0**-44, gt=0)
     colluding: int | None = Field(default=None, ge=0)
+    unit: Literal["record", "person"] = "record"
     ledger: FilePath | None = None
+
+
+class ApprovalRules(Facts):
+    """`[approve]`: jobs that the site takes part in without being approved by hand.
+
+    kinds : what may be asked.
+    columns : of which columns; None: of all.
+    epsilon : what one job may cost at most, as the owner counts it; None: what the account can pay.
+    programs : the SHA-256 of programs of one's own that may run.
+    by_site : whether figures of single sites, and so of this one, may be asked for.
+    """
+
+    kinds: Annotated[tuple[str, ...], LISTED] = Field(min_length=1)
+    columns: Annotated[tuple[str, ...], LISTED] | None = None
+    epsilon: float | None = Field(default=None, gt=0)
+    programs: Annotated[tuple[Annotated[str, Field(pattern="^[0-9a-f]{64}$")], ...], LISTED] = ()
+    by_site: bool = False
+
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise ValueError(f"`kinds` must be among {', '.join(KINDS)}; got {kind!r}")
+        return self
 
 
 class SiteFile(Facts):
     """The keys of site.toml.
 
+    data, csv : the file that holds the rows; how it is written, where it is CSV.
+    database : in place of them the `url` of a database and the `query` that gives the rows.
     penalty, noise, output_noise : eta(t) and the noises, where the job's method is "penalty"; output noise
         makes an inexact minimiser private.
+    approve : which jobs need no approval by hand; left out: every job does (`taciturn site approve`).
     rehearsal : insist on a job with a `seed`, whose noise everybody can repeat: nothing in it is private.
     patience : how many seconds to wait for a silent neighbour before stopping cleanly.
     listen : where to listen, if that is not the endpoint that the job states (behind NAT, for one).
     endpoints : where to reach a neighbour, if that is not the endpoint that the job states.
-    watch : where the running site answers this machine alone: 127.0.0.1:PORT, or unix:PATH; nowhere, if none.
+    watch : where the running site answers: 127.0.0.1:PORT, unix:PATH, or ADDRESS:PORT with a token.
+    watch_token : a file with one line of at least 32 characters, which whoever asks must send along.
     """
 
     site: Name
     job: FilePath
-    data: FilePath
+    data: FilePath | None = None
+    csv: CsvFacts | None = None
+    database: DatabaseFacts | None = None
     state: FilePath
     penalty: ScheduleField | None = None
     noise: NoiseField | None = None
     output_noise: NoiseField | None = None
     budget: BudgetEntry
+    approve: ApprovalRules | None = None
     keys: Keys
     rehearsal: bool = False
     patience: float = Field(default=3600.0, gt=0)
     listen: Endpoint | None = None
     endpoints: dict[Name, Endpoint] = Field(default_factory=dict)
     watch: str | None = Field(default=None, pattern=WATCH)
+    watch_token: FilePath | None = None
+
+    @model_validator(mode="after")
+    def _check_whole(self) -> Self:
+        check_source(self.data, self.csv, self.database)
+        return self
 
 
 @dataclass(frozen=True)
@@ -121,10 +177,25 @@ class Site:
         return self.state / "site.sqlite"
 
     @property
+    def volatile(self) -> Path | None:
+        """Where the keys of a masked run are kept; None: wherever it is safe."""
+        named = self.file.keys.volatile
+        return named if named in (None, KEYRING) else self.path(named)
+
+    @property
     def schedules(self) -> bytes:
         """SHA-256 of this site's penalty and noises, which must not change once a run has begun."""
         facts = self.file.model_dump(mode="json", include={"penalty", "noise", "output_noise"})
         return bytes.fromhex(digest(facts))
+
+    @cached_property
+    def rows(self) -> TableFile:
+        """Where this site's rows lie; a database is read once, in one snapshot."""
+        entry, file = self.job.site(self.name), self.file
+        if file.data is None and file.database is not None:
+            return TableFile(entry, file.database.source(self.folder))
+        csv = None if file.csv is None else file.csv.form()
+        return TableFile(entry, self.path(file.data or Path()), csv)
 
     def path(self, path: Path) -> Path:
         """A path of site.toml, which counts from the folder of that file."""
@@ -182,9 +253,9 @@ def _check_seed(path: Path, file: SiteFile, job: NetworkJob) -> None:
     """No job makes this site's noise public: a seed is for rehearsals, and the owner says what is one."""
     if job.simulated and not file.rehearsal:
         raise SiteError(
-            f"{path}: `job.seed`: must be left out of the job; got {job.seed}. With a seed everybody can "
-            "repeat the noise, so nothing is private and no budget is charged; to insist, on rows about "
-            "nobody, write `rehearsal = true` in site.toml."
+            f"{path}: `job.seed`: must be left out of the job; got {job.seed}. With a seed anyone can "
+            "repeat the noise, so nothing is private and no budget is charged; for a rehearsal on made-up "
+            "rows, write `rehearsal = true` in site.toml."
         )
 
 
@@ -193,36 +264,33 @@ def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
     for name in ("penalty", "noise", "output_noise"):
         given = getattr(file, name) is not None
         if job.masked and given:
-            raise SiteError(f"{path}: `{name}`: a masked job fixes all of it; leave it out.")
+            raise SiteError(f"{path}: `{name}`: a masked job sets this itself; leave it out.")
         if not job.masked and not given and name != "output_noise":
             raise SiteError(f"{path}: `{name}`: missing; a job of method 'penalty' needs it.")
     if file.output_noise is None and not job.simulated and not job.masked:
         raise SiteError(
-            f"{path}: `output_noise`: a real run needs it: no solver is exact, and no guarantee survives "
-            "that without it. `taciturn site init` writes a line that costs next to nothing."
+            f"{path}: `output_noise`: a real run needs it: no solver is exact, and without it nothing "
+            "is guaranteed. `taciturn site init` writes a line that costs almost nothing."
         )
 
 
 def _check_budget(path: Path, file: SiteFile, job: NetworkJob) -> None:
-    """No job makes a budget mean less than it says: by a delta that gives rows away, a grid of nothing, or
-    others that are said to be fewer than this site holds possible."""
+    """No job makes a budget mean less than it says: by a delta that gives rows away, a grid of nothing, or a
+    promise to single records where the owner's is to persons."""
     budget, rows = file.budget, job.site(file.site).samples
     for key, delta in (("budget.delta", budget.delta), ("job.delta", job.delta)):
         if delta > 1 / rows and not budget.large_delta:
             raise SiteError(
                 f"{path}: `{key}`: must be at most 1/{rows}, one over the rows of this site; got {delta:g}. "
-                "With more a row may be given away; to insist, write `large_delta = true` in `budget`."
+                "A larger delta may reveal a whole row; to allow it, write `large_delta = true` in `budget`."
             )
     if not job.masked and job.penalty.grid < budget.least_grid:
         raise SiteError(
             f"{path}: `budget.least_grid`: the job's `grid` must be at least {budget.least_grid:g}; "
             f"got {job.penalty.grid:g}."
         )
-    if job.masked and budget.colluding is not None and job.colluding is not None:
-        least = min(budget.colluding, len(job.sites) - 1)  # more than all the others are nobody
-        if job.colluding < least:
-            raise SiteError(
-                f"{path}: `budget.colluding`: the job's `colluding` must be at least {least}; got "
-                f"{job.colluding}. Its cost holds against no more sites that work together: agree on a job "
-                f"with `colluding = {least}`, or write less in `budget`."
-            )
+    if budget.unit == "person" and job.unit != "person":
+        raise SiteError(
+            f"{path}: `budget.unit`: the budget is for persons, and the job covers single records. Agree on "
+            'a job with unit = "person" and `person`, the column with the id of the person.'
+        )

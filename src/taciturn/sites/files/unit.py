@@ -8,57 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...errors import NOT_AGAIN, ParameterError
-
-_UNIT = """\
-[Unit]
-Description=taciturn {what}
-After=network-online.target
-Wants=network-online.target
-
-[Service]
-User={user}
-WorkingDirectory={folder}
-ExecStart={command}
-Restart=on-failure
-RestartPreventExitStatus={codes}
-RestartSec=30
-TimeoutStopSec=30
-LimitNOFILE=65536
-MemoryMax=4G
-UMask=0077
-Environment=NUMBA_CACHE_DIR=%C/taciturn
-CacheDirectory=taciturn
-{paths}NoNewPrivileges=true
-CapabilityBoundingSet=
-AmbientCapabilities=
-ProtectSystem=strict
-ProtectHome={home}
-PrivateTmp=true
-PrivateDevices=true
-ProtectClock=true
-ProtectControlGroups=true
-ProtectHostname=true
-ProtectKernelLogs=true
-ProtectKernelModules=true
-ProtectKernelTunables=true
-ProtectProc=invisible
-RemoveIPC=true
-RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK
-RestrictNamespaces=true
-RestrictRealtime=true
-RestrictSUIDSGID=true
-LockPersonality=true
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallFilter=~@privileged
-SystemCallErrorNumber=EPERM
-PrivateUsers=true
-PrivateMounts=true
-
-[Install]
-WantedBy=multi-user.target
-"""
+from ...core.errors import NOT_AGAIN, ParameterError
+from ...core.templates import fill
 
 
 def unit(
@@ -76,10 +27,12 @@ def unit(
         if not word.isprintable() or set(word) & set(" \t\"'\\%$;"):
             raise ParameterError(f"a unit cannot hold {word!r}: use paths and names without such characters.")
     home = any(word.startswith(("/home/", "/root/", "/run/user/")) for word in words)
-    return _UNIT.format(
+    return fill(
+        __package__,
+        "unit.service",
         what=what,
         command=" ".join(command),
-        folder=folder,
+        folder=str(folder),
         user=user,
         codes=" ".join(str(int(code)) for code in NOT_AGAIN),
         paths=f"ReadWritePaths={' '.join(places)}\n" if places else "",

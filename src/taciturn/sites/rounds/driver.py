@@ -1,59 +1,97 @@
 """The driver: one real site from its first round to its last, resumed wherever it was stopped.
 
-ask what the neighbours know      opening.py: nothing that this site does not
-meet everybody                    with the same job; nothing is spent before
-f = the node's next vector        (solve, noise, round)
-commit charge, bytes and state    one transaction, on disk before the first send
-publish                           the same bytes after any restart
-hear every neighbour              pushed, or pulled if missed
+The protocol decides what happens (`sites/protocol/`). One thread hands it one event after another and carries
+out what it wants on a real disk, a real network and by a real clock: records and charges go to disk, keys
+into volatile memory, frames to Zenoh. Nothing leaves before what it follows from is on disk.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import os
+import queue
+import time
+from collections import deque
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
-import numpy as np
-
-from ...admm.averaging import network_average
-from ...admm.node import Node, NodeState, loop
-from ...errors import BudgetExceeded, Contradiction, SiteError, StateLost
+from ...core.errors import (
+    BudgetExceeded,
+    Contradiction,
+    NeighbourFailed,
+    ParameterError,
+    RunOver,
+    SiteError,
+    StateLost,
+    TaciturnError,
+    WrongFiles,
+)
 from ...objective.solver.threads import one_blas_thread
-from ...privacy.release import Release, drive
-from ...types import Array
-from ..files.arrivals import Arrivals
 from ..files.templates import write_readme
-from ..wire.form import CHECK, FINISH, HELLO
-from ..wire.frame import reaches_edge, size_cap, to_message, to_vector
-from ..wire.mailbox import Caught, Forgotten, Letter, Mailbox
+from ..protocol.events import (
+    Ask,
+    Effect,
+    Event,
+    FinishAsked,
+    Finished,
+    Heard,
+    Hold,
+    Leave,
+    Note,
+    QuestionAsked,
+    Reason,
+    SendFrame,
+    SetTimer,
+    Started,
+    Stop,
+    Stored,
+    StoreFailed,
+    StoreRecords,
+    Tick,
+)
+from ..protocol.frames import NOTHING, FrameRefused, Kind, Slot, contradict, decode, encode, size_cap
+from ..protocol.machine import SiteProtocol
+from ..state.account import Account, open_account
+from ..state.high_water import HighWaterMark
+from ..transport.zenoh import ZenohLinks
 from ..wire.refusals import Refusals
-from ..wire.session import Session
-from .account import check_account, pay, settle
-from .early_end.finishing import check_absent, early_mailbox, finish, said_before
-from .early_end.words import Completed, Finishing, Why
-from .ending import SiteResult, end, last_vectors, resumes_at
-from .evidence import find_proof, stop_for
-from .exchange import Exchange
-from .masked.part import MaskedPart
-from .masked.rounds import MaskedRounds
-from .masked.store import MaskedMemory, MaskedStore
-from .opening import be_vouched_for, meet, recall, seal_release
-from .prepare import Ready
-from .store import SavedRound, SiteStore
+from ..wire.whereabouts import Whereabouts
+from .charging import admit, charge_first, high_water
+from .ending import SiteResult, end_run
+from .evidence import state_released, take_back_results, write_proof
+from .methods import check_absent, make_setup
+from .prepare import PreparedSite
+from .starting import check_start, recall
+from .store import SiteStore
+from .volatile import VolatileMemory, open_memory, without_secrets
+from .waiting import WaitingRoom
 from .warming import warm_up
 
 log = logging.getLogger("taciturn.site")
+STAY = 60.0  # seconds at most for the neighbours to show that they have a proof too
+SETTLE = 5.0  # seconds to see whether somebody has signed two frames
+AGAIN = 0.5  # seconds between two times that it is shown
+BY_SIGNATURE = ("certificate", "name", "signature")  # refusals that name who signed, not who handed it on
+_ERRORS: dict[Reason, type[TaciturnError]] = {
+    Reason.LEFT_ALONE: NeighbourFailed,
+    Reason.CONTRADICTION: Contradiction,
+    Reason.DISAGREEMENT: NeighbourFailed,
+    Reason.IMPOSSIBLE: Contradiction,
+    Reason.COPY: StateLost,
+    Reason.BUDGET: BudgetExceeded,
+    Reason.DISK: SiteError,
+    Reason.ABORTED: RunOver,
+}
 
 
 def run_site(
-    ready: Ready,
+    ready: PreparedSite,
     *,
     step: Callable[[int], None] = lambda steps: None,
     watch: Callable[[Refusals], AbstractContextManager[None]] = lambda refusals: nullcontext(),
-    show: Callable[[Exchange], AbstractContextManager[None]] | None = None,
+    show: Callable[[SiteDriver], AbstractContextManager[None]] | None = None,
     without: frozenset[str] | None = None,
     newest: bool = False,
 ) -> SiteResult:
@@ -68,235 +106,260 @@ def run_site(
     calling it again goes on from the same round with the same bytes. `StateLost` and `Contradiction` end the
     run for good.
     """
-    with open_store(ready, newest=newest) as store:
-        resumed, refusals, proof = store.resume(), Refusals(), find_proof(ready)
-        check_account(ready, store)
-        at = resumes_at(ready, store, resumed)
-        if resumed.state.t < ready.run.rounds:
+    site, account = ready.site, open_account(ready.site)
+    if newest and site.job.masked:
+        raise ParameterError(
+            "`--newest-state` has no effect on a masked job: no mask covers two messages; leave it out."
+        )
+    absent = None if without is None else check_absent(site, without)
+    admit(ready, account)
+    facts: dict[str, Any] = {"job": site.job.hash, "name": site.name, "run": ready.run}
+    with SiteStore(site.database, **facts, facts=ready.facts, budget=ready.budget) as store:
+        write_readme(site.state)
+        admit(ready, account, store)
+        marks = high_water(ready)
+        unmoved = check_start(ready, store, marks, newest=newest)
+        memory, refusals = open_memory(site), Refusals()
+        events: queue.Queue[Event] = queue.Queue()
+        setup = make_setup(ready, refusals, mark=store.reached[1], paid=not unmoved)
+        protocol = recall(ready, store, setup, {} if memory is None else memory.read())
+        if memory is None and unmoved:
+            protocol.volatile.update(without_secrets(protocol))
+        if site.job.simulated:
+            log.warning("this is a rehearsal: all can repeat the noise of the job's seed, nothing is private")
+        if protocol.completed[1] < protocol.method.rounds:
             warm_up(ready)
-        mailbox = Mailbox(ready.form, ready.site.name, ready.trust, refusals, at)
+        whereabouts = Whereabouts(site.number, site.job.names)
         with (
-            Arrivals(ready.site.state, len(ready.site.job.names), size_cap(ready.form.cap)) as arrivals,
             one_blas_thread(),
             watch(refusals),
-            Session(ready.site, mailbox, refusals) as session,
+            ZenohLinks(site, refusals, events.put, size_cap(setup.largest), whereabouts.told) as links,
         ):
-            exchange = Exchange(ready, store, mailbox, session)
-            exchange.resume(resumed.state.t)
-            mailbox.remember(arrivals.read())
-            mailbox.arrived = arrivals.note
-            store.moved |= is_behind(ready, mailbox, resumed)
-            arrivals.begin(0 if newest else doubted(ready, store, resumed, arrivals))
-            session.vouches = lambda name: not store.moved and knows(ready, mailbox, name, arrivals.doubt)
-            session.early = early_mailbox(exchange)
-            session.keep(HELLO, greeting(ready), attempt=CHECK)
-            session.listen()
-            with nullcontext() if show is None else show(exchange):
-                try:
-                    if proof is not None:
-                        raise proof
-                    return _run_or_finish(rounds_of(exchange, step), resumed, without)
-                except (Caught, Forgotten) as trouble:
-                    return stop_for(trouble, exchange)
-
-
-def doubted(ready: Ready, store: SiteStore[Any], resumed: SavedRound[Any], arrivals: Arrivals) -> int:
-    """Up to which round a neighbour may have sent frames that this site has lost; 0 if none.
-
-    None goes on after the round that this site released last by more than one. What came in before is lost
-    where the machine lost power, and where the state was put back, even if somebody vouched for it meanwhile.
-    """
-    if store.frame(HELLO) is None or (arrivals.whole and not store.moved):
-        return arrivals.doubt
-    return min(said_so_far(resumed) + 1, ready.run.rounds)
-
-
-def knows(ready: Ready, mailbox: Mailbox, name: str, t: int) -> bool:
-    """Whether this site holds the frame of round t of a neighbour, or a later one; of round 0 always."""
-    newest = mailbox.newest(name)
-    return t == 0 or (newest is not None and ready.open_frame(newest).t >= t)
-
-
-def said_so_far(resumed: SavedRound[Any]) -> int:
-    """The last round that was released."""
-    return int(resumed.state.t) + (resumed.frame is not None)
-
-
-def is_behind(ready: Ready, mailbox: Mailbox, resumed: SavedRound[Any]) -> bool:
-    """Whether a neighbour has gone on from a frame of this site that its file does not hold any more."""
-    said = said_so_far(resumed)
-    newest = (mailbox.newest(name) for name in ready.site.neighbours)
-    return any(ready.open_frame(data).t > said + 1 for data in newest if data is not None)
-
-
-def greeting(ready: Ready) -> bytes:
-    """What a site shows to a neighbour that only checks: its job, in no run."""
-    return ready.seal(HELLO, bytes(ready.form.size(HELLO)), attempt=CHECK)
-
-
-def rounds_of(exchange: Exchange, step: Callable[[int], None]) -> Rounds | MaskedRounds:
-    """The rounds of the job's method."""
-    ready, store = exchange.ready, exchange.store
-    if isinstance(ready.node, MaskedPart) and isinstance(store, MaskedStore):
-        return MaskedRounds(ready, ready.node, store, exchange, step)
-    return Rounds(ready, store, exchange, step)
-
-
-def _run_or_finish(
-    rounds: Rounds | MaskedRounds, resumed: SavedRound[Any], without: frozenset[str] | None
-) -> SiteResult:
-    """To the last round; or to an early end, for somebody's budget or because all that are left agreed."""
-    exchange = rounds.exchange
-    wanted = said_before(exchange) if without is None else Finishing(Why.AGREED, without)
-    if wanted is not None and exchange.store.frame(exchange.ready.form.done) is None:
-        check_absent(exchange.ready.site, wanted.absent)
-        if not exchange.store.early_frames(FINISH):  # whoever has said it releases nothing more
-            recall(exchange, wanted.absent)
-        try:
-            if wanted.why is Why.BUDGET:
-                _finish_spent(rounds, "the budget does not pay for another round.")
-            return finish(exchange, rounds, wanted)
-        except Completed as other:
-            log.warning("%s has completed the run, so this site does too; nothing more is released", other)
-    try:
-        return _run(rounds, resumed)
-    except Finishing as early:
-        return finish(exchange, rounds, early)
-    except BudgetExceeded as spent:
-        _finish_spent(rounds, str(spent))
-
-
-def _finish_spent(rounds: Rounds | MaskedRounds, spent: str) -> NoReturn:
-    """End the run for all because of this site's budget, and say so."""
-    try:
-        result = finish(rounds.exchange, rounds, Finishing(Why.BUDGET))
-    except (StateLost, Contradiction):
-        raise
-    except SiteError as error:
-        raise BudgetExceeded(f"{spent} {error}") from error
-    raise BudgetExceeded(f"{spent} The run ended there for all; results in {result.folder}.")
-
-
-def _run(rounds: Rounds | MaskedRounds, resumed: SavedRound[Any]) -> SiteResult:
-    exchange, ready = rounds.exchange, rounds.ready
-    if ready.site.job.simulated:
-        log.warning("this is a rehearsal: all can repeat the noise of the job's seed, nothing is private")
-    if resumed.state.t < ready.run.rounds:
-        latest = recall(exchange)
-        be_vouched_for(exchange)
-        if exchange.mailbox.t == HELLO:
-            letters = meet(exchange, latest, rounds.greeting())
-            rounds.heard = {number: letter.data for number, letter in letters.items()}
-        if resumed.state.t:
-            log.info("resumed after round %d of %d", resumed.state.t, ready.run.rounds)
-            rounds.step(resumed.state.t)
-        pay(ready, exchange.store)
-        rounds.run(resumed)
-    result = end(exchange, rounds.model)
-    settle(ready, exchange.store)
-    return result
-
-
-def open_store(ready: Ready, *, newest: bool = False) -> SiteStore[Any]:
-    """The site's file, new or resumed; `newest` is somebody's word that it is the newest there ever was."""
-    facts: dict[str, Any] = {
-        "job": ready.site.job.hash,
-        "name": ready.site.name,
-        "schedules": ready.site.schedules,
-        "run": ready.run,
-        "facts": ready.facts,
-        "budget": ready.budget,
-    }
-    if isinstance(ready.memory, MaskedMemory):
-        store: SiteStore[Any] = MaskedStore(ready.site.database, memory=ready.memory, **facts)
-    else:
-        store = SiteStore(ready.site.database, memory=ready.memory, **facts)
-    write_readme(ready.site.state)
-    if newest:
-        store.stay(vouched=True)
-    return store
-
-
-def sum_heard(letters: dict[int, Letter], dimension: int, clip: float) -> Array:
-    """sum_j f_j(t), clipped to the public range, added in increasing j as every engine does; (1, d)."""
-    total = np.zeros((1, dimension))
-    for letter in letters.values():
-        total += np.clip(letter.vector, -clip, clip)
-    return total
+            room = WaitingRoom(site, protocol, links, whereabouts)
+            driver = SiteDriver(ready, store, memory, links, protocol, events, account, marks, room, step)
+            links.listen()
+            with nullcontext() if show is None else show(driver):
+                return driver.run(absent)
 
 
 @dataclass
-class Rounds:
-    """The rounds of one site: `frame` was committed and is not answered yet, `heard` are the last answers."""
+class SiteDriver:
+    """One running site."""
 
-    ready: Ready
-    store: SiteStore[NodeState]
-    exchange: Exchange
+    ready: PreparedSite
+    store: SiteStore
+    memory: VolatileMemory | None
+    links: ZenohLinks
+    protocol: SiteProtocol
+    events: queue.Queue[Event]
+    account: Account | None
+    marks: HighWaterMark | None
+    room: WaitingRoom
     step: Callable[[int], None]
-    frame: bytes | None = None
-    heard: dict[int, bytes] = field(default_factory=dict)
-    at_edge: set[int] = field(default_factory=set)
+    result: SiteResult | RunOver | None = None
+    timer: float = 0.0
+    left: bool = False
+    soon: deque[Event] = field(default_factory=deque)
 
-    def greeting(self) -> bytes:
-        """What 'hello' shows besides its nonce: nothing."""
-        return b""
+    def run(self, without: frozenset[int] | None) -> SiteResult:
+        """Until the site has its result and nobody needs it any more, or it must stop."""
+        done = self.protocol.completed[1]
+        if done:
+            log.info("resumed after round %d of %d", done, self.protocol.method.rounds)
+            self.step(done)
+        self.soon.append(Started())
+        if without is not None:
+            self.soon.append(FinishAsked(without))
+        while not self.left:
+            event = self._next()
+            for effect in self.protocol.handle(event, time.monotonic(), os.urandom(32)):
+                self._carry_out(effect)
+            if isinstance(event, Tick):
+                self.links.reopen_after_crowd()
+                self.room.look()
+        if isinstance(self.result, SiteResult):
+            if missing := self.room.names:
+                names = ", ".join(missing)
+                log.warning("left while %s may still need this site; if it asks, run the same command", names)
+            return self.result
+        raise self.result or SiteError("the site left without a result.")
 
-    def model_after(self, t: int) -> Array:
-        """Only a masked run has one."""
-        raise SiteError(f"the job {self.ready.site.job.name} is not of method 'masked'; it has no sums.")
+    def _next(self) -> Event:
+        """What happens next: what is due at once, what came in, or the timer."""
+        while not self.soon:
+            try:
+                event = self.events.get(timeout=max(0.0, self.timer - time.monotonic()))
+            except queue.Empty:
+                return Tick()
+            if isinstance(event, QuestionAsked):
+                question = self._question(event)
+                if question is None:
+                    continue
+                return question
+            return event
+        return self.soon.popleft()
 
-    def model(self) -> Array:
-        """The average of all last vectors."""
-        vectors = last_vectors(self.ready, self.store)
-        return network_average(np.stack([vectors[number] for number in sorted(vectors)]))
-
-    def run(self, resumed: SavedRound[NodeState]) -> None:
-        """From the round after `resumed.state` to the last."""
-        ready, node, state, released = self.ready, self.ready.node, resumed.state, None
-        if not isinstance(node, Node):
-            raise SiteError(f"the job {ready.site.job.name} is not of method 'penalty'.")
-        if resumed.frame is not None:
-            self.frame = resumed.frame
-            released = to_vector(ready.open_frame(resumed.frame).message)[None, :]
-        last = drive(loop(node, state, commit=self.commit, released=released), self.hear)
-        self.store.finish(last, self.heard)
-
-    def commit(self, release: Release[Array, NodeState]) -> None:
-        """Charge, bytes, and the state and frames that led to them: on disk, or nothing may be sent."""
-        if release.charge.aborted:  # no bytes: nothing is ever sent of this round, and it is drawn no more
-            self.store.abort(release.state, release.charge, self.heard)
-            return
-        frame = seal_release(self.exchange, release.t, to_message(release.message))
+    def _question(self, event: QuestionAsked) -> QuestionAsked | None:
+        """A question, if the neighbour that it names has signed it with a valid certificate."""
+        setup = self.protocol.setup
         try:
-            self.store.release(release.state, release.charge, frame, self.heard)
-        except BudgetExceeded:  # the run ends after the round before this
-            self.store.finish(release.state, self.heard)
+            frame = decode(event.question, largest=setup.largest)
+            if (frame.kind, frame.sender) != (Kind.ASK, event.by):
+                return None
+            if frame.job != setup.job:
+                raise FrameRefused("job", "it holds another job")
+            setup.believe(frame)
+        except FrameRefused as error:
+            self._refuse(event.by, error.kind, str(error))
+            return None
+        return QuestionAsked(frame.payload, event.by)
+
+    def _refuse(self, via: int, kind: str, text: str) -> None:
+        """Count and say what was refused; where two jobs differ, ask in what."""
+        name = self.protocol.setup.names[via]
+        if kind not in BY_SIGNATURE:
+            self.links.refusals.refuse(name, kind, text)
+        if kind == "job":
+            self.links.explain_job(name)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case StoreRecords():
+                self._store(effect)
+            case Hold(entries):
+                if self.memory is not None:
+                    self.memory.change(entries)
+            case SendFrame(data, to):
+                self.links.send(data, to)
+            case Ask(to, question):
+                self._ask(to, question)
+            case SetTimer(at):
+                self.timer = at
+            case Note(text, facts, warning):
+                self._note(text, dict(facts), warning)
+            case Finished():
+                self._finish(effect)
+            case Leave():
+                self.left = True
+            case Stop():
+                self._stop(effect)
+
+    def _finish(self, effect: Finished) -> None:
+        held = self.ready, self.store, self.protocol
+        self.result = end_run(*held, effect, account=self.account, marks=self.marks)
+        if self.memory is not None:
+            self.memory.wipe()
+
+    def _ask(self, to: int, question: bytes) -> None:
+        content = encode(
+            self.protocol.setup.job, Slot(Kind.ASK, 0, 0, self.protocol.setup.own), NOTHING, question
+        )
+        self.links.ask(to, self.ready.identity.seal(content))
+
+    def _store(self, effect: StoreRecords) -> None:
+        try:
+            if effect.releases:
+                charge_first(self.ready, self.account, self.store)
+            self.store.write(effect)
+            if effect.releases and self.marks is not None:
+                self.marks.raise_to(self.store.id, *self.store.reached, self.store.identity)
+        except BudgetExceeded as error:
+            self.soon.append(StoreFailed(effect.number, str(error), budget=True))
+        except (WrongFiles, StateLost):
             raise
-        self.frame = frame
+        except TaciturnError as error:
+            self.soon.append(StoreFailed(effect.number, str(error)))
+        else:
+            self.soon.append(Stored(effect.number))
 
-    def hear(self, release: Release[Array, NodeState]) -> Array:
-        """Send what was committed; what the neighbours sent, added up."""
-        job = self.ready.site.job
-        if self.frame is None:
-            raise SiteError(f"round {release.t} was not committed; nothing may be sent.")
-        letters = self.exchange.send(release.t, self.frame)
-        self.frame, self.heard = None, {number: letter.data for number, letter in letters.items()}
-        self.step(1)
-        numbers = {job.names.index(name) for name in self.ready.site.neighbours}
-        near = {n: letter for n, letter in letters.items() if n in numbers}
-        self.note_edge(release.t, {n: letter.vector for n, letter in near.items()})
-        return sum_heard(near, job.dimension, job.penalty.clip)
+    def _note(self, text: str, facts: dict[str, Any], warning: bool) -> None:
+        if "refused" in facts:
+            self._refuse(facts["via"], facts["refused"], text)
+            return
+        event = "protocol"
+        if "round" in facts:
+            self.step(1)
+            event = "round"
+        level = logging.WARNING if warning else logging.DEBUG if facts else logging.INFO
+        log.log(level, "%s", text, extra={"facts": {"event": event, **facts}})
 
-    def note_edge(self, t: int, vectors: Mapping[int, Array]) -> None:
-        """Say, once for each, which site sends values at the edge of the range."""
-        job = self.ready.site.job
-        for n, vector in vectors.items():
-            if n not in self.at_edge and reaches_edge(vector, job.penalty.clip):
-                self.at_edge.add(n)
-                log.warning(
-                    "%s sends values at the edge of the job's range of +-%g since round %d: it drives the "
-                    "model there, or is driven there itself",
-                    job.names[n],
-                    job.penalty.clip,
-                    t,
-                )
+    # -- a run that must not go on ----------------------------------------------------------------------
+
+    def _stop(self, effect: Stop) -> None:
+        """Say what has left this site, tell the neighbours, and end with the reason."""
+        if effect.reason is Reason.LEFT_ALONE:
+            self.room.look()
+            if self.room.names:
+                raise NeighbourFailed(self.room.silence())
+        if effect.reason is Reason.CONTRADICTION:
+            self._show(effect.about, effect.evidence)
+        if effect.reason in (Reason.DISAGREEMENT, Reason.IMPOSSIBLE):
+            self._settle()
+        text = effect.text
+        if effect.reason in (Reason.COPY, Reason.IMPOSSIBLE):
+            take_back_results(self.ready.site.state)
+            self.store.at_least |= effect.reason is Reason.COPY
+            about = self.ready.site.name if effect.about is None else self._name(effect.about)
+            text = f"{text} {state_released(self.ready, self.store, about)}."
+        raise _ERRORS[effect.reason](text)
+
+    def _name(self, site: int | None) -> str:
+        return self.protocol.setup.names[self.protocol.setup.own if site is None else site]
+
+    def _show(self, about: int | None, evidence: tuple[bytes, ...]) -> None:
+        """Two frames of one site that contradict each other: keep them, show them, and stop."""
+        site, owner = self.ready.site, self._name(about)
+        written = write_proof(site.state, site.job.name, owner, evidence)
+        take_back_results(site.state)
+        mine = owner == site.name
+        t = max(decode(data, largest=len(data)).t for data in evidence)
+        said = state_released(self.ready, self.store, owner, twice=t if mine else None)
+        log.error("%s signed two frames that contradict each other: %s", owner, written)
+        self._stay(evidence, owner)
+        whose = "this site itself, or a copy of it," if mine else owner
+        when = f"round {t}" if t else "the end"
+        raise Contradiction(
+            f"{whose} signed two frames that contradict each other, of {when}; both are in {written}, for "
+            f"anyone to check. {said}. The run is over for everybody, and no model is written."
+        )
+
+    def _stay(self, evidence: tuple[bytes, ...], owner: str) -> None:
+        """Show the proof until each neighbour but the culprit has shown it too; at most a minute."""
+        site = self.ready.site
+        shown: dict[int, set[bytes]] = {
+            site.job.names.index(name): set() for name in site.neighbours if name != owner
+        }
+        end = time.monotonic() + min(STAY, site.file.patience)
+        again = 0.0
+        while any(len(seen) < len(evidence) for seen in shown.values()) and time.monotonic() < end:
+            if time.monotonic() >= again:
+                again = time.monotonic() + AGAIN
+                for data in evidence:
+                    self.links.send(data)
+            try:
+                event = self.events.get(timeout=0.1)
+            except queue.Empty:
+                continue
+            if isinstance(event, Heard) and event.data in evidence and event.via in shown:
+                shown[event.via].add(event.data)
+        for data in evidence:
+            self.links.send(data)
+        time.sleep(0.2)  # for what is on its way
+
+    def _settle(self) -> None:
+        """States or sums do not fit together: perhaps somebody has signed two frames, and is caught now."""
+        end = time.monotonic() + min(SETTLE, self.ready.site.file.patience)
+        protocol = self.protocol
+        while time.monotonic() < end:
+            try:
+                event = self.events.get(timeout=0.1)
+                if not isinstance(event, Heard):
+                    continue
+                frame = decode(event.data, largest=protocol.setup.largest)
+                held = protocol.board.get((frame.slot, frame.scope))
+                if held is None or not contradict(held[0], frame):
+                    continue
+                protocol.setup.believe(frame)
+            except (queue.Empty, FrameRefused):
+                continue
+            self._show(frame.sender, (held[1], event.data))

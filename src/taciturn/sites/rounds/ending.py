@@ -1,30 +1,25 @@
-"""The end: every site holds every last frame, says which, and all hold the same average.
-
-The frames of the last round come to all sites, each signed by its owner: functions of what was released
-anyway, so they cost nothing. Then each site says 'done', a frame with the hash of all last frames in it, and
-writes its results only when everybody has said the same hash. It stays until its neighbours have their
-results too.
-"""
+"""The end of a run: all members hold the same, and each writes its model, certificate and statement."""
 
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...privacy.accounting.shown import rounded_up, shown_delta
-from ...types import Array
-from ..wire.form import HELLO
-from ..wire.frame import to_vector
-from .exchange import Exchange
-from .prepare import Ready
+from ...core.errors import RunOver
+from ...core.formatting import format_cost, format_delta
+from ...core.types import Array
+from ...privacy.sums import SumFacts
+from ..protocol.events import Finished
+from ..protocol.machine import SiteProtocol
+from ..state.account import Account
+from ..state.high_water import HighWaterMark
+from .charging import look_at_mark
+from .evidence import state_released
+from .prepare import PreparedSite
 from .results import write_results
-from .store import SavedRound, SiteStore
-
-GRACE, BETWEEN = 0.5, 0.1  # seconds a site stays after all are done; seconds between questions meanwhile
+from .store import SiteStore
 
 log = logging.getLogger("taciturn.site")
 
@@ -40,64 +35,52 @@ class SiteResult:
     reason: str = ""
 
 
-def resumes_at(ready: Ready, store: SiteStore[Any], resumed: SavedRound[Any]) -> int:
-    """The round that a site waits for when it is started: hello, the next one, or what is left of the end."""
-    form, name, t = ready.form, ready.site.name, int(resumed.state.t)
-    if t == 0 and resumed.frame is None:
-        return HELLO
-    at = t + 1
-    while form.rounds < at <= form.left and len(store.frames_heard(at)) == len(form.wanted(name, at)):
-        at += 1
-    return at
+def end_run(
+    ready: PreparedSite,
+    store: SiteStore,
+    protocol: SiteProtocol,
+    effect: Finished,
+    *,
+    account: Account | None,
+    marks: HighWaterMark | None,
+) -> SiteResult | RunOver:
+    """All members hold the same: write it down. Where there is no model yet, say what was spent."""
+    ended = _ended(effect, ready.site.job.names)
+    if effect.early:
+        store.end_early(_rest(ready, store, protocol))
+        log.warning("the run ends after round %d of %d: %s", effect.rounds, ready.run.rounds, ended["reason"])
+    if effect.early and effect.rounds < (2 if ready.site.job.masked else 1):  # one masked sum is no model
+        told = state_released(ready, store, str(ended["reason"]))
+        return RunOver(f"the run ends before there is a model: {ended['reason']}. {told}.")
+    model = protocol.method.result(effect.state, protocol.last_vectors())
+    look_at_mark(store, marks)  # a copy of this site may have run meanwhile
+    certificate = write_results(ready, store, model, ended=ended or None)
+    if account is not None and store.charges:
+        account.finish(store.id)
+    text = "done: epsilon %s at delta %s; results in %s"
+    log.info(text, format_cost(certificate.epsilon), format_delta(certificate.delta), ready.site.state)
+    reason = str(ended.get("reason", ""))
+    return SiteResult(model, certificate.epsilon, certificate.delta, ready.site.state, reason)
 
 
-def end(exchange: Exchange, model_of: Callable[[], Array]) -> SiteResult:
-    """From the last round to the results of this site, and on until the neighbours have theirs."""
-    ready, store, mailbox, form = exchange.ready, exchange.store, exchange.mailbox, exchange.ready.form
-    if mailbox.t == form.done:
-        letters = exchange.say(form.done)
-        store.hear(form.done, {number: letter.data for number, letter in letters.items()})
-    model = model_of()
-    certificate = write_results(ready, store, model)
-    log.info(
-        "done: epsilon %s at delta %s; results in %s",
-        rounded_up(certificate.epsilon),
-        shown_delta(certificate.delta),
-        ready.site.state,
+def _ended(effect: Finished, names: tuple[str, ...]) -> dict[str, Any]:
+    """After which round, with which sites and for which reason, if not after the last with all."""
+    absent = [name for i, name in enumerate(names) if i not in effect.members]
+    if not effect.early and not absent:
+        return {}
+    without = f", without {', '.join(absent)}" if absent else ""
+    reason = (
+        f"all that are left agreed to finish{without}" if effect.early else f"sites were left behind{without}"
     )
-    if mailbox.t == form.left:
-        linger(exchange)
-    return SiteResult(model, certificate.epsilon, certificate.delta, ready.site.state)
+    return {"round": effect.rounds, "sites": [names[i] for i in effect.members], "reason": reason}
 
 
-def last_vectors(ready: Ready, store: SiteStore[Any]) -> dict[int, Array]:
-    """The vectors of the last round of all sites, by number."""
-    T = ready.site.job.rounds
-    frames = store.frames_heard(T)
-    last = store.frame(T)
-    if last is not None:
-        frames[ready.site.number] = last
-    return {number: to_vector(ready.open_frame(data).message) for number, data in frames.items()}
-
-
-def linger(exchange: Exchange) -> None:
-    """Answer the neighbours until each has said that it has its results."""
-    form, store, mailbox, session = (
-        exchange.mailbox.form,
-        exchange.store,
-        exchange.mailbox,
-        exchange.session,
-    )
-    t = form.left
-    exchange.announce(t)
-    if not exchange.waiting().until(
-        exchange.missing, lambda names: exchange.ask(t, names), "until it is done too", longest=BETWEEN
-    ):
-        left = ", ".join(mailbox.missing())
-        log.warning("left while %s may still need this site; if it asks, run the same command again", left)
-        return
-    data = {number: letter.data for number, letter in mailbox.take().items()}
-    store.hear(t, data, attempt=exchange.attempt)
-    leave_at = time.monotonic() + GRACE  # a neighbour that missed our 'done' asks for it meanwhile
-    while session.connected() and time.monotonic() < leave_at:
-        mailbox.wait(BETWEEN)
+def _rest(ready: PreparedSite, store: SiteStore, protocol: SiteProtocol) -> tuple[SumFacts, ...]:
+    """What the last attempt had planned and did not release: it counts where a run ended early."""
+    if not ready.site.job.masked:
+        return ()
+    if not protocol.past:
+        return tuple(store.run.sums)
+    last = protocol.past[max(protocol.past)]
+    node = protocol.method.attempt(last.members, last.base, last.left)
+    return () if node is None else tuple(node.tables.sums[last.charged :])

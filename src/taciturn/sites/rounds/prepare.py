@@ -2,113 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ... import checks
-from ...admm.accounts import run_facts
-from ...admm.methods import PenaltyPerturbation
-from ...admm.node import Node, NodeState
-from ...admm.reach import check_reach, least_tol
-from ...admm.theory import convergence
-from ...errors import BudgetExceeded, WrongFiles
+from ...core import checks
+from ...jobfile.job_format import TRAIN
+from ...jobfile.toml_files import about_files
+from ...methods.admm.float_limits import check_reach, least_tol
+from ...methods.admm.perturbations import PenaltyPerturbation
+from ...methods.admm.prepared import PreparedADMM
+from ...methods.admm.theory import convergence
+from ...methods.base import Network, PreparedMethod, RunOptions
+from ...methods.sums.prepared import PreparedSums
 from ...objective.local import LocalObjective
+from ...objective.regularizers import L2
+from ...objective.softmax import Softmax, SoftmaxObjective
 from ...privacy.certificate.certificate import Certificate
-from ...privacy.facts import RunFacts, SiteBudget, SiteFacts
-from ...privacy.ledger.memory import MemoryLedger
-from ...rng import SecureStreams, SeededStreams
-from ..files.rows import load_rows, load_weights
+from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
+from ..files.rows import load_rows, load_table, load_weights
 from ..files.site import Site
-from ..files.toml import about_files
-from ..wire.form import Form, form_of
-from ..wire.frame import NOTHING, Frame, decode, encode
-from ..wire.trust import Identity, Trust, intact, load_identity, load_trust
-from .masked.part import MaskedPart, masked_facts, masked_part
-from .masked.store import MaskedMemory, MaskedState
-from .store import NodeMemory
+from ..state.account import judged
+from ..wire.trust import Identity, Trust, load_identity, site_trust
 
 
 @dataclass(frozen=True)
-class Ready:
-    """A site that may start: its node, its keys, and the facts that its ledger will be begun with."""
+class PreparedSite:
+    """A site that may start: its rows, its keys, and the facts that its ledger will be begun with."""
 
     site: Site
-    node: Node | MaskedPart
+    prepared: PreparedMethod
+    rows: Any
     identity: Identity
     trust: Trust
     run: RunFacts
     facts: SiteFacts
     budget: SiteBudget
 
-    @cached_property
-    def memory(self) -> NodeMemory | MaskedMemory:
-        """How the state of the job's method is kept."""
-        if isinstance(self.node, MaskedPart):
-            return MaskedMemory(self.site.number, self.node.tables)
-        return NodeMemory(self.site.job.dimension)
-
-    def start(self) -> NodeState | MaskedState:
-        """t = 0: the same at every site."""
-        return self.memory.start()
-
-    @cached_property
-    def form(self) -> Form:
-        """What the frames of the job look like."""
-        return form_of(self.site.job)
-
-    def seal(
-        self,
-        t: int,
-        message: bytes = b"",
-        *,
-        before: bytes = NOTHING,
-        common: bytes = NOTHING,
-        attempt: int = 0,
-    ) -> bytes:
-        """The signed frame of round t."""
-        content = encode(
-            job=self.site.job.hash,
-            attempt=attempt,
-            t=t,
-            sender=self.site.number,
-            before=before,
-            common=common,
-            message=message,
-        )
-        return self.identity.seal(content)
-
-    def open_frame(self, data: bytes) -> Frame:
-        """A frame that this site holds, taken apart."""
-        return decode(data, largest=self.form.cap)
-
-    def reseal(self, data: bytes) -> bytes:
-        """A stored frame of this site under the certificate it has now: the same frame, as good as new."""
-        frame = self.open_frame(data)
-        if frame.certificate == self.identity.certificate:
-            return data
-        if not intact(frame):
-            raise WrongFiles(
-                f"{self.site.database}: is damaged: a frame of round {frame.t} is not as it was."
-            )
-        return self.identity.seal(frame.content)
+    def charge_of(self, t: int) -> Charge:
+        """What the release of round t costs."""
+        return next(self.prepared.charges(t).each())
 
     def forecast(self) -> Certificate:
         """What all rounds together will have cost at this site's delta, if every one is released."""
-        ledger = MemoryLedger(self.run, [self.facts])
-        for t in range(1, self.run.rounds + 1):
-            ledger.charge(self.node.charge_of(t))
-        return Certificate.from_ledger(ledger, delta=self.budget.delta)
+        return self.prepared.forecast(self.run, self.budget.delta)
 
-    def affordable(self) -> int:
-        """How many rounds the budget pays for; the site stops before the next one."""
-        ledger = MemoryLedger(self.run, [self.facts], self.budget)
-        for t in range(1, self.run.rounds + 1):
-            try:
-                ledger.charge(self.node.charge_of(t))
-            except BudgetExceeded:
-                return t - 1
-        return self.run.rounds
+    def planned(self) -> Certificate:
+        """What the account of the table is charged: against as many others as the owner counts."""
+        return self.prepared.forecast(judged(self.run, self.site.file.budget.colluding), self.budget.delta)
 
     def gaps(self) -> list[str]:
         """Conditions of the paper's theorems that this site's own schedules do not meet."""
@@ -119,19 +59,34 @@ class Ready:
 
 
 @about_files
-def make_ready(site: Site) -> Ready:
+def make_ready(site: Site) -> PreparedSite:
     """Load keys and data of a site, and check everything that can be wrong with them."""
     keys, job = site.file.keys, site.job
-    trust = load_trust(site.path(keys.authority), keys.revoked)
+    trust = site_trust(site)
     identity = load_identity(site.path(keys.private), site.path(keys.certificate), site.name, trust)
+    budget = SiteBudget(site.file.budget.epsilon, site.file.budget.delta)
+    rows, prepared = _load(site), _prepared(site)
+    if isinstance(prepared, PreparedADMM):
+        _check_scales(prepared)
+        if not job.simulated:
+            _check_reach(site, prepared)
+    marks = () if job.kind == TRAIN else job.asking.marks
+    run = prepared.run_facts(simulated=job.simulated, where=job.where, marks=marks)
+    return PreparedSite(site, prepared, rows, identity, trust, run, prepared.site_facts()[0], budget)
+
+
+def _load(site: Site) -> Any:
+    """What this site minimises, or what its private half is made of, from its rows."""
+    job = site.job
+    if job.kind != TRAIN:
+        return job.asking.rows(load_table(site))
     X, y = load_rows(site)
     weights = load_weights(site)
     weighted: dict[str, Any] = {} if weights is None else {"weights": weights, "count": site.samples}
-    budget = SiteBudget(site.file.budget.epsilon, site.file.budget.delta)
-    if job.masked:
-        part = masked_part(site, X, y, weighted)
-        return Ready(site, part, identity, trust, *masked_facts(site), budget)
-    objective = LocalObjective(
+    loss = job.public_facts.loss if job.masked else job.loss
+    if isinstance(loss, Softmax):
+        return SoftmaxObjective(X, y, loss=loss, name=site.name, **weighted)
+    return LocalObjective(
         X,
         y,
         loss=job.loss,
@@ -141,41 +96,33 @@ def make_ready(site: Site) -> Ready:
         name=site.name,
         **weighted,
     )
-    node = _node(site, objective)
-    _check_scales(node)
-    if not job.simulated:
-        _check_reach(site, node)
-    return Ready(site, node, identity, trust, *_penalty_facts(site, node), budget)
 
 
-def _penalty_facts(site: Site, node: Node) -> tuple[RunFacts, SiteFacts]:
-    """What the accountant must know of the run, and of this site."""
+def _prepared(site: Site) -> PreparedMethod:
+    """Every number of the run, as this site knows it: of schedules its own alone."""
     job = site.job
-    facts = SiteFacts(
-        site=site.number,
-        samples=site.samples,
-        degree=node.degree,
-        dual_step=tuple(node.tables.theta.tolist()),
-        name=site.name,
-    )
-    run = run_facts(
-        node.tables,
-        job.loss,
+    network = Network(
+        total=len(job.sites),
+        sites=(site.number,),
+        samples=(site.samples,),
+        degrees=(len(site.neighbours),),
+        names=(site.name,),
         dimension=job.dimension,
+        loss=job.loss,
         C=job.C,
         regularization=job.regularization,
-        tol=job.penalty.tol,
-        simulated=job.simulated,
-        where=job.where,
-        sites=len(job.sites),
+        regularizer=L2(),
         persons=job.persons,
     )
-    return run, facts
+    if job.masked:
+        return PreparedSums(network, job.sums)
+    prepared = _method(site).prepare(network, job.rounds, RunOptions(tol=job.penalty.tol, strict=False))
+    return replace(prepared, refresh=1)
 
 
-def _check_scales(node: Node) -> None:
+def _check_scales(prepared: PreparedADMM) -> None:
     """Refuse a penalty or a noise that no charge can have, before anything is worked out with it."""
-    tables = node.tables
+    tables = prepared.tables
     for name, values in (
         ("penalty", tables.eta),
         ("noise", tables.scale),
@@ -185,18 +132,18 @@ def _check_scales(node: Node) -> None:
             checks.magnitude(name, float(value))
 
 
-def _check_reach(site: Site, node: Node) -> None:
+def _check_reach(site: Site, prepared: PreparedADMM) -> None:
     """Refuse settings under which a neighbour could make the solver give up."""
-    job = site.job
-    rho = node.objective.rho
+    job, network = site.job, prepared.network
+    rho = job.regularization / network.total
     least = least_tol(
-        node.tables,
+        prepared.tables.site(0),
         job.loss,
         C=job.C,
         strong=rho,
         smooth=rho,
         samples=site.samples,
-        degree=node.degree,
+        degree=network.degrees[0],
         dimension=job.dimension,
         clip=job.penalty.clip,
     )
@@ -215,17 +162,4 @@ def _method(site: Site) -> PenaltyPerturbation:
         output_noise=file.output_noise,
         grid=job.penalty.grid,
         clip=job.penalty.clip,
-    )
-
-
-def _node(site: Site, objective: LocalObjective) -> Node:
-    job = site.job
-    return Node(
-        site=site.number,
-        objective=objective,
-        degree=len(site.neighbours),
-        tables=_method(site).tables(1, job.rounds).site(0),
-        tol=job.penalty.tol,
-        streams=SecureStreams() if job.seed is None else SeededStreams(job.seed),
-        refresh=1,
     )

@@ -15,50 +15,74 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509 import load_der_x509_certificate, load_pem_x509_certificate
 
-from ...canonical import canonical
-from ...diskfile import write_whole
-from ...errors import CertificateError, SiteError
+from ...core.canonical import canonical
+from ...core.errors import CertificateError, SiteError
+from ...core.files import write_whole
+from ...core.types import Array
+from ...jobfile.job_format import TRAIN
+from ...jobfile.job_rows import encoding_facts, make_encoder
+from ...jobfile.toml_files import about_files
 from ...privacy.certificate.certificate import Certificate
-from ...types import Array
+from ...privacy.certificate.released import Released
+from ...questions.asking import released_as
 from ..files.job import NetworkJob
 from ..files.keys import pem
-from ..files.toml import about_files
-from ..wire.frame import FrameRefused
+from ..protocol.frames import FrameRefused
 from ..wire.trust import Trust
-from .prepare import Ready
+from .prepare import PreparedSite
 from .store import SiteStore
 
 FORMAT, STOPPED = "taciturn-statement/1", "taciturn-stopped/1"
 LARGEST, MOST_CERTIFICATE, MOST_MODEL = 2**20, 2**28, 2**28  # bytes of a statement, and of what it is about
 AHEAD = datetime.timedelta(days=1)  # by which two clocks may differ
 SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
-MODEL, CERTIFICATE, STATEMENT = "model.json", "certificate.json", "statement.json"
+MODEL, RESULT, CERTIFICATE, STATEMENT = "model.json", "result.json", "certificate.json", "statement.json"
 _MASKED = ("colluding", "epsilon_against")
 _ONLY_IN = {
-    FORMAT: ("rounds", "pure_epsilon", "ledger", "ended", *_MASKED),
-    STOPPED: ("released", "at_least", "because_of"),
+    FORMAT: ("rounds", "pure_epsilon", "ledger", "ended", "attempts", *_MASKED),
+    STOPPED: ("released", "because_of"),
 }
 _SETTINGS = {"h": "smoothing", "scale": "scale"}  # what an estimator calls the parameters of its loss
 
 
 def write_results(
-    ready: Ready, store: SiteStore[Any], model: Array, *, ended: dict[str, Any] | None = None
+    ready: PreparedSite,
+    store: SiteStore,
+    model: Array,
+    *,
+    ended: dict[str, Any] | None = None,
 ) -> Certificate:
     """model.json, certificate.json and statement.json in the state folder; each whole or not at all.
 
     `ended` says after which `round`, with which `sites` and for which `reason`, if not after the last.
     """
     folder, job = ready.site.state, ready.site.job
-    certificate = Certificate.from_ledger(store.ledger, delta=job.delta)
+    asked = job.kind != TRAIN
+    released = released_as(job.sums, model) if asked else Released.model(*_numbers(job, model))
+    certificate = Certificate.from_ledger(store.ledger, job.delta, released)
+    facts = answer_facts(job, model, certificate) if asked else model_facts(job, model, ended)
     texts = {
-        MODEL: json.dumps(model_facts(job, model, ended), indent=1, allow_nan=False) + "\n",
+        RESULT if asked else MODEL: json.dumps(facts, indent=1, allow_nan=asked) + "\n",
         CERTIFICATE: certificate.to_json(),
     }
-    facts = statement(ready, certificate, texts) | ({} if ended is None else {"ended": ended})
-    texts[STATEMENT] = json.dumps(sign_facts(ready, facts), indent=1) + "\n"
+    signed = statement(ready, certificate, texts) | ({} if ended is None else {"ended": ended})
+    signed |= {"at_least": True} if store.at_least else {}
+    texts[STATEMENT] = json.dumps(sign_facts(ready, signed), indent=1) + "\n"
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
     return certificate
+
+
+def answer_facts(job: NetworkJob, totals: Array, certificate: Certificate) -> dict[str, Any]:
+    """The content of result.json."""
+    run = {"job": job.name, "sha256": job.hash.hex(), "sites": list(job.names), "rounds": job.rounds}
+    about = {"settings": {"delta": job.delta}, "simulated": job.simulated, "run": run}
+    return job.asking.document(job.asking.answers(job.sums, totals, certificate), totals, about)
+
+
+def _numbers(job: NetworkJob, model: Array) -> tuple[Any, Any]:
+    facts = model_facts(job, model)
+    return facts["coef"], facts["intercept"]
 
 
 def model_facts(job: NetworkJob, coef: Array, ended: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -87,21 +111,18 @@ def model_facts(job: NetworkJob, coef: Array, ended: dict[str, Any] | None = Non
             "rounds": job.rounds if ended is None else ended["round"],
         },
     }
-    if job.label is not None and job.label.classes is not None:
-        facts["classes"] = list(job.label.classes)
-    elif job.loss.kind != "regression":
-        positive = None if job.label is None else job.label.positive
-        facts["classes"] = [-1, 1] if positive is None else [f"not {positive}", positive]
+    if job.loss.kind != "regression":
+        facts["classes"] = [-1, 1] if job.label is None else list(job.label.told or ())
     if job.label is not None:
         facts |= {
             "label": job.label.column,
             "schema": job.table,
-            "encoding": {"intercept": job.intercept and job.ball is None},
+            "encoding": encoding_facts(make_encoder(job, intercept=job.intercept and job.ball is None)),
         }
     return facts
 
 
-def statement(ready: Ready, certificate: Certificate, texts: dict[str, str]) -> dict[str, Any]:
+def statement(ready: PreparedSite, certificate: Certificate, texts: dict[str, str]) -> dict[str, Any]:
     """What a site puts its name to: what the whole run cost its records, and which files say so."""
     job = ready.site.job
     return {
@@ -131,6 +152,8 @@ def _costs(certificate: Certificate) -> dict[str, Any]:
     if run.masked:
         against = [certificate.epsilon_against(number) for number in range(run.sites)]
         facts |= {"colluding": run.colluding, "epsilon_against": against}
+    if run.attempts:
+        facts["attempts"] = [{"id": entry.id, "members": list(entry.members)} for entry in run.attempts]
     return facts
 
 
@@ -189,7 +212,10 @@ def _check_facts(facts: dict[str, Any]) -> None:
     format alone is no word of the other: nothing would be compared with it.
     """
     form = facts["format"]
-    if facts["files"].keys() != {FORMAT: {MODEL, CERTIFICATE}, STOPPED: set()}[form]:
+    if (
+        facts["files"].keys()
+        not in {FORMAT: ({MODEL, CERTIFICATE}, {RESULT, CERTIFICATE}), STOPPED: (set(),)}[form]
+    ):
         raise ValueError("files")
     if any(key in facts for other, keys in _ONLY_IN.items() if other != form for key in keys):
         raise ValueError("another format")
@@ -220,7 +246,7 @@ def _check_end(facts: dict[str, Any]) -> None:
     if "ended" not in facts:
         return
     ended = facts["ended"]
-    if not _is_whole(ended["round"], 1) or ended["round"] > facts["rounds"]:
+    if not _is_whole(ended["round"], 1) or ("attempts" not in facts and ended["round"] > facts["rounds"]):
         raise ValueError("ended")
     if not isinstance(ended["reason"], str) or facts["site"] not in ended["sites"]:
         raise TypeError("ended")
@@ -240,8 +266,9 @@ def _check_agreement(path: Path, facts: dict[str, Any]) -> None:
     near = files_beside(path, facts)
     if path.parent / CERTIFICATE in near:
         _check_certificate(path, facts)
-    if path.parent / MODEL in near:
-        _check_model(path, facts)
+    for name in (MODEL, RESULT):
+        if path.parent / name in near:
+            _check_model(path, facts, name)
 
 
 def _check_certificate(path: Path, facts: dict[str, Any]) -> None:
@@ -252,16 +279,16 @@ def _check_certificate(path: Path, facts: dict[str, Any]) -> None:
     except CertificateError as error:
         raise SiteError(f"{beside}: {error}") from error
     costs = _costs(certificate)
-    for key in dict.fromkeys((*costs, *_MASKED)):
+    for key in dict.fromkeys((*costs, "attempts", *_MASKED)):
         if facts.get(key) != costs.get(key):
             raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
     if [entry.name for entry in certificate.sites] != [facts["site"]]:
         raise SiteError(f"{path}: {beside.name} beside it is about another site.")
 
 
-def _check_model(path: Path, facts: dict[str, Any]) -> None:
-    """The model is of the job, of the rounds and with the sites that are stated."""
-    beside, ended = path.parent / MODEL, facts.get("ended")
+def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
+    """The model, or the answer, is of the job, of the rounds and with the sites that are stated."""
+    beside, ended = path.parent / name, facts.get("ended")
     try:
         model = json.loads(read_text(beside, MOST_MODEL, "a model"))
         run, simulated, delta = model["run"], model["simulated"], model["settings"]["delta"]
@@ -270,8 +297,10 @@ def _check_model(path: Path, facts: dict[str, Any]) -> None:
         raise SiteError(f"{beside}: not the model of a network's run.") from error
     if hashed != facts["job"]["sha256"] or run.get("job") != facts["job"]["name"]:
         raise SiteError(f"{path}: {beside.name} beside it is the model of another job.")
+    again = "attempts" in facts and _is_whole(rounds, 1) and facts["rounds"] >= rounds  # rounds begun anew
+    completed = rounds if again else facts["rounds"]
     stated = {
-        "rounds": (facts["rounds"] if ended is None else ended["round"], rounds),
+        "rounds": (completed if ended is None else ended["round"], rounds),
         "sites": (sites if ended is None else ended["sites"], sites),
         "simulated": (facts["simulated"], simulated),
         "delta": (facts["delta"], delta),
@@ -281,7 +310,7 @@ def _check_model(path: Path, facts: dict[str, Any]) -> None:
             raise SiteError(f"{path}: states another `{key}` than {beside.name} beside it.")
 
 
-def sign_facts(ready: Ready, facts: dict[str, Any]) -> dict[str, Any]:
+def sign_facts(ready: PreparedSite, facts: dict[str, Any]) -> dict[str, Any]:
     identity = ready.identity
     return {
         "statement": facts,

@@ -1,115 +1,51 @@
-"""The store: ledger, state and outbox of one site in one SQLite file, on disk before anything is sent.
+"""What a site keeps on disk: the records of the protocol, and its charges, chained, in one SQLite file.
 
-One transaction per round holds the charge, the exact bytes of the frame and the state they follow from. So a
-round is either not charged, and nobody has seen it, or charged with the bytes that will be sent, again and
-again if need be. A round whose solve gave up is charged without bytes, and no restart draws it again.
-Everything here is made of released vectors; no row of data and no noise is written.
+One transaction holds the records of a step and the charges that go with them: synced before anything leaves.
+Keys, salts, noise and rows of data are never here.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import os
 import sqlite3
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import struct
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Any, Self
 
-import numpy as np
-
-from ...admm.node import NodeState
-from ...diskfile import LockFile
-from ...errors import RunOver, SiteError, TaciturnError, WrongFiles
+from ...core.errors import TaciturnError, WrongFiles
+from ...core.files import LockFile
+from ...methods.sums.attempt import certified_run
 from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
-from ...privacy.ledger.chain import ledger_errors
-from ...privacy.ledger.disk import SqliteLedger
+from ...privacy.facts_json import budget_from, run_from, site_from, to_plain
+from ...privacy.ledger import chain
+from ...privacy.ledger.chain import Head, ledger_errors
+from ...privacy.ledger.memory import MemoryLedger
+from ...privacy.sums import SumFacts
 from ..files.database import check_form, check_place, wrong_ledger_as
-from ..wire.frame import FrameRefused
+from ..protocol.events import ChargedRelease, StoreRecords
+from ..protocol.frames import FrameRefused
+from ..state.file_identity import file_identity
 
-KEPT = 256  # rounds whose frames a site can still show
-FORMAT = 2  # of this file
-_TABLES = (
-    f"PRAGMA user_version = {FORMAT}",
-    "CREATE TABLE site (one INTEGER PRIMARY KEY CHECK (one = 1), job BLOB NOT NULL, name TEXT NOT NULL, "
-    "schedules BLOB NOT NULL)",
-    "CREATE TABLE outbox (attempt INTEGER NOT NULL, t INTEGER NOT NULL, frame BLOB NOT NULL, "
-    "at REAL NOT NULL, PRIMARY KEY (attempt, t))",
-    "CREATE TRIGGER outbox_keeps BEFORE UPDATE ON outbox BEGIN SELECT RAISE(ABORT, 'append-only'); END",
-    "CREATE TRIGGER outbox_holds BEFORE DELETE ON outbox BEGIN SELECT RAISE(ABORT, 'append-only'); END",
-    "CREATE TABLE heard (attempt INTEGER NOT NULL, t INTEGER NOT NULL, sender INTEGER NOT NULL, "
-    "frame BLOB NOT NULL, at REAL NOT NULL, PRIMARY KEY (attempt, t, sender))",
-    "CREATE TABLE silent (sender INTEGER PRIMARY KEY, t INTEGER NOT NULL, since REAL NOT NULL)",
-)
+FORMAT = 3  # of this file
+REST = "rest"  # the record that holds what was planned and is not released any more
+FLOOR = "floor"  # the record of a state that its owner confirmed: attempt and round that may have left
 
 
-class HasRound(Protocol):
-    """The state of some method after `t` rounds."""
-
-    @property
-    def t(self) -> int: ...
+_ODD = (FrameRefused, struct.error)
 
 
-State = TypeVar("State", bound=HasRound)
+class ChargedLedger(MemoryLedger):
+    """The charges of one site as a certificate states them, and the head of the chain that holds them."""
+
+    head: Head
 
 
-class Memory(Protocol[State]):
-    """How a method's state is kept: in a table `state` with a column `t`, and whatever else it needs."""
-
-    @property
-    def statements(self) -> tuple[str, ...]:
-        """What makes its tables."""
-        ...
-
-    def start(self) -> State:
-        """Before the first round."""
-        ...
-
-    def write(self, db: sqlite3.Connection, state: State) -> None:
-        """Put `state` in the place of the one before."""
-        ...
-
-    def read(self, db: sqlite3.Connection) -> State:
-        """What was written last."""
-        ...
-
-
-@dataclass(frozen=True)
-class NodeMemory:
-    """The state of the method "penalty": three vectors of d numbers."""
-
-    dimension: int
-    statements: tuple[str, ...] = (
-        "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), t INTEGER NOT NULL, "
-        "f BLOB NOT NULL, lam BLOB NOT NULL, heard BLOB NOT NULL)",
-    )
-
-    def start(self) -> NodeState:
-        """t = 0: zeros everywhere, at every site."""
-        zeros = np.zeros((1, self.dimension))
-        return NodeState.start(zeros, zeros)
-
-    def write(self, db: sqlite3.Connection, state: NodeState) -> None:
-        vectors = [np.ascontiguousarray(v, dtype="<f8").tobytes() for v in (state.f, state.lam, state.heard)]
-        db.execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?, ?, ?)", (state.t, *vectors))
-
-    def read(self, db: sqlite3.Connection) -> NodeState:
-        t, *blobs = db.execute("SELECT t, f, lam, heard FROM state").fetchone()
-        f, lam, heard = (np.frombuffer(blob, dtype="<f8").astype(np.float64)[None, :] for blob in blobs)
-        if {vector.size for vector in (f, lam, heard)} != {self.dimension} or not isinstance(t, int):
-            raise ValueError("the state is not one of this job")
-        return NodeState(t, f, lam, heard)
-
-
-@dataclass(frozen=True)
-class SavedRound(Generic[State]):
-    """Where a site goes on: the state after the last full round, and the frame of the next one if charged."""
-
-    state: State
-    frame: bytes | None
-
-
-class SiteStore(Generic[State]):
+class SiteStore:
     """The file of one site, held by one process. Use it in a `with` block."""
 
     def __init__(
@@ -118,213 +54,190 @@ class SiteStore(Generic[State]):
         *,
         job: bytes,
         name: str,
-        schedules: bytes,
-        memory: Memory[State],
         run: RunFacts,
         facts: SiteFacts,
-        budget: SiteBudget | None,
+        budget: SiteBudget | None = None,
     ) -> None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # it holds this site's schedules
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         except (FileExistsError, NotADirectoryError) as error:
             raise WrongFiles(f"{path.parent}: `state` must be a folder, or not there yet.") from error
         check_place(path, write=True)
-        self._path, self._memory = path, memory
-        self.before_release: Callable[[], None] = lambda: None  # raises where nothing more may be released
+        self.path, self.run, self.facts, self.budget = path, run, facts, budget
+        self.at_least = False  # more may have left: the state was lost, moved or put back at some time
         self._lock = LockFile(path)
-        self._db: sqlite3.Connection | None = None
         try:
-            with wrong_ledger_as(path):
-                self._db = _connect(path)
-                self.ledger = SqliteLedger(self._db, run, [facts], budget)
-            self._begin(path, (job, name, schedules))
-            self.moved = self._place() not in (None, self._mark())
-            self.stay()
+            with wrong_ledger_as(path), ledger_errors():
+                self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+                try:
+                    self._begin(job, name)
+                except BaseException:
+                    self._db.close()
+                    raise
         except BaseException:
-            self.close()
+            self._lock.release()
             raise
 
-    def _begin(self, path: Path, whose: tuple[bytes, str, bytes]) -> None:
+    def _begin(self, job: bytes, name: str) -> None:
         """Tables for a new file; an old one must belong to this job and site, with the same schedules."""
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = EXTRA")
         with self._transaction() as db:
-            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'site'").fetchone() is None:
-                for statement in (*_TABLES, *self._memory.statements):
-                    db.execute(statement)
-                db.execute("INSERT INTO site VALUES (1, ?, ?, ?)", whose)
-                self._write_state(db, self._memory.start())
-            check_form(db, path, FORMAT)
-            stored = db.execute("SELECT job, name, schedules FROM site").fetchone()
-        for was, now, what in zip(stored, whose, ("another job", "another site", ""), strict=True):
-            if was != now and what:
-                raise WrongFiles(f"{path}: belongs to {what}; a new run needs a new `state` folder.")
-            if was != now:
-                raise WrongFiles(
-                    f"{path}: the run was begun with another `penalty`, `noise` or `output_noise`. They are "
-                    "fixed beforehand, or the cost could not be added up: put the old values back."
-                )
-
-    # -- where it is ------------------------------------------------------------------------------------
-
-    def stay(self, *, vouched: bool = False) -> None:
-        """Note the files that this is kept in; after a move only once somebody has vouched for it."""
-        if self._place() is None or vouched:
-            with self._transaction() as db:
-                db.execute(
-                    "CREATE TABLE IF NOT EXISTS place (one INTEGER PRIMARY KEY CHECK (one = 1), mark TEXT)"
-                )
-                db.execute("INSERT OR REPLACE INTO place VALUES (1, ?)", (self._mark(),))
-            self.moved = False
-
-    def _place(self) -> str | None:
-        with ledger_errors():
-            db = self._open()
-            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'place'").fetchone() is None:
-                return None
-            row = db.execute("SELECT mark FROM place").fetchone()
-            return None if row is None else str(row[0])
-
-    def _mark(self) -> str:
-        """What no copy has: the numbers of the two files, and when the lock, never written to, was made."""
-        lock = self._path.with_name(self._path.name + ".lock").stat()
-        return f"{self._path.stat().st_ino} {lock.st_ino} {lock.st_ctime_ns}"
-
-    # -- rounds -----------------------------------------------------------------------------------------
-
-    def resume(self) -> SavedRound[State]:
-        """The state after the last full round, and what was charged but perhaps not sent since."""
-        db = self._open()
-        with ledger_errors(), self.readable():
-            state = self._memory.read(db)
-        t = state.t
-        frame = self.frame(t + 1)
-        if frame is None and t + 1 in self.charged():
-            raise RunOver(
-                f"round {t + 1} gave up when it was solved. It is charged and is never drawn again, so this "
-                "run is over; agree on a new job, with a larger `tol`, and a new `state` folder."
+            if db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+                db.execute(f"PRAGMA user_version = {FORMAT}")
+                db.execute("CREATE TABLE records (key TEXT PRIMARY KEY, value BLOB NOT NULL)")
+                chain.create(db)
+                facts = {"format": FORMAT, "job": job.hex(), "name": name, "id": os.urandom(16).hex()}
+                chain.append(db, chain.EMPTY, facts | self._plain())
+        check_form(self._db, self.path, FORMAT)
+        with unreadable_as(self.path):
+            bodies, self.head = chain.verify_rows(self._db)
+            first, self.charges = bodies[0], bodies[1:]
+            self.id = str(first["id"])
+            self.rest = _rest(self._record(REST))
+            floor = self._record(FLOOR)
+            self._floor = (0, 0) if floor is None else tuple(map(int, json.loads(floor)))
+            self.at_least = floor is not None
+            whose = first["job"], first["name"]
+        if whose != (job.hex(), name):
+            other = "another site" if whose[0] == job.hex() else "another job"
+            raise WrongFiles(f"{self.path}: belongs to {other}; a new run needs a new `state` folder.")
+        if first.get("facts") != json.loads(json.dumps(to_plain(self.facts))):
+            raise WrongFiles(
+                f"{self.path}: the run was begun with another `penalty`, `noise` or `output_noise`. They are "
+                "fixed beforehand, or the cost could not be added up: put the old values back."
             )
-        return SavedRound(state, frame)
 
-    def release(self, state: State, charge: Charge, frame: bytes, heard: Mapping[int, bytes]) -> None:
-        """Round charge.t: its charge, its bytes, the state before it and the frames that led there.
+    def _plain(self) -> dict[str, Any]:
+        budget = None if self.budget is None else to_plain(self.budget)
+        return {"run": to_plain(self.run), "facts": to_plain(self.facts), "budget": budget}
 
-        On return all of it is on disk and the frame may be sent. On an error none of it is, and none may.
-        """
-        self.before_release()
+    def _record(self, key: str) -> bytes | None:
+        row = self._db.execute("SELECT value FROM records WHERE key = ?", (key,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def records(self) -> dict[str, bytes]:
+        """Everything that the protocol has stored."""
+        with ledger_errors(), unreadable_as(self.path):
+            rows = self._db.execute("SELECT key, value FROM records WHERE key NOT IN (?, ?)", (REST, FLOOR))
+            return {str(key): _blob(value) for key, value in rows}
+
+    def write(self, effect: StoreRecords) -> None:
+        """One step: on return all of it is on disk; on an error none of it is."""
+        head, charges = self.head, list(self.charges)
         with self._transaction() as db:
-            self.ledger.charge(charge)
-            db.execute("INSERT INTO outbox VALUES (0, ?, ?, ?)", (charge.t, frame, time.time()))
-            self._write_state(db, state)
-            _write_heard(db, state.t, heard)
+            for release in effect.releases:
+                body = _body(release, len(charges) + 1)
+                head = chain.append(db, head, body, (body["site"], body["t"]))
+                charges.append(body)
+            for key, value in effect.records.items():
+                if value is None:
+                    db.execute("DELETE FROM records WHERE key = ?", (key,))
+                else:
+                    db.execute("INSERT OR REPLACE INTO records VALUES (?, ?)", (key, value))
+        self.head, self.charges = head, charges
 
-    def abort(self, state: State, charge: Charge, heard: Mapping[int, bytes]) -> None:
-        """Round charge.t gave up: its charge, without bytes, so that it is never drawn again."""
-        with self._transaction() as db:
-            self.ledger.charge(charge)
-            self._write_state(db, state)
-            _write_heard(db, state.t, heard)
+    def confirm(self, attempt: int, round: int) -> None:
+        """The owner says that no state was newer: it goes on after that round; figures are 'at least'."""
+        self._floor, self.at_least = max(self._floor, (attempt, round)), True
+        self.write(StoreRecords(0, {FLOOR: json.dumps(self._floor).encode()}))
 
-    def finish(self, state: State, heard: Mapping[int, bytes]) -> None:
-        """After the last round: its state, and the last frames of all."""
-        with self._transaction() as db:
-            self._write_state(db, state)
-            _write_heard(db, state.t, heard)
+    def end_early(self, rest: tuple[SumFacts, ...]) -> None:
+        """The run ends here: what its last attempt had planned besides is stated in the certificate."""
+        self.rest = rest
+        text = json.dumps([dataclasses.asdict(entry) for entry in rest])
+        self.write(StoreRecords(0, {REST: text.encode()}))
 
-    def say(self, t: int, frame: bytes, *, attempt: int = 0) -> None:
-        """A frame that costs nothing, before it is sent: hello, done, left."""
-        with self._transaction() as db:
-            db.execute("INSERT INTO outbox VALUES (?, ?, ?, ?)", (attempt, t, frame, time.time()))
+    @property
+    def reached(self) -> tuple[int, int]:
+        """The newest attempt and round that this site was charged for; zeros before the first."""
+        return max([self._floor, *((body["attempt"], body["round"]) for body in self.charges)])
 
-    def frame(self, t: int, *, attempt: int = 0) -> bytes | None:
-        """The bytes of round t, if it was charged, or said."""
-        with ledger_errors(), self.readable():
-            query = "SELECT frame FROM outbox WHERE attempt = ? AND t = ?"
-            row = self._open().execute(query, (attempt, t)).fetchone()
-            return None if row is None else _blob(row[0])
+    @cached_property
+    def identity(self) -> str:
+        """Which file this is: a copy, or one that was put back, is another."""
+        return file_identity(self.path)
 
-    def paid(self) -> str | None:
-        """The number of this run in the account of the table, once it was charged there."""
-        with ledger_errors(), self.readable():
-            db = self._open()
-            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'account'").fetchone() is None:
-                return None
-            row = db.execute("SELECT run FROM account").fetchone()
-            return None if row is None else str(row[0])
+    @property
+    def rounds(self) -> list[int]:
+        """The rounds that left this site, each as often as it was charged."""
+        return sorted(int(body["round"]) for body in self.charges)
 
-    def note_paid(self, run: str) -> None:
-        """The number under which this run was charged to the account of the table."""
-        with self._transaction() as db:
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS account "
-                "(one INTEGER PRIMARY KEY CHECK (one = 1), run TEXT NOT NULL)"
-            )
-            db.execute("INSERT INTO account VALUES (1, ?)", (run,))
-
-    def early_frames(self, t: int) -> list[bytes]:
-        """The frames of round t that were said to end the run early, the latest first."""
-        with ledger_errors(), self.readable():
-            query = "SELECT frame FROM outbox WHERE attempt > 0 AND t = ? ORDER BY at DESC"
-            return [_blob(frame) for (frame,) in self._open().execute(query, (t,))]
-
-    def charged(self) -> list[int]:
-        """The rounds in the ledger."""
-        return [int(t) for t in self.ledger.columns(self.ledger.sites[0].site).t]
-
-    # -- what was heard ---------------------------------------------------------------------------------
-
-    def hear(self, t: int, frames: Mapping[int, bytes], *, attempt: int = 0) -> None:
-        """Frames of round t, kept as soon as there is time: they are what a neighbour that lost its own asks
-        for."""
-        with self._transaction() as db:
-            _write_heard(db, t, frames, attempt)
-
-    def frames_heard(self, t: int, *, attempt: int = 0) -> dict[int, bytes]:
-        """The frames of round t that were kept, by sender."""
-        with ledger_errors(), self.readable():
-            query = "SELECT sender, frame FROM heard WHERE attempt = ? AND t = ? ORDER BY sender"
-            rows = self._open().execute(query, (attempt, t))
-            return {int(sender): _blob(frame) for sender, frame in rows}
-
-    # -- what `status` shows ----------------------------------------------------------------------------
-
-    def note_silent(self, t: int, since: Mapping[int, float]) -> None:
-        """Who has not been heard in round t, and since when; nobody, if empty."""
-        with self._transaction() as db:
-            db.execute("DELETE FROM silent")
-            db.executemany("INSERT INTO silent VALUES (?, ?, ?)", [(j, t, at) for j, at in since.items()])
-
-    # -- inside -----------------------------------------------------------------------------------------
-
-    @contextmanager
-    def readable(self) -> Iterator[None]:
-        """Rows that no release of this program wrote are one line, and nothing is released."""
-        with unreadable_as(self._path):
-            yield
+    @property
+    def ledger(self) -> ChargedLedger:
+        """What a certificate is made of: every release of this site, in the order of attempts."""
+        return charged_ledger(self.run, self.facts, self.charges, self.head, self.rest, self.budget)
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self.ledger.transaction() as db, ledger_errors():
-            yield db
-
-    def _write_state(self, db: sqlite3.Connection, state: State) -> None:
-        self._memory.write(db, state)
-
-    def _open(self) -> sqlite3.Connection:
-        if self._db is None:
-            raise SiteError("the site's file is closed.")
-        return self._db
-
-    def close(self) -> None:
-        """Let the next process in."""
-        if self._db is not None:
-            self._db.close()
-            self._db = None
-        self._lock.release()
+        with ledger_errors():
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK")
+                raise
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._db.close()
+        self._lock.release()
+
+
+def charged_ledger(
+    run: RunFacts,
+    facts: SiteFacts,
+    charges: list[dict[str, Any]],
+    head: Head,
+    rest: tuple[SumFacts, ...] = (),
+    budget: SiteBudget | None = None,
+) -> ChargedLedger:
+    """The ledger that these rows make; `rest` is planned and not released, `budget` only stated."""
+    rows = sorted(charges, key=lambda body: (body["attempt"], body["round"]))
+    if run.masked:
+        stated = [(str(body["scope"]), tuple(body["members"]), SumFacts(**body["sum"])) for body in rows]
+        run = certified_run(run, stated, rest=rest) if stated else run
+        made = [Charge(facts.site, k, scale=entry.std) for k, (_, _, entry) in enumerate(stated, start=1)]
+    else:
+        made = [Charge(**body["charge"]) for body in rows]
+    ledger = ChargedLedger(run, [facts])
+    for charge in made:
+        ledger.charge(charge)
+    ledger.head, ledger.budgets = head, (budget,)
+    return ledger
+
+
+def is_site_file(path: Path) -> bool:
+    """Whether a file of SQLite is that of a site."""
+    with closing(_open_to_read(path)) as db, ledger_errors():
+        return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'").fetchone() is not None
+
+
+def read_ledger(path: Path) -> ChargedLedger:
+    """The charges in the file of a site, which may be running."""
+    with closing(_open_to_read(path)) as db, ledger_errors(), unreadable_as(path):
+        bodies, head = chain.verify_rows(db)
+        row = db.execute("SELECT value FROM records WHERE key = ?", (REST,)).fetchone()
+        rest = _rest(None if row is None else bytes(row[0]))
+        return charged_ledger(*read_facts(bodies[0]), bodies[1:], head, rest, read_budget(bodies[0]))
+
+
+def read_facts(first: dict[str, Any]) -> tuple[RunFacts, SiteFacts]:
+    """The facts of the run and of the site, from the first row of its chain."""
+    return run_from(first["run"]), site_from(first["facts"])
+
+
+def read_budget(first: dict[str, Any]) -> SiteBudget | None:
+    """The budget that the run was begun with."""
+    return budget_from(first.get("budget"))
+
+
+def _open_to_read(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
 
 
 @contextmanager
@@ -334,11 +247,15 @@ def unreadable_as(path: Path) -> Iterator[None]:
         yield
     except TaciturnError:
         raise
-    except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError, FrameRefused) as error:
+    except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError, *_ODD) as error:
         raise WrongFiles(
             f"{path}: is damaged: a row in it cannot be read. Nothing is released; put the newest whole copy "
-            "of the folder back, and the neighbours will say whether it is new enough."
+            "of the folder back."
         ) from error
+
+
+def _rest(data: bytes | None) -> tuple[SumFacts, ...]:
+    return () if data is None else tuple(SumFacts(**entry) for entry in json.loads(data))
 
 
 def _blob(value: object) -> bytes:
@@ -347,18 +264,16 @@ def _blob(value: object) -> bytes:
     return value
 
 
-def _write_heard(db: sqlite3.Connection, t: int, heard: Mapping[int, bytes], attempt: int = 0) -> None:
-    """Frames of round t; with 'hello' and the last, the newest KEPT rounds stay, as evidence."""
-    rows = [(attempt, t, sender, frame, time.time()) for sender, frame in heard.items()]
-    db.executemany("INSERT OR REPLACE INTO heard VALUES (?, ?, ?, ?, ?)", rows)
-    db.execute("DELETE FROM heard WHERE attempt = ? AND t > 0 AND t < ?", (attempt, t - KEPT))
-    db.execute("DELETE FROM silent WHERE t <= ?", (t,))
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    with ledger_errors():
-        db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")
-        db.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
-    return db
+def _body(release: ChargedRelease, number: int) -> dict[str, Any]:
+    """One row of the chain: which release of which attempt, and what it cost."""
+    body = {
+        "site": release.charge.site,
+        "t": number,
+        "round": release.charge.t,
+        "attempt": release.attempt,
+        "scope": release.scope.hex(),
+        "members": list(release.members),
+    }
+    if release.sum is None:
+        return body | {"charge": release.charge._asdict()}
+    return body | {"sum": dict(vars(release.sum))}

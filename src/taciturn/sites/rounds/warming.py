@@ -8,38 +8,37 @@ and what goes wrong here goes wrong again where it is told.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
 
-from ...admm.node import Node, NodeState
-from ...errors import TaciturnError
-from ...masked.discrete import draw
-from ...masked.masks import KEY_BYTES, PairKeys
-from ...masked.sums import add_mask, to_integers
+from ...core.errors import TaciturnError
+from ...methods.base import PreparedMethod
+from ...methods.sums.masks import KEY_BYTES, PairKeys
+from ...methods.sums.prepared import PreparedSums
+from ...methods.sums.sum_noise import draw
+from ...methods.sums.sums import add_mask, to_integers
 from ...objective.local import LocalObjective
-from ...objective.solver.general import SolverState
 from ...objective.solver.small.sites import small_form
-from .masked.part import MaskedPart
-from .prepare import Ready
+from ...rng import SecureStreams, SeededStreams
+from .prepare import PreparedSite
 
 
-def warm_up(ready: Ready) -> None:
+def warm_up(ready: PreparedSite) -> None:
     """Rehearse the first rounds of the job's method with nothing in them."""
     with suppress(TaciturnError, ArithmeticError, ValueError):
-        if isinstance(ready.node, MaskedPart):
-            _warm_masked(ready.node)
-        else:
-            _warm_penalty(ready, ready.node)
+        if isinstance(ready.prepared, PreparedSums):
+            _warm_masked(ready, ready.prepared)
+        elif isinstance(ready.rows, LocalObjective):
+            _warm_penalty(ready, ready.prepared, ready.rows)
 
 
-def _warm_penalty(ready: Ready, node: Node) -> None:
+def _warm_penalty(ready: PreparedSite, prepared: PreparedMethod, own: LocalObjective) -> None:
     """A solve of the same size, of made-up rows, and noise of the same kind."""
-    form, job = small_form(node.objective), ready.site.job
+    form, job = small_form(own), ready.site.job
     if form is None:
         return  # the general solver has nothing to load
-    rows = sum(part.rows.samples for part in node.objective.parts)
+    rows = sum(part.rows.samples for part in own.parts)
     X = np.zeros((rows, job.dimension))
     X[:, 0] = 0.5
     objective = LocalObjective(
@@ -50,18 +49,19 @@ def _warm_penalty(ready: Ready, node: Node) -> None:
         regularization=job.regularization,
         sites=len(job.sites),
     )
-    zeros = np.zeros((1, job.dimension))
-    replace(node, objective=objective).primal(NodeState.start(zeros, zeros), 1, SolverState())
+    (node,) = prepared.nodes([objective], [range(1)], seed=job.seed, repeats=1)
+    node.primal(node.start(None, None))
 
 
-def _warm_masked(part: MaskedPart) -> None:
+def _warm_masked(ready: PreparedSite, prepared: PreparedSums) -> None:
     """Noise and masks of the first two rounds, and the steps that their sums lead to, all of zeros."""
-    tables, state = part.tables, part.tables.descent.start(1)
-    partners = tables.pairs.partners(part.site)
-    keys = PairKeys(part.site, {partner: bytes(KEY_BYTES) for partner in partners}, run=bytes(32))
+    tables, site, seed = prepared.tables, ready.site.number, ready.site.job.seed
+    state, streams = tables.program.start(1), SecureStreams() if seed is None else SeededStreams(seed)
+    made = {other: bytes(KEY_BYTES) for other in tables.pairs.partners(site)}
+    keys = PairKeys(site, made, run=bytes(32), alone=not made)
     for facts in tables.sums[:2]:
         values = to_integers(np.zeros((1, facts.length)), facts.grid)
-        noise = draw(part.streams, facts.std, (1, facts.length), site=part.site, t=facts.t)
+        noise = draw(streams, facts.std, (1, facts.length), site=site, t=facts.t)
         add_mask(values, noise, keys.mask(facts.t, facts.part, (1, facts.length)))
         keys.advance()
         state = tables.after(state, np.zeros((1, facts.length), dtype=np.uint64))

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import SiteError
+from ...core.errors import SiteError
+from ...jobfile.job_format import KINDS
+from ...jobfile.toml_files import write_toml
 from ..files.keys import Authority, new_key, pem, signing_request, write_new
-from ..files.toml import write_toml
 
 LOOPBACK = "127.0.0.1"
 PORTS = range(20_000, 32_000)
+_OWNER = {"approve": {"kinds": list(KINDS), "by_site": True}}  # the rows are generated
 
 
 def free_ports(count: int) -> list[int]:
@@ -59,12 +61,14 @@ def make_network(
         {"name": name, "endpoint": f"tls/{host}:{port}", "samples": len(y)}
         for name, host, port, (_, y) in zip(names, hosts, ports, shards, strict=True)
     ]
-    facts = {"format": "taciturn-job/1", "dimension": int(np.shape(shards[0][0])[1])} | dict(job)
+    facts = {"format": 2, "kind": "train", "dimension": int(np.shape(shards[0][0])[1])} | dict(job)
     facts |= {"sites": entries, "links": [[names[i], names[j]] for i, j in links]}
     write_new(folder / "job.toml", write_toml(facts).encode())
     authority = Authority.throw_away()
     authority.save(folder)
-    own = ({"rehearsal": True} if facts.get("seed") is not None else {}) | dict(site)
+    own = ({"rehearsal": True} if facts.get("seed") is not None else _OWNER) | dict(site)
+    if facts.get("seed") is None:
+        own["budget"] = {"ledger": "account/budget.sqlite"} | dict(own["budget"])
     return [
         _make_site(folder / name, name, shard, authority, own, host)
         for name, host, shard in zip(names, hosts, shards, strict=True)

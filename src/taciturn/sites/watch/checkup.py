@@ -2,49 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import queue
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import NamedTuple
 
-from ...errors import SiteError
-from ...privacy.accounting.shown import rounded_up, shown_delta
+from ...core.errors import SiteError
+from ...core.formatting import format_cost, format_delta, format_given
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.certificate.masked_words import holds_while
-from ..rounds.account import foresee
-from ..rounds.driver import greeting
-from ..rounds.prepare import Ready
-from ..rounds.whereabouts import Whereabouts
-from ..wire.form import CHECK, HELLO
-from ..wire.mailbox import Mailbox
+from ..protocol.events import Event, Heard, QuestionAsked
+from ..protocol.frames import NOTHING, FrameRefused, Kind, Slot, decode, encode, size_cap
+from ..rounds.charging import foresee
+from ..rounds.prepare import PreparedSite
+from ..state.account import Account, open_account
+from ..state.approval import decide
+from ..transport.zenoh import ZenohLinks
+from ..wire.config import largest_payload
 from ..wire.probe import Probes, probe
 from ..wire.refusals import Refusals
-from ..wire.session import Session
-from ..wire.waiting import Waiting
 from ..wire.zenoh_log import NAMELESS
 from .findings import Finding
 
 STAY = 5.0  # seconds at most for the neighbours to meet this site in their turn
+BETWEEN = 0.25  # seconds between two questions
+MET = b"\1"  # what a check says to a neighbour that it has met
 
 
-def costs(ready: Ready) -> list[Finding]:
-    """What the whole run will cost, against the budget."""
-    job, rounds = ready.site.job, ready.run.rounds
-    forecast, budget = ready.forecast(), ready.budget.epsilon
-    at = shown_delta(ready.budget.delta)
-    cost = f"epsilon {rounded_up(forecast.epsilon)} at delta {at}{_against(forecast)}"
-    text = f"all {rounds} rounds cost {cost}; the budget is {budget:g}"
-    findings = [Finding(forecast.epsilon <= budget, text)]
-    if not findings[0].good:
-        paid = ready.affordable()
-        findings.append(
-            Finding(False, f"the budget pays for {paid} of {rounds} rounds; the site would stop there")
-        )
-    findings += [Finding(good, text) for good, text in foresee(ready)]
-    if job.simulated:
-        findings.append(
-            Finding(True, "the job has a seed: its noise can be replayed, so nothing here is private")
-        )
+def costs(ready: PreparedSite) -> list[Finding]:
+    """What the whole run will cost, what the account holds, and whether the owner has approved it."""
+    account = open_account(ready.site)
+    findings = _rehearsal(ready) if account is None else _account(ready, account)
     findings += [Finding(True, f"outside the paper's theorems: {gap}") for gap in ready.gaps()]
+    return findings
+
+
+def _account(ready: PreparedSite, account: Account) -> list[Finding]:
+    """What the account is asked for; a job that is not approved yet is no mistake."""
+    findings = [Finding(good, text) for good, text in foresee(ready, account)]
+    if all(finding.good for finding in findings):
+        decision = decide(ready.site, ready.planned(), account, log=False)
+        findings.append(Finding(True, f"approval: {decision.why}", note=not decision.allowed))
+    return findings
+
+
+def _rehearsal(ready: PreparedSite) -> list[Finding]:
+    """What a job with a seed would cost; it is private to nobody, and so never in order."""
+    seed = "the job has a seed: everybody can repeat its noise, so nothing is private and nothing is charged"
+    rounds, forecast, budget = ready.run.rounds, ready.forecast(), ready.budget.epsilon
+    at = format_delta(ready.budget.delta)
+    cost = f"epsilon {format_cost(forecast.epsilon)} at delta {at}{_against(forecast)}"
+    text = f"all {rounds} rounds would cost {cost} without a seed; the budget is {format_given(budget)}"
+    findings = [Finding(forecast.epsilon <= budget, text, note=True), Finding(True, seed, note=True)]
+    if not findings[0].good:
+        findings.append(Finding(False, "the budget does not pay for the job; the site would not begin"))
     return findings
 
 
@@ -54,7 +66,7 @@ def _against(forecast: Certificate) -> str:
 
 
 def neighbours(
-    ready: Ready,
+    ready: PreparedSite,
     seconds: float,
     found: Callable[[Finding], None],
     watch: Callable[[Refusals], AbstractContextManager[None]] = lambda refusals: nullcontext(),
@@ -77,41 +89,69 @@ def neighbours(
     return all(finding.good for finding in findings)
 
 
-def _meet(ready: Ready, seconds: float, refusals: Refusals) -> list[Finding]:
-    site = ready.site
-    mailbox = Mailbox(ready.form, site.name, ready.trust, refusals, HELLO, attempt=CHECK)
-    where = Whereabouts(site.number, site.job.names)
-    with Session(site, mailbox, refusals) as session:
-        session.keep(HELLO, greeting(ready))
-        session.where, session.told = where.pack, where.told
-        session.listen()
+def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Finding]:
+    """Ask every neighbour something that names this job, until each has said the same job or time is over.
+
+    A neighbour that checks asks as well; one that runs answers with its hello.
+    """
+    site, events = ready.site, queue.Queue[Event]()
+    names, near = site.job.names, {site.job.names.index(name) for name in site.neighbours}
+    met: set[int] = set()
+    answered: set[int] = set()
+    with ZenohLinks(site, refusals, events.put, size_cap(largest_payload(site.job))) as links:
+        links.listen()
 
         def absent() -> list[str]:
-            return [name for name in mailbox.missing() if name in site.neighbours]
+            return [names[i] for i in sorted(near - met)]
 
-        def ask(names: Sequence[str]) -> None:
-            for name in names:
-                session.ask(name, HELLO)
+        def look(event: Event) -> None:
+            data, by = _what_came(event)
+            if by not in near:
+                return
+            try:
+                frame = decode(data, largest=largest_payload(site.job))
+                if frame.job != site.job.hash:
+                    raise FrameRefused("job", "it holds another job")
+                if frame.sender == by:
+                    ready.trust.check(frame, names[by])
+                    met.add(by)
+                    answered.update({by} if frame.kind != Kind.ASK or frame.payload == MET else ())
+            except FrameRefused as error:
+                refusals.refuse(names[by], error.kind, str(error))
+                if error.kind == "job":
+                    links.explain_job(names[by])
 
-        def needing() -> list[str]:
-            """Who has not met this site yet, although it was met."""
-            met, known = set(site.neighbours) - set(absent()), where.known()
-            numbers = {name: site.job.names.index(name) for name in met}
-            return [n for n, j in numbers.items() if j not in known or site.number in known[j].waits_for]
-
-        def wait(longest: float) -> Waiting:
-            look = lambda names, since: where.be(HELLO, absent())  # noqa: E731
-            ways = (mailbox.wait, lambda: session.links, lambda names, since: None, lambda name: "")
-            return Waiting(longest, *ways, quiet=True, look=look)
+        def wait(longest: float, enough: Callable[[], bool]) -> None:
+            end, ask_at = time.monotonic() + longest, 0.0
+            while not enough() and time.monotonic() < end:
+                if time.monotonic() >= ask_at:
+                    ask_at = time.monotonic() + BETWEEN
+                    for i in near:
+                        links.ask(i, _greeting(ready, MET if i in met else b""))
+                with suppress(queue.Empty):
+                    look(events.get(timeout=0.05))
 
         with Probes(site, absent, min(1.0, seconds / 2)) as probes:
-            wait(seconds).until(absent, ask, "hello", longest=0.25)
-        missing = absent()
-        where.be(HELLO, missing)
-        last = wait(min(STAY, seconds))
-        last.until(needing, lambda names: session.ask_where(), "until it met this site", longest=0.25)
-        seen = Seen(session.connected(), refusals.counts(), probes.found)
-        return [_met(ready, name, name in missing, seen) for name in site.neighbours]
+            wait(seconds, lambda: met >= near)
+        wait(min(STAY, seconds), lambda: met <= answered)  # until it has met this site in its turn
+        for i in met:
+            links.ask(i, _greeting(ready, MET))
+        seen = Seen(links.connected(), refusals.counts(), probes.found)
+        return [_met(ready, names[i], i not in met, seen) for i in sorted(near)]
+
+
+def _what_came(event: Event) -> tuple[bytes, int]:
+    match event:
+        case Heard(data, by) | QuestionAsked(data, by):
+            return data, by
+    return b"", -1
+
+
+def _greeting(ready: PreparedSite, payload: bytes) -> bytes:
+    """A signed question for nothing: it shows the job and the name of this site, in no run."""
+    return ready.identity.seal(
+        encode(ready.site.job.hash, Slot(Kind.ASK, 0, 0, ready.site.number), NOTHING, payload)
+    )
 
 
 class Seen(NamedTuple):
@@ -126,7 +166,7 @@ class Seen(NamedTuple):
         return ", ".join(kind for who, kind in self.refused if who == sender)
 
 
-def _met(ready: Ready, name: str, missing: bool, seen: Seen) -> Finding:
+def _met(ready: PreparedSite, name: str, missing: bool, seen: Seen) -> Finding:
     if not missing:
         return Finding(True, f"{name}: reached, with its own certificate and the same job")
     if refused := seen.kinds(name):

@@ -15,13 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
-from ...privacy.accounting.shown import rounded_down, rounded_up
-from ..rounds.exchange import Exchange
-from ..rounds.network import seen
-from ..wire.waiting import SAY
+from ...core.formatting import format_at_least, format_cost
+from ..rounds.driver import SiteDriver
+from ..rounds.waiting import SAY
+from ..wire.network import seen
 from .page import pages
-from .serving import JSON, TEXT, Answer, Pages, parse_place, serving
+from .serving import JSON, TEXT, Answer, Pages, parse_place, read_token, serving
 from .status import Status, read_status
 
 DAY = datetime.timedelta(days=1)
@@ -50,17 +51,15 @@ class Live:
         return all(seconds < SAY for seconds in self.waits.values())
 
 
-def live(exchange: Exchange) -> Live:
+def live(driver: SiteDriver) -> Live:
     """A running site, now."""
-    site, session = exchange.ready.site, exchange.session
-    network, connected = seen(exchange.whereabouts), session.connected()
+    site, links = driver.ready.site, driver.links
+    network, connected = seen(driver.room.whereabouts), links.connected()
     own = network.of(site.name)
     refused: Counter[tuple[str, str]] = Counter()
-    for (sender, kind), count in session.refusals.counts().items():
+    for (sender, kind), count in links.refusals.counts().items():
         refused[sender if sender in site.job.names else STRANGER, kind] += count
-    left = exchange.ready.trust.ends(exchange.ready.identity.certificate) - datetime.datetime.now(
-        datetime.UTC
-    )
+    left = driver.ready.trust.ends(driver.ready.identity.certificate) - datetime.datetime.now(datetime.UTC)
     relay = [] if site.job.relay is None else [site.job.relay.name]
     return Live(
         links={name: name in connected for name in (*site.neighbours, *relay)},
@@ -96,8 +95,10 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
     yield one("rounds_completed", status.completed, "Rounds that are complete at this site.")
     yield one("rounds_released", status.released, "Rounds that this site has charged and released.")
     yield one("finished", int(status.finished), "1 once the results are written.")
-    yield one("epsilon_spent", float(rounded_up(status.epsilon)), "Epsilon spent so far, rounded up.")
-    yield one("epsilon_left", float(rounded_down(status.left)), "Epsilon left of the budget, rounded down.")
+    yield one("epsilon_spent", float(format_cost(status.epsilon)), "Epsilon spent so far, rounded up.")
+    yield one(
+        "epsilon_left", float(format_at_least(status.left)), "Epsilon left of the budget, rounded down."
+    )
     yield one("delta", status.delta, "The delta that epsilon is stated at.")
     yield one("certificate_days_left", now.certificate_days, "Days until this site's certificate ends.")
     yield one("descriptors", now.descriptors, "Open file descriptors of the process.")
@@ -125,22 +126,25 @@ def health(status: Status, now: Live) -> Answer:
     return Answer(200 if now.healthy else 503, JSON, json.dumps(facts) + "\n")
 
 
-def watched(place: str | None) -> Callable[[Exchange], AbstractContextManager[None]] | None:
+def watched(
+    place: str | None, token_file: Path | None = None
+) -> Callable[[SiteDriver], AbstractContextManager[None]] | None:
     """Serve the pages of a running site at `place`; what `run_site` takes as `show`. None without one."""
     if place is None:
         return None
-    parse_place(place)  # before anybody is met
-    return lambda exchange: serving(_live_pages(exchange), place, exchange.ready.site.folder)
+    token = None if token_file is None else read_token(token_file)
+    parse_place(place, token)  # before anybody is met
+    return lambda driver: serving(_live_pages(driver), place, driver.ready.site.folder, token)
 
 
-def _live_pages(exchange: Exchange) -> Pages:
+def _live_pages(driver: SiteDriver) -> Pages:
     def read() -> Status:
-        return read_status(exchange.ready.site, seen(exchange.whereabouts))
+        return read_status(driver.ready.site, seen(driver.room.whereabouts, driver.room.heard))
 
     return {
         **pages(read),
-        "/metrics": lambda: Answer(200, f"{TEXT}; version=0.0.4", prometheus(read(), live(exchange))),
-        "/health": lambda: health(read(), live(exchange)),
+        "/metrics": lambda: Answer(200, f"{TEXT}; version=0.0.4", prometheus(read(), live(driver))),
+        "/health": lambda: health(read(), live(driver)),
     }
 
 

@@ -15,11 +15,12 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from ...data.tables.cells import count_cells
+from ...data.tables.cell_counts import count_cells
+from ...jobfile.job_rows import read_tables
 from ..files.keys import load_certificates
-from ..files.rows import load_rows, read_columns
+from ..files.rows import load_rows
 from ..files.site import Site
-from ..rounds.prepare import Ready
+from ..rounds.prepare import PreparedSite
 from ..wire.probe import address
 from .findings import Finding
 
@@ -27,14 +28,17 @@ OWNER_ONLY = "for the owner of the rows alone, never to be shared"
 SOON = datetime.timedelta(days=7)
 
 
-def keys(ready: Ready) -> Iterator[Finding]:
+def keys(ready: PreparedSite) -> Iterator[Finding]:
     """The certificate's name, authority, dates, hosts and purposes, and who can read the key."""
     site, files = ready.site, ready.site.file.keys
-    authority = load_certificates(site.path(files.authority))[0]
-    yield Finding(True, f"keys: the certificate is that of {site.name}, from the network's authority")
-    yield Finding(
-        True, f"keys: the authority's fingerprint is {fingerprint(authority)}; the others have the same"
-    )
+    if site.job.keys:
+        shown = f"this site's key is {site.job.keys[site.name]}, as the job lists it"
+        yield Finding(True, f"keys: {shown}; compare all keys of the job by telephone")
+    else:
+        authority = load_certificates(site.path(files.authority))[0]
+        yield Finding(True, f"keys: the certificate is that of {site.name}, from the network's authority")
+        shown = f"the authority's fingerprint is {fingerprint(authority)}"
+        yield Finding(True, f"keys: {shown}; compare it with the others' by telephone")
     private = site.path(files.private)
     mode = private.stat().st_mode & 0o777
     if os.name == "posix" and mode & 0o077:
@@ -49,7 +53,7 @@ def fingerprint(certificate: x509.Certificate) -> str:
     return "-".join(digest[k : k + 4] for k in range(0, 32, 4))
 
 
-def _dates(ready: Ready) -> Finding:
+def _dates(ready: PreparedSite) -> Finding:
     """The certificate, or its authority's, may end while the run still waits for somebody."""
     ends = ready.trust.ends(ready.identity.certificate)
     left = ends - datetime.datetime.now(datetime.UTC)
@@ -143,29 +147,18 @@ def rows(site: Site) -> Iterator[Finding]:
     if zeros:
         yield Finding(zeros < len(X), mine(f"{zeros} of {len(X)} rows become zeros and teach nothing"))
     positive = int(np.sum(y[X.any(axis=1)] > 0))
-    several = site.job.label is not None and site.job.label.classes is not None
+    job = site.job
     if (
-        site.job.loss.kind != "regression"
-        and not several
+        job.loss.kind != "regression"
+        and not job.several
         and zeros < len(X)
         and positive in (0, len(X) - zeros)
     ):
-        what = (
-            "not " * (positive == 0) + "`positive`"
-            if site.job.label
-            else f"{'-1' if positive == 0 else '+1'}"
-        )
+        told = ("-1", "+1") if job.label is None else job.label.told or ()
+        what = repr(told[positive > 0])
         yield Finding(False, mine(f"every label that can be read is {what}: is it spelt as in the table?"))
-    schema, label = site.job.public_schema, site.job.label
-    if schema is None or label is None:
+    if job.label is None:
         return
-    table = read_columns(site.path(site.file.data), (*schema.names, label.column))
-    for counts in count_cells(schema, table):
-        if 10 * (lost := counts.rows - counts.fit) > counts.rows:
-            yield Finding(
-                counts.fit > 0,
-                mine(
-                    f"{lost} of {counts.rows} cells of `{counts.name}` are lost: {counts.unknown} unreadable "
-                    f"or unknown, {counts.missing} missing, {counts.moved} outside the range"
-                ),
-            )
+    for counts in count_cells(job.schema_, read_tables(job, [site.rows], job.schema_.names).columns):
+        if counts.many_lost:
+            yield Finding(counts.fit > 0, mine(counts.losses()))

@@ -6,7 +6,7 @@ import html
 import time
 from collections.abc import Callable
 
-from ...privacy.accounting.shown import rounded_down, rounded_up, shown_delta
+from ...core.formatting import format_cost, format_delta, format_given
 from .serving import HTML, JSON, Answer, Pages
 from .status import Status, stage_of
 
@@ -27,11 +27,11 @@ progress {{ width: 100%; }}
 </style></head><body>
 <h1>{title}</h1>
 {held}<p>{stage}</p><progress aria-label="rounds" max="{rounds}" value="{completed}"></progress>
-<p>epsilon {shown} spent, {left} left of {budget:g}, at delta {delta}{against}</p>
+<p>epsilon {shown} spent in this job, at delta {delta}{against}<br>{account}</p>
 <progress aria-label="epsilon" max="{budget}" value="{epsilon}"></progress>
 <table><thead><tr><th>site</th><th>heard</th><th>is</th><th>waits for</th></tr></thead>
 <tbody>{rows}</tbody></table>{more}
-<p>Of a site that is no neighbour this one knows what its neighbours say.</p>
+<p>For sites that are not neighbours, this page shows what the neighbours report.</p>
 </body></html>
 """
 
@@ -47,10 +47,10 @@ def page(status: Status) -> str:
         rounds=status.rounds,
         completed=status.completed,
         epsilon=status.epsilon,
-        shown=rounded_up(status.epsilon),
-        left=rounded_down(status.left),
-        budget=status.budget,
-        delta=shown_delta(status.delta),
+        shown=format_cost(status.epsilon),
+        account=html.escape(status.account_line()),
+        budget=format_given(status.budget),
+        delta=format_delta(status.delta),
         against=html.escape(status.against),
         held=f'<p class="held">{html.escape(held[0].upper() + held[1:])}.</p>\n' if held else "",
         rows="".join(_row(status, name) for name in names[:MOST]),

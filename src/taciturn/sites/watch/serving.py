@@ -1,7 +1,8 @@
-"""A few pages over HTTP, for this machine alone: on loopback, or on a socket that only its owner can open."""
+"""A few pages over HTTP: on loopback, on a socket that only its owner can open, or for holders of a token."""
 
 from __future__ import annotations
 
+import hmac
 import os
 import re
 import socketserver
@@ -12,11 +13,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...errors import SiteError, TaciturnError, WrongFiles
+from ...core.errors import SiteError, TaciturnError, WrongFiles
 
 LOOPBACK = "127.0.0.1"
 HTML, TEXT, JSON = "text/html", "text/plain", "application/json"
-_PLACE = re.compile(r"(127\.0\.0\.1|localhost):(\d{1,5})|unix:(.+)")
+_PLACE = re.compile(r"(127\.0\.0\.1|localhost|[\d.]+):(\d{1,5})|unix:(.+)")
+_LEAST_TOKEN = 32  # characters: too many to be guessed
 _PATIENCE = 5.0  # seconds for a request to come in
 
 
@@ -35,29 +37,49 @@ class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
 
-def parse_place(place: str) -> re.Match[str]:
-    """Where to answer, taken apart: groups 2 and 3 are a port or a path; anything else is refused."""
+def parse_place(place: str, token: str | None = None) -> re.Match[str]:
+    """Where to answer, taken apart into host, port and path; what others can reach needs a token."""
     found = _PLACE.fullmatch(place)
     if found is None or (found[2] and int(found[2]) > 65535):
-        raise WrongFiles(f"`watch` must be 127.0.0.1:PORT or unix:PATH; got {place!r}.")
+        raise WrongFiles(f"`watch` must be 127.0.0.1:PORT, ADDRESS:PORT or unix:PATH; got {place!r}.")
+    if token is None and found[1] not in (None, LOOPBACK, "localhost"):
+        raise WrongFiles(f"`watch` = {place!r} can be reached by other machines: set `watch_token` too.")
     return found
 
 
-def open_server(pages: Pages, place: str, folder: Path = Path()) -> socketserver.TCPServer:
-    """A server at 127.0.0.1:PORT or unix:PATH, the path counting from `folder`; call `serve_forever`."""
-    found = parse_place(place)
+def read_token(path: Path) -> str:
+    """The token in a file: one line of at least 32 characters."""
+    try:
+        token = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongFiles(f"`watch_token`: {path} cannot be read as one line of ASCII text.") from error
+    if len(token) < _LEAST_TOKEN or not token.isprintable() or " " in token:
+        raise WrongFiles(
+            f"`watch_token`: {path} must hold one line of at least {_LEAST_TOKEN} characters without spaces; "
+            "make one with: openssl rand -hex 32"
+        )
+    return token
+
+
+def open_server(
+    pages: Pages, place: str, folder: Path = Path(), token: str | None = None
+) -> socketserver.TCPServer:
+    """A server at ADDRESS:PORT or unix:PATH, the path counting from `folder`; call `serve_forever`."""
+    found = parse_place(place, token)
     try:
         if found[3] is None:
-            return ThreadingHTTPServer((LOOPBACK, int(found[2])), _handler(pages, local=True))
-        return _open_socket(pages, folder / found[3])
+            host = LOOPBACK if found[1] == "localhost" else found[1]
+            handler = _handler(pages, local=host == LOOPBACK, token=token)
+            return ThreadingHTTPServer((host, int(found[2])), handler)
+        return _open_socket(pages, folder / found[3], token)
     except OSError as error:
         raise SiteError(f"`watch`: cannot listen at {place} ({error.strerror or error}).") from error
 
 
 @contextmanager
-def serving(pages: Pages, place: str, folder: Path = Path()) -> Iterator[None]:
+def serving(pages: Pages, place: str, folder: Path = Path(), token: str | None = None) -> Iterator[None]:
     """Answer on a thread of its own for as long as the block lasts."""
-    server = open_server(pages, place, folder)
+    server = open_server(pages, place, folder, token)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
     thread.start()
     try:
@@ -69,18 +91,20 @@ def serving(pages: Pages, place: str, folder: Path = Path()) -> Iterator[None]:
             (folder / place.removeprefix("unix:")).unlink(missing_ok=True)
 
 
-def _open_socket(pages: Pages, path: Path) -> _UnixServer:
+def _open_socket(pages: Pages, path: Path, token: str | None) -> _UnixServer:
     """A socket for its owner alone; one that a killed process left behind is in nobody's way."""
     if path.is_socket():
         path.unlink()
     before = os.umask(0o177)
     try:
-        return _UnixServer(str(path), _handler(pages, local=False))
+        return _UnixServer(str(path), _handler(pages, local=False, token=token))
     finally:
         os.umask(before)
 
 
-def _handler(pages: Pages, *, local: bool) -> type[BaseHTTPRequestHandler]:
+def _handler(pages: Pages, *, local: bool, token: str | None) -> type[BaseHTTPRequestHandler]:
+    wanted = None if token is None else f"Bearer {token}".encode()
+
     class Handler(BaseHTTPRequestHandler):
         timeout = _PATIENCE
 
@@ -88,10 +112,16 @@ def _handler(pages: Pages, *, local: bool) -> type[BaseHTTPRequestHandler]:
             host = self.headers.get("Host", "").rsplit(":", 1)[0]
             if local and host not in (LOOPBACK, "localhost"):  # no page of another site may read it
                 self._send(Answer(403, TEXT, "only for this machine\n"))
+            elif not self._allowed():
+                self._send(Answer(401, TEXT, "the header Authorization: Bearer TOKEN is missing or wrong\n"))
             elif self.path in pages:
                 self._send(self._answer(pages[self.path]))
             else:
                 self._send(Answer(404, TEXT, "nothing here\n"))
+
+        def _allowed(self) -> bool:
+            given = self.headers.get("Authorization", "").encode("utf-8", "replace")
+            return wanted is None or hmac.compare_digest(given, wanted)
 
         def _answer(self, make: Callable[[], Answer]) -> Answer:
             try:

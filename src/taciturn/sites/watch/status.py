@@ -9,32 +9,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 
-from ...errors import SiteError, WrongFiles
-from ...privacy.accounting.shown import rounded_down, rounded_up, shown_delta
+from ...core.errors import SiteError, WrongFiles
+from ...core.formatting import format_at_least, format_cost, format_delta, format_given
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.certificate.masked_words import holds_while
-from ...privacy.ledger.chain import ledger_errors
-from ...privacy.ledger.disk import SqliteLedger
+from ...privacy.ledger.chain import ledger_errors, verify_rows
 from ..files.database import check_form, check_place, wrong_ledger_as
 from ..files.site import Site
-from ..rounds.network import NetworkSeen, read_seen
 from ..rounds.results import STATEMENT
-from ..rounds.store import FORMAT, unreadable_as
-from ..wire.frame import decode, reaches_edge, to_vector
+from ..rounds.store import FORMAT, charged_ledger, read_facts, unreadable_as
+from ..state.account import AccountSeen, open_account
+from ..wire.network import NetworkSeen, read_seen
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """One neighbour: the last round heard from it and when; since when it is silent, if it is.
-
-    `at_edge`: its last vector has a number at the edge of the job's range.
-    """
+    """One neighbour: the last round heard from it and when; since when it is silent, if it is."""
 
     name: str
     heard: int
     at: float | None
     silent_since: float | None
-    at_edge: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,11 +50,12 @@ class Status:
     colluding: int | None = None
     epsilon_against: tuple[float, ...] = ()
     network: NetworkSeen = field(default_factory=NetworkSeen)
+    account: AccountSeen | None = None
 
     @property
     def left(self) -> float:
-        """What the budget still holds."""
-        return max(0.0, self.budget - self.epsilon)
+        """What the account of the table still holds for another job; of a rehearsal, what its budget does."""
+        return max(0.0, self.budget - self.epsilon) if self.account is None else self.account.left
 
     @property
     def against(self) -> str:
@@ -74,13 +70,20 @@ class Status:
         """For people."""
         stage = "finished" if self.finished else f"round {self.completed} of {self.rounds} complete"
         simulated = ", simulated" if self.simulated else ""
-        spent = f"epsilon {rounded_up(self.epsilon)} spent, {rounded_down(self.left)} left of {self.budget:g}"
+        spent = f"epsilon {format_cost(self.epsilon)} spent in this job, at delta {format_delta(self.delta)}"
         return [
             f"{self.site} in job {self.job}{simulated}: {stage}, {self.released} released",
-            f"{spent}, at delta {shown_delta(self.delta)}{self.against}",
+            f"{spent}{self.against}",
+            self.account_line(),
             *(_line(neighbour) for neighbour in self.neighbours),
             *self.further(),
         ]
+
+    def account_line(self) -> str:
+        """What is left for other jobs."""
+        if self.account is not None:
+            return self.account.line()
+        return f"{format_at_least(self.left)} left of {format_given(self.budget)}; a rehearsal has no account"
 
     def further(self) -> list[str]:
         """What is known of the others, and who holds up the run in the end."""
@@ -114,48 +117,51 @@ class Status:
 
 def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
     """What the file of a site says, and what is known of the `network`; nothing in it is changed."""
-    with _opened(site) as db:
-        with unreadable_as(site.database):
-            certificate = Certificate.from_ledger(
-                SqliteLedger(db, readonly=True), delta=site.file.budget.delta
-            )
-        with ledger_errors(), unreadable_as(site.database):
-            job, name = db.execute("SELECT job, name FROM site").fetchone()
-            completed = int(db.execute("SELECT t FROM state").fetchone()[0])
-            (released,) = db.execute(
-                "SELECT count(*) FROM outbox WHERE attempt = 0 AND t BETWEEN 1 AND ?", (site.job.rounds,)
-            ).fetchone()
-            rows = db.execute(
-                "SELECT sender, max(t), at FROM heard WHERE attempt = 0 GROUP BY sender"
-            ).fetchall()
-            heard: dict[int, tuple[int, float | None]] = {  # what comes after the last is no round
-                int(sender): (min(int(t), site.job.rounds), float(at)) for sender, t, at in rows
-            }
-            at_edge = _at_edge(db, site)
-            silent = {int(j): float(at) for j, at in db.execute("SELECT sender, since FROM silent")}
-    if (job, name) != (site.job.hash, site.name):
-        whose = "another site" if job == site.job.hash else "another job"
-        raise WrongFiles(f"{site.database}: belongs to {whose}.")
-    numbers = {name: site.job.names.index(name) for name in site.neighbours}
+    with _opened(site) as db, ledger_errors(), unreadable_as(site.database):
+        bodies, head = verify_rows(db)
+        facts = read_facts(bodies[0])
+        whose, charged = (bodies[0]["job"], bodies[0]["name"]), bodies[1:]
+        completed = _completed(db)
+        ledger = charged_ledger(*facts, charged, head)
+    if whose != (site.job.hash.hex(), site.name):
+        other = "another site" if whose[0] == site.job.hash.hex() else "another job"
+        raise WrongFiles(f"{site.database}: belongs to {other}.")
+    certificate = Certificate.from_ledger(ledger, delta=site.file.budget.delta)
+    finished = (site.state / STATEMENT).exists()
+    known = network or read_seen(site.state)
+    current = _current(known, site.name, completed, finished)
+    own = current.of(site.name)
+    waits = () if own is None else own.waits_for
     return Status(
         site=site.name,
         job=site.job.name,
         simulated=site.job.simulated,
-        released=released,
+        released=len(charged),
         completed=completed,
         rounds=site.job.rounds,
         neighbours=tuple(
-            Neighbour(name, *heard.get(j, (0, None)), silent.get(j), j in at_edge)
-            for name, j in numbers.items()
+            _neighbour(name, known, current.since if name in waits else None) for name in site.neighbours
         ),
-        epsilon=certificate.epsilon if released else 0.0,
+        epsilon=certificate.charged_epsilon if charged else 0.0,
         budget=site.file.budget.epsilon,
         delta=site.file.budget.delta,
         colluding=certificate.run.colluding,
-        epsilon_against=certificate.against if released else (),
-        finished=(finished := (site.state / STATEMENT).exists()),
-        network=_current(network or read_seen(site.state), site.name, completed, finished),
+        epsilon_against=certificate.against if charged else (),
+        account=None if (account := open_account(site)) is None else account.seen(),
+        finished=finished,
+        network=current,
     )
+
+
+def _neighbour(name: str, network: NetworkSeen, silent_since: float | None) -> Neighbour:
+    heard, at = network.heard.get(name, (0, None))
+    return Neighbour(name, heard, at, silent_since)
+
+
+def _completed(db: sqlite3.Connection) -> int:
+    """The last round whose total is on disk."""
+    rows = db.execute("SELECT key FROM records WHERE key LIKE 'total/%'")
+    return max((int(str(key)[6:]) for (key,) in rows), default=0)
 
 
 @contextmanager
@@ -168,7 +174,7 @@ def _opened(site: Site) -> Iterator[sqlite3.Connection]:
     with wrong_ledger_as(path), ledger_errors():
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
         try:
-            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'site'").fetchone() is None:
+            if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'ledger'").fetchone() is None:
                 raise WrongFiles(
                     f"{path}: is empty, or no file of a site; a site that is started begins anew."
                 )
@@ -176,20 +182,6 @@ def _opened(site: Site) -> Iterator[sqlite3.Connection]:
             yield db
         finally:
             db.close()
-
-
-def _at_edge(db: sqlite3.Connection, site: Site) -> set[int]:
-    """Whose last vector has a number at the edge of the range; of masked messages nobody can say that."""
-    if site.job.masked:
-        return set()
-    rows = db.execute(
-        "SELECT sender, max(t), frame FROM heard WHERE attempt = 0 AND t BETWEEN 1 AND ? GROUP BY sender",
-        (site.job.rounds,),
-    )
-    largest, clip = 8 * site.job.dimension, site.job.penalty.clip
-    return {
-        int(j) for j, _, data in rows if reaches_edge(to_vector(decode(data, largest=largest).message), clip)
-    }
 
 
 def stage_of(t: int, rounds: int) -> str:
@@ -212,12 +204,11 @@ def completed_rounds(site: Site) -> int:
         return 0
     db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
     try:
-        row = db.execute("SELECT t FROM state").fetchone()
+        return _completed(db)
     except sqlite3.Error:
         return 0  # not begun yet
     finally:
         db.close()
-    return 0 if row is None else int(row[0])
 
 
 def _line(neighbour: Neighbour) -> str:
@@ -225,8 +216,7 @@ def _line(neighbour: Neighbour) -> str:
         "not heard yet" if neighbour.at is None else f"heard in round {neighbour.heard}, {_ago(neighbour.at)}"
     )
     silent = "" if neighbour.silent_since is None else f"; silent since {_clock(neighbour.silent_since)}"
-    edge = "; sends values at the edge of the range" if neighbour.at_edge else ""
-    return f"  {neighbour.name}: {heard}{silent}{edge}"
+    return f"  {neighbour.name}: {heard}{silent}"
 
 
 def _ago(at: float) -> str:

@@ -1,4 +1,4 @@
-"""The meter: how many bytes came in over each link, and who stands at the door, as the kernel counts (Linux).
+"""The meter: how many bytes came in over each link, and who tries to connect, as the kernel counts (Linux).
 
 Zenoh drops a message that is larger than any frame while it comes in, without a word and without holding it
 in memory. The bytes show all the same who sent it.
@@ -36,7 +36,7 @@ _RECEIVED = struct.Struct("=Q")
 _RECEIVED_AT = 128  # of tcpi_bytes_received in struct tcp_info, since Linux 4.1
 _QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, 10  # tcpi_unacked of a socket that listens
 EVERY = 0.25  # seconds between two looks
-DOOR = 4  # looks between two at the door: the kernel's table is of the whole machine
+DOOR = 4  # looks between two at callers: the kernel's table is of the whole machine
 CROWD, FEW = 20, 5  # callers that have given up, above which it is worth it; callers that may be there still
 MOST_DESCRIPTORS = 2**20
 _ESTABLISHED, _CLOSED = "01", "08"  # of /proc/net/tcp: both ends are there; the far end has closed

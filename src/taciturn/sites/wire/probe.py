@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..files.site import Site
+from .trust import trusted_roots
 
 TIMEOUT = 5.0
 NOBODY = ("does not answer", "cannot be reached")
@@ -98,7 +99,7 @@ def _context(site: Site) -> ssl.SSLContext:
     keys = site.file.keys
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-    context.load_verify_locations(_text(site.path(keys.authority)))
+    context.load_verify_locations(cadata=trusted_roots(site).decode("ascii"))
     context.load_cert_chain(_text(site.path(keys.certificate)), _text(site.path(keys.private)))
     return context
 

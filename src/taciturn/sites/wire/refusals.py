@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 
-from ...errors import one_line
+from ...core.errors import one_line
 
 LASTING = ("job", "version")
 """Kinds that do not pass by waiting."""

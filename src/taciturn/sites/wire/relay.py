@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ...errors import MissingExtra, SiteError
+from ...core.errors import MissingExtra, SiteError
+from ...jobfile.toml_files import about_files
 from ..files.job import NetworkJob
-from ..files.toml import about_files
 from .config import relay_config
 from .trust import load_identity, load_trust
 
@@ -18,7 +18,7 @@ def relay_settings(job: NetworkJob, *, private: Path, certificate: Path, authori
     """The configuration of the job's relay, for `zenohd` or for `open_relay`; its keys are checked."""
     if job.relay is None:
         raise SiteError(f"the job {job.name} has no `relay`.")
-    load_identity(private, certificate, job.relay.name, load_trust(authority))
+    load_identity(private, certificate, job.relay.name, load_trust(authority, keys=job.keys))
     paths = {"private": private, "certificate": certificate, "authority": authority}
     return relay_config(job, **{name: str(path.absolute()) for name, path in paths.items()})
 

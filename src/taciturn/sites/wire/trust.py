@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from ...errors import SiteError
-from ..files.keys import common_name, load_certificates, load_key
-from .frame import LARGEST_CERTIFICATE, Frame, FrameRefused
+from ...core.errors import SiteError
+from ..files.keys import common_name, load_certificates, load_key, pem, read_pem, short_fingerprint
+from ..files.revocations import read_revocations
+from ..files.site import Site
+from ..protocol.frames import LARGEST_CERTIFICATE, FrameRefused
 
 MOST_CACHED = 1024
+log = logging.getLogger("taciturn.site")
 
 
 @dataclass(frozen=True)
@@ -33,20 +38,43 @@ class _KnownCertificate:
     ends: datetime.datetime
 
 
+class Signed(Protocol):
+    """A frame, of any form: a certificate, a signature, and what that is of."""
+
+    @property
+    def certificate(self) -> bytes: ...
+    @property
+    def signature(self) -> bytes: ...
+    @property
+    def signed(self) -> bytes: ...
+
+
 class Trust:
-    """Who may sign for which name: certificates issued by the authority itself, valid now, not revoked.
+    """Who may sign for which name: certificates of the authority, or of the keys that a job lists.
+
+    They must be valid now, and not revoked.
 
     Parameters
     ----------
     authorities : certificates of the authority; several while an old one is being replaced.
-    revoked : serial numbers, in hexadecimal, of certificates that are believed no more.
+    revoked : what is believed no more; see `Revocations`, or serial numbers and fingerprints as texts.
+    lists : certificate revocation lists of the authority.
+    keys : by name the short fingerprint of the one key that may sign for it; then no authority is asked.
     """
 
-    def __init__(self, authorities: Sequence[x509.Certificate], revoked: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        authorities: Sequence[x509.Certificate],
+        revoked: Sequence[str] = (),
+        *,
+        lists: Sequence[Path] = (),
+        keys: Mapping[str, str] | None = None,
+    ) -> None:
         self._authorities = tuple(authority for authority in authorities if _may_sign(authority))
-        if not self._authorities:
+        self._keys = dict(keys or {})
+        if not self._authorities and not self._keys:
             raise SiteError("`keys.authority`: no certificate in it may sign others.")
-        self._revoked = {int(serial, 16) for serial in revoked}
+        self._revocations = read_revocations(revoked, lists, self._authorities)
         self._known: dict[bytes, _KnownCertificate] = {}
 
     def key_of(self, certificate: bytes, name: str, at: datetime.datetime | None = None) -> Ed25519PublicKey:
@@ -60,7 +88,7 @@ class Trust:
             raise FrameRefused("name", f"it speaks as {name} with a certificate of {known.name!r}")
         return known.key
 
-    def check(self, frame: Frame, name: str, *, ever: bool = False) -> None:
+    def check(self, frame: Signed, name: str, *, ever: bool = False) -> None:
         """The frame was signed by `name`, with a certificate that is valid now, or `ever` was."""
         try:
             at = self._look(frame.certificate).begins if ever else None
@@ -79,19 +107,23 @@ class Trust:
         try:
             certificate = x509.load_der_x509_certificate(der)
             name, key = common_name(certificate), certificate.public_key()
-            serial = certificate.serial_number
+            revoked = self._revocations.hold(certificate)
         except Exception as error:  # whatever a parser makes of hostile bytes, they are refused
             raise FrameRefused("certificate", "its certificate cannot be read") from error
         issuers = [authority for authority in self._authorities if _issued(certificate, authority)]
-        if not issuers:
+        if not issuers and not self._keys:
             raise FrameRefused("certificate", "its certificate is not from this network's authority")
         if name is None or not isinstance(key, Ed25519PublicKey):
             raise FrameRefused("certificate", "its certificate has no single name, or no Ed25519 key")
-        if serial in self._revoked:
+        if self._keys and self._keys.get(name) != short_fingerprint(key):
+            raise FrameRefused("certificate", "its key is not the one that the job lists for it")
+        if revoked:
             raise FrameRefused("certificate", "its certificate was revoked")
         if len(self._known) >= MOST_CACHED:
             self._known.clear()
-        ends = min(certificate.not_valid_after_utc, max(issuer.not_valid_after_utc for issuer in issuers))
+        ends = certificate.not_valid_after_utc
+        if not self._keys:
+            ends = min(ends, max(issuer.not_valid_after_utc for issuer in issuers))
         known = self._known[digest] = _KnownCertificate(name, key, certificate.not_valid_before_utc, ends)
         return known
 
@@ -114,7 +146,7 @@ class Identity:
         return unsigned + self.sign(unsigned)
 
 
-def intact(frame: Frame) -> bool:
+def intact(frame: Signed) -> bool:
     """Whether a frame is as it was signed, whoever vouched for the key then."""
     try:
         key = x509.load_der_x509_certificate(frame.certificate).public_key()
@@ -126,9 +158,43 @@ def intact(frame: Frame) -> bool:
     return True
 
 
-def load_trust(authority: Path, revoked: Sequence[str] = ()) -> Trust:
-    """Trust in the certificates of a PEM file."""
-    return Trust(load_certificates(authority), revoked)
+def load_trust(
+    authority: Path,
+    revoked: Sequence[str] = (),
+    *,
+    lists: Sequence[Path] = (),
+    keys: Mapping[str, str] | None = None,
+) -> Trust:
+    """Trust in the certificates of a PEM file, or in the `keys` that a job lists."""
+    return Trust(load_certificates(authority), revoked, lists=lists, keys=keys)
+
+
+def site_trust(site: Site) -> Trust:
+    """What a site believes: its own file says what was revoked, its job perhaps which keys there are."""
+    keys = site.file.keys
+    lists = [site.path(path) for path in keys.revocations]
+    return load_trust(site.path(keys.authority), keys.revoked, lists=lists, keys=site.job.keys)
+
+
+def trusted_roots(site: Site) -> bytes:
+    """The roots of TLS, in PEM form: the authority, or the certificates of all keys that the job lists.
+
+    Of the latter, those that were revoked or are not listed are left out, so that they cannot connect.
+    """
+    whole = site.path(site.file.keys.authority)
+    if not site.job.keys:
+        return read_pem(whole)
+    trust, kept = site_trust(site), []
+    for certificate in load_certificates(whole):
+        try:
+            trust.key_of(certificate.public_bytes(serialization.Encoding.DER), str(common_name(certificate)))
+        except FrameRefused as refused:
+            log.warning("the certificate of %s is left out: %s", common_name(certificate), refused)
+        else:
+            kept.append(pem(certificate))
+    if not kept:
+        raise SiteError(f"{whole}: holds no certificate of a key that the job lists.")
+    return b"".join(kept)
 
 
 def load_identity(private: Path, certificate: Path, name: str, trust: Trust) -> Identity:

@@ -78,7 +78,11 @@ def report_refusals(site: Site, refusals: Refusals) -> Callable[[str], None]:
     """A reader of lines that tells `refusals` what Zenoh refused."""
     declared = {
         "taciturn",
-        *(key for name in site.job.names for key in (f"taciturn/{name}", f"taciturn/{name}/**")),
+        *(
+            key
+            for name in site.job.names
+            for key in (f"taciturn/{name}", f"taciturn/{name}/**", f"taciturn/{name}/job")
+        ),
     }
 
     def read_line(line: str) -> None:

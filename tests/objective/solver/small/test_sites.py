@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -15,17 +12,17 @@ from hypothesis import given, reject, settings
 from objective.test_checking import Counted, Elastic
 from support.exact_gradient import gradient_error
 from support.hard_problems import LOSSES, Recipe, recipes
-from taciturn.errors import NotConverged, ParameterError
+from taciturn.core.errors import NotConverged, ParameterError
+from taciturn.core.types import Array
 from taciturn.objective import LocalObjective, Logistic, Objective, SolverState, minimise
 from taciturn.objective.solver.general import minimise_general
+from taciturn.objective.solver.gradient_evaluator import GradientEvaluator
 from taciturn.objective.solver.many import ManySites
-from taciturn.objective.solver.passes import Passes
 from taciturn.objective.solver.small.packs import DensePack, SparsePack, pack
 from taciturn.objective.solver.small.sites import is_small, is_small_size, small_form
-from taciturn.types import Array
 
 hard = recipes(
-    rows=80, dimension=24, rank=12, repeats=6, penalty=[1e-4, 1e-2, 0.5, 1e4], norm=[1.0, 1e-3, 1e3]
+    rows=60, dimension=24, rank=12, repeats=5, penalty=[1e-4, 1e-2, 0.5, 1e4], norm=[1.0, 1e-3, 1e3]
 )
 
 
@@ -37,8 +34,9 @@ def kernel(recipe: Recipe, tol: float) -> tuple[Objective, Array, Array, Array]:
     return objective, linear, f[0], bound[0]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(recipe=hard)
+@pytest.mark.slow
 def test_both_solvers_agree_within_their_certified_distances(recipe: Recipe) -> None:
     objective, linear, start = recipe.make()
     task = {"curvature": recipe.curvature, "linear": linear, "start": start, "tol": 1e-8}
@@ -70,7 +68,7 @@ def test_the_bound_needs_its_doubt() -> None:
         recipe = Recipe(rows=30, dimension=4, rank=4, share=1.0, repeats=2, seed=seed)
         objective, linear, f, _ = kernel(recipe, 1e-16)
         true = gradient_error(objective, recipe.curvature, linear, f, np.zeros_like(linear))
-        computed = Passes(objective, recipe.curvature, linear).gradient(f)
+        computed = GradientEvaluator(objective, recipe.curvature, linear).gradient(f)
         understated += int(np.sum(true > np.linalg.norm(computed, axis=1)))
     assert understated > 0
 
@@ -245,40 +243,3 @@ def test_bad_arguments(changes: dict[str, object], message: str) -> None:
     arguments = {"curvature": 2.0, "linear": linear, "start": start, "tol": 1e-9, "state": SolverState()}
     with pytest.raises(ParameterError, match=message):
         minimise(objective, **{**arguments, **changes})
-
-
-SOLVE = """
-import hashlib
-from support.hard_problems import LOSSES, Recipe
-from taciturn.objective import SolverState, minimise
-digest = hashlib.sha256()
-for loss in LOSSES:
-    for rows, csr in ((5, False), (12, False), (8, True)):
-        recipe = Recipe(rows=rows, dimension=8, loss=loss, repeats=1, csr=csr)
-        objective, linear, start = recipe.make()
-        solved = minimise(objective, curvature=2.0, linear=linear, start=start, tol=1e-8, state=SolverState())
-        digest.update(solved.f.tobytes())
-print(digest.hexdigest())
-"""
-
-
-def run(code: str, **environment: str) -> str:
-    """What a fresh Python prints."""
-    path = os.pathsep.join(filter(None, sys.path))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PYTHONPATH": path} | environment,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def test_without_the_compiler_the_bits_are_the_same() -> None:
-    assert run(SOLVE, NUMBA_DISABLE_JIT="1") == run(SOLVE)
-
-
-def test_importing_compiles_nothing() -> None:
-    code = "import sys, taciturn; taciturn.Problem, taciturn.simulate; print('numba' in sys.modules)"
-    assert run(code) == "False"

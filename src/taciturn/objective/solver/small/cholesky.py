@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from ....core.types import Array
 from ....kernels.arithmetic import compiled
-from ....types import Array
 
 
 @compiled

@@ -15,10 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.types import Array
 from ....kernels.arithmetic import assign, compiled, dot
-from ....types import Array
 from .cholesky import add_gram, factor, product, solve
-from .slopes import Law, curvatures, mean_quality, slopes, total_value
+from .slopes import LossCode, curvatures, mean_quality, slopes, total_value
 
 Whole = NDArray[np.int64]
 
@@ -89,7 +89,7 @@ def _direction(rows: Matrices, m: float, h: Array, g: Array, t: Array, p: Array)
 
 @compiled
 def _step(
-    law: Law, weight: float, a: float, first: float, rise: float, z: Array, u: Array, t: Array, s: Array
+    law: LossCode, weight: float, a: float, first: float, rise: float, z: Array, u: Array, t: Array, s: Array
 ) -> float:
     """A step that provably lowers phi; the slope there is first + at rise + weight <L'(z + at u), u>."""
     bend = weight * law.bend * dot(u, u) + rise
@@ -110,7 +110,7 @@ def _step(
 
 
 @compiled
-def _doubt(law: Law, rows: Matrices, m: float, length: float, pull: float) -> float:
+def _doubt(law: LossCode, rows: Matrices, m: float, length: float, pull: float) -> float:
     """A bound on the rounding of a gradient at ||f|| = length, with ||b|| = pull: see `rounding.py`."""
     count, d = rows.Z.shape
     reach: float = rows.weight * count * rows.norm
@@ -123,7 +123,7 @@ def _doubt(law: Law, rows: Matrices, m: float, length: float, pull: float) -> fl
 
 @compiled
 def _minimise(
-    law: Law, rows: Matrices, m: float, b: Array, f: Array, goal: float, work: Array, room: Array
+    law: LossCode, rows: Matrices, m: float, b: Array, f: Array, goal: float, work: Array, room: Array
 ) -> float:
     """f, the start, becomes the best model found; returns a bound on the norm of the gradient there."""
     count, d = rows.Z.shape
@@ -180,7 +180,7 @@ def turn(Z: Array, Zt: Array) -> None:
 
 @compiled
 def minimise_sites(
-    law: Law, Z: Array, offset: Array, first: Whole, facts: Array, b: Array, f: Array, bound: Array
+    law: LossCode, Z: Array, offset: Array, first: Whole, facts: Array, b: Array, f: Array, bound: Array
 ) -> None:
     """All repeats of all sites. f (sites, repeats, d) holds the starts, and then the minimisers.
 
@@ -210,7 +210,7 @@ def minimise_sites(
 
 @compiled
 def measure_sites(
-    law: Law,
+    law: LossCode,
     classify: bool,
     Z: Array,
     offset: Array,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.types import Array
 from ....kernels.arithmetic import compiled
-from ....types import Array
 
 LANES = 4
 

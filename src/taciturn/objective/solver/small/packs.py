@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ....types import Array
+from ....core.types import Array
 from ...blocks import WeightedRows
 from ...local import Objective
 from ...losses import Loss
 from ...rows import Rows
-from .sites import law_of, small_form
+from .sites import loss_code, small_form
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +84,12 @@ class DensePack(Pack):
     def _solve(self, facts: Array, linear: Array, f: Array, bound: Array) -> None:
         from .kernel import minimise_sites
 
-        minimise_sites(law_of(self.loss), self.Z, self.offset, self.first, facts, linear, f, bound)
+        minimise_sites(loss_code(self.loss), self.Z, self.offset, self.first, facts, linear, f, bound)
 
     def _measure(self, classify: bool, f: Array, losses: Array, qualities: Array) -> None:
         from .kernel import measure_sites
 
-        law = law_of(self.loss)
+        law = loss_code(self.loss)
         measure_sites(law, classify, self.Z, self.offset, self.first, f, losses, qualities)
 
 
@@ -111,13 +111,13 @@ class SparsePack(Pack):
         from .sparse_kernel import minimise_sparse_sites
 
         rows = self.entries, self.columns, self.pointers, self.offset, self.first
-        minimise_sparse_sites(law_of(self.loss), *rows, facts, linear, f, bound)
+        minimise_sparse_sites(loss_code(self.loss), *rows, facts, linear, f, bound)
 
     def _measure(self, classify: bool, f: Array, losses: Array, qualities: Array) -> None:
         from .sparse_kernel import measure_sparse_sites
 
         rows = self.entries, self.columns, self.pointers, self.offset, self.first
-        measure_sparse_sites(law_of(self.loss), classify, *rows, f, losses, qualities)
+        measure_sparse_sites(loss_code(self.loss), classify, *rows, f, losses, qualities)
 
 
 def pack(objectives: Sequence[Objective]) -> Pack:

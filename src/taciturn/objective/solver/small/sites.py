@@ -16,7 +16,7 @@ from ...losses import LogCosh, Logistic, Loss, SmoothHinge
 from ...regularizers import L2
 
 if TYPE_CHECKING:
-    from .slopes import Law
+    from .slopes import LossCode
 
 Form = Literal["dense", "sparse"]
 
@@ -55,14 +55,14 @@ def is_small_size(rows: int, dimension: int) -> bool:
     return k * k * (rows + 2 * k) <= MOST_WORK and rows * dimension <= MOST_ENTRIES
 
 
-def law_of(loss: Loss) -> Law:
+def loss_code(loss: Loss) -> LossCode:
     """A shipped loss as the kernels know it."""
-    from .slopes import Law  # numba: only those who have a small site wait for it
+    from .slopes import LossCode  # numba: only those who have a small site wait for it
 
     code, width = _code(loss), getattr(loss, "h", getattr(loss, "scale", 1.0))
     if code is None:
-        raise TypeError(f"no kernel knows the loss {type(loss).__name__}.")
-    return Law(code, width, loss.curvature_bound, getattr(loss, "shift", 0.0))
+        raise TypeError(f"no compiled kernel supports the loss {type(loss).__name__}.")
+    return LossCode(code, width, loss.curvature_bound, getattr(loss, "shift", 0.0))
 
 
 def _code(loss: Loss) -> int | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ....core.types import Array
 from ....kernels.arithmetic import compiled, exp, log1p
-from ....types import Array
 
 LOGISTIC, HINGE, LOG_COSH = 0, 1, 2
 _FAR = 700.0  # exp(-700) is not yet subnormal
 
 
-class Law(NamedTuple):
+class LossCode(NamedTuple):
     """A loss as the kernel knows it: which one, its width, c1 and `shift`; the slope is at most 1."""
 
     code: int
@@ -21,7 +21,7 @@ class Law(NamedTuple):
 
 
 @compiled
-def slopes(law: Law, z: Array, s: Array) -> None:
+def slopes(law: LossCode, z: Array, s: Array) -> None:
     """s = L'(z), each within 8 u + 2 u c1 (|z| + shift), u = 2^-53."""
     width = law.width
     if law.code == LOGISTIC:
@@ -38,7 +38,7 @@ def slopes(law: Law, z: Array, s: Array) -> None:
 
 
 @compiled
-def curvatures(law: Law, z: Array, s: Array, h: Array) -> None:
+def curvatures(law: LossCode, z: Array, s: Array, h: Array) -> None:
     """h = L''(z), from z and the slopes there."""
     width = law.width
     if law.code == LOGISTIC:
@@ -53,7 +53,7 @@ def curvatures(law: Law, z: Array, s: Array, h: Array) -> None:
 
 
 @compiled
-def total_value(law: Law, z: Array) -> float:
+def total_value(law: LossCode, z: Array) -> float:
     """The sum of L(z)."""
     total, width = 0.0, law.width
     for n in range(len(z)):

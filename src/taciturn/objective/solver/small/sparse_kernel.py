@@ -14,10 +14,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ....core.types import Array
 from ....kernels.arithmetic import compiled
-from ....types import Array
 from .lanes import LANES, SparseRows, add_scaled, backward, dots, fill_lanes, forward, margins, sparse_rows
-from .slopes import Law, curvatures, mean_quality, slopes, total_value
+from .slopes import LossCode, curvatures, mean_quality, slopes, total_value
 
 _U = 2.0**-53
 _UP = 1.0 + 1e-9  # more than the rounding of a norm, and of m
@@ -71,7 +71,15 @@ def _directions(
 
 @compiled
 def _steps(
-    law: Law, weight: float, a: Array, first: Array, rise: Array, z: Array, u: Array, work: Array, at: Array
+    law: LossCode,
+    weight: float,
+    a: Array,
+    first: Array,
+    rise: Array,
+    z: Array,
+    u: Array,
+    work: Array,
+    at: Array,
 ) -> None:
     """at[lane]: a step that provably lowers phi, as in `kernel.py`; 0 where the slope -a is not below 0."""
     t, s = work[0], work[1]
@@ -105,7 +113,7 @@ def _steps(
 
 
 @compiled
-def _doubt(law: Law, rows: SparseRows, m: float, length: float, pull: float) -> float:
+def _doubt(law: LossCode, rows: SparseRows, m: float, length: float, pull: float) -> float:
     """A bound on the rounding of a gradient at ||f|| = length, with ||b|| = pull: see `rounding.py`."""
     count = len(rows.pointers) - 1
     reach = rows.weight * count * rows.norm
@@ -118,7 +126,7 @@ def _doubt(law: Law, rows: SparseRows, m: float, length: float, pull: float) -> 
 
 @compiled
 def _gradients(
-    law: Law, rows: SparseRows, m: float, B: Array, F: Array, z: Array, s: Array, G: Array
+    law: LossCode, rows: SparseRows, m: float, B: Array, F: Array, z: Array, s: Array, G: Array
 ) -> None:
     """G = grad phi in every lane, with z and the slopes there."""
     margins(rows, F, z)
@@ -131,7 +139,7 @@ def _gradients(
 
 @compiled
 def _move(
-    law: Law, rows: SparseRows, m: float, B: Array, F: Array, need: Array, room: Array, work: Array
+    law: LossCode, rows: SparseRows, m: float, B: Array, F: Array, need: Array, room: Array, work: Array
 ) -> None:
     """One Newton step in every lane whose `need` is finite; room[3] holds the gradients."""
     G, P, z, u, s, h = room[3], room[4], work[2], work[3], work[4], work[5]
@@ -156,7 +164,9 @@ def _move(
 
 
 @compiled
-def _minimise(law: Law, rows: SparseRows, m: float, B: Array, F: Array, goal: float, bound: Array) -> None:
+def _minimise(
+    law: LossCode, rows: SparseRows, m: float, B: Array, F: Array, goal: float, bound: Array
+) -> None:
     """F (d, lanes), the starts, becomes the best models found; bound[lane] is on the gradients there."""
     d, count = len(F), len(rows.pointers) - 1
     room, work, best = np.zeros((5, d, LANES)), np.zeros((6, count, LANES)), F.copy()
@@ -196,7 +206,7 @@ def _minimise(law: Law, rows: SparseRows, m: float, B: Array, F: Array, goal: fl
 
 @compiled
 def minimise_sparse_sites(
-    law: Law,
+    law: LossCode,
     entries: Array,
     columns: NDArray[np.int32],
     pointers: NDArray[np.int64],
@@ -227,7 +237,7 @@ def minimise_sparse_sites(
 
 @compiled
 def measure_sparse_sites(
-    law: Law,
+    law: LossCode,
     classify: bool,
     entries: Array,
     columns: NDArray[np.int32],

@@ -1,0 +1,200 @@
+"""Do 95% intervals hold the truth in 95% of cases? Twelve settings that were listed before they were run.
+
+    python -m benchmarks.inference                  all of them, about two hours on one core
+    python -m benchmarks.inference 3 7 --fits 20    some of them, with fewer fits
+
+Rows are real and drawn with replacement; the outcome is drawn from a model whose coefficients are known.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import taciturn as tt
+from taciturn.core.errors import ParameterError
+from taciturn.core.types import Array
+from taciturn.data import load_adult, load_credit, load_support
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of the table in docs/inference.md.
+
+    size : of the coefficients, per standard deviation of a column.   rate : of the outcome: its mean.
+    refused : whether theory predicts that the budget is too small.
+    """
+
+    table: str
+    columns: int
+    family: str
+    n: int
+    epsilon: float
+    size: float = 0.3
+    rate: float = 0.3
+    refused: bool = False
+
+
+SETTINGS = (
+    Setting("adult", 4, "binomial", 2_000, 2.0),
+    Setting("adult", 8, "binomial", 20_000, 1.0),
+    Setting("credit", 12, "binomial", 100_000, 1.0),
+    Setting("credit", 6, "binomial", 50_000, 0.5, rate=0.1),
+    Setting("support", 12, "binomial", 20_000, 5.0, size=0.6),
+    Setting("adult", 12, "binomial", 2_000, 1.0, refused=True),
+    Setting("support", 8, "gaussian", 5_000, 3.0),
+    Setting("credit", 12, "gaussian", 50_000, 1.0),
+    Setting("adult", 12, "gaussian", 2_000, 0.5, refused=True),
+    Setting("support", 6, "poisson", 10_000, 2.0, rate=2.0),
+    Setting("adult", 10, "poisson", 100_000, 0.5, rate=0.5),
+    Setting("credit", 12, "poisson", 2_000, 1.0, rate=1.0, refused=True),
+)
+
+
+def adult_rows() -> tuple[Array, list[tuple[float, float]]]:
+    data = load_adult()
+    job, marital, occupation = (
+        data.column(name).astype(str) for name in ("workclass", "marital-status", "occupation")
+    )
+    columns: list[tuple[Any, float, float]] = [
+        (data.column("age"), 17, 90),
+        (data.column("education-num"), 1, 16),
+        (data.column("sex") == "Male", 0, 1),
+        (data.column("hours-per-week"), 1, 99),
+        (np.char.startswith(marital, "Married"), 0, 1),
+        (data.column("race") == "White", 0, 1),
+        (data.column("capital-gain") > 0, 0, 1),
+        (np.char.find(job, "gov") >= 0, 0, 1),
+        (data.column("capital-loss") > 0, 0, 1),
+        (np.char.startswith(job, "Self"), 0, 1),
+        (occupation == "Exec-managerial", 0, 1),
+        (data.column("native-country") == "United-States", 0, 1),
+    ]
+    return _stack(columns)
+
+
+def credit_rows() -> tuple[Array, list[tuple[float, float]]]:
+    data = load_credit()
+    late = [data.column(f"PAY_{k}") for k in (0, 2, 3)]
+    logs = [
+        (np.log1p(np.maximum(data.column(name), 0.0)), 0, 14)
+        for name in ("BILL_AMT1", "PAY_AMT1", "PAY_AMT2")
+    ]
+    columns: list[tuple[Any, float, float]] = [
+        (data.column("AGE"), 18, 80),
+        (np.log1p(data.column("LIMIT_BAL")), 0, 14),
+        (data.column("SEX") == "male", 0, 1),
+        (data.column("EDUCATION") == "1", 0, 1),
+        (data.column("MARRIAGE") == "1", 0, 1),
+        (np.isin(late[0], ("1", "2", "3")), 0, 1),
+        *logs,
+        (np.isin(late[1], ("1", "2", "3")), 0, 1),
+        (np.isin(late[2], ("1", "2", "3")), 0, 1),
+        (data.column("EDUCATION") == "3", 0, 1),
+    ]
+    return _stack(columns)
+
+
+def support_rows() -> tuple[Array, list[tuple[float, float]]]:
+    data = load_support()
+    ranges = {
+        field.name: (field.low, field.high) for field in data.schema if isinstance(field, tt.data.Number)
+    }
+    chosen = ["age", "meanbp", "hrt", "resp", "temp", "crea", "sod", "wblc", "alb", "bili", "num.co"]
+    columns = [(data.column(name), *ranges[name]) for name in chosen]
+    return _stack([*columns, (data.column("sex") == "male", 0, 1)])
+
+
+def _stack(columns: list[tuple[Any, float, float]]) -> tuple[Array, list[tuple[float, float]]]:
+    X = np.column_stack([np.asarray(values, dtype=np.float64) for values, _, _ in columns])
+    return X, [(float(low), float(high)) for _, low, high in columns]
+
+
+ROWS = {"adult": adult_rows, "credit": credit_rows, "support": support_rows}
+
+
+def draw(setting: Setting, X: Array, coef: Array, rng: np.random.Generator) -> tuple[Array, float, Any]:
+    """The outcome of rows X, its intercept, and its public range."""
+    eta = X @ coef
+    if setting.family == "gaussian":
+        intercept = -float(eta.mean())
+        return eta + intercept + rng.standard_normal(len(X)), intercept, (-6.0, 6.0)
+    low, high = -50.0, 50.0
+    mean = (lambda v: 1 / (1 + np.exp(-v))) if setting.family == "binomial" else np.exp
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(np.mean(mean(eta + middle))) < setting.rate else (low, middle)
+    if setting.family == "binomial":
+        return (rng.random(len(X)) < mean(eta + low)).astype(float), low, None
+    return rng.poisson(mean(eta + low)).astype(float), low, (0.0, 20.0)
+
+
+def coefficients(setting: Setting, X: Array) -> Array:
+    """Known coefficients, of one size per standard deviation, with signs and sizes that vary."""
+    j = np.arange(setting.columns)
+    return setting.size * np.where(j % 2, -1.0, 1.0) * (0.4 + 0.3 * (j % 3)) / X.std(axis=0)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What many fits of one setting came to."""
+
+    fits: int
+    refused: int
+    held: float
+    intervals: int
+    ratio: float
+
+    def line(self, number: int, setting: Setting) -> str:
+        what = f"{setting.table}, {setting.columns} columns, {setting.family}"
+        told = "refused" if setting.refused else "answered"
+        kept = f"{self.held:.1%} of {self.intervals:,}" if self.intervals else "-"
+        ratio = f"{self.ratio:.2f}" if self.intervals else "-"
+        start = f"| {number} | {what} | {setting.n:,} | {setting.epsilon:g} | {told} "
+        return f"{start}| {self.refused} of {self.fits} | {kept} | {ratio} |"
+
+
+def study(setting: Setting, fits: int) -> Finding:
+    """Fit again and again; count intervals that hold the truth."""
+    whole, bounds = ROWS[setting.table]()
+    whole, bounds = whole[:, : setting.columns], bounds[: setting.columns]
+    coef, held, total, refused, ratios = coefficients(setting, whole), 0, 0, 0, []
+    for seed in range(fits):
+        rng = np.random.default_rng(seed)
+        X = whole[rng.integers(0, len(whole), setting.n)]
+        y, _, outcome = draw(setting, X, coef, rng)
+        given: dict[str, Any] = {"bounds": bounds, "outcome": outcome, "random_state": seed}
+        model = tt.PrivateGLM(setting.family, epsilon=setting.epsilon, **given)
+        try:
+            model.fit(X, y)
+        except ParameterError:
+            refused += 1
+            continue
+        low, high = model.interval(0.95).T
+        held, total = held + int(np.sum((low <= coef) & (coef <= high))), total + len(coef)
+        plain = tt.PrivateGLM(setting.family, epsilon=math.inf, bounds=bounds, outcome=outcome).fit(X, y)
+        ratios.append(np.median(model.se_ / plain.se_))
+    return Finding(fits, refused, held / max(total, 1), total, float(np.median(ratios or [math.nan])))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("numbers", nargs="*", type=int, help="settings, from 1; all by default")
+    parser.add_argument(
+        "--fits", type=int, default=0, help="fits per setting; by default enough for 1,000 intervals"
+    )
+    given = parser.parse_args()
+    for number in given.numbers or range(1, len(SETTINGS) + 1):
+        setting = SETTINGS[number - 1]
+        fits = given.fits or (30 if setting.refused else math.ceil(1000 / setting.columns))
+        print(study(setting, fits).line(number, setting), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,4 @@
+library(testthat)
+library(taciturn)
+
+test_check("taciturn")

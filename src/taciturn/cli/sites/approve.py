@@ -1,0 +1,54 @@
+"""`taciturn site approve`: the owner approves or refuses a job; the log of all answers."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ...core.errors import ParameterError, one_line
+from .run import SiteFile, site
+
+
+@site.command("approve")
+def approve(
+    file: SiteFile,
+    yes: Annotated[bool, typer.Option("--yes", help="Approve without asking.")] = False,
+    refuse: Annotated[
+        bool, typer.Option("--refuse", help="Refuse the job. The latest answer counts.")
+    ] = False,
+    log: Annotated[bool, typer.Option("--log", help="Only show all answers about this table.")] = False,
+) -> None:
+    """Show what a job asks, of which columns and at what cost; then approve or refuse it."""
+    from ...core.formatting import format_at_least
+    from ...sites.files.site import load_site
+    from ...sites.rounds.prepare import make_ready
+    from ...sites.state.account import open_account
+    from ...sites.state.approval import answer_by_hand, audit_log, question, what_for
+
+    if yes + refuse + log > 1:
+        raise ParameterError("give one of `--yes`, `--refuse` and `--log`.")
+    loaded = load_site(file)
+    account = open_account(loaded)
+    if account is None:
+        typer.echo("the job has a seed: it is a rehearsal, which `rehearsal = true` in site.toml allows")
+        return
+    if log:
+        for entry in audit_log(account).entries():
+            asked = f"{', '.join(entry['kinds'])} in job {entry['name']}, {entry['job'][:16]}"
+            typer.echo(one_line(f"{entry['at']} {entry['answer']} by {entry['by']}: {asked}"))
+        return
+    planned = make_ready(loaded).planned()
+    for line in question(loaded, planned).lines(account.seen()):
+        typer.echo(one_line(line))
+    if not refuse:
+        left = format_at_least(account.can_pay(planned, what_for(loaded)))
+        typer.echo(f"  after it, epsilon {left} would be left for one more job")
+    if not refuse and not yes and not typer.confirm("Do you approve it?"):
+        refuse = True
+    answer_by_hand(loaded, planned, account, approve=not refuse)
+    typer.echo(
+        "refused: this site will not run the job" if refuse else "approved: start it with taciturn site run"
+    )
+    if refuse:
+        raise typer.Exit(1)

@@ -1,0 +1,204 @@
+"""`taciturn verify`: whether the numbers of a certificate, or the files of a run, follow from their facts."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..core.errors import ParameterError
+from .app import app
+from .documents import write_documents
+
+if TYPE_CHECKING:
+    from ..privacy.certificate.certificate import Certificate
+
+_SIGNED = ("proof", "statement", "stopped")  # how the names of signed files begin
+
+Out = Annotated[Path | None, typer.Option(help="Write the certificate to this file.")]
+Registry = Annotated[
+    Path | None, typer.Option(help="Write an entry for the public registry of deployments, in YAML.")
+]
+Card = Annotated[Path | None, typer.Option(help="Write a model card, in Markdown.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command("verify")
+def verify(
+    file: Annotated[
+        Path,
+        typer.Argument(help="A certificate, a ledger, the folder of a run, or a site's statement or proof."),
+    ],
+    delta: Annotated[
+        float | None,
+        typer.Option(help="For a ledger: the probability delta; by default that of its budget."),
+    ] = None,
+    authority: Annotated[
+        Path | None, typer.Option(help="The certificate of the network's authority, for signed files.")
+    ] = None,
+    out: Out = None,
+    registry: Registry = None,
+    card: Card = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a certificate, a ledger or the folder of a run: recompute all numbers from the stated facts.
+
+    For a ledger, for example of an interrupted run, the command certifies what was charged. In the folder of
+    a run it checks model, certificate, ledger and trace against each other. A signed statement or proof of a
+    site needs --authority.
+
+    Printed numbers are rounded; the certificate (--out) has all digits.
+    """
+    if file.name.startswith(_SIGNED) and file.suffix == ".json":
+        _verify_signed(file, authority, delta=delta, out=out, registry=registry, card=card)
+        return
+    if authority is not None:
+        raise typer.BadParameter("--authority is only for files that a site signed: a statement or a proof.")
+    certificate, found = _read(file, delta)
+    report(certificate, file, out=out, registry=registry, card=card, as_json=as_json)
+    if not as_json:
+        for line in found:
+            typer.echo(f"ok  {line}")
+
+
+def _verify_signed(file: Path, authority: Path | None, **given: Any) -> None:
+    from .sites.keys import verify as verify_signed
+
+    for name, value in given.items():
+        if value is not None:
+            raise typer.BadParameter(f"--{name} has no effect on a signed file; leave it out.")
+    if authority is None:
+        raise typer.BadParameter(
+            f"{file.name} is signed: name the certificate of the network's authority with --authority."
+        )
+    proof = file.name.startswith("proof")
+    verify_signed(authority, None if proof else file, file if proof else None)
+
+
+def _read(file: Path, delta: float | None) -> tuple[Certificate, list[str]]:
+    """The certificate of a file, and what else was found in order."""
+    from ..core.errors import CertificateError
+    from ..jobs.verify_run import verify_run
+    from ..privacy.certificate.certificate import Certificate
+
+    if file.is_file() and _is_ledger(file):
+        return _certify_ledger(file, delta), []
+    if delta is not None:
+        raise typer.BadParameter("--delta is only for a ledger: a certificate states its own delta.")
+    if file.is_dir():
+        return verify_run(file)
+    try:
+        certificate = Certificate.from_json(file.read_text(encoding="utf-8-sig"))
+        certificate.check()
+    except (UnicodeDecodeError, ParameterError) as error:
+        raise CertificateError(f"{file.name} is not a certificate: {error}") from error
+    return certificate, []
+
+
+def _certify_ledger(file: Path, delta: float | None) -> Certificate:
+    """At the delta that was given, or else at that of the budget of its sites."""
+    from ..privacy.certificate.certificate import Certificate
+    from ..privacy.ledger.disk import SqliteLedger
+    from ..sites.rounds.store import is_site_file, read_ledger
+
+    if is_site_file(file):
+        return Certificate.from_ledger(read_ledger(file), delta=1e-5 if delta is None else delta)
+    with SqliteLedger(file, readonly=True) as ledger:
+        own = [budget.delta for budget in ledger.budgets if budget is not None]
+        return Certificate.from_ledger(ledger, delta=delta if delta is not None else max(own, default=1e-5))
+
+
+def _is_ledger(file: Path) -> bool:
+    with file.open("rb") as start:
+        return start.read(16) == b"SQLite format 3\x00"
+
+
+# -- printing ---------------------------------------------------------------------------------------
+
+
+def report(
+    certificate: Certificate,
+    file: Path | None,
+    *,
+    out: Path | None,
+    registry: Path | None,
+    card: Path | None,
+    as_json: bool,
+) -> None:
+    """Write what was asked for and print the figures; `file` is what was verified, if anything was."""
+    write_documents(certificate, file, registry=registry, card=card)
+    if out is not None:
+        out.write_text(certificate.to_json(), encoding="utf-8")
+    if as_json:
+        typer.echo(json.dumps(_figures(certificate)))
+    else:
+        _show(certificate, verified=file is not None)
+
+
+def rounded(value: float) -> float | None:
+    """A cost as it is shown everywhere; None for infinity."""
+    from ..core.formatting import format_cost
+
+    return float(format_cost(value)) if math.isfinite(value) else None
+
+
+def _figures(certificate: Certificate) -> dict[str, Any]:
+    figures: dict[str, Any] = {
+        "paper": rounded(certificate.paper_epsilon),
+        "pure": rounded(certificate.pure_epsilon),
+        "epsilon": rounded(certificate.epsilon),
+        "delta": certificate.delta,
+    }
+    if figures["paper"] is not None and not _theorem_applies(certificate):
+        figures["paper_condition"] = False
+    if certificate.against:
+        figures |= {"colluding": certificate.run.colluding, "mu": certificate.mu}
+        figures["epsilon_against"] = [rounded(epsilon) for epsilon in certificate.against]
+    return figures
+
+
+def _theorem_applies(certificate: Certificate) -> bool:
+    return all(cost.paper_condition for cost in certificate.costs)
+
+
+def _show(certificate: Certificate, *, verified: bool) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title="Worst site, all rounds")
+    for column in ("bound", "epsilon", "delta"):
+        table.add_column(column, justify="left" if column == "bound" else "right")
+    for line in _lines(certificate):
+        table.add_row(*line)
+    console = Console(highlight=False)
+    console.print(table)
+    if not certificate.against and not _theorem_applies(certificate):
+        console.print("The paper's theorem does not apply here: see its conditions in the certificate.")
+    console.print(certificate.statement())
+    if verified:
+        console.print("Verified: every number follows from the facts in the file.")
+        for note in certificate.notes:
+            console.print(f"{note} The words above are of this version.", markup=False)
+
+
+def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:
+    """(bound, epsilon, delta), one for each line of the table."""
+    from ..core.formatting import format_cost, format_delta
+    from ..privacy.certificate.masked_words import lines
+
+    delta, others = format_delta(certificate.delta), certificate.run.sites - 1
+    names = {0: "no site colludes", others: "all other sites collude: no mask needed"}
+    rows = [
+        (names.get(c, f"{c} of {others} others collude"), certificate.epsilon_against(c), delta)
+        for c in (lines(certificate) if certificate.against else ())
+    ] or [
+        ("the paper's Theorem 3", certificate.paper_epsilon, "0"),
+        ("tight pure bound", certificate.pure_epsilon, "0"),
+        ("best of pure and Renyi", certificate.epsilon, delta),
+    ]
+    return [
+        (name, format_cost(epsilon) if math.isfinite(epsilon) else "none", at) for name, epsilon, at in rows
+    ]

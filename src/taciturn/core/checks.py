@@ -1,0 +1,104 @@
+"""Parameter checks: the value in its proper type, or one line that names parameter, value and range."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+from .errors import ParameterError
+
+LEAST, MOST = 1e-100, 1e100
+_HALF = 0.5
+_MANY = 10**300  # more than that cannot be multiplied by a float
+
+
+def real(name: str, value: Any) -> float:
+    """A finite real number."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ParameterError(f"`{name}` must be a number; got {type(value).__name__}.")
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of hundreds of digits
+        number = math.inf
+    if not math.isfinite(number):
+        raise ParameterError(f"`{name}` must be finite; got {number}.")
+    return number
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above 0."""
+    number = real(name, value)
+    if number <= 0:
+        raise ParameterError(f"`{name}` must be above 0; got {number:g}.")
+    return number
+
+
+def magnitude(name: str, value: Any) -> float:
+    """A number above 0 whose square and inverse square neither overflow nor underflow."""
+    number = positive(name, value)
+    if not LEAST <= number <= MOST:
+        raise ParameterError(f"`{name}` must be between {LEAST:g} and {MOST:g}; got {number:g}.")
+    return number
+
+
+def nonnegative(name: str, value: Any) -> float:
+    """A finite number of at least 0."""
+    number = real(name, value)
+    if number < 0:
+        raise ParameterError(f"`{name}` must be at least 0; got {number:g}.")
+    return number
+
+
+def probability(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    number = real(name, value)
+    if not 0 < number < 1:
+        raise ParameterError(f"`{name}` must be strictly between 0 and 1; got {number:g}.")
+    return number
+
+
+def is_large_delta(delta: float, units: int) -> bool:
+    """Whether a delta is so large that publishing some of so many records as they are would keep to it."""
+    return delta >= _HALF or delta * min(units, _MANY) > 1
+
+
+def usual_delta(value: Any, units: int, *, insisted: bool) -> float:
+    """A delta, or 0 for a pure promise; one above 1/units only where it is insisted on.
+
+    None stands for a tenth of 1/units, and at most 1e-5.
+    """
+    if value is None:
+        return min(1e-5, 0.1 / units)
+    delta = 0.0 if value == 0 and not isinstance(value, bool) else probability("delta", value)
+    if is_large_delta(delta, units) and not insisted:
+        raise ParameterError(
+            f"`delta` must be at most 1/{units:,}, one over the number of records or persons, and below 0.5; "
+            f"got {delta:g}. Publishing one record in {max(1, round(1 / delta)):,} unchanged would satisfy "
+            "such a promise. To allow it all the same, set `large_delta`; the certificate will say so."
+        )
+    return delta
+
+
+def whole(name: str, value: Any, *, least: int = 0) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise ParameterError(f"`{name}` must be a whole number; got {type(value).__name__}.")
+    if value < least:
+        raise ParameterError(f"`{name}` must be at least {least}; got {value}.")
+    return int(value)
+
+
+def among_sites(name: str, value: Any, sites: int, *, least: int = 0) -> int:
+    """A whole number below the number of sites."""
+    number = whole(name, value, least=least)
+    if number >= sites:
+        raise ParameterError(f"`{name}` must be below the number of sites, {sites}; got {number}.")
+    return number
+
+
+def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if value not in choices:
+        raise ParameterError(f"`{name}` must be one of {', '.join(choices)}; got {value!r}.")
+    return str(value)

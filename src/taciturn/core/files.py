@@ -1,0 +1,85 @@
+"""Files on disk: written whole or not at all, and locked by one process at a time."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from .errors import LedgerError, ParameterError
+
+PART = ".part"  # how the name of an unfinished file ends; a process that is killed leaves it behind
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which becomes `path` at the end of the block; folders are made as needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
+    try:
+        with part.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, content: bytes | str) -> Path:
+    """Write a file whole, text as UTF-8; a pipe or a device is written as it is."""
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+    else:
+        with whole_file(path) as file:
+            file.write(data)
+    return path
+
+
+def check_folder(option: str, path: Path | None) -> None:
+    """A result goes into a folder that is there: a typing mistake makes no new ones."""
+    if path is not None and not path.parent.is_dir():
+        raise ParameterError(
+            f"`{option}` must be in an existing folder; got {path}. Create {path.parent} first."
+        )
+
+
+class LockFile:
+    """`<path>.lock`, locked by the operating system until `release` or the end of the process."""
+
+    def __init__(self, path: Path) -> None:
+        beside = path.with_name(path.name + ".lock")
+        try:
+            self._fd = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        except OSError as error:
+            raise LedgerError(f"the ledger's folder cannot be written: {error.strerror}.") from error
+        try:
+            _lock(self._fd)
+        except OSError as error:
+            os.close(self._fd)
+            raise LedgerError(
+                f"the ledger {path.name} is in use by another process; stop that process first."
+            ) from error
+
+    def release(self) -> None:
+        """Let the next process in. Calling it again does nothing."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(fd: int) -> None:
+        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _lock(fd: int) -> None:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

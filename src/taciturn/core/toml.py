@@ -1,0 +1,205 @@
+"""TOML files as checked facts, or one line that names the file, the key and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
+
+from .errors import ParameterError
+
+LARGEST = 2**24  # bytes of a file
+_DEEP = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
+"""A key with more parts than could be read in reasonable time and memory."""
+_TAG = re.compile(r"(function-|literal\[|list\[|tuple\[|dict\[|union\[|constrained-|lax-|json-|is-instance)")
+_PLAIN_TAGS = frozenset({"int", "float", "str", "bool", "none", "list", "tuple", "dict", "any"})
+
+
+class Facts(BaseModel):
+    """A part of a file: typed, complete, frozen, without unknown keys."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+
+def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
+    """The text of a file, and the tables in it."""
+    text = _text(path)
+    try:
+        return text, tomllib.loads(text)
+    except RecursionError as error:
+        raise ParameterError(f"{path}: is nested too deeply.") from error
+    except ValueError as error:  # no TOML, or a number of thousands of digits
+        raise ParameterError(f"{path}: is not TOML: {error}.") from error
+
+
+def _text(path: Path) -> str:
+    """The text of a file; files that are too large or nested too deeply are refused."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    except OSError as error:
+        raise ParameterError(f"{path}: cannot be read ({error.strerror}).") from error
+    except UnicodeDecodeError as error:
+        raise ParameterError(f"{path}: is not TOML: {error}.") from error
+    if len(data) > LARGEST:
+        raise ParameterError(f"{path}: must have at most {LARGEST} bytes.")
+    if _DEEP.search(text):
+        raise ParameterError(f"{path}: is nested too deeply.")
+    return text
+
+
+# -- what is wrong, in plain words: one translator for every kind of complaint of pydantic ------------
+
+
+class Complaint(NamedTuple):
+    """A mistake in a file, and its place. It quotes only numbers and keywords, never other content."""
+
+    path: tuple[str | int, ...]
+    message: str
+    others: int
+
+    @property
+    def more(self) -> str:
+        """The number of further mistakes, in brackets."""
+        return f" (and {self.others} more)" if self.others else ""
+
+    def __str__(self) -> str:
+        key = ".".join(map(str, self.path))
+        return f"`{key}`: {self.message}." if key else f"{self.message}."
+
+
+def complaint(error: ValidationError, *, deepest: bool = False, quote: bool = False) -> Complaint:
+    """The first mistake, or with `deepest` the one in the most likely form of a value.
+
+    `quote` also quotes texts, for files that contain nothing private.
+    """
+    problems = error.errors(include_url=False)
+    found = max(problems, key=lambda entry: len(entry["loc"])) if deepest else _first(problems)
+    message = translate(found) + _got(found, quote=quote) + _meant(found, problems)
+    return Complaint(_keys(found["loc"]), message, len(problems) - 1)
+
+
+def translate(problem: ErrorDetails | Mapping[str, Any]) -> str:
+    """One mistake in plain words, without its key and without the value."""
+    kind, facts = problem["type"], problem.get("ctx", {})
+    if kind in ("value_error", "assertion_error"):
+        return str(facts.get("error") or "is not what belongs here").rstrip(".")
+    said = _WORDS.get(kind, "is not what belongs here")
+    return said if isinstance(said, str) else said(facts)
+
+
+def _first(problems: list[ErrorDetails]) -> ErrorDetails:
+    """Unknown keys come before missing ones: an unknown key may be a missing one, misspelt."""
+    strange = [problem for problem in problems if problem["type"] == "extra_forbidden"]
+    return strange[0] if strange and problems[0]["type"] == "missing" else problems[0]
+
+
+def _keys(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """The keys of a mistake's path, without the names that pydantic adds for alternatives."""
+    models = _model_names(BaseModel)
+    return tuple(
+        part
+        for part in place
+        if isinstance(part, int) or not (_TAG.match(part) or part in _PLAIN_TAGS or part in models)
+    )
+
+
+def _model_names(kind: type[BaseModel]) -> set[str]:
+    below = kind.__subclasses__()
+    return {one.__name__ for one in below}.union(*map(_model_names, below))
+
+
+def _got(problem: ErrorDetails, *, quote: bool) -> str:
+    value, kind = problem["input"], problem["type"]
+    if kind in ("extra_forbidden", "missing", "value_error", "assertion_error"):
+        return ""
+    told = isinstance(value, bool | int | float) or kind in ("literal_error", "enum")
+    told = told or (quote and isinstance(value, str))
+    return f"; got {value!r}" if told and len(repr(value)) < 40 else ""
+
+
+def _meant(problem: ErrorDetails, problems: list[ErrorDetails]) -> str:
+    """The missing key that an unknown one may stand for, if there is one."""
+    if problem["type"] != "extra_forbidden":
+        return ""
+    beside = [entry["loc"] for entry in problems if entry["type"] == "missing"]
+    names = [str(place[-1]) for place in beside if place[:-1] == problem["loc"][:-1]]
+    return f"; `{names[0]}` is missing" if names else ""
+
+
+# -- the words --------------------------------------------------------------------------------------
+
+
+def _short(noun: str) -> Callable[[Mapping[str, Any]], str]:
+    plural = {"entry": "entries"}.get(noun, f"{noun}s")
+
+    def words(facts: Mapping[str, Any]) -> str:
+        number = facts.get("min_length", 1)
+        return f"must have at least {number} {noun if number == 1 else plural}"
+
+    return words
+
+
+def _long(plural: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda facts: f"must have at most {facts.get('max_length')} {plural}"
+
+
+def _bound(words: str, key: str) -> Callable[[Mapping[str, Any]], str]:
+    return lambda facts: f"must be {words} {facts.get(key)}"
+
+
+_TABLE, _LIST, _TEXT = "must be a table", "must be a list", "must be a text"
+_WHOLE, _NUMBER, _TRUTH = "must be a whole number", "must be a number", "must be true or false"
+_WORDS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
+    "missing": "must be given",
+    "extra_forbidden": "is not a key that belongs here",
+    "none_required": "must be left out",
+    "greater_than": _bound("above", "gt"),
+    "greater_than_equal": _bound("at least", "ge"),
+    "less_than": _bound("below", "lt"),
+    "less_than_equal": _bound("at most", "le"),
+    "multiple_of": _bound("a multiple of", "multiple_of"),
+    "finite_number": "must be a finite number",
+    "literal_error": _bound("one of", "expected"),
+    "enum": _bound("one of", "expected"),
+    "int_type": _WHOLE,
+    "int_parsing": _WHOLE,
+    "int_parsing_size": _WHOLE,
+    "int_from_float": _WHOLE,
+    "float_type": _NUMBER,
+    "float_parsing": _NUMBER,
+    "bool_type": _TRUTH,
+    "bool_parsing": _TRUTH,
+    "string_type": _TEXT,
+    "string_unicode": "must be a text in UTF-8",
+    "string_sub_type": _TEXT,
+    "string_too_short": _short("character"),
+    "string_too_long": _long("characters"),
+    "string_pattern_mismatch": lambda facts: f"must be written as {facts.get('pattern')} allows",
+    "path_type": "must be the path of a file",
+    "path_not_file": "must be a file that exists",
+    "path_not_directory": "must be a folder that exists",
+    "list_type": _LIST,
+    "tuple_type": _LIST,
+    "set_type": _LIST,
+    "frozen_set_type": _LIST,
+    "iterable_type": _LIST,
+    "too_short": _short("entry"),
+    "too_long": _long("entries"),
+    "dict_type": _TABLE,
+    "mapping_type": _TABLE,
+    "model_type": _TABLE,
+    "model_attributes_type": _TABLE,
+    "dataclass_type": _TABLE,
+    "invalid_key": "must have keys that are texts",
+    "json_invalid": "is not JSON",
+    "json_type": "is not JSON",
+    "frozen_field": "cannot be changed",
+    "frozen_instance": "cannot be changed",
+}

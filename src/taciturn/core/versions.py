@@ -1,0 +1,27 @@
+"""What made this: our own version, and those that a number depends on."""
+
+from __future__ import annotations
+
+from functools import cache
+
+VERSION = "0.2.0"
+
+
+def versions() -> dict[str, str]:
+    """The versions of what the numbers depend on."""
+    return dict(_installed())
+
+
+@cache
+def _installed() -> tuple[tuple[str, str], ...]:
+    """Looked up once: it searches the disk, and every certificate states them."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version(), "taciturn": VERSION}
+    for package in ("numpy", "scipy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return tuple(found.items())

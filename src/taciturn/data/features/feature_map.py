@@ -1,0 +1,182 @@
+"""FeatureMap: curves and surfaces of an array's columns, by public ranges alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from ...core.errors import DataError, ParameterError
+from ...core.types import Array
+from ..tables.column_parsing import read_numbers
+from ..tables.column_types import Number
+from ..tables.encoder import bound_rows, unit_numbers
+from .blind_choice import choose_map
+from .expansion import Expansion
+
+AUTO = "auto"
+
+
+class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """x -> curves and surfaces of x, of norm at most 1: a linear model of them is a richer model of x.
+
+    The map is fixed by its parameters, all of them public: `fit` learns nothing from rows, so privacy bounds
+    of a model that is trained behind it stay as they are. Values outside their range are moved to its nearer
+    end. A missing number (NaN) gets an indicator of its own, so that no row is lost.
+
+    Parameters
+    ----------
+    ranges : the PUBLIC range (low, high) of each numeric column, by its number, or its name in a table;
+        (low, high, "log") for a column where most values lie near low.
+    groups : lists of columns that are one-hot together, such as [[3, 4, 5]]; a flag is a group of one.
+    curves : how many knots the curve of each numeric column has: hat functions at equal distances beside the
+        column itself. 0 for straight lines. "auto" lets `n`, `epsilon` and `delta` decide.
+    surfaces : how many cosines of all numeric columns together, which see interactions; 0 for none, or
+        "auto".
+    seed : the public seed of the surfaces.
+    n, epsilon, delta : for "auto": how many records or persons there are in the WHOLE network, and the budget
+        of the fit; so every site makes the same choice.
+
+    Examples
+    --------
+    >>> FeatureMap(ranges={0: (0, 10)}, curves=3, surfaces=0).transform([[5.0], [np.nan]]).round(3)
+    array([[0.   , 0.   , 0.837, 0.   , 0.   ],
+           [0.   , 0.   , 0.   , 0.   , 1.   ]])
+    >>> FeatureMap(ranges={0: (0, 10)}, n=50_000, epsilon=1.0).chosen
+    (9, 100)
+    """
+
+    def __init__(
+        self,
+        *,
+        ranges: Mapping[Any, tuple[Any, ...]] | None = None,
+        groups: Sequence[Sequence[Any]] = (),
+        curves: int | str = AUTO,
+        surfaces: int | str = AUTO,
+        seed: int = 0,
+        n: int | None = None,
+        epsilon: float | None = None,
+        delta: float = 1e-5,
+    ) -> None:
+        self.ranges = ranges
+        self.groups = groups
+        self.curves = curves
+        self.surfaces = surfaces
+        self.seed = seed
+        self.n = n
+        self.epsilon = epsilon
+        self.delta = delta
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameters and the columns; no value of X is read."""
+        numbers, groups = self._numbers(), self._groups()
+        found = self._columns(X, [*numbers, *(key for group in groups for key in group)])
+        self._expansion()
+        self.n_features_in_ = len(found)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """The expanded rows, in order, one for each row of X."""
+        numbers, groups, expansion = self._numbers(), self._groups(), self._expansion()
+        found = self._columns(X, [*numbers, *(key for group in groups for key in group)])
+        units = [unit_numbers(field, found[key]) for key, field in numbers.items()]
+        rows = len(next(iter(found.values())))
+        flags = [np.column_stack([np.clip(np.nan_to_num(found[key]), 0.0, 1.0) for key in g]) for g in groups]
+        blocks = [bound_rows(block, bound=1.0, how="clip", worst=1.0) for block in flags]
+        Z = expansion.rows(np.column_stack(units) if units else np.zeros((rows, 0)), blocks)
+        return bound_rows(Z, bound=1.0, how="clip", worst=1.0)
+
+    @property
+    def chosen(self) -> tuple[int, int]:
+        """(curves, surfaces), as given or as `n`, `epsilon`, `delta` and the number of columns decide."""
+        given = self.curves, self.surfaces
+        if AUTO not in given:
+            return given  # type: ignore[return-value]
+        if self.n is None or self.epsilon is None:
+            lacks = "n" if self.n is None else "epsilon"
+            raise ParameterError(
+                f'`{lacks}` must be given for curves or surfaces = "auto": the choice depends on n, the '
+                "number of records in the whole network, and from epsilon. Or give both numbers."
+            )
+        numbers, others = len(self._numbers()), sum(map(len, self._groups()))
+        auto = choose_map(self.n, self.epsilon, self.delta, numbers=numbers, others=others)
+        curves, surfaces = (b if a == AUTO else a for a, b in zip(given, auto, strict=True))
+        return curves, surfaces  # type: ignore[return-value]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the expanded columns: `x0`, `x0@1` for its knots, `x0?` if missing, `surface 1`."""
+        names = [self._name(key, input_features) for key in self._numbers()]
+        groups = [[self._name(key, input_features) for key in group] for group in self._groups()]
+        return np.array(self._expansion().names(names, groups), dtype=object)
+
+    def _name(self, key: Any, given: Any) -> str:
+        if isinstance(key, str):
+            return key
+        return f"x{key}" if given is None else str(given[key])
+
+    def _expansion(self) -> Expansion:
+        curves, surfaces = self.chosen
+        return Expansion(curves, surfaces, self.seed)
+
+    def _numbers(self) -> dict[Any, Number]:
+        """The numeric columns with their public ranges."""
+        if not isinstance(self.ranges, Mapping):
+            raise ParameterError("`ranges` must give the public range of each numeric column: {0: (0, 1)}.")
+        return {key: _field(key, entry) for key, entry in self.ranges.items()}
+
+    def _groups(self) -> list[list[Any]]:
+        if not isinstance(self.groups, list | tuple) or not all(
+            isinstance(group, list | tuple) and group for group in self.groups
+        ):
+            raise ParameterError("`groups` must be lists of columns that are one-hot together: [[3, 4, 5]].")
+        return [list(group) for group in self.groups]
+
+    def _columns(self, X: Any, keys: list[Any]) -> dict[Any, Array]:
+        """Every column of X as floats, NaN where a cell is no number."""
+        if not keys or len(set(keys)) < len(keys):
+            raise ParameterError("`ranges` and `groups` must name each column of X once.")
+        named = hasattr(X, "columns") or isinstance(X, Mapping)
+        names = [str(name) for name in (X if isinstance(X, Mapping) else X.columns)] if named else []
+        if named and all(isinstance(key, str) for key in keys):
+            _check_covered(keys, names)
+            return {key: read_numbers(_values(X[key])) for key in keys}
+        if hasattr(X, "toarray"):
+            raise DataError("`X` must be dense; got a sparse matrix.")
+        table = X.to_numpy() if named and hasattr(X, "to_numpy") else np.asarray(X)
+        if table.ndim != 2:
+            raise DataError(f"`X` must be two-dimensional; got {table.ndim} dimension(s). Reshape your data.")
+        _check_covered(keys, list(range(table.shape[1])))
+        return {key: read_numbers(table[:, key]) for key in keys}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False  # the parameters are all there is to know
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _field(key: Any, entry: Any) -> Number:
+    """A public range, checked."""
+    listed = list(entry) if isinstance(entry, list | tuple) else []
+    if len(listed) not in (2, 3) or listed[2:] not in ([], ["log"]):
+        raise ParameterError(f'`ranges[{key!r}]` must be (low, high) or (low, high, "log").')
+    return Number(f"ranges[{key!r}]", listed[0], listed[1], log=len(listed) == 3)
+
+
+def _values(column: Any) -> Any:
+    return column.to_numpy() if hasattr(column, "to_numpy") else column
+
+
+def _check_covered(keys: Sequence[Any], columns: Sequence[Any]) -> None:
+    """Every column of X has a range or a group, and none is made up."""
+    for key in columns:
+        if key not in keys:
+            raise ParameterError(
+                f"`ranges` and `groups` must cover every column of X; column {key!r} is in neither."
+            )
+    for key in keys:
+        if key not in columns:
+            raise ParameterError(f"`ranges` and `groups` name the column {key!r}, which X does not have.")

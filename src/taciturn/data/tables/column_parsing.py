@@ -1,0 +1,206 @@
+"""One column of a table as numbers: a float or NaN for each value, or the place of its declared category.
+
+Whatever a cell holds, it becomes a number here and nothing is raised: an error that depends on a cell would
+be a release. Only the columns' names and number, which are public, can be wrong.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import DataError
+from .column_types import Boolean, Category, Date, Field
+from .schema import Schema
+from .table_inputs import take_columns
+
+_EPOCH = dt.date(1970, 1, 1).toordinal()
+OTHER = -1  # a value that was not declared
+MISSING = -2  # no value at all
+
+_BLANKS = frozenset({"", "?", "na", "nan", "null", "none", "<na>"})
+
+Parsed = dict[str, NDArray[Any]]
+"""Column -> float64 values with NaN for missing, or int64 places with OTHER and MISSING."""
+
+_YES = frozenset({"1", "true", "yes", "y", "t"})
+_NO = frozenset({"0", "false", "no", "n", "f"})
+_EXACT = 2.0**53  # from here on floats leave out whole numbers
+_WRONG_TYPE = {
+    "M": "dates: declare a Date",
+    "m": "spans of time: give them as numbers",
+    "b": "yes or no: declare a Boolean",
+}
+
+
+def parse(schema: Schema, table: Any) -> Parsed:
+    """The columns of the schema, from a DataFrame, a mapping, a structured array, or rows in its order."""
+    raw = take_columns(schema.names, table)
+    return {field.name: parse_column(field, raw[field.name]) for field in schema}
+
+
+def parse_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    """Floats for a number, a date or a boolean; places among the declared values for a category."""
+    if isinstance(field, Category):
+        return _places(field, values)
+    if isinstance(field, Date):
+        return _days(values)
+    if isinstance(field, Boolean):
+        return np.fromiter(map(_truth, values), dtype=np.float64, count=len(values))
+    if isinstance(values, np.ndarray) and values.dtype.kind in _WRONG_TYPE:
+        raise DataError(
+            f"`{field.name}` is declared a Number but its column contains {_WRONG_TYPE[values.dtype.kind]}."
+        )
+    floats = np.clip(read_numbers(values), field.low, field.high)  # infinity too is moved to the nearer end
+    return floats if field.fill is None else np.where(np.isnan(floats), field.fill, floats)
+
+
+def _days(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
+    """Days as Python counts them; NaN for what is no day."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "M":
+        days = values.astype("datetime64[D]").astype(np.int64).astype(np.float64) + _EPOCH
+        return np.where(np.isnat(values), np.nan, days)
+    return np.fromiter(map(_day, values), dtype=np.float64, count=len(values))
+
+
+def _day(value: Any) -> float:
+    if isinstance(value, np.datetime64):
+        return float(_days(np.array([value]))[0])
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    try:
+        if isinstance(value, str):
+            value = dt.datetime.fromisoformat(value.strip())
+        return float(value.toordinal()) if isinstance(value, dt.date) else math.nan
+    except (ValueError, AttributeError):  # pandas' NaT is a date without a day
+        return math.nan
+
+
+def _truth(value: Any) -> float:
+    word = (_word(value) or "").lower()
+    word = word if word in _YES | _NO else _retyped(word)  # "1.0" beside a text is what 1.0 is beside numbers
+    return 1.0 if word in _YES else 0.0 if word in _NO else math.nan
+
+
+def read_numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
+    """Floats; NaN for what is no number."""
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        with np.errstate(over="ignore"):  # long double
+            floats = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
+    else:
+        floats = np.fromiter(map(_float, values), dtype=np.float64, count=len(values))
+    return floats
+
+
+def _float(value: Any) -> float:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if not isinstance(value, str | numbers.Real | decimal.Decimal):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # a whole number or a fraction past the floats
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+    except (ValueError, ArithmeticError):
+        return math.nan
+
+
+def _places(field: Category, values: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
+    place = _place_of(field)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        _check_survival(field, values.dtype)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf" and not np.ma.isMaskedArray(values):
+        distinct, inverse = np.unique(values, return_inverse=True)
+        return np.array([place(value) for value in distinct.tolist()], dtype=np.int64)[inverse]
+    return np.fromiter(map(place, values), dtype=np.int64, count=len(values))
+
+
+def _place_of(field: Category) -> Callable[[Any], int]:
+    index = {value: k for k, value in enumerate(field.values)}
+
+    def place(value: Any) -> int:
+        if type(value) is str and value in index:
+            return index[value]
+        word = _word(value)
+        if word is None:
+            return MISSING
+        if word not in index and word.lower() in _BLANKS:
+            return MISSING
+        return index.get(word, index.get(_retyped(word), OTHER))
+
+    return place
+
+
+def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
+    """Raise where a category is not what a column of this type makes of it.
+
+    A reader that guesses types, like `pandas.read_csv`, turns "01" into 1 unless one cell of the column
+    is a text: that cell would change every row's category.
+    """
+    for word in field.values:
+        held = _held(word)
+        if held != word and _is_truth(word) == (dtype.kind == "b"):
+            how = "may not store exactly" if held is None else f"stores as {held!r}"
+            raise DataError(
+                f"`{field.name}` has the category {word!r}, which a column of type {dtype} {how}; "
+                "read the column as text, with dtype=str."
+            )
+
+
+def _held(word: str) -> str | None:
+    """What a column of numbers or truth values makes of a text; None where another text becomes the same.
+
+    A column of whole numbers becomes one of floats as soon as one cell is missing.
+    """
+    held = _retyped(word)
+    number = math.nan if _is_truth(word) else _float(held)
+    return None if abs(number) >= _EXACT else held
+
+
+def _retyped(word: str) -> str:
+    """What is left of a text whose column is read as numbers or truth values: of "01" it is "1"."""
+    if _is_truth(word):
+        return word.capitalize()
+    for read in (int, float):
+        try:
+            return _word(read(word)) or word
+        except ValueError:
+            continue
+    return word
+
+
+def _is_truth(word: str) -> bool:
+    return word.lower() in ("true", "false")
+
+
+def is_blank(value: Any) -> bool:
+    """Whether a cell stands for no value at all."""
+    word = _word(value)
+    return value is None or value != value or (word is not None and word.lower() in _BLANKS)
+
+
+def _word(value: Any) -> str | None:
+    """The value as one writes it among categories: 3.0 is "3", True is "True"; None where there is none."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if isinstance(value, str):
+        return value.strip()
+    if not isinstance(value, bool | int | float):
+        return None
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    try:
+        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    except ValueError:  # an int of thousands of digits
+        return None

@@ -1,0 +1,164 @@
+"""Fields: what is public about one column: Number, Category, Date, Boolean."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from ...core import checks
+from ...core.errors import DataError
+
+
+@dataclass(frozen=True)
+class Column:
+    """What every column has: a name, the features that it becomes, and a plain form."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise DataError("`name` of a column must be a non-empty text.")
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns this one becomes."""
+        return (self.name,)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON or TOML, without what has its usual value."""
+        entries = {one.name: getattr(self, one.name) for one in fields(self)}
+        usual = {one.name: one.default for one in fields(self)}
+        plain = {key: list(value) if isinstance(value, tuple) else value for key, value in entries.items()}
+        return {key: value for key, value in plain.items() if value != usual[key]}
+
+    def _set(self, **values: Any) -> None:
+        for key, value in values.items():
+            object.__setattr__(self, key, value)
+
+
+@dataclass(frozen=True)
+class Number(Column):
+    """A numeric column with a public range; values outside are moved to its nearer end.
+
+    low becomes 0 (or -1 if `symmetric`) and high becomes 1; between them the scale is linear, or
+    log(1 + value - low) if `log`, for columns where most of the values sit near low. A missing value
+    counts as `fill`, if given: a typical value that is public, not a mean taken from the rows.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    symmetric: bool = False
+    fill: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        low, high = checks.real(f"{self.name}.low", self.low), checks.real(f"{self.name}.high", self.high)
+        if not low < high:
+            raise DataError(f"`{self.name}.high` must be above low = {low:g}; got {high:g}.")
+        checks.real(f"{self.name}.high - {self.name}.low", high - low)
+        for key in ("log", "symmetric"):
+            if not isinstance(getattr(self, key), bool):
+                raise DataError(f"`{self.name}.{key}` must be true or false.")
+        fill = None if self.fill is None else checks.real(f"{self.name}.fill", self.fill)
+        self._set(low=low, high=high, fill=fill)
+
+
+@dataclass(frozen=True)
+class Category(Column):
+    """A column that takes one of the declared values: one feature each, all 0 for any other value."""
+
+    values: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.values, list | tuple) or not all(isinstance(v, str) for v in self.values):
+            raise DataError(f"`{self.name}.values` must be a list of strings.")
+        values = tuple(self.values)
+        if not values:
+            raise DataError(f"`{self.name}.values` must contain at least one value; it is empty.")
+        for value in values:
+            if value != value.strip() or not value:
+                raise DataError(f"`{self.name}.values` must not be blank or padded; got {value!r}.")
+        if twice := sorted({value for value, times in Counter(values).items() if times > 1}):
+            raise DataError(f"`{self.name}.values` must differ; got {', '.join(twice)} twice.")
+        self._set(values=values)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns this one becomes."""
+        return tuple(f"{self.name}={value}" for value in self.values)
+
+
+@dataclass(frozen=True)
+class Date(Column):
+    """A column of dates within a public range; a day outside is moved to its nearer end.
+
+    `first` becomes 0 and `last` becomes 1, linear in days. Cells may be dates, date-times (their day counts)
+    or texts such as 2026-11-16.
+
+    >>> Date("admitted", "2020-01-01", "2025-12-31").days
+    2191
+    """
+
+    first: str
+    last: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        first, last = _day(f"{self.name}.first", self.first), _day(f"{self.name}.last", self.last)
+        if not first < last:
+            raise DataError(f"`{self.name}.last` must be after first = {first}; got {last}.")
+        self._set(first=first.isoformat(), last=last.isoformat())
+
+    @property
+    def days(self) -> int:
+        """From the first day to the last."""
+        return dt.date.fromisoformat(self.last).toordinal() - self.start
+
+    @property
+    def start(self) -> int:
+        """The first day, as Python counts days."""
+        return dt.date.fromisoformat(self.first).toordinal()
+
+
+@dataclass(frozen=True)
+class Boolean(Column):
+    """A column of yes or no, as 1 or 0: True, 1, yes, true, y, t in any case, or their opposites."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON or TOML."""
+        return {"name": self.name, "kind": "boolean"}
+
+
+Field = Number | Category | Date | Boolean
+_KINDS: dict[str, type[Field]] = {"number": Number, "category": Category, "date": Date, "boolean": Boolean}
+_FORMS = "a number has name, low, high; a category name, values; a date name, first, last; a boolean kind"
+
+
+def field_from_dict(k: int, entry: Any) -> Field:
+    """The field that `to_dict` wrote, or that a person typed; `k` is its position in the schema."""
+    if not isinstance(entry, Mapping):
+        raise DataError(f"`fields[{k}]` must be a table; got {type(entry).__name__}.")
+    guess = "category" if "values" in entry else "date" if "first" in entry else "number"
+    kind = _KINDS[checks.choice(f"fields[{k}].kind", entry.get("kind", guess), tuple(_KINDS))]
+    given = {key: value for key, value in entry.items() if key != "kind"}
+    known = {one.name: one.default is MISSING for one in fields(kind)}
+    if missing := sorted(name for name, needed in known.items() if needed and name not in given):
+        raise DataError(f"`fields[{k}]` lacks {', '.join(missing)}; {_FORMS}.")
+    if unknown := sorted(map(str, given.keys() - known.keys())):
+        raise DataError(f"`fields[{k}]` does not take {', '.join(unknown)}; {_FORMS}.")
+    return kind(**given)
+
+
+def _day(name: str, value: Any) -> dt.date:
+    """A day as a date, or as a text such as 2026-11-16."""
+    if isinstance(value, dt.date) and not isinstance(value, dt.datetime):
+        return value
+    try:
+        return dt.date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise DataError(f"`{name}` must be a day such as 2026-11-16.") from None

@@ -1,0 +1,104 @@
+"""A table that is the answer to a database query: read once, in one snapshot, through SQLAlchemy.
+
+The query and the connection belong to the owner of the rows. No error, log or `repr` shows them, nor what the
+database said: its messages quote both.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ...core.canonical import digest
+from ...core.errors import DataError, MissingExtra
+from .table_files import Columns
+
+_SNAPSHOT = {"sqlite": "SERIALIZABLE", "oracle": "SERIALIZABLE", "mssql": "SNAPSHOT"}  # else repeatable read
+
+
+@dataclass(frozen=True, eq=False)
+class TableQuery:
+    """The rows that a query gives; a relative path of an SQLite file counts from `folder`."""
+
+    url: str = field(repr=False)
+    query: str = field(repr=False)
+    folder: Path = Path()
+
+    suffix = ".sql"
+
+    def __str__(self) -> str:
+        return "the query in `database`"
+
+    @cached_property
+    def columns(self) -> Columns:
+        """All columns, in one transaction that only reads; every later look gets the same rows."""
+        parsed = self._parsed
+        names, rows = self._guarded(
+            lambda: self._read(parsed), "refused it; try it with the database's client"
+        )
+        if len(set(names)) < len(names):
+            raise DataError(f"{self}: must return each column once; rename columns with AS.")
+        cells = [[_plain(cell) for cell in row] for row in rows]
+        return dict(zip(names, zip(*cells, strict=True), strict=True)) if cells else {n: () for n in names}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the database, without user and password; another query may ask about the same rows."""
+        url = self._parsed
+        return digest(["database", url.get_backend_name(), url.host, url.port, url.database])
+
+    @cached_property
+    def _parsed(self) -> Any:
+        try:
+            from sqlalchemy.engine import make_url
+        except ImportError as error:
+            raise MissingExtra("sqlalchemy", "sql") from error
+        url = self._guarded(lambda: make_url(self.url), "cannot be one: write `url` as SQLAlchemy has it")
+        if url.get_backend_name() == "sqlite":
+            path = (self.folder / (url.database or "")).resolve()
+            if not path.is_file():
+                raise DataError(f"{self}: there is no such SQLite file.")
+            return url.set(database=str(path))
+        return url
+
+    def _read(self, url: Any) -> tuple[list[str], list[Any]]:
+        from sqlalchemy import create_engine, text
+        from sqlalchemy.pool import NullPool
+
+        kind = url.get_backend_name()
+        options: dict[str, Any] = {"poolclass": NullPool, "hide_parameters": True}
+        if kind == "sqlite":  # never made, and never written to
+            where = f"{Path(url.database).as_uri()}?mode=ro"
+            options["creator"] = lambda: sqlite3.connect(where, uri=True)
+        engine = create_engine(url, **options)
+        level = _SNAPSHOT.get(kind, "REPEATABLE READ")
+        only = {"postgresql_readonly": True} if kind == "postgresql" else {}
+        with engine.connect() as plain:
+            result = plain.execution_options(isolation_level=level, **only).execute(text(self.query))
+            if not result.returns_rows:
+                raise DataError(f"{self}: must be a SELECT statement that returns rows.")
+            return list(result.keys()), list(result.fetchall())
+
+    def _guarded(self, act: Callable[[], Any], what: str) -> Any:
+        """What the database says quotes the query, the connection or a row: only its kind is passed on."""
+        try:
+            return act()
+        except DataError:
+            raise
+        except ModuleNotFoundError as error:
+            driver = error.name or "a driver"
+            raise DataError(
+                f"{self}: needs {driver}, which is not installed; run: pip install {driver}"
+            ) from None
+        except Exception as error:
+            kind = type(error).__name__
+        raise DataError(f"{self}: the database {what} ({kind}).")
+
+
+def _plain(cell: Any) -> Any:
+    return float(cell) if isinstance(cell, Decimal) else cell

@@ -1,0 +1,171 @@
+"""Tables from CSV and Parquet files as columns; errors name the file, the line and the column, never a cell.
+
+They do not list the columns of a file either, because in a file without a header the first line is a record.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core import checks
+from ...core.errors import DataError, MissingExtra
+
+Columns = dict[str, Sequence[Any]]
+
+SUFFIXES = (".csv", ".parquet")
+_COMMA_NUMBER = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)?(,\d*)?([eE][+-]?\d+)?\s*")
+
+
+@dataclass(frozen=True)
+class CsvForm:
+    """How a CSV file is written. A cell that is a number written with `decimal` is read as that number."""
+
+    separator: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    def __post_init__(self) -> None:
+        checks.choice("csv.separator", self.separator, (",", ";", "\t", "|"))
+        checks.choice("csv.decimal", self.decimal, (".", ","))
+        if self.separator == self.decimal:
+            raise DataError(f"`csv.decimal` must differ from `csv.separator`; got {self.decimal!r} for both.")
+        try:
+            codecs.lookup(self.encoding)
+        except (LookupError, TypeError):
+            raise DataError(f"`csv.encoding` must be a text encoding; got {self.encoding!r}.") from None
+
+
+def read_table(path: Path, needed: Sequence[str], form: CsvForm | None = None) -> Columns:
+    """The columns of a file, including all needed ones; in a row of another length all values are missing."""
+    kind = path.suffix.lower()
+    if kind not in SUFFIXES:
+        raise DataError(f"{path}: a table must end in {' or '.join(SUFFIXES)}.")
+    try:
+        columns = _from_csv(path, form or CsvForm()) if kind == ".csv" else _from_parquet(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or 'no such table'}).") from error
+    return check_columns(columns, needed, f"{path}, line 1" if kind == ".csv" else str(path))
+
+
+def column_names(path: Path, form: CsvForm | None = None) -> tuple[str, ...]:
+    """The names of a file's columns, without reading its rows."""
+    if path.suffix.lower() == ".parquet":
+        return tuple(_parquet().read_schema(path).names)
+    form = form or CsvForm()
+    with path.open(newline="", encoding=_encoding(form), errors="replace") as file:
+        first = next(csv.reader(file, delimiter=form.separator), [])
+    return tuple(name.strip() for name in first)
+
+
+def check_columns(columns: Columns, needed: Sequence[str], place: str) -> Columns:
+    """The columns of a table; raises if a needed one is missing or if there are no rows."""
+    absent = [name for name in needed if name not in columns]
+    if absent:
+        raise DataError(
+            f"{place}: lacks the column{'s' * (len(absent) > 1)} {', '.join(absent)}. "
+            "Names must match exactly; other columns are ignored."
+        )
+    if not columns or not len(next(iter(columns.values()))):
+        raise DataError(f"{place.removesuffix(', line 1')}: has no rows.")
+    return columns
+
+
+def _from_csv(path: Path, form: CsvForm) -> Columns:
+    _check_text(path, form)
+    with path.open(newline="", encoding=_encoding(form), errors="replace") as file:
+        # strict: an open quote would swallow rows, and the number of rows is public
+        lines = csv.reader(file, strict=True, delimiter=form.separator)
+        try:
+            names = [name.strip() for name in next(lines, [])]
+            rows: list[list[Any]] = [
+                row if len(row) == len(names) else [None] * len(names) for row in lines if row
+            ]
+        except csv.Error as error:
+            raise DataError(f"{path}, line {lines.line_num}: is not CSV; is a quote left open?") from error
+    if not names or len(set(names)) < len(names):
+        raise DataError(f"{path}, line 1: the first line must contain the names of the columns, each once.")
+    if form.decimal == ",":
+        rows = [[_with_point(cell) for cell in row] for row in rows]
+    return dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {name: () for name in names}
+
+
+def _encoding(form: CsvForm) -> str:
+    return "utf-8-sig" if codecs.lookup(form.encoding).name == "utf-8" else form.encoding
+
+
+def _with_point(cell: str | None) -> str | None:
+    """1.234,5 -> 1234.5; other texts unchanged."""
+    if cell is None or not _COMMA_NUMBER.fullmatch(cell):
+        return cell
+    return cell.replace(".", "").replace(",", ".")
+
+
+def _check_text(path: Path, form: CsvForm) -> None:
+    """Raise for formats that spreadsheets often write, judged by the first line, without quoting it."""
+    with path.open("rb") as file:
+        first = file.readline(2**16)
+    if first.startswith((b"\xff\xfe", b"\xfe\xff")) and codecs.lookup(form.encoding).name == "utf-8":
+        raise DataError(f'{path}: is UTF-16; save it as CSV in UTF-8, or set csv.encoding = "utf-16".')
+    if not first.strip():
+        raise DataError(f"{path}, line 1: is empty; it must contain the names of the columns.")
+    for sign, name, written in ((b";", "semicolons", ";"), (b"\t", "tabs", "\\t"), (b"|", "bars", "|")):
+        if sign in first and b"," not in first and form.separator == ",":
+            raise DataError(
+                f'{path}, line 1: is separated by {name}; set csv.separator = "{written}", or use commas.'
+            )
+
+
+def _parquet() -> Any:
+    try:
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtra("pyarrow", "tables") from error
+    return parquet
+
+
+def _from_parquet(path: Path) -> Columns:
+    parquet = _parquet()
+    from pyarrow import ArrowInvalid
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+            if len(set(names)) < len(names):
+                raise DataError(f"{path}: must have each of its columns once.")
+            return {name: _cells(file.read(columns=[name]).column(0)) for name in names}
+    except ArrowInvalid as error:
+        raise DataError(
+            f"{path}: is not a Parquet file; the name of a text table must end in .csv."
+        ) from error
+
+
+def _cells(column: Any) -> Any:
+    """Numbers as an array, which takes a tenth of the memory; everything else as Python has it."""
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_float64(kind) or types.is_float32(kind):
+        return np.concatenate([np.empty(0), *map(_floats, column.chunks)])
+    if types.is_integer(kind) and not column.null_count:
+        return column.to_numpy()
+    return column.to_numpy() if types.is_floating(kind) else column.to_pylist()
+
+
+def _floats(chunk: Any) -> NDArray[np.float64]:
+    """A piece of a column, NaN for what is missing, by its own bytes: `to_numpy` would load pandas."""
+    lost, data = chunk.buffers()
+    ends = slice(chunk.offset, chunk.offset + len(chunk))
+    found = np.frombuffer(data, dtype=f"f{chunk.type.bit_width // 8}")[ends].astype(np.float64)
+    if chunk.null_count:
+        bits = np.unpackbits(np.frombuffer(lost, dtype=np.uint8), bitorder="little")
+        found[bits[ends] == 0] = np.nan
+    return found

@@ -1,0 +1,83 @@
+"""What a table may come in: pandas, polars, pyarrow (none of them imported), a mapping, an array, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import DataError
+
+
+def take_columns(names: tuple[str, ...], table: Any) -> dict[str, Any]:
+    """The named columns, cells as they are; raises where names or shape, both public, are wrong."""
+    raw = _columns(table, names)
+    lengths = {len(values) for values in raw.values()}
+    if len(lengths) != 1:
+        raise DataError(f"`X` must have columns of one length; got {len(lengths)} different lengths.")
+    if lengths == {0}:
+        raise DataError("`X` must have a minimum of 1 row; got 0 sample(s) (0 rows).")
+    return raw
+
+
+def _columns(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    if hasattr(table, "toarray"):
+        raise DataError("`X` must be dense; got a sparse matrix. Convert it with .toarray().")
+    if isinstance(table, np.ndarray):
+        return _by_position(table, names) if table.dtype.names is None else _by_name(table, names)
+    if isinstance(table, Sequence) and not isinstance(table, str | bytes):
+        return _from_rows(table, names)
+    if hasattr(table, "__array__") and not hasattr(table, "columns"):
+        return _columns(np.asarray(table), names)
+    return _by_name(table, names)
+
+
+def _by_name(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    """From a frame, a mapping or a structured array."""
+    if isinstance(table, np.ndarray):
+        known: Iterable[Any] | None = table.dtype.names
+    elif isinstance(table, Mapping):
+        known = table.keys()
+    else:
+        known = getattr(table, "column_names" if hasattr(table, "column_names") else "columns", None)
+    if known is None:
+        raise DataError(f"`X` must be a table or a list of rows; got {type(table).__name__}.")
+    listed = list(known)
+    absent = [name for name in names if listed.count(name) != 1]
+    if absent:
+        raise DataError(
+            f"`X` must have each column of the schema once; missing or repeated: {', '.join(absent)}."
+        )
+    return {name: _array(table[name]) for name in names}
+
+
+def _array(column: Any) -> Any:
+    if isinstance(column, np.ndarray | list | tuple):
+        return column
+    return column.to_numpy() if hasattr(column, "to_numpy") else list(column)
+
+
+def _by_position(table: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
+    if table.ndim != 2:
+        raise DataError(f"`X` must be two-dimensional; got {table.ndim} dimension(s). Reshape your data.")
+    if table.shape[1] != len(names):
+        raise DataError(f"`X` must have the schema's {len(names)} columns; got {table.shape[1]} feature(s).")
+    if table.dtype.kind == "c":
+        raise DataError("`X` must contain real numbers or texts. Complex data not supported.")
+    return {name: table[:, k] for k, name in enumerate(names)}
+
+
+def _from_rows(rows: Sequence[Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Rows as mappings or in the schema's order; a row of another shape is a row of missing values."""
+    cells = [_row(row, names) for row in rows]
+    return dict(zip(names, zip(*cells, strict=True), strict=True)) if cells else {name: () for name in names}
+
+
+def _row(row: Any, names: tuple[str, ...]) -> Sequence[Any]:
+    if isinstance(row, Mapping):
+        return [row.get(name) for name in names]
+    listed = isinstance(row, np.ndarray) and row.ndim == 1
+    listed = listed or (isinstance(row, Sequence) and not isinstance(row, str | bytes))
+    return list(row) if listed and len(row) == len(names) else [None] * len(names)

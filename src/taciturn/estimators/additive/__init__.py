@@ -1,0 +1,1 @@
+"""Additive models: one curve per column that people can look at."""

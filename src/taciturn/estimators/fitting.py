@@ -1,0 +1,117 @@
+"""A fit as runs: the rows of each site as one problem for every run of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.types import Array
+from ..data.tables.clipping import merge_entries
+from ..data.tables.dealing import row_numbers
+from ..data.tables.unit_ball import UnitBallScaling
+from ..methods.run import Run
+from ..objective.problem import Problem
+from ..objective.softmax import SoftmaxProblem
+from ..planning.request import Plan
+from ..privacy.facts import SiteBudget
+from ..runtime.one_vs_rest import run_charged
+from ..runtime.setup import Setup, prepare
+from .assignment import SiteAssignment
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DealtRows(Sequence[tuple[Any, Array]]):
+    """(Z_i, y_i) of each site, made when it is asked for: the rows inside the unit ball.
+
+    order : the numbers of each site's rows.   keep : False where a row counts as zeros.
+    """
+
+    fresh: ClassVar[bool] = True  # these arrays are not shared
+    X: Any
+    y: Array
+    ball: UnitBallScaling
+    keep: NDArray[np.bool_] | None
+    order: list[NDArray[np.intp]]
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, site: Any) -> Any:
+        rows = self.order[site]
+        return self.ball.rows(self.X, self.keep, rows), self.y[rows]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FitTask:
+    """What a fit is made of: rows, how they come into the unit ball, targets (outputs, rows), and a plan.
+
+    keep : False where a row counts as zeros.
+    weights, marks, what : what each row counts; what the certificate must tell besides; the fit's name.
+    """
+
+    X: Any
+    ball: UnitBallScaling
+    keep: NDArray[np.bool_] | None
+    targets: Array
+    places: SiteAssignment
+    plan: Plan
+    weights: Array | None
+    marks: tuple[str, ...]
+    what: str
+
+    def run(
+        self,
+        seed: int | None,
+        *,
+        ledger: str | PathLike[str] | None,
+        budget: SiteBudget | None,
+        show: bool | None,
+    ) -> list[Run]:
+        """Every run of the plan: real ones with secret noise, or simulations with a seed."""
+        return run_charged(self._setups(seed), ledger=ledger, budget=budget, show=show, what=self.what)
+
+    def _setups(self, seed: int | None) -> Iterator[Setup]:
+        """One after the other, so that the rows of one run at a time are in memory."""
+        plan, classes = self.plan, len(self.targets)
+        softmax = plan.together and classes > 1
+        labels = [self.targets.argmax(axis=0).astype(np.float64)] if softmax else self.targets
+        for k, y in enumerate(labels):
+            own = None if seed is None else seed if plan.together else _seed_of_output(seed, k)
+            yield prepare(
+                self._problem(y, classes if softmax else None),
+                self.places.graph,
+                plan.method,
+                rounds=plan.rounds,
+                seed=own,
+                tol=plan.tol,
+                history=True,
+                measure=False,
+                outputs=len(labels),
+                names=self.places.names,
+                marks=self.marks,
+            )
+
+    def _problem(self, y: Array, classes: int | None) -> Problem | SoftmaxProblem:
+        plan, places = self.plan, self.places
+        order = row_numbers(self.X.shape[0], places.site, places.graph.n)
+        rows = DealtRows(merge_entries(self.X), y, self.ball, self.keep, order)
+        options: dict[str, Any] = {
+            "C": plan.C,
+            "regularization": plan.regularization,
+            "weights": places.by_site(self.weights),
+            "persons": places.ids,
+        }
+        if classes is not None:
+            return SoftmaxProblem(rows, classes=classes, **options)
+        loss: Any = plan.loss
+        return Problem(rows, loss=loss, **options)
+
+
+def _seed_of_output(seed: int, output: int) -> int:
+    """Each output has noise of its own."""
+    return int(np.random.SeedSequence([seed, output]).generate_state(1)[0])

@@ -1,0 +1,54 @@
+"""Whether a budget can leave anything of the signal: from public numbers alone, before anything is spent.
+
+Rows of norm 1 in d directions alike, with labels that a plane separates, have a mean gradient of about
+L sqrt(2 / (pi d)) at the start, L the bound on the slope of the loss. Replacing one of n units moves it by
+2 L / n. Had the whole budget gone into releasing it once, with noise of N sites of which h are honest, the
+noise would have the length 2 L sqrt(d N / h) / (n mu). A fit has more noise than that, and most tables have a
+weaker signal.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.errors import BudgetTooSmallWarning
+from ..privacy.accounting.budgets import pure_mu
+from ..privacy.accounting.gaussian import gaussian_mu
+
+
+def noise_over_signal(
+    units: int, dimension: int, *, sites: int, colluding: int | None, epsilon: float, delta: float
+) -> float:
+    """The length of the least noise over that of a strong signal; 0 without privacy.
+
+    >>> round(noise_over_signal(10, 4, sites=5, colluding=None, epsilon=1.0, delta=1e-5), 1)
+    8.4
+    """
+    if math.isinf(epsilon):
+        return 0.0
+    mu = float(gaussian_mu(epsilon, delta) if delta else pure_mu(np.asarray(epsilon)))
+    honest = 1 if colluding is None else max(sites - colluding, 1)
+    noise = 2 * math.sqrt(dimension * sites / honest) / (units * mu)
+    return noise / math.sqrt(2 / (math.pi * dimension))
+
+
+def warn_of_noise(
+    samples: Sequence[int], dimension: int, *, colluding: int | None, epsilon: float, delta: float
+) -> None:
+    """Say where the noise is longer than the signal, so that a model is hardly better than chance."""
+    units, sites = sum(samples), len(samples)
+    share = noise_over_signal(
+        units, dimension, sites=sites, colluding=colluding, epsilon=epsilon, delta=delta
+    )
+    if share > 1:
+        warnings.warn(
+            f"at this budget the noise is larger than the signal, about {share:.2g} times, for {units} "
+            f"records or persons, {dimension} columns and {sites} sites: expect a model that is little "
+            "better than chance. Use more rows, fewer columns, a larger `epsilon`, or `colluding`.",
+            BudgetTooSmallWarning,
+            stacklevel=5,
+        )

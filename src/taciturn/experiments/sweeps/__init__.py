@@ -1,1 +1,0 @@
-"""Every combination of some settings, and which of them nobody beats."""

@@ -1,0 +1,1 @@
+"""One job format for `taciturn train` and `taciturn site`: models, reader, and the rows it is about."""

@@ -1,0 +1,300 @@
+"""Job: what several sites are asked together; the keys that `taciturn train` and `taciturn site` share.
+
+Everything in a job is public. Where the rows are is not in it: that is the owner's file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from ..core.errors import GraphError, ParameterError
+from ..core.toml import Facts
+from ..graph import Graph
+from ..objective.losses import Logistic
+from .toml_fields import LISTED, LossField
+
+if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
+    from ..data.tables.schema import Schema
+
+FORMAT = 2
+TRAIN, SEVERAL = "train", "several"
+KINDS = (TRAIN, "describe", "evaluate", "survival", "correlations", "glm", "program", SEVERAL)
+"""What a job may ask. All but "train" are questions; `[[questions]]` holds several of them."""
+OLDER: dict[Any, dict[str, Any]] = {"taciturn-training/1": {}, "taciturn-job/1": {"intercept": False}}
+"""Formats that are still read, and what they meant by a key that is left out."""
+
+_OF_MODELS = (
+    "loss",
+    "rounds",
+    "max_rounds",
+    "C",
+    "regularization",
+    "intercept",
+    "missing",
+    "noise",
+    "effort",
+)
+_FIXED = {"rounds": 1, "C": 1.0, "regularization": 1.0, "intercept": False}
+"""The settings that replace those of a model for questions; the rounds follow from the sums."""
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class JobSite(Facts):
+    """One party by its name; `samples` are its rows, or its persons where the job has a `person` column."""
+
+    name: Text
+    samples: int | None = Field(default=None, ge=1)
+
+
+class Label(Facts):
+    """The column to learn.
+
+    classes : the public list of its classes; a row with any other label says nothing.
+    positive : instead of `classes`, the value of one class; every other value is the other class.
+    scale : for a regression, the public size of a usual value.
+    """
+
+    column: Text
+    classes: Annotated[tuple[Text, ...], LISTED] | None = Field(default=None, min_length=2)
+    positive: Text | None = None
+    scale: float = Field(default=1.0, gt=0)
+
+    @field_validator("classes", mode="before")
+    @classmethod
+    def _check_classes(cls, entry: Any) -> Any:
+        if isinstance(entry, list) and not all(isinstance(label, str) for label in entry):
+            words = json.dumps([str(label) for label in entry])
+            raise ValueError(f"must be texts, written as in the files: classes = {words}")
+        return entry
+
+    @property
+    def told(self) -> tuple[str, ...] | None:
+        """The classes; None for a regression."""
+        return self.classes if self.positive is None else (f"not {self.positive}", self.positive)
+
+
+class MapFacts(Facts):
+    """`[encoding]`: curves and surfaces of the table's numbers; see `taciturn.data.FeatureMap`.
+
+    curves, surfaces : how many knots and how many cosines; "auto" lets the job's numbers of records, its
+        epsilon and its delta decide.
+    seed : the public seed of the surfaces.
+    """
+
+    curves: int | Literal["auto"] = "auto"
+    surfaces: int | Literal["auto"] = "auto"
+    seed: int = Field(default=0, ge=0)
+
+
+class Job(Facts):
+    """A question that several sites answer together, and what it may cost.
+
+    kind : what is asked; "train" learns a model. The keys of every other kind stand in a table of its name,
+        as `[describe]`; "several" has a list of `[[questions]]`, each with its `kind`, in one budget.
+    epsilon, delta : what the whole run may cost any one record, or person.
+    large_delta : allows a delta above one over their number.
+    colluding : how many of the other sites may work together against one; left out: all of them.
+    unit, person : what one promise covers; a "person" needs the column with the person's id. All rows of
+        a person must be at one site.
+    method : "penalty", where each site protects its rows by itself, or "masked": the sites add up
+        masked sums, of which only the total is visible. A job with `colluding` is masked.
+    schema, label : the public facts about the tables, and the column to learn.
+    intercept : whether the model has a constant; it is inside the bound on the rows.
+    missing : what a missing value makes zero: its whole "row", or its own "field"; an "indicator" marks it.
+        Left out: "row", and "indicator" in a job with `encoding`.
+    encoding : curves and surfaces of the numbers; left out: numbers stay straight lines.
+    graph, links : who talks to whom: a family, or pairs of site names.
+    seed : noise that can be replayed, for rehearsals; everything made from it says `simulated`.
+    """
+
+    format: Literal[2]
+    kind: Literal["train", "describe", "evaluate", "survival", "correlations", "glm", "program", "several"]
+    questions: Annotated[tuple[dict[str, Any], ...], LISTED] = ()
+    name: Text
+    epsilon: float | None = Field(default=None, gt=0)
+    delta: float = Field(default=1e-5, ge=0, lt=1)
+    large_delta: bool = False
+    colluding: int | None = Field(default=None, ge=0)
+    unit: Literal["record", "person"] = "record"
+    person: Text | None = None
+    method: Literal["penalty", "masked"] = "penalty"
+    loss: LossField = Logistic()
+    rounds: int | None = Field(default=None, ge=1)
+    C: float | None = Field(default=None, gt=0)
+    regularization: float | None = Field(default=None, gt=0)
+    table: dict[str, Any] | None = Field(default=None, alias="schema")
+    label: Label | None = None
+    intercept: bool = True
+    missing: Literal["row", "field", "indicator"] | None = None
+    encoding: MapFacts | None = None
+    family: Literal["complete", "ring", "star", "path"] = Field(default="complete", alias="graph")
+    links: Annotated[tuple[Annotated[tuple[str, ...], LISTED], ...], LISTED] | None = None
+    seed: int | None = Field(default=None, ge=0)
+    sites: Annotated[tuple[JobSite, ...], LISTED] = Field(min_length=1, max_length=65535)
+
+    elsewhere: ClassVar[Mapping[str, str]] = {}
+    """The keys of the format that this reader has no use for, and who reads them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_older(cls, entries: Any) -> Any:
+        """Earlier formats, what follows from other keys, and keys that only another reader has."""
+        if not isinstance(entries, Mapping):
+            return entries
+        found = dict(entries)
+        if isinstance(found.get("format"), str) and found["format"] in OLDER:
+            found = OLDER[found["format"]] | {"kind": "train"} | found | {"format": FORMAT}
+        if "whiten" in found:
+            raise ValueError(
+                "`whiten` must be left out of a job: masked jobs choose it by themselves, and penalty "
+                "perturbation between sites runs on the rows as they are"
+            )
+        for key, site in _keys(found):
+            if key in cls.elsewhere:
+                raise ValueError(f"`{key.replace('.', f'.{site}.')}` {cls.elsewhere[key]}")
+        found.setdefault("unit", "record" if found.get("person") is None else "person")
+        asked = found.get("kind") in KINDS and found["kind"] != TRAIN
+        found = _with_questions(found) if asked else found
+        found.setdefault("method", "masked" if asked or found.get("colluding") is not None else "penalty")
+        return found
+
+    @field_validator("table")
+    @classmethod
+    def _check_table(cls, entry: dict[str, Any] | None) -> dict[str, Any] | None:
+        if entry is not None:
+            read_schema(entry)
+        return entry
+
+    @model_validator(mode="after")
+    def _check_parts(self) -> Self:
+        """Rules between the keys, for every reader of the job."""
+        if (k := first_repeated(self.names)) is not None:
+            raise ValueError(f"`sites.{k}.name` must differ from the names of the other sites")
+        if (self.unit == "person") != (self.person is not None):
+            raise ValueError("`person`, the column with the person's id, needs `unit` = 'person'")
+        if self.kind != TRAIN:
+            return self._check_asked()
+        if self.questions:
+            raise ValueError("`questions` belong to kind 'several'")
+        if (self.method == "masked") != (self.colluding is not None):
+            must = "must be given for" if self.method == "masked" else "belongs to"
+            raise ValueError(f"`colluding` {must} method 'masked'; the job's is {self.method!r}")
+        if (self.table is None) != (self.label is None):
+            raise ValueError("`schema` and `label`, the column to learn, must be given together")
+        if self.label is not None:
+            self._check_label(self.label)
+        if self.encoding is not None and self.table is None:
+            raise ValueError("`encoding` needs a `schema`: it maps the columns of tables")
+        if self.links is not None and "family" in self.model_fields_set:
+            raise ValueError("`graph` must be left out if `links` lists the links")
+        self.linked(self.names)
+        return self
+
+    def _check_asked(self) -> Self:
+        """Rules for questions: masked sums, and no key of a model."""
+        if self.method != "masked":
+            raise ValueError(f"`method` must be 'masked' for kind {self.kind!r}: questions are sums")
+        if not self.questions:
+            raise ValueError("`questions` must contain at least one for kind 'several'")
+        if self.label is not None and self.label.column in (() if self.table is None else self.schema_.names):
+            raise ValueError("`label.column` must not be among the columns of the schema")
+        self.linked(self.names)
+        return self
+
+    def _check_label(self, label: Label) -> None:
+        """A classifier needs classes, and only a classifier; the columns must differ."""
+        told = (label.classes is not None) + (label.positive is not None)
+        if told != (self.loss.kind != "regression"):
+            raise ValueError(
+                "`label.classes`, or `label.positive`, must be given for a classifier, and only there"
+            )
+        if told and "scale" in label.model_fields_set:
+            raise ValueError("`label.scale` belongs to a regression; leave it out of a classifier's job")
+        if label.classes is not None and len(set(label.classes)) < len(label.classes):
+            raise ValueError("`label.classes` must differ")
+        columns = self.schema_.names
+        if label.column in columns:
+            raise ValueError(
+                "`label.column` must not be among the columns of the schema: it is the column to learn"
+            )
+        if self.person is not None and self.person in (label.column, *columns):
+            raise ValueError("`person` must be a separate column with the person's id")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The sites' names; a site's number is its place in here."""
+        return tuple(site.name for site in self.sites)
+
+    @cached_property
+    def schema_(self) -> Schema:
+        """The public facts about the tables."""
+        if self.table is None:
+            raise ParameterError(f"the job {self.name} has no `schema`: its rows are arrays, not tables.")
+        return read_schema(self.table)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the noise can be replayed."""
+        return self.seed is not None
+
+    def linked(self, names: Sequence[str]) -> Graph:
+        """Who talks to whom, with the sites numbered as in `names`."""
+        number = {name: i for i, name in enumerate(names)}
+        if self.links is None:
+            return Graph.of(self.family, len(number))
+        for link in self.links:
+            if len(link) != 2 or link[0] == link[1] or any(name not in number for name in link):
+                raise ParameterError(f"`links` must be pairs of two sites' names; got {list(link)}")
+        try:
+            return Graph.from_edges([(number[a], number[b]) for a, b in self.links], n=len(number))
+        except GraphError as error:
+            alone = sorted(set(number) - {name for link in self.links for name in link})
+            which = f"; {alone[0]} has no link" if alone else ""
+            raise ParameterError(f"`links` must join all sites, each pair once{which}") from error
+
+
+def _with_questions(entries: dict[str, Any]) -> dict[str, Any]:
+    """A job's keys with its question, or its questions, as a list; keys of a model are refused by name."""
+    kind = entries["kind"]
+    for key in _OF_MODELS:
+        if key in entries:
+            raise ValueError(f"`{key}` belongs to kind 'train'; leave it out of a job of kind {kind!r}")
+    if kind == SEVERAL:
+        return entries | _FIXED
+    own = entries.pop(kind, {})
+    if "questions" in entries or not isinstance(own, Mapping):
+        raise ValueError(
+            f"`{kind}` must be a table with the keys of that kind; `questions` belong to 'several'"
+        )
+    return entries | _FIXED | {"questions": [dict(own) | {"kind": kind}]}
+
+
+def _keys(entries: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Every key of a job; those of a site as `sites.key`, with the number of that site."""
+    yield from ((key, 0) for key in entries)
+    sites = entries.get("sites")
+    for k, site in enumerate(sites if isinstance(sites, list) else []):
+        yield from ((f"sites.{key}", k) for key in (site if isinstance(site, Mapping) else ()))
+
+
+def read_schema(entry: dict[str, Any]) -> Schema:
+    """The schema in a job."""
+    from ..data.tables.schema import Schema
+
+    return Schema.from_dict(entry)
+
+
+def first_repeated(values: Iterable[Any]) -> int | None:
+    """The place of the first value that stood there before."""
+    seen: set[Any] = set()
+    for k, value in enumerate(values):
+        if value in seen:
+            return k
+        seen.add(value)
+    return None

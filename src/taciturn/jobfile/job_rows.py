@@ -1,0 +1,193 @@
+"""The rows of a job's tables: read once, encoded by public facts, and never quoted by an error."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.canonical import digest
+from ..core.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from ..data.tables.column_types import Category, Number
+    from ..data.tables.encoder import BoundedEncoder
+    from ..data.tables.sql_tables import TableQuery
+    from ..data.tables.table_files import Columns, CsvForm
+    from .job_format import Job, JobSite, Label
+
+_ANY = 1e300  # no target is larger
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """Where the rows of one site are: a file, and how it is written if it is CSV, or a database query."""
+
+    site: JobSite
+    path: Path | TableQuery
+    csv: CsvForm | None = None
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of where the rows are, the same for all jobs about them."""
+        return (
+            digest(["file", str(self.path.resolve())])
+            if isinstance(self.path, Path)
+            else self.path.fingerprint
+        )
+
+    def read(self, needed: Sequence[str]) -> Columns:
+        """All columns; raises if a needed one is missing."""
+        from ..data.tables.table_files import check_columns, read_table
+
+        if isinstance(self.path, Path):
+            return read_table(self.path, needed, self.csv)
+        return check_columns(self.path.columns, needed, str(self.path))
+
+    def column_names(self) -> tuple[str, ...]:
+        """The names of all columns; empty for arrays and queries, whose names mean little."""
+        from ..data.tables.table_files import SUFFIXES, column_names
+
+        tabular = isinstance(self.path, Path) and self.path.suffix.lower() in SUFFIXES
+        return column_names(self.path, self.csv) if isinstance(self.path, Path) and tabular else ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class JobTables:
+    """The tables of some sites below each other: columns, and for every row its site and its person."""
+
+    columns: dict[str, Any]
+    site: NDArray[np.str_]
+    person: NDArray[np.str_] | None
+
+    def __len__(self) -> int:
+        return len(self.site)
+
+    @property
+    def units(self) -> int:
+        """The number of records, or persons."""
+        return len(self) if self.person is None else len(np.unique(self.person))
+
+
+def read_tables(job: Job, files: Sequence[TableFile], names: Sequence[str]) -> JobTables:
+    """These columns of the sites' tables; nothing is learnt from them but the number of rows or persons."""
+    columns: dict[str, Any] = {name: [] for name in names}
+    sites: list[str] = []
+    persons: list[NDArray[np.str_]] = []
+    for file in files:
+        table = file.read([*names, *([] if job.person is None else [job.person])])
+        if len(files) == 1:
+            columns = {name: table[name] for name in names}
+        else:
+            for name in names:
+                columns[name].extend(table[name])
+        units = rows = len(table[names[0]])
+        sites.extend([file.site.name] * rows)
+        if job.person is not None:
+            persons.append(_person_ids(table[job.person], file.path, job.person))
+            units = len(np.unique(persons[-1]))
+        check_samples(job, file.site, units, file.path)
+    return JobTables(columns, np.array(sites), np.concatenate(persons) if persons else None)
+
+
+def check_samples(job: Job, site: JobSite, found: int, path: Path | TableQuery) -> None:
+    """Raise if the job states another number of rows, or persons, than the site has."""
+    if site.samples not in (None, found):
+        what = "rows" if job.person is None else "persons"
+        raise DataError(f"{path}: the job says {site.samples} {what} for {site.name}; the file has {found}.")
+
+
+def read_labels(label: Label, values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The targets, and which of them are known: numbers, or places among the classes; 0 where unknown."""
+    from ..data.tables.column_parsing import parse_column
+
+    found = parse_column(label_type(label), values)
+    if label.told is None:
+        return np.nan_to_num(found), ~np.isnan(found)
+    if label.positive is not None:
+        return (found == 0).astype(np.int64), found >= -1
+    return np.maximum(found, 0), found >= 0
+
+
+def label_type(label: Label) -> Category | Number:
+    """What a cell of the label's column may hold."""
+    from ..data.tables.column_types import Category, Number
+
+    if label.told is None:
+        return Number(label.column, -_ANY, _ANY)
+    return Category(label.column, label.classes or (str(label.positive),))
+
+
+def _person_ids(values: Any, path: Path | TableQuery, column: str) -> NDArray[np.str_]:
+    """The person's id of every row, as text; every row must have one."""
+    ids = ["" if value is None or value != value else str(value).strip() for value in values]
+    if not all(ids):
+        raise DataError(f"{path}: some rows have no person's id; every row needs one in `{column}`.")
+    return np.array(ids)
+
+
+def make_encoder(job: Job, *, intercept: bool = False, units: int | None = None) -> BoundedEncoder:
+    """How a record of the job becomes a row of norm at most 1.
+
+    `units` is the number of records, or persons, of all sites, where the job does not say it.
+    """
+    from ..data.tables.encoder import BoundedEncoder
+
+    options: dict[str, Any] = {"data_norm": 1.0, "intercept": intercept, "missing": job.missing}
+    if job.encoding is None:
+        return BoundedEncoder(job.schema_, **options)
+    curves, surfaces = chosen_map(job, units)
+    options["missing"] = job.missing or "indicator"
+    return BoundedEncoder(job.schema_, **options, curves=curves, surfaces=surfaces, seed=job.encoding.seed)
+
+
+def chosen_map(job: Job, units: int | None) -> tuple[int, int]:
+    """(curves, surfaces) of `[encoding]`; "auto" is decided by public numbers alone."""
+    from ..data.features.blind_choice import schema_map
+
+    told = [site.samples for site in job.sites]
+    known = sum(count for count in told if count is not None) if None not in told else units
+    given = (job.encoding.curves, job.encoding.surfaces) if job.encoding is not None else (0, 0)
+    if "auto" not in given:
+        return given  # type: ignore[return-value]
+    if job.epsilon is None or known is None:
+        what = "epsilon" if job.epsilon is None else "samples"
+        raise ParameterError(
+            f'`encoding.curves` and `encoding.surfaces` must be numbers: "auto" needs `{what}` in the job.'
+        )
+    auto = schema_map(job.schema_, known, job.epsilon, job.delta)
+    return tuple(b if a == "auto" else a for a, b in zip(given, auto, strict=True))  # type: ignore[return-value]
+
+
+def encoding_facts(encoder: BoundedEncoder) -> dict[str, Any]:
+    """An encoder's parameters, its schema apart, as a model file has them."""
+    from ..data.model_file import Encoding
+
+    return Encoding.of(encoder).model_dump(exclude_none=True)
+
+
+def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArray[Any]]:
+    """Some arrays of a NumPy archive, as floats or as the given kinds of NumPy types.
+
+    Arrays of objects are refused, because they would have to be unpickled.
+    """
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file):
+            archive = np.load(path, allow_pickle=False)
+            with archive:
+                if kinds is None:
+                    return [archive[name].astype(np.float64) for name in names]
+                found = [np.asarray(archive[name]) for name in names]
+                if any(array.ndim != 1 or array.dtype.kind not in kinds for array in found):
+                    raise ValueError("kind")
+                return found
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or 'not a file of that kind'}).") from error
+    except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
+        what = "numbers" if kinds is None else "whole numbers or texts, one per row"
+        raise DataError(f"{path}: must be an .npz with arrays of {what}: {', '.join(names)}.") from error

@@ -1,0 +1,83 @@
+"""Schedules, losses and noises as one types them in TOML, for every kind of file that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from .. import schedules
+from ..core import checks
+from ..core.errors import ParameterError
+from ..objective.losses import SHIPPED, Loss
+from ..privacy.noise import NOISES, GaussianNoise, NormNoise
+
+NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
+"""What a site may be called: as the label of a host."""
+
+LISTED = BeforeValidator(lambda entry: tuple(entry) if isinstance(entry, list) else entry)
+"""A list, as TOML has it, for the tuple of a frozen fact."""
+
+
+def _with_key(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Pass `ParameterError` on in the form that pydantic attaches a key to."""
+
+    def reader(entry: Any) -> Any:
+        try:
+            return read(entry)
+        except ParameterError as error:
+            raise ValueError(str(error)) from error
+
+    return reader
+
+
+def read_loss(entry: Any) -> Loss:
+    """ "logistic", or {kind = "smooth-hinge", h = 0.5}"""
+    fields = dict(entry) if isinstance(entry, Mapping) else {"kind": entry}
+    kind = checks.choice("kind", fields.pop("kind", None), tuple(SHIPPED))
+    try:
+        loss: Loss = SHIPPED[kind](**fields)
+    except TypeError as error:
+        raise ParameterError(f"the loss {kind} does not take these keys: {sorted(fields)}.") from error
+    return loss
+
+
+def read_noise(entry: Any) -> NormNoise | GaussianNoise:
+    """{kind = "norm", rate = 3.0} or {kind = "gaussian", std = 1.0}; both take a schedule."""
+    if not isinstance(entry, Mapping):
+        raise ParameterError('a noise must be a table: { kind = "norm", rate = 3.0 }.')
+    noise = NOISES[checks.choice("kind", entry.get("kind"), tuple(NOISES))]
+    if set(entry) != {"kind", noise.parameter}:
+        raise ParameterError(f"{noise.kind} noise takes `kind` and `{noise.parameter}`; got {sorted(entry)}.")
+    return noise(schedules.from_dict(entry[noise.parameter]))
+
+
+def write_loss(loss: Any) -> dict[str, Any]:
+    """A loss as `read_loss` takes it."""
+    return {"kind": str(loss.name), **vars(loss)}
+
+
+def write_noise(noise: NormNoise | GaussianNoise) -> dict[str, Any]:
+    """A noise as `read_noise` takes it."""
+    return {"kind": noise.kind, noise.parameter: schedules.to_dict(getattr(noise, noise.parameter))}
+
+
+def read_schedules(entry: Any) -> Any:
+    """One schedule, or a list with one for each site."""
+    if isinstance(entry, list):
+        return [schedules.from_dict(one) for one in entry]
+    return schedules.from_dict(entry)
+
+
+def write_schedules(entry: Any) -> Any:
+    """Schedules as `read_schedules` takes them."""
+    return [schedules.to_dict(one) for one in entry] if isinstance(entry, list) else schedules.to_dict(entry)
+
+
+ScheduleField = Annotated[
+    Any, BeforeValidator(_with_key(schedules.from_dict)), PlainSerializer(schedules.to_dict)
+]
+SchedulesField = Annotated[Any, BeforeValidator(_with_key(read_schedules)), PlainSerializer(write_schedules)]
+LossField = Annotated[Any, BeforeValidator(_with_key(read_loss)), PlainSerializer(write_loss)]
+NoiseField = Annotated[Any, BeforeValidator(_with_key(read_noise)), PlainSerializer(write_noise)]

@@ -1,0 +1,117 @@
+"""A job's run as a page, the claim first: of `taciturn train`, or of one site of a network."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.notebook import EffectPanel
+from ..jobfile.job_format import TRAIN, Job
+from ..privacy.certificate.certificate import Certificate
+from ..report import Chart, Curve, ReportData, from_certificates, write
+from ..report.runs import graph_of
+from .run_folder import CERTIFICATE, MODEL, REPORT, RESULT, write_answers
+
+if TYPE_CHECKING:
+    from ..estimators.base import PrivateLinearModel
+    from ..estimators.loaded import LoadedModel
+    from ..sites.files.job import NetworkJob
+    from ..sites.files.site import Site
+
+
+def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) -> ReportData:
+    """What it cost, how far apart the sites were, and the curves: all made of released vectors."""
+    settings, released = dict(fitted.trace_.settings), fitted.trace_.released
+    gap = np.linalg.norm(released - released.mean(axis=1, keepdims=True), axis=3).max(axis=(1, 2))
+    gaps = Chart(
+        "gap",
+        "Disagreement",
+        "largest distance of a site from the mean",
+        [Curve(job.name, range(1, len(gap) + 1), gap.tolist())],
+        note="Made of what the sites released. Loss and accuracy are left out: no noise covers them.",
+    )
+    hidden = ("simulated", "repeats", "seed", "names", "samples", "graph", "versions")
+    data = from_certificates(
+        {job.name: fitted.certificate_},
+        title=job.name,
+        subtitle=f"{len(job.sites)} sites learn {'' if job.label is None else job.label.column} together",
+        graph=graph_of(settings),
+        charts=[gaps] if gap.any() and len(gap) > 1 else [],
+        about=_about(job, job.schema_.names, "taciturn verify run/ (the folder of this report)"),
+        settings={key: value for key, value in settings.items() if key not in hidden},
+        provenance={"versions": settings["versions"]},
+    )
+    return replace(data, **_effects(model))
+
+
+def site_report(site: Site) -> ReportData:
+    """What one site may claim of the run that it took part in, from its certificate and the public job."""
+    job = site.job
+    certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
+    asked = job.kind != TRAIN
+    features = [*job.asking.reads] if asked else [name for name in job.feature_names if name != "intercept"]
+    verify = f"taciturn verify {site.state.name}/ and taciturn site verify (the signature)"
+    data = from_certificates(
+        {site.name: certificate},
+        title=job.name,
+        subtitle=f"{len(job.sites)} sites {_what(job)} together; this is the page of {site.name}",
+        graph=job.graph,
+        about=_about(job, features, verify),
+        settings={"method": certificate.run.method, "rounds": certificate.run.rounds, "sites": job.names},
+        provenance={"job": job.hash.hex(), "versions": dict(certificate.run.versions)},
+    )
+    if not asked and job.encoding is not None:
+        from ..estimators.model_file import load_model  # heavy, and questions have no model
+
+        data = replace(data, **_effects(load_model(site.state / MODEL)))
+    if data.network is None:
+        return data
+    return replace(data, network=replace(data.network, names=list(job.names)))
+
+
+def write_site_report(site: Site) -> Path:
+    """report.html in the state folder of a site whose run is over, and the answers to its questions."""
+    if site.job.kind != TRAIN:
+        _write_site_answers(site)
+    return write(site_report(site), site.state / REPORT)
+
+
+def _write_site_answers(site: Site) -> None:
+    """The answers of a site's run beside its result.json; they follow from it."""
+    job = site.job
+    totals = np.array(json.loads((site.state / RESULT).read_text(encoding="utf-8"))["totals"])
+    certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
+    answers = job.asking.answers(job.sums, totals, certificate)
+    write_answers(site.state, answers, [one.kind for one in job.asking.questions])
+
+
+def _what(job: NetworkJob) -> str:
+    if job.kind == TRAIN:
+        return "learn one model"
+    return "answer " + " and ".join(f"{one.kind!r}" for one in job.asking.questions)
+
+
+def _effects(model: LoadedModel) -> dict[str, Any]:
+    """The curves of a model that is curves only."""
+    if not model.has_curves:
+        return {}
+    curves = [model.curve(name) for name in model[0].column_names]
+    classes = getattr(model[-1], "classes_", ())
+    return {
+        "effects": [EffectPanel(c.name, c.x, np.reshape(c.y, (len(c.x), -1))) for c in curves],
+        "effects_label": curves[0].label,
+        "outputs": [str(label) for label in classes] if len(classes) > 2 else [],
+    }
+
+
+def _about(job: Job, features: Sequence[str], verify: str) -> dict[str, Any]:
+    """What a certificate does not know."""
+    learnt = "" if job.label is None else f"{job.label.column}, by {job.loss.name} loss"
+    today = datetime.date.today().isoformat()
+    return {"date": today, "learnt": learnt, "features": list(features), "verify": verify}

@@ -1,0 +1,63 @@
+"""A site's own model that leans on the joint one, in a file beside the site's rows or in its own folder.
+
+It is made from the site's rows without noise, so it is written where only their owner looks, never to the
+folder of a run, whose files may be published.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.errors import SiteError
+from ..estimators.model_file import load_model, save_model
+from ..jobfile.job_rows import read_arrays, read_labels, read_tables
+from .run_folder import MODEL
+
+if TYPE_CHECKING:
+    from ..sites.files.site import Site
+    from .train_job import TrainedJob
+
+OWN = "own-model.json"
+NOT_TO_BE_SHARED = "not to be shared: made from this site's rows without noise, and no certificate covers it"
+
+
+def personalise_job(done: TrainedJob, folder: Path) -> list[Path]:
+    """The own model of every site of a trained job, beside the site's table: north.csv.own-model.json.
+
+    Of a site whose rows are in a database, beside the job: north.own-model.json.
+    """
+    job, joint, written = done.job, load_model(done.folder / MODEL), []
+    for file in job.files(folder):
+        tables = read_tables(job, [file], [*job.schema_.names, job.label.column])
+        y, known = read_labels(job.label, tables.columns[job.label.column])
+        labels = np.where(known, y, np.nan) if job.label.told is None else _words(job.label.told, y, known)
+        beside = file.path if isinstance(file.path, Path) else folder / file.site.name
+        path = beside.with_name(f"{beside.name}.{OWN}")
+        save_model(joint.personalise(tables.columns, labels), path)
+        written.append(path)
+    return written
+
+
+def personalise_site(site: Site) -> Path:
+    """A site's own model, after its run, in its state folder."""
+    job, joint = site.job, load_model(site.state / MODEL)
+    path = site.state / OWN
+    if job.label is None and isinstance(site.rows.path, Path):
+        X, y = read_arrays(site.rows.path, "X", "y")
+        save_model(joint.personalise(X, y), path)
+        return path
+    if job.label is None:
+        raise SiteError(f"the job {job.name} has no `label`, so there is no own model to make.")
+    columns = read_tables(job, [site.rows], [*job.schema_.names, job.label.column]).columns
+    y, known = read_labels(job.label, columns[job.label.column])
+    labels = np.where(known, y, np.nan) if job.label.told is None else _words(job.label.told, y, known)
+    save_model(joint.personalise(columns, labels), path)
+    return path
+
+
+def _words(told: tuple[str, ...], y: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The labels as the model knows them; a blank where there is none."""
+    return np.array([*told, " "])[np.where(known, y, -1)]

@@ -1,0 +1,215 @@
+"""Linear algebra with the same bits on every machine: compiled loops in a fixed order, no BLAS, no LAPACK.
+
+Every site computes the public part of the descent for itself, and all must come to the same model. A BLAS
+kernel adds up in an order that depends on the processor; these loops do not. Where they run along a row,
+entry by entry, vector instructions change nothing.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core.types import Array
+from .arithmetic import compiled
+
+_TINY = 2.0**-52
+_TURNS = 60  # of the QL iteration for one eigenvalue; two or three are usual
+
+
+@compiled
+def transposed_product(A: Array, x: Array) -> Array:
+    """A' x = sum_i x_i A[i], row after row."""
+    total = np.zeros(A.shape[1])
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            total[j] += x[i] * A[i, j]
+    return total
+
+
+@compiled
+def product(A: Array, x: Array) -> Array:
+    """A x, each entry summed from the left."""
+    result = np.zeros(A.shape[0])
+    for i in range(A.shape[0]):
+        total = 0.0
+        for j in range(A.shape[1]):
+            total += A[i, j] * x[j]
+        result[i] = total
+    return result
+
+
+@compiled
+def total(x: Array) -> float:
+    """The sum of all entries, from the first to the last."""
+    result = 0.0
+    for i in range(len(x)):
+        result += x[i]
+    return result
+
+
+@compiled
+def rebuild(values: Array, vectors: Array) -> Array:
+    """sum_k values_k v_k v_k', v_k the rows of `vectors`; where a value is 0 nothing is added."""
+    d = vectors.shape[1]
+    A = np.zeros((d, d))
+    for k in range(len(values)):
+        if values[k] != 0.0:
+            for i in range(d):
+                weight = values[k] * vectors[k, i]
+                for j in range(d):
+                    A[i, j] += weight * vectors[k, j]
+    return A
+
+
+@compiled
+def eigenpairs(A: Array) -> tuple[Array, Array]:
+    """The eigenvalues of a symmetric matrix, and its eigenvectors as rows; in no particular order.
+
+    Householder reflections to a tridiagonal matrix, then QL steps with Wilkinson's shift.
+    """
+    diagonal, off, Z = _tridiagonal(A.copy())
+    _ql(diagonal, off, Z)
+    return diagonal, Z
+
+
+@compiled
+def _tridiagonal(A: Array) -> tuple[Array, Array, Array]:
+    """(diagonal, off, Z) with A = Z' T Z: off[i] stands between i and i + 1. A is overwritten."""
+    d = A.shape[0]
+    off, scale = np.zeros(d), np.zeros(d)
+    v, p = np.zeros(d), np.zeros(d)
+    for k in range(d - 2):
+        square = 0.0
+        for i in range(k + 1, d):
+            square += A[i, k] * A[i, k]
+        size = math.sqrt(square)
+        off[k] = -size if A[k + 1, k] > 0 else size
+        if size == 0.0:
+            continue
+        for i in range(k + 1, d):
+            v[i], p[i] = A[i, k], 0.0
+        v[k + 1] -= off[k]
+        length = square - A[k + 1, k] * off[k]  # v'v / 2
+        for i in range(k + 1, d):
+            for j in range(k + 1, d):
+                p[j] += v[i] * A[i, j]
+        inner = 0.0
+        for i in range(k + 1, d):
+            p[i] /= length
+            inner += p[i] * v[i]
+        for i in range(k + 1, d):
+            p[i] -= 0.5 * inner / length * v[i]
+        for i in range(k + 1, d):
+            for j in range(k + 1, d):
+                A[i, j] -= v[i] * p[j] + p[i] * v[j]
+        scale[k] = length
+        for i in range(k + 1, d):
+            A[k, i] = v[i]  # the row is done with: keep the reflection in it
+    diagonal = np.zeros(d)
+    for i in range(d):
+        diagonal[i] = A[i, i]
+    if d > 1:
+        off[d - 2] = A[d - 1, d - 2]
+    return diagonal, off, _reflect(A, scale)
+
+
+@compiled
+def _reflect(A: Array, scale: Array) -> Array:
+    """The product of the reflections that `_tridiagonal` left in the rows of A, transposed."""
+    d = A.shape[0]
+    Q, u = np.eye(d), np.zeros(d)
+    for k in range(d - 3, -1, -1):
+        if scale[k] == 0.0:
+            continue
+        for j in range(k + 1, d):
+            u[j] = 0.0
+        for i in range(k + 1, d):
+            for j in range(k + 1, d):
+                u[j] += A[k, i] * Q[i, j]
+        for i in range(k + 1, d):
+            weight = A[k, i] / scale[k]
+            for j in range(k + 1, d):
+                Q[i, j] -= weight * u[j]
+    return np.ascontiguousarray(Q.T)
+
+
+@compiled
+def _ql(diagonal: Array, off: Array, Z: Array) -> None:
+    """Turn the tridiagonal matrix into a diagonal one, and the rows of Z into its eigenvectors."""
+    d = len(diagonal)
+    for low in range(d):
+        for _ in range(_TURNS):
+            m = low
+            while m < d - 1 and abs(off[m]) > _TINY * (abs(diagonal[m]) + abs(diagonal[m + 1])):
+                m += 1
+            if m == low:
+                break
+            _ql_step(diagonal, off, Z, low, m)
+
+
+@compiled
+def _ql_step(diagonal: Array, off: Array, Z: Array, low: int, m: int) -> None:
+    """One implicit QL step on the entries low .. m, shifted by the eigenvalue of their first 2 x 2 block."""
+    g = (diagonal[low + 1] - diagonal[low]) / (2.0 * off[low])
+    r = math.sqrt(g * g + 1.0)
+    g = diagonal[m] - diagonal[low] + off[low] / (g + (r if g >= 0 else -r))
+    s, c, p = 1.0, 1.0, 0.0
+    for i in range(m - 1, low - 1, -1):
+        f, b = s * off[i], c * off[i]
+        r = math.sqrt(f * f + g * g)
+        off[i + 1] = r
+        if r == 0.0:
+            diagonal[i + 1] -= p
+            off[m] = 0.0
+            return
+        s, c = f / r, g / r
+        g = diagonal[i + 1] - p
+        r = (diagonal[i] - g) * s + 2.0 * c * b
+        p = s * r
+        diagonal[i + 1] = g + p
+        g = c * r - b
+        for j in range(Z.shape[1]):
+            upper = Z[i + 1, j]
+            Z[i + 1, j] = s * Z[i, j] + c * upper
+            Z[i, j] = c * Z[i, j] - s * upper
+    diagonal[low] -= p
+    off[low] = g
+    off[m] = 0.0
+
+
+@compiled
+def matrix_product(A: Array, B: Array) -> Array:
+    """A B, the rows of B added one after the other."""
+    C = np.zeros((A.shape[0], B.shape[1]))
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            a = A[i, k]
+            for j in range(B.shape[1]):
+                C[i, j] += a * B[k, j]
+    return C
+
+
+@compiled
+def solve_positive(A: Array, b: Array) -> Array:
+    """A^-1 b for a symmetric positive definite A, by Cholesky's factors; A is overwritten."""
+    d, x = len(b), b.copy()
+    for k in range(d):
+        scale = 1.0 / math.sqrt(A[k, k])
+        for j in range(k, d):
+            A[k, j] *= scale
+        for i in range(k + 1, d):
+            c = A[k, i]
+            for j in range(i, d):
+                A[i, j] -= c * A[k, j]
+    for k in range(d):
+        x[k] /= A[k, k]
+        for j in range(k + 1, d):
+            x[j] -= x[k] * A[k, j]
+    for k in range(d - 1, -1, -1):
+        rest = 0.0
+        for j in range(k + 1, d):
+            rest += A[k, j] * x[j]
+        x[k] = (x[k] - rest) / A[k, k]
+    return x

@@ -1,0 +1,277 @@
+"""What one record adds to the sums of a regression, compiled: each record by itself, every number bounded.
+
+    z           the record's row, ||z|| <= 1, the constant inside;  x = W'z, r = ||x||
+    omega       min(1, b^2 / r^2): it depends on x alone, so that the score keeps its root
+    moments     omega x x' / b^2
+    score       omega psi x / b, |psi| <= 1, and beside it w, psi^2 and 1 for a record that counts
+    hessian     omega w x x' / (w_max b^2), minus the slope of the score
+    meat        omega^2 v x x' / (v_max b^2), the variance of the score
+
+A family says what psi, w and v are. The residual of a Poisson count is cut where counts get improbable, and
+its mean under the model is subtracted, so that the cut moves no root. A hazard has one row for each period in
+which a person was at risk, weighted in time order: a weight knows the past only.
+
+All rows of a person have one weight, min(1, b / sum r, b^2 / sum r^2), so that together they add no more than
+one record does. Their residuals may depend on each other: the meat of a person is s s' / b^2, s its score.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.types import Array
+from .arithmetic import compiled, exp, log
+
+BINOMIAL, GAUSSIAN, POISSON, HAZARD = 0, 1, 2, 3
+MOMENTS, SCORE, HESSIAN, MEAT = 0, 1, 2, 3
+SIDE = 0.2  # the weight of the numbers beside a score
+SIDES = 3
+CUT = 2.5  # standard deviations of a Poisson count at which residuals are cut
+POISSON_W = 1.0 / (CUT * CUT)
+_LIMIT = 30.0
+
+
+@compiled
+def poisson_reach(eta: float) -> float:
+    """Where the residual of a count with log mean eta is cut."""
+    return 0.5 + CUT * math.sqrt(exp(min(max(eta, -_LIMIT), _LIMIT)) + 0.25)
+
+
+@compiled
+def poisson_moments(mean: float, low: float, high: float) -> tuple[float, float, float]:
+    """E c, E c (Y - mean) and Var c, for Y ~ Poisson(mean) and c = Y - mean cut to [low, high]."""
+    spread = 8.0 * math.sqrt(mean) + 20.0
+    start = max(0.0, math.floor(mean - spread))
+    end = math.ceil(mean + spread)
+    chance = exp(max(start * log(max(mean, 1e-300)) - mean - math.lgamma(start + 1.0), -700.0))
+    whole, first, slope, square = 0.0, 0.0, 0.0, 0.0
+    y = start
+    while y <= end:
+        off = y - mean
+        cut = min(max(off, low), high)
+        whole += chance
+        first += chance * cut
+        slope += chance * cut * off
+        square += chance * cut * cut
+        y += 1.0
+        chance *= mean / y
+    first, slope, square = first / whole, slope / whole, square / whole
+    return first, slope, square - first * first
+
+
+@compiled
+def link_terms(family: int, y: float, eta: float, reach: float, top: float) -> tuple[float, float, float]:
+    """(psi, w, v) of one row: the residual in units of its reach, minus its slope, and its variance."""
+    eta = min(max(eta, -_LIMIT), _LIMIT) if family != GAUSSIAN else eta
+    if family == GAUSSIAN:
+        e = (y - eta) / reach
+        cut = min(max(e, -1.0), 1.0)
+        return cut, 1.0 if abs(e) < 1.0 else 0.0, cut * cut
+    if family == POISSON:
+        mean = exp(eta)
+        low, high = -reach, min(reach, max(top - mean, 0.0))
+        first, slope, variance = poisson_moments(mean, low, high)
+        cut = min(max(y - mean, low), high)
+        square = reach * reach
+        return (cut - first) / reach, slope / square, variance / square
+    p = 1.0 / (1.0 + exp(-eta))
+    return y - p, p * (1.0 - p), p * (1.0 - p)
+
+
+@compiled
+def cloglog_terms(eta: float) -> tuple[float, float, float]:
+    """(score of an event, minus that of none, its variance w), for a hazard of 1 - exp(-exp(eta))."""
+    t = exp(min(max(eta, -_LIMIT), 4.0))
+    event = 1.0 - t / 2.0 + t * t / 12.0 if t < 1e-4 else t / (exp(t) - 1.0)
+    return event, t, t * event
+
+
+@compiled
+def _place(out: Array, x: Array, weight: float) -> None:
+    """Add weight x x' to its upper triangle, off-diagonal entries times sqrt 2."""
+    place, root = 0, math.sqrt(2.0)
+    for j in range(len(x)):
+        out[place] += weight * x[j] * x[j]
+        place += 1
+        for k in range(j + 1, len(x)):
+            out[place] += weight * x[j] * x[k] * root
+            place += 1
+
+
+@compiled
+def _turn(W: Array, z: Array, x: Array) -> float:
+    """x = W'z; returns ||x||^2."""
+    d = len(x)
+    for j in range(d):
+        x[j] = 0.0
+    for i in range(len(z)):
+        if z[i] != 0.0:
+            for j in range(d):
+                x[j] += z[i] * W[i, j]
+    total = 0.0
+    for j in range(d):
+        total += x[j] * x[j]
+    return total
+
+
+@compiled
+def _readable(row: Array) -> bool:
+    """Whether all numbers of a row are there."""
+    for value in row:
+        if not abs(value) < math.inf:
+            return False
+    return True
+
+
+@compiled
+def _weight(Z: Array, W: Array, anchor: Array, square: float, family: int, x: Array) -> float:
+    """omega of the rows of one unit, by their lengths alone."""
+    d, count, whole, squares = len(anchor), 0, 0.0, 0.0
+    for i in range(Z.shape[0]):
+        if _readable(Z[i]):
+            size = _turn(W, Z[i, :d], x)
+            if family == POISSON:
+                size *= _reach(Z[i, :d], anchor) ** 2
+            count, whole, squares = count + 1, whole + math.sqrt(size), squares + size
+    omega = 1.0 if squares <= square else square / squares
+    return omega if count == 1 else min(omega, math.sqrt(square) / max(whole, 1e-300))
+
+
+@compiled
+def _reach(z: Array, anchor: Array) -> float:
+    """Where the residual of a count is cut: it is fixed by an earlier model."""
+    start = 0.0
+    for j in range(len(anchor)):
+        start += z[j] * anchor[j]
+    return float(poisson_reach(start))
+
+
+@compiled
+def regression_rows(
+    Z: Array,
+    starts: NDArray[np.int64],
+    W: Array,
+    f: Array,
+    anchor: Array,
+    numbers: Array,
+    family: int,
+    kind: int,
+) -> Array:
+    """What units add, (units, width), from rows (n, columns) whose last column is the outcome.
+
+    starts : the first row of every unit, and n; a row that is not complete adds nothing.
+    anchor : the model at which the reach of a Poisson residual is fixed.
+    numbers : b^2, the reach of a Gaussian residual, the largest outcome, the largest w and v, and whether
+        units are persons.
+    """
+    d, units = len(f), len(starts) - 1
+    width = d + SIDES if kind == SCORE else d * (d + 1) // 2
+    out = np.zeros((units, width))
+    square, reach, top, most, persons = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4] > 0.0
+    b, x, score = math.sqrt(square), np.zeros(d), np.zeros(d)
+    for u in range(units):
+        omega = _weight(Z[starts[u] : starts[u + 1]], W, anchor, square, family, x)
+        complete, slopes, squares = 0, 0.0, 0.0
+        for j in range(d):
+            score[j] = 0.0
+        for i in range(starts[u], starts[u + 1]):
+            if not _readable(Z[i]):
+                continue
+            complete += 1
+            z = Z[i, :d]
+            _turn(W, z, x)
+            eta = 0.0
+            for j in range(d):
+                eta += z[j] * f[j]
+            if family == POISSON:
+                reach = _reach(z, anchor)
+                for j in range(d):
+                    x[j] *= reach
+            if kind == MOMENTS:
+                _place(out[u], x, omega / square)
+                continue
+            psi, w, v = link_terms(family, Z[i, d], eta, reach, top)
+            if family == GAUSSIAN:
+                v = 1.0  # its variance is one number for all rows, and released beside the scores
+            if kind == HESSIAN:
+                _place(out[u], x, omega * min(w / most, 1.0) / square)
+            elif kind == MEAT and not persons:
+                _place(out[u], x, omega * omega * min(v / most, 1.0) / square)
+            else:
+                for j in range(d):
+                    score[j] += omega * psi * x[j]
+                slopes, squares = slopes + min(w / most, 1.0), squares + min(psi * psi, 1.0)
+        if complete and kind == SCORE:
+            for j in range(d):
+                out[u, j] = score[j] / b
+            out[u, d], out[u, d + 1] = SIDE * slopes / complete, SIDE * squares / complete
+            out[u, d + 2] = SIDE
+        elif complete and kind == MEAT and persons:
+            _place(out[u], score, 1.0 / square)
+    return out
+
+
+@compiled
+def hazard_rows(Z: Array, W: Array, f: Array, numbers: Array, kind: int) -> Array:
+    """The same for persons (n, covariates + 2): the last columns are the last period at risk, and the event.
+
+    A person has one row for each period, with a place of its own in f behind those of the covariates. The
+    weight of a row is such that neither outcome takes the person's score beyond b, given what came before,
+    and that all its w add up to at most 1: it depends on the past alone, and the score stays a martingale.
+    numbers : b^2 first; the last one is 1 for the complementary log-log link, and 0 for the logit.
+    """
+    d, covariates = len(f), Z.shape[1] - 2
+    periods, one = d - covariates, 1.0 / math.sqrt(covariates + 1.0)
+    out = np.zeros((Z.shape[0], d + SIDES if kind == SCORE else d * (d + 1) // 2))
+    square = numbers[0]
+    b, x, z, score = math.sqrt(square), np.zeros(d), np.zeros(d), np.zeros(d)
+    for i in range(Z.shape[0]):
+        if not 1.0 <= Z[i, covariates] <= periods:
+            continue
+        last = int(Z[i, covariates])
+        for j in range(covariates):
+            z[j] = Z[i, j]
+        for j in range(d):
+            score[j] = 0.0
+        length, spent, residual = 0.0, 0.0, 0.0
+        for t in range(last):
+            for j in range(periods):
+                z[covariates + j] = one if j == t else 0.0
+            size = _turn(W, z, x)
+            eta = 0.0
+            for j in range(d):
+                eta += z[j] * f[j]
+            omega = 1.0 if size <= square else square / size
+            if kind == MOMENTS:
+                _place(out[i], x, omega / (square * last))
+                continue
+            y = Z[i, covariates + 1] if t == last - 1 else 0.0
+            if numbers[-1] > 0.0:
+                event, none, w = cloglog_terms(eta)
+                psi = y * event - (1.0 - y) * none
+                worst = max(event, none) * math.sqrt(size)
+            else:
+                psi, w, _ = link_terms(BINOMIAL, y, eta, 1.0, 1.0)
+                worst = max(abs(psi), 1.0 - abs(psi)) * math.sqrt(size)
+            omega = min(omega, max(b - length, 0.0) / max(worst, 1e-300))
+            omega *= min(1.0, max(1.0 - spent, 0.0) / max(w, 1e-300))
+            spent += w
+            total = 0.0
+            for j in range(d):
+                score[j] += omega * psi * x[j]
+                total += score[j] * score[j]
+            length = math.sqrt(total)
+            residual += psi
+            if kind == HESSIAN:
+                _place(out[i], x, omega * w / square)
+            elif kind == MEAT:
+                _place(out[i], x, omega * omega * w / square)
+        if kind == SCORE:
+            for j in range(d):
+                out[i, j] = score[j] / b
+            out[i, d], out[i, d + 1] = SIDE * min(spent, 1.0), SIDE * min(residual * residual, 1.0)
+            out[i, d + 2] = SIDE
+    return out

@@ -1,0 +1,154 @@
+"""Functions of one row at a time, compiled: what a row becomes does not depend on the rows beside it.
+
+A product of matrices by BLAS adds up in an order that depends on how many rows there are; these loops do not.
+Each takes rows (n, k) and returns rows. A number that is not finite stays so: the caller has to check.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core.types import Array
+from .arithmetic import compiled, exp
+
+_LIMIT = 700.0  # of the argument of exp
+
+
+@compiled
+def affine(X: Array, A: Array, b: Array) -> Array:
+    """A x + b, each entry summed from the left."""
+    out = np.empty((X.shape[0], A.shape[0]))
+    for i in range(X.shape[0]):
+        for k in range(A.shape[0]):
+            total = b[k]
+            for j in range(X.shape[1]):
+                total += A[k, j] * X[i, j]
+            out[i, k] = total
+    return out
+
+
+@compiled
+def sigmoid(X: Array) -> Array:
+    """1 / (1 + exp(-x))."""
+    out = np.empty_like(X)
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            x = min(max(X[i, j], -_LIMIT), _LIMIT)
+            out[i, j] = 1.0 / (1.0 + exp(-x)) if X[i, j] == X[i, j] else math.nan
+    return out
+
+
+@compiled
+def exponential(X: Array) -> Array:
+    """exp(x), x cut to +-700."""
+    out = np.empty_like(X)
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            x = min(max(X[i, j], -_LIMIT), _LIMIT)
+            out[i, j] = exp(x) if X[i, j] == X[i, j] else math.nan
+    return out
+
+
+@compiled
+def cosine(X: Array) -> Array:
+    """cos(x)."""
+    out = np.empty_like(X)
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            out[i, j] = math.cos(X[i, j]) if abs(X[i, j]) < 1e9 else math.nan
+    return out
+
+
+@compiled
+def norms(X: Array) -> Array:
+    """||x||, (n, 1); infinite where the square of an entry is."""
+    out = np.empty((X.shape[0], 1))
+    for i in range(X.shape[0]):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += X[i, j] * X[i, j]
+        out[i, 0] = math.sqrt(total)
+    return out
+
+
+@compiled
+def clipped(X: Array, bound: float) -> Array:
+    """x min(1, bound / ||x||); zeros where x is not finite. Rounding may miss the bound by (k + 4) 2^-53."""
+    out = np.zeros_like(X)
+    for i in range(X.shape[0]):
+        largest, sound = 0.0, True
+        for j in range(X.shape[1]):
+            sound = sound and math.isfinite(X[i, j])
+            largest = max(largest, abs(X[i, j]))
+        if not sound or largest == 0.0:
+            continue
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += (X[i, j] / largest) * (X[i, j] / largest)
+        size = largest * math.sqrt(total)
+        scale = 1.0 if size <= bound else bound / size
+        for j in range(X.shape[1]):
+            out[i, j] = (
+                X[i, j] * scale if math.isfinite(size) else (X[i, j] / largest) * bound / math.sqrt(total)
+            )
+    return out
+
+
+@compiled
+def first_largest(X: Array) -> Array:
+    """1 in the column of the first largest entry, 0 elsewhere."""
+    out = np.zeros_like(X)
+    for i in range(X.shape[0]):
+        best = 0
+        for j in range(1, X.shape[1]):
+            if X[i, j] > X[i, best]:
+                best = j
+        out[i, best] = 1.0
+    return out
+
+
+@compiled
+def in_cells(X: Array, edges: Array) -> Array:
+    """1 in the cell that x is in, edges[k] <= x < edges[k + 1], the last one closed; no cell: all zeros."""
+    cells = len(edges) - 1
+    out = np.zeros((X.shape[0], cells))
+    for i in range(X.shape[0]):
+        x = X[i, 0]
+        for k in range(cells):
+            if edges[k] <= x and (x < edges[k + 1] or (k == cells - 1 and x == edges[k + 1])):
+                out[i, k] = 1.0
+    return out
+
+
+@compiled
+def hats(X: Array, knots: Array) -> Array:
+    """Hat functions at increasing knots, of x cut to their range: two neighbours share x, and add up to 1."""
+    count = len(knots)
+    out = np.zeros((X.shape[0], count))
+    for i in range(X.shape[0]):
+        x = min(max(X[i, 0], knots[0]), knots[count - 1])
+        if X[i, 0] != X[i, 0]:
+            continue
+        for k in range(count - 1):
+            if knots[k] <= x <= knots[k + 1]:
+                right = (x - knots[k]) / (knots[k + 1] - knots[k])
+                out[i, k], out[i, k + 1] = 1.0 - right, right
+                break
+    return out
+
+
+@compiled
+def outer_triangle(X: Array) -> Array:
+    """The upper triangle of x x' row by row, off-diagonal entries times sqrt 2: of norm ||x||^2."""
+    d = X.shape[1]
+    out = np.empty((X.shape[0], d * (d + 1) // 2))
+    root = math.sqrt(2.0)
+    for i in range(X.shape[0]):
+        place = 0
+        for j in range(d):
+            for k in range(j, d):
+                out[i, place] = X[i, j] * X[i, k] * (1.0 if j == k else root)
+                place += 1
+    return out

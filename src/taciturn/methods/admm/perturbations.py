@@ -1,0 +1,243 @@
+"""The methods: which penalty, which dual step, which noise, and where it goes.
+
+    ADMM                  eta = theta, one number for all sites and rounds     [ZKL18, (8)-(9)]
+    MADMM                 eta_i(t) private to each site, theta apart           [ZKL18, (10)-(11)]
+    PenaltyPerturbation   MADMM with noise inside the penalty                  [ZKL18, Algorithm 1]
+    DualPerturbation      ADMM with noise on the dual variable                 [zhang2017]
+    PrimalPerturbation    ADMM with noise on what is broadcast                 [zhang2017]
+
+A method is a fact. `tables` spreads it over sites and rounds, `prepare` adds what else a run needs, and
+`node.py` runs it. `penalty` and `dual_step` are numbers, schedules, or lists of them, one for each site,
+unless a method says otherwise.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...core import checks
+from ...core.errors import ParameterError
+from ...objective.softmax import Softmax
+from ...privacy.noise import GaussianNoise, NormNoise
+from ...schedules import PerSite, per_site, tabulate
+from ..base import UNSAID, Network, RunOptions
+from ..whitened_penalty import ROUNDS as MOMENT_ROUNDS
+from ..whitened_penalty import PreparedWhitened
+from .prepared import PreparedADMM
+from .real_run_defaults import check_samplers, cover
+from .tables import MethodName, Noise, Tables
+from .theory import check_theorem_1
+
+_MOST = 10**8  # releases of all sites together
+_TOL = 1e-8  # of a simulation
+_REAL_TOL = 1e-9
+
+
+class ADMMMethod(ABC):
+    """What ADMM and its perturbed kin share: from a method and public facts to a prepared run."""
+
+    @abstractmethod
+    def tables(self, sites: int, rounds: int) -> Tables:
+        """Return every number of the run, checked, before anything is spent."""
+
+    def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedADMM:
+        """The run of this method over a network; a real run gets what it needs and the method leaves open."""
+        if isinstance(network.loss, Softmax):
+            raise ParameterError("`method` must be MaskedDescent for a SoftmaxProblem.")
+        usual = _REAL_TOL if options.real else _TOL
+        tol = checks.positive("tol", usual if options.tol is None else options.tol)
+        method, tables = self, self.tables(len(network.sites), rounds)
+        if options.real and not options.idealised:
+            needed, tol = cover(tables, network, tol=options.tol)
+            method = self.covered(**needed)
+            tables = method.tables(len(network.sites), rounds)
+        if options.real:
+            check_samplers(tables)
+        if options.strict is not False:
+            check_theorem_1(tables)
+        begin = checks.choice("start", options.start or "zeros", ("zeros", "random"))
+        return PreparedADMM(network, tables, tol, repr(method), begin)
+
+    def covered(self, **needed: Any) -> ADMMMethod:
+        """The same method with what a real run needs besides; one without noise needs nothing."""
+        return replace(self, **needed) if needed else self  # type: ignore[type-var]
+
+
+Method = ADMMMethod
+
+
+@dataclass(frozen=True)
+class ADMM(ADMMMethod):
+    """Conventional ADMM in its simplified form: one fixed penalty, which is also the dual step.
+
+    No noise and no privacy: what the other methods are compared with.
+
+    >>> ADMM(penalty=0.5).tables(sites=2, rounds=3).eta.tolist()
+    [[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]
+    """
+
+    penalty: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "penalty", checks.positive("penalty", self.penalty))
+
+    def tables(self, sites: int, rounds: int) -> Tables:
+        return _tables("none", sites, rounds, self.penalty, self.penalty)
+
+
+@dataclass(frozen=True)
+class MADMM(ADMMMethod):
+    """Modified ADMM: penalties of each site's own, decoupled from the dual step. No noise and no privacy.
+
+    >>> from taciturn import Geometric
+    >>> MADMM(penalty=[0.5, Geometric(0.5, 2.0)], dual_step=0.5).tables(sites=2, rounds=3).eta.tolist()
+    [[0.5, 0.5, 0.5], [0.5, 1.0, 2.0]]
+    """
+
+    penalty: PerSite
+    dual_step: PerSite
+
+    def tables(self, sites: int, rounds: int) -> Tables:
+        return _tables("none", sites, rounds, self.penalty, self.dual_step)
+
+
+@dataclass(frozen=True)
+class Release(ADMMMethod):
+    """How a private method's vectors leave the site; the same for all of them.
+
+    output_noise: a little noise after the solve, which makes an inexact minimiser private. Without it the
+        certificate says 'idealised: exact minimiser assumed'.
+    grid, clip: released values are clipped to [-clip, clip] and rounded to multiples of grid.
+    """
+
+    output_noise: Noise | None = field(default=None, kw_only=True)
+    grid: float | None = field(default=None, kw_only=True)
+    clip: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.grid is not None:
+            checks.positive("grid", self.grid)
+        if self.clip is not None:
+            checks.positive("clip", self.clip)
+        if self.grid is not None and self.clip is not None and not (self.clip / self.grid).is_integer():
+            raise ParameterError(
+                f"`clip` must be a whole multiple of `grid` = {self.grid:g}; got {self.clip:g}. "
+                f"Use {max(1, round(self.clip / self.grid)) * self.grid:g}."
+            )
+
+
+@dataclass(frozen=True)
+class PenaltyPerturbation(Release):
+    """M-ADMM with noise inside the penalty: eta sum_j ||f + e - (f_i + f_j)/2||^2.
+
+    A penalty that grows from round to round makes the later rounds cost less privacy. Keep it at or above
+    `dual_step`, and nondecreasing: the paper's theorems need that.
+
+    whiten : learn better coordinates from noisy moments of the rows first, in two rounds before the others,
+        which together cost mu = `whiten`. The schedules begin after them.
+
+    >>> from taciturn import Geometric, NormNoise
+    >>> method = PenaltyPerturbation(Geometric(0.5, 1.04), 0.5, NormNoise(rate=Geometric(3.0, 1.03)))
+    >>> method.tables(sites=5, rounds=60).method
+    'penalty'
+    """
+
+    penalty: PerSite
+    dual_step: PerSite
+    noise: Noise
+    whiten: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.whiten is not None:
+            object.__setattr__(self, "whiten", checks.positive("whiten", self.whiten))
+
+    def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedADMM:
+        """The run of this method over a network; with `whiten` its first rounds are those of the moments."""
+        if self.whiten is None:
+            return super().prepare(network, rounds, options)
+        if checks.whole("rounds", rounds) <= MOMENT_ROUNDS:
+            raise ParameterError(
+                f"`rounds` must be at least {MOMENT_ROUNDS + 1} with `whiten`, {MOMENT_ROUNDS} for moments "
+                f"of the rows; got {rounds}."
+            )
+        return PreparedWhitened.of(super().prepare(network, rounds - MOMENT_ROUNDS, options), self.whiten)
+
+    def tables(self, sites: int, rounds: int) -> Tables:
+        return _tables("penalty", sites, rounds, self.penalty, self.dual_step, self.noise, self)
+
+
+@dataclass(frozen=True)
+class DualPerturbation(Release):
+    """ADMM whose dual variable is lam + eta V e: penalty perturbation with eta = theta, fixed.
+
+    >>> from taciturn import NormNoise
+    >>> DualPerturbation(penalty=0.5, noise=NormNoise(rate=3.0)).tables(sites=5, rounds=60).theta[0, 0].item()
+    0.5
+    """
+
+    penalty: float
+    noise: Noise
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "penalty", checks.positive("penalty", self.penalty))
+
+    def tables(self, sites: int, rounds: int) -> Tables:
+        return _tables("dual", sites, rounds, self.penalty, self.penalty, self.noise, self)
+
+
+@dataclass(frozen=True)
+class PrimalPerturbation(Release):
+    """ADMM that broadcasts argmin + e; the noise is in the units of f, not of the penalty.
+
+    `dual_step` defaults to the penalty, as in [zhang2017]. What is broadcast is what the site itself goes on
+    from, or the cost would be nearly double.
+
+    >>> from taciturn import GaussianNoise
+    >>> PrimalPerturbation(penalty=0.5, noise=GaussianNoise(std=0.1)).tables(sites=5, rounds=60).method
+    'primal'
+    """
+
+    penalty: PerSite
+    noise: Noise
+    dual_step: PerSite | None = None
+
+    def tables(self, sites: int, rounds: int) -> Tables:
+        theta = self.penalty if self.dual_step is None else self.dual_step
+        return _tables("primal", sites, rounds, self.penalty, theta, self.noise, self)
+
+
+def _tables(
+    method: MethodName,
+    sites: int,
+    rounds: int,
+    penalty: PerSite,
+    dual_step: PerSite,
+    noise: Noise | None = None,
+    release: Release | None = None,
+) -> Tables:
+    sites, rounds = checks.whole("sites", sites, least=1), checks.whole("rounds", rounds, least=1)
+    if sites * rounds > _MOST:
+        raise ParameterError(
+            f"`rounds` must be at most {_MOST // sites} with {sites} sites: a run has at most {_MOST:g} "
+            f"releases; got {rounds}."
+        )
+    if noise is not None and not isinstance(noise, NormNoise | GaussianNoise):
+        raise ParameterError(f"`noise` must be NormNoise or GaussianNoise; got {type(noise).__name__}.")
+    penalties = per_site("penalty", penalty, sites)
+    output = None if release is None else release.output_noise
+    return Tables(
+        method=method,
+        penalties=penalties,
+        eta=tabulate("penalty", penalties, rounds),
+        theta=tabulate("dual_step", per_site("dual_step", dual_step, sites), rounds),
+        noise=noise,
+        scale=None if noise is None else noise.scales(sites, rounds),
+        output_noise=output,
+        output_scale=None if output is None else output.scales(sites, rounds),
+        grid=None if release is None else release.grid,
+        clip=None if release is None else release.clip,
+    )

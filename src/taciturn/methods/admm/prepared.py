@@ -1,0 +1,129 @@
+"""A prepared run of the paper's methods: its tables, what they tell the accountant, and its nodes.
+
+Every schedule is fixed in advance, so that all charges are known before the first round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.types import Array
+from ...privacy.facts import RoundCharges, RunFacts, SiteFacts
+from ...privacy.noise import GaussianNoise, draw
+from ...rng import SecureStreams, SeededStreams, Streams
+from ..base import Audience, Network, PreparedMethod, site_numbers
+from . import accounts
+from .tables import Tables
+
+if TYPE_CHECKING:
+    from .node import Node
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedADMM(PreparedMethod):
+    """One run of ADMM or of its perturbed kin; `tables` has one row for each of `network.sites`."""
+
+    network: Network
+    tables: Tables
+    tol: float
+    method: str
+    begin: str = "zeros"
+    refresh: int = 10
+    resumable = True
+    solves = True
+
+    @property
+    def private(self) -> bool:  # type: ignore[override]
+        return self.tables.private
+
+    @property
+    def rounds(self) -> int:
+        return self.tables.rounds
+
+    def hears(self, t: int) -> Audience:
+        return "neighbours"
+
+    def first(self, sites: Sequence[int], repeats: int, seed: int | None) -> Array:
+        """f(0): zeros, or standard normal numbers from the streams; never from the data."""
+        shape = (repeats, self.network.dimension)
+        if self.begin == "zeros":
+            return np.broadcast_to(0.0, (len(sites), *shape))  # takes no memory
+        ones, normal = np.ones(len(sites)), GaussianNoise(1.0)
+        return draw(normal, _streams(seed), "start", 0, np.array(sites), ones, shape)
+
+    def nodes(
+        self, objectives: Sequence[Any], cuts: Sequence[range], *, seed: int | None, repeats: int
+    ) -> list[Node]:
+        from ...objective.solver.many import ManySites
+        from .node import Node
+
+        solvers, streams = ManySites(objectives), _streams(seed)
+        solvers.warm_up()
+        numbers, degrees = site_numbers(self.network), np.array(self.network.degrees, dtype=np.int64)
+        return [
+            Node(
+                sites=numbers[own.start : own.stop],
+                solvers=solvers.part(own.start, own.stop),
+                degrees=degrees[own.start : own.stop],
+                tables=self.tables.part(own),
+                tol=self.tol,
+                streams=streams,
+                refresh=self.refresh,
+            )
+            for own in cuts
+        ]
+
+    def part(self, own: range) -> PreparedADMM:
+        return replace(self, network=self.network.part(own), tables=self.tables.part(own))
+
+    def charges(self, t: int) -> RoundCharges:
+        return accounts.charges(self.tables, t, site_numbers(self.network))
+
+    def describe(self) -> dict[str, Any]:
+        return {"tol": self.tol, "start": self.begin, "method": self.method}
+
+    def fingerprint(self) -> Mapping[str, Any]:
+        tables = self.tables
+        columns = (tables.eta, tables.theta, tables.scale, tables.output_scale)
+        return {
+            "refresh": self.refresh,
+            "tables": [None if c is None else c.tobytes().hex() for c in columns],
+        }
+
+    def site_facts(self) -> list[SiteFacts]:
+        """B_i, V_i and the schedules of every site."""
+        network = self.network
+        names = network.names or ("",) * len(network.sites)
+        rows = zip(network.sites, network.samples, network.degrees, names, strict=True)
+        return [
+            SiteFacts(site=i, samples=B, degree=V, name=name, **accounts.schedules(self.tables.site(row)))
+            for row, (i, B, V, name) in enumerate(rows)
+        ]
+
+    def run_facts(
+        self, *, simulated: bool, where: str = "", outputs: int = 1, marks: tuple[str, ...] = ()
+    ) -> RunFacts:
+        network = self.network
+        return accounts.run_facts(
+            self.tables,
+            network.loss,
+            dimension=network.dimension,
+            C=network.C,
+            regularization=network.regularization * network.regularizer.strong_convexity,
+            tol=self.tol,
+            simulated=simulated,
+            sites=network.total,
+            where=where,
+            outputs=outputs,
+            start=self.begin,
+            marks=marks,
+            persons=network.persons,
+        )
+
+
+def _streams(seed: int | None) -> Streams:
+    return SecureStreams() if seed is None else SeededStreams(seed)

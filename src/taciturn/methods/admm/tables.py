@@ -1,0 +1,90 @@
+"""A run's numbers, fixed before it starts: what a method comes to for every site and round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...privacy.noise import GaussianNoise, NormNoise
+from ...schedules import Schedule
+
+Noise = NormNoise | GaussianNoise
+MethodName = Literal["none", "penalty", "dual", "primal"]
+Table = NDArray[np.float64]
+_BY_SITE = ("eta", "theta", "scale", "output_scale")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Tables:
+    """The numbers of several sites, every table (sites, rounds); of one site alone, every table (rounds,).
+
+    eta, theta : penalty and dual step.
+    scale, output_scale : of the noise and the output noise, None where there is none.
+    grid, clip : released values are clipped to [-clip, clip] and rounded to multiples of grid.
+    penalties : the schedule that eta comes from, one per site.
+    """
+
+    method: MethodName
+    eta: Table
+    theta: Table
+    noise: Noise | None = None
+    scale: Table | None = None
+    output_noise: Noise | None = None
+    output_scale: Table | None = None
+    grid: float | None = None
+    clip: float | None = None
+    penalties: tuple[Schedule, ...] = ()
+
+    @property
+    def rounds(self) -> int:
+        return int(self.eta.shape[-1])
+
+    @property
+    def sites(self) -> int:
+        return int(self.eta.shape[0])
+
+    @property
+    def private(self) -> bool:
+        return self.method != "none"
+
+    @property
+    def covered(self) -> bool:
+        """Whether noise on a grid covers all floating-point errors; a real run then sends whole numbers."""
+        noisy = self.output_noise is not None or self.method == "primal"
+        return noisy and self.grid is not None and self.clip is not None
+
+    def site(self, i: int) -> Tables:
+        """The numbers of the i-th of these sites alone; views, not copies."""
+        return replace(self, penalties=self.penalties[i : i + 1], **self._rows(i))
+
+    def alone(self) -> Tables:
+        """The numbers of one site as those of a network of one: every table (1, rounds)."""
+        return replace(self, **self._rows(None))
+
+    def part(self, own: range) -> Tables:
+        """The rows of some neighbouring sites, copied: sent elsewhere, it does not drag the others along."""
+        rows = slice(own.start, own.stop)
+        copied: dict[str, Any] = {
+            name: None if row is None else row.copy() for name, row in self._rows(rows).items()
+        }
+        return replace(self, penalties=self.penalties[rows], **copied)
+
+    def column(self, name: Literal["scale", "output_scale"], t: int) -> Table | None:
+        """The scales of round t, (sites,), in memory of their own; None where there is no such noise."""
+        table: Table | None = getattr(self, name)
+        return None if table is None else np.ascontiguousarray(table[:, t - 1])
+
+    def _rows(self, index: int | slice | None) -> dict[str, Any]:
+        tables = {name: getattr(self, name) for name in _BY_SITE}
+        return {name: None if table is None else table[index] for name, table in tables.items()}
+
+
+class HasTables(Protocol):
+    """A method that can be spread over sites and rounds."""
+
+    def tables(self, sites: int, rounds: int) -> Tables:
+        """Return every number of the run, checked."""
+        ...

@@ -1,0 +1,216 @@
+"""Theorem 1's hypotheses and Theorem 2's rate: what is proven of a run, and what is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import minimize_scalar
+
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...graph import Graph
+from ...objective.problem import Problem
+from .tables import HasTables, Tables
+
+_LARGEST = 3000  # sites; Theorem 2 takes the eigenvalues of a dense matrix of that size
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One condition of Theorem 1, whether it holds for this run, and what that means."""
+
+    name: str
+    holds: bool
+    detail: str
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """Theorem 1 for one run [ZKL18, Thm 1]."""
+
+    hypotheses: tuple[Hypothesis, ...]
+
+    @property
+    def proven(self) -> bool:
+        """Whether convergence to the optimum is proven; where it is not, it may still happen."""
+        return all(hypothesis.holds for hypothesis in self.hypotheses)
+
+    def __str__(self) -> str:
+        lines = [f"{'holds' if h.holds else 'FAILS'}  {h.name}: {h.detail}" for h in self.hypotheses]
+        verdict = "proven" if self.proven else "not proven (it may still be observed)"
+        return "\n".join([*lines, f"convergence to the optimum: {verdict}"])
+
+
+def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
+    """Which hypotheses of Theorem 1 hold for this run, and where its proof has a gap."""
+    return _convergence(method.tables(sites, rounds))
+
+
+def check_theorem_1(tables: Tables) -> None:
+    """The two conditions that a typing error breaks; without them no theorem of the paper holds."""
+    for hypothesis in (_nondecreasing(tables), _above_dual_step(tables)):
+        if not hypothesis.holds:
+            name, words = hypothesis.name.split(" ", 1)
+            raise ParameterError(
+                f"`{name}` must be {words}; {hypothesis.detail}. "
+                "Theorems 1 to 3 of the paper need it; `strict=False` runs without it."
+            )
+
+
+def _convergence(tables: Tables) -> Convergence:
+    return Convergence(
+        (
+            _nondecreasing(tables),
+            _above_dual_step(tables),
+            _bounded(tables),
+            _equal_penalties(tables),
+            _fixed_dual_step(tables),
+            _noiseless(tables),
+        )
+    )
+
+
+def _nondecreasing(tables: Tables) -> Hypothesis:
+    steps = np.diff(tables.eta, axis=1)
+    if not (steps < 0).any():
+        return Hypothesis("penalty nondecreasing", True, "eta_i(t+1) >= eta_i(t) at every site")
+    i, t = np.argwhere(steps < 0)[0]
+    now, then = tables.eta[i, t + 1], tables.eta[i, t]
+    return Hypothesis(
+        "penalty nondecreasing", False, f"site {i}: {now:g} at t={t + 2} after {then:g} at t={t + 1}"
+    )
+
+
+def _above_dual_step(tables: Tables) -> Hypothesis:
+    below = tables.eta < tables.theta
+    if not below.any():
+        return Hypothesis("penalty at least the dual step", True, "eta_i(t) >= theta > 0")
+    i, t = np.argwhere(below)[0]
+    detail = f"site {i}: eta = {tables.eta[i, t]:g} < theta = {tables.theta[i, t]:g} at t={t + 1}"
+    return Hypothesis("penalty at least the dual step", False, detail)
+
+
+def _bounded(tables: Tables) -> Hypothesis:
+    open_ended = [i for i, schedule in enumerate(tables.penalties) if not schedule.bounded]
+    if not open_ended:
+        return Hypothesis("penalty bounded", True, "sup_t eta_i(t) is finite")
+    return Hypothesis(
+        "penalty bounded",
+        False,
+        f"site {open_ended[0]} grows without bound: the run can stall at a consensus that is not the "
+        "optimum; give the schedule a cap",
+    )
+
+
+def _equal_penalties(tables: Tables) -> Hypothesis:
+    if (tables.eta == tables.eta[0]).all():
+        return Hypothesis("penalty equal at all sites", True, "W(t) = eta(t) I, as the proof needs")
+    return Hypothesis(
+        "penalty equal at all sites",
+        False,
+        "the paper's proof takes (W - theta I)(D - A) as PSD, which unequal penalties can break; "
+        "convergence is then an observation, not a theorem",
+    )
+
+
+def _fixed_dual_step(tables: Tables) -> Hypothesis:
+    if (tables.theta == tables.theta[0, 0]).all():
+        return Hypothesis("dual step fixed", True, f"theta = {tables.theta[0, 0]:g} for all sites and rounds")
+    if (tables.theta == tables.theta[0]).all():
+        return Hypothesis(
+            "dual step fixed", False, "theta varies over rounds; the paper shows this by experiment only"
+        )
+    return Hypothesis(
+        "dual step fixed",
+        False,
+        "theta differs between sites: sum_i lam_i / theta_i stays 0, so the run ends at the minimiser of "
+        "sum_i O_i / theta_i, which is not the optimum",
+    )
+
+
+def _noiseless(tables: Tables) -> Hypothesis:
+    if not tables.private:
+        return Hypothesis("no noise", True, "the theorem is about M-ADMM without perturbation")
+    return Hypothesis("no noise", False, "with noise the iterates settle around the optimum, not on it")
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Theorem 2 in one round: (1 + delta) ||Z(t) - Z*||^2_J(t) <= ||Z(t-1) - Z*||^2_J(t)   [ZKL18, Thm 2]
+
+    delta: the largest that meets both conditions of the theorem, maximised over mu > 1.
+    closed_form: a lower bound on it without eigenvalue problems, maximised over mu.
+    as_printed: the paper's closed form. It adds the smallest NONZERO singular value of (W - theta I)(D - A),
+        but that matrix maps the all-ones vector to zero, so wherever eta > theta it can exceed `delta`, and
+        is then no lower bound.
+    covered: False where the penalties are unequal; the numbers are then only what the formula gives.
+    """
+
+    delta: float
+    mu: float
+    closed_form: float
+    as_printed: float
+    covered: bool
+
+
+def rate(problem: Problem, graph: Graph, method: HasTables, t: int) -> Rate:
+    """Theorem 2's delta(t), with m_i = rho/N and M_i from the loss and the data's largest eigenvalue."""
+    if graph.n > _LARGEST:
+        raise ParameterError(f"`graph` must have at most {_LARGEST} sites for Theorem 2; got {graph.n}.")
+    tables = method.tables(graph.n, t)
+    m = np.array([problem.site(i).strong for i in range(graph.n)])
+    M = np.array([problem.site(i).smoothness for i in range(graph.n)])
+    return _rate(graph, tables.eta[:, t - 1], float(tables.theta[:, t - 1].max()), m, M)
+
+
+def _rate(graph: Graph, eta: Array, theta: float, m: Array, M: Array) -> Rate:
+    A, D = graph.adjacency, np.diag(graph.degrees.astype(float))
+    W = np.diag(eta)
+    gap = float(np.linalg.eigvalsh(D - A)[1])  # sigma_min(D - A): connected, so just one eigenvalue is zero
+    tilde = float(np.linalg.norm(W @ (D + A), 2))
+    excess = (W - theta * np.eye(graph.n)) @ (D - A)
+    bars = np.linalg.svd(excess, compute_uv=False)
+    bar_max = float(bars[0])
+    nonzero = bars[bars > 1e-12 * max(bar_max, 1e-300)]
+    bar_min = float(nonzero[-1]) if bar_max > 0 else 0.0
+    right = 2 * _symmetric(excess) + 2 * np.diag(m)
+    penalty = _symmetric(W @ (D + A))
+
+    def first(mu: float) -> float:
+        return theta * gap / (mu**2 * tilde)
+
+    def exact(mu: float) -> float:
+        left = np.diag((mu * bar_max**2 + mu**2 * M**2) / (theta * gap * (mu - 1))) + penalty
+        return min(first(mu), float(eigh(right, left, eigvals_only=True, subset_by_index=[0, 0])[0]))
+
+    def closed(mu: float, bonus: float) -> float:
+        below = (mu**2 * M.max() ** 2 + mu * bar_max**2) / (theta * gap * (mu - 1)) + tilde
+        return float(min(first(mu), (2 * m.min() + 2 * bonus) / below))
+
+    mu, delta = _largest(exact)
+    return Rate(
+        delta=delta,
+        mu=mu,
+        closed_form=_largest(lambda mu: closed(mu, 0.0))[1],
+        as_printed=_largest(lambda mu: closed(mu, bar_min))[1],
+        covered=bool((eta == eta[0]).all()),
+    )
+
+
+def _symmetric(matrix: Array) -> Array:
+    """The part that a quadratic form sees."""
+    return 0.5 * (matrix + matrix.T)
+
+
+def _largest(function: Callable[[float], float]) -> tuple[float, float]:
+    """(mu, value) at the maximum over mu > 1 of a function with one peak; searched over log(mu - 1)."""
+    grid = np.linspace(-12.0, 12.0, 49)
+    heights = [function(1 + np.exp(s)) for s in grid]
+    k = int(np.argmax(heights))
+    low, high = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
+    best = minimize_scalar(lambda s: -function(1 + np.exp(s)), bounds=(low, high), method="bounded")
+    s = float(best.x) if -best.fun > heights[k] else float(grid[k])
+    return 1 + float(np.exp(s)), float(function(1 + np.exp(s)))

@@ -1,0 +1,176 @@
+"""A method of one's own: a message with noise of one's own, and what a round costs, by one's own proof.
+
+The loop, the engines, the ledger and the certificate are those of every method. What a site keeps between
+rounds is what it has sent and heard, never a row: that is what lets the costs of rounds add up.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import ParameterError
+from ..core.types import Array
+from ..privacy.facts import RoundCharges, RunFacts, SiteFacts
+from ..privacy.stated_cost import OWN, StatedCost
+from ..rng import SecureStreams, SeededStreams, Streams
+from .admm.accounts import loss_facts, unit_facts
+from .base import UNSAID, Audience, Network, PreparedMethod, RunOptions, site_numbers
+
+
+class OwnMethod(ABC):
+    """What `simulate` and `train` take as `method`: write `message`, and state its `cost`.
+
+    Every certificate of such a run says 'not proven by taciturn'. Without a cost the method is refused.
+    """
+
+    cost: StatedCost | None = None
+
+    @abstractmethod
+    def message(self, rows: Any, own: Array, heard: Array, t: int, generator: np.random.Generator) -> Array:
+        """What a site sends in round t, noise included: a vector of d numbers, the site's model from then on.
+
+        rows : the site's objective: `rows.gradient(F)` and `rows.value(F)` of models (k, d), `rows.samples`.
+        own : what it sent last; zeros before round 1.
+        heard : the mean of what its neighbours sent last.
+        generator : draw all noise from this one; it is secret in a real run, and seeded in a simulation.
+        """
+
+    def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedOwn:
+        """The run of this method over a network."""
+        for name in ("tol", "start", "strict", "idealised"):
+            if getattr(options, name) is not None:
+                raise ParameterError(
+                    f"`{name}` must be left out for your own method; got {getattr(options, name)}."
+                )
+        if not isinstance(self.cost, StatedCost):
+            raise ParameterError(
+                f"`cost` must be a StatedCost, the cost of one round for any one record; got "
+                f"{type(self.cost).__name__}. Without it nothing can be certified."
+            )
+        return PreparedOwn(network, self, self.cost, rounds)
+
+
+@dataclass(frozen=True, eq=False)
+class OwnState:
+    """Where sites stand after t rounds: what they sent and heard, (sites, repeats, d) each."""
+
+    t: int
+    sent: Array
+    heard: Array
+
+
+@dataclass(frozen=True, eq=False)
+class OwnNode:
+    """Some sites of such a run."""
+
+    sites: NDArray[np.int64]
+    objectives: Sequence[Any]
+    degrees: NDArray[np.int64]
+    method: OwnMethod
+    rounds: int
+    streams: Streams
+
+    def start(self, first: Array | None, heard: Array | None) -> OwnState:
+        """Zeros, which is public."""
+        zeros = np.zeros((len(self.sites), 1, self.objectives[0].dimension)) if first is None else first
+        return OwnState(0, zeros, zeros)
+
+    def message(self, state: OwnState) -> Array:
+        """One vector of each site and repeat."""
+        t, sent = state.t + 1, np.empty(state.sent.shape)
+        for i, r in np.ndindex(sent.shape[:2]):
+            site = int(self.sites[i])
+            generator = self.streams.generator(repeat=r, site=site, purpose="noise", t=t)
+            own, heard = state.sent[i, r].copy(), state.heard[i, r] / self.degrees[i]
+            found = np.asarray(self.method.message(self.objectives[i], own, heard, t, generator))
+            if found.shape != own.shape:
+                raise ParameterError(f"`message` must return the shape {own.shape}; got {found.shape}.")
+            sent[i, r] = found
+        return sent
+
+    def charges(self, t: int) -> RoundCharges:
+        """One release of each site; what it costs is in the facts of the run."""
+        return _charges(self.sites, t)
+
+    def after(self, state: OwnState, message: Array, heard: Array) -> OwnState:
+        return OwnState(state.t + 1, message, heard)
+
+    def models(self, state: OwnState) -> Array:
+        return state.sent
+
+    def metrics(self, models: Array) -> tuple[Array, Array]:
+        """(mean loss, quality) of every site and repeat on the site's own rows."""
+        found = [rows.metrics(model) for rows, model in zip(self.objectives, models, strict=True)]
+        return np.array([loss for loss, _ in found]), np.array([quality for _, quality in found])
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedOwn(PreparedMethod):
+    """One run of a user's own method."""
+
+    network: Network
+    method: OwnMethod
+    cost: StatedCost
+    length: int
+
+    @property
+    def rounds(self) -> int:
+        return self.length
+
+    def hears(self, t: int) -> Audience:
+        return "neighbours"
+
+    def first(self, sites: Sequence[int], repeats: int, seed: int | None) -> Array:
+        return np.broadcast_to(0.0, (len(sites), repeats, self.network.dimension))
+
+    def nodes(
+        self, objectives: Sequence[Any], cuts: Sequence[range], *, seed: int | None, repeats: int
+    ) -> list[OwnNode]:
+        numbers, degrees = site_numbers(self.network), np.array(self.network.degrees, dtype=np.int64)
+        streams = SecureStreams() if seed is None else SeededStreams(seed)
+        return [
+            OwnNode(numbers[at], objectives[at], degrees[at], self.method, self.rounds, streams)
+            for at in (slice(own.start, own.stop) for own in cuts)
+        ]
+
+    def part(self, own: range) -> PreparedOwn:
+        return replace(self, network=self.network.part(own))
+
+    def charges(self, t: int) -> RoundCharges:
+        return _charges(site_numbers(self.network), t)
+
+    def site_facts(self) -> list[SiteFacts]:
+        """The same release in every round."""
+        return [replace(facts, dual_step=(1.0,), eta=(1.0,), scale=(1.0,)) for facts in super().site_facts()]
+
+    def run_facts(
+        self, *, simulated: bool, where: str = "", outputs: int = 1, marks: tuple[str, ...] = ()
+    ) -> RunFacts:
+        network = self.network
+        return RunFacts(
+            method=OWN,
+            noise=OWN,
+            loss=loss_facts(network.loss),
+            sites=network.total,
+            rounds=self.rounds,
+            dimension=network.dimension,
+            C=network.C,
+            regularization=network.regularization,
+            simulated=simulated,
+            where=where,
+            outputs=outputs,
+            marks=marks,
+            stated=self.cost,
+            **unit_facts(network.persons),
+        )
+
+
+def _charges(sites: NDArray[np.int64], t: int) -> RoundCharges:
+    ones = np.ones(len(sites))
+    return RoundCharges(t, sites, ones, ones, None)

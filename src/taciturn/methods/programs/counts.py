@@ -1,0 +1,156 @@
+"""Counts: a program of one sum. Every site counts its rows in the cells of public tables.
+
+A record is in one cell of each table, so that replacing it moves two cells of a table by one: by sqrt(2 k) in
+all for k tables. The rows of a person weigh 1/m each, rounded down to the grid: a person moves it no further.
+Counts are whole numbers of grid steps, so nothing is rounded, and noise on them is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...privacy.accounting.sensitivity import counts_sensitivity
+from ...privacy.loss_facts import LossFacts
+from ...privacy.sums import ALIGNED, COUNTS, SumFacts
+from ..base import UNSAID, Network, RunOptions
+from ..sums.prepared import PreparedSums
+from ..sums.program import ProgramPart, SumPlan, SumTables, fix_sums, pair_graph
+from ..sums.sum_noise import Integers
+
+Cells = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The method: one release of all tables within (epsilon, delta).
+
+    lengths : the number of cells of each table.
+    """
+
+    lengths: tuple[int, ...]
+    epsilon: float
+    delta: float
+    colluding: int | None = None
+
+    def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
+        """Grid and noise of the one sum."""
+        if rounds not in (0, 1):
+            raise ParameterError(f"`rounds` must be 1 for Counts, which release once; got {rounds}.")
+        total = sum(network.samples)
+        pairs = pair_graph(network.total, self.colluding)
+        plan = SumPlan(
+            part=COUNTS,
+            length=sum(self.lengths),
+            sensitivity=counts_sensitivity(len(self.lengths)),
+            stray=0.0,
+            largest=total,
+            share=1.0,
+            whole=True,
+        )
+        sums = fix_sums([plan], epsilon=self.epsilon, delta=self.delta, pairs=pairs, colluding=self.colluding)
+        program = CountsProgram(self.lengths)
+        return PreparedSums(
+            network, SumTables(sums, pairs, self.colluding, program, total, max(network.samples))
+        )
+
+    def part(self, network: Network) -> ProgramPart:
+        """The same sum beside other questions: a unit's cells in k tables are a vector of norm sqrt k."""
+        units, scale = sum(network.samples), math.sqrt(len(self.lengths))
+        plan = SumPlan(ALIGNED, sum(self.lengths), math.sqrt(2.0) / units, 0.0, 1.0, 1.0, whole=True)
+
+        def half(sums: tuple[SumFacts, ...], sites: int) -> CountsProgram:
+            steps = math.floor((1 - 2.0**-40) / (units * scale * sums[0].grid))
+            return CountsProgram(self.lengths, steps, 1.0 / (steps * sums[0].grid))
+
+        return ProgramPart((plan,), half)
+
+
+@dataclass(frozen=True)
+class CountState:
+    """Before the release, and after it: the counts of all tables, (repeats, cells)."""
+
+    t: int
+    counts: Array
+
+
+@dataclass(frozen=True)
+class CountsProgram:
+    """The public half: one total, which is the result.
+
+    steps, scale : the weight of a unit in steps of the grid, and the factor from the total to counts;
+        None and 1 if the sum consists of the counts themselves.
+    """
+
+    lengths: tuple[int, ...]
+    steps: int | None = None
+    scale: float = 1.0
+
+    @property
+    def loss(self) -> LossFacts:
+        return LossFacts(COUNTS, 1.0, 0.0)
+
+    @property
+    def dimension(self) -> int:
+        """The number of tables, each of which holds every unit once."""
+        return len(self.lengths)
+
+    @property
+    def size(self) -> int:
+        """The number of cells in all tables."""
+        return sum(self.lengths)
+
+    def start(self, repeats: int) -> CountState:
+        return CountState(0, np.zeros((repeats, sum(self.lengths))))
+
+    def query(self, state: CountState) -> None:
+        return None
+
+    def advance(self, state: CountState, total: Array) -> CountState:
+        return CountState(state.t + 1, total * self.scale)
+
+    def result(self, state: CountState) -> Array:
+        return state.counts
+
+    def private_half(self, rows: SiteCells, units: int) -> SiteCells:
+        return rows if self.steps is None else replace(rows, steps=self.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class SiteCells:
+    """The private half: the cells of one site's rows, (rows, tables), numbered through all tables.
+
+    rows_of_person : how many rows the person of each row has in all; None where every row is a unit.
+    steps : how many steps of the grid a unit counts; None: those that make 1.
+    """
+
+    cells: Cells
+    rows_of_person: NDArray[np.int64] | None = None
+    steps: int | None = None
+
+    def take(self, chosen: NDArray[np.bool_]) -> SiteCells:
+        """Some of the rows."""
+        rows = self.rows_of_person
+        return replace(self, cells=self.cells[chosen], rows_of_person=None if rows is None else rows[chosen])
+
+    def integers(self, query: None, facts: SumFacts) -> Integers:
+        """Every row counts 1, or the m-th part of it, rounded down, for a person with m rows."""
+        one = round(1 / facts.grid) if self.steps is None else self.steps
+        if self.rows_of_person is None:
+            found = np.zeros(facts.length, dtype=np.int64)
+            for column in self.cells.T:  # bincount makes a copy of what it counts
+                found += np.bincount(column, minlength=facts.length)
+            return (found * one)[None]
+        counts = np.zeros(facts.length, dtype=np.int64)
+        np.add.at(counts, self.cells, (one // self.rows_of_person)[:, None])
+        return counts[None]
+
+    def metrics(self, models: Array) -> tuple[Array, Array]:
+        """Counts have neither a loss nor a quality."""
+        nothing = np.full(len(models), np.nan)
+        return nothing, nothing

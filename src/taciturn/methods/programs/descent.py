@@ -1,0 +1,165 @@
+"""Masked descent, its public part: from the released sums to the next point, and to the model.
+
+    round 1     M, the second moments of all rows, or what is known about them (`shapes.py`)
+    round t     g, the mean gradient at y(t); then
+                y = x + beta (x - x_before),   x_new = y - (bend M + reg + p_t)^-1 (g + reg y)
+
+p_t and the model that is given out are the blind rule's (`rule.py`). Every site computes all of this for
+itself, to the same bits: nothing here is private, and nothing is sent.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...kernels.algebra import total
+from ...privacy.accounting.sensitivity import REACH
+from ...privacy.loss_facts import LossFacts
+from ..sums.program import PrivateHalf
+from . import step_size as rule
+from .descent_losses import TrainingLoss, loss_facts
+from .descent_rows import share_of
+from .moments import Full, Shape, Wide
+
+
+@dataclass(frozen=True, eq=False)
+class DescentState:
+    """The public state after t rounds; arrays (repeats, outputs, d), all computed from releases.
+
+    x : the last point.   y : where the next gradient is taken.   f : the model, if the run ended here.
+    sum_y, sum_g : points and gradients so far, those of step k counted k times.
+    shapes : for each repeat, what the first release showed about the rows.
+    """
+
+    t: int
+    x: Array
+    y: Array
+    f: Array
+    sum_y: Array
+    sum_g: Array
+    shapes: tuple[Shape, ...] = ()
+
+
+@dataclass(frozen=True)
+class Descent:
+    """The public facts of a run, and what follows from them.
+
+    full : whether the first release holds all second moments, or means and squares alone.
+    noise : the standard deviation of the noise in the sum of all sites, round by round.
+    regularization : the weight of ||f||^2 / 2 beside the mean loss.
+    constant : the public value of the last column, where it is the same in every row.
+    """
+
+    training_loss: TrainingLoss
+    features: int
+    outputs: int
+    full: bool
+    noise: tuple[float, ...]
+    regularization: float
+    constant: float | None
+
+    @property
+    def loss(self) -> LossFacts:
+        """The facts that the accountant needs about the loss that the descent is on."""
+        return loss_facts(self.training_loss)
+
+    @property
+    def dimension(self) -> int:
+        """The numbers of all models together."""
+        return self.features * self.outputs
+
+    @property
+    def size(self) -> int:
+        return self.dimension
+
+    @property
+    def steps(self) -> int:
+        """The number of gradients."""
+        return len(self.noise) - 1
+
+    def start(self, repeats: int) -> DescentState:
+        """t = 0: the model is 0."""
+        zero = np.zeros((repeats, self.outputs, self.features))
+        return DescentState(0, zero, zero, zero, zero, zero)
+
+    def query(self, state: DescentState) -> Array | None:
+        """Where the next gradient is taken; None where the moments of the rows are asked for."""
+        if state.t == 1 and np.any(state.y):
+            raise ParameterError("`state` must be 0 in round 2: its noise is made for the slopes at 0.")
+        return None if state.t == 0 else state.y
+
+    def result(self, state: DescentState) -> Array:
+        """The model, if the run ended here, (repeats, outputs x d)."""
+        return state.f.reshape(len(state.f), -1)
+
+    def private_half(self, rows: Any, units: int) -> PrivateHalf:
+        """What a site with these rows adds to each sum."""
+        loss, full, constant = self.training_loss, self.full, self.constant
+        return share_of(rows, loss, total=units, full=full, constant=constant)
+
+    def advance(self, state: DescentState, released: Array) -> DescentState:
+        """The state after one more round, in which this sum was released, (repeats, length)."""
+        if state.t == 0:
+            kind = Full if self.full else Wide
+            shapes = tuple(kind.from_release(row, self.noise[0], self.constant) for row in released)
+            return replace(state, t=1, shapes=shapes)
+        moved = [self._step(state, k, row.reshape(self.outputs, -1)) for k, row in enumerate(released)]
+        x, y, f, sum_y, sum_g = (np.stack(part) for part in zip(*moved, strict=True))
+        return replace(state, t=state.t + 1, x=x, y=y, f=f, sum_y=sum_y, sum_g=sum_g)
+
+    def _step(self, state: DescentState, k: int, g: Array) -> tuple[Array, ...]:
+        """(x, y, f, sum_y, sum_g) of repeat k after one more gradient."""
+        step, shape, reg = state.t, state.shapes[k], self.regularization
+        x, y = state.x[k], state.y[k]
+        g = _centre(g) + reg * y
+        sum_y, sum_g = state.sum_y[k] + step * y, state.sum_g[k] + step * g
+        weight = 0.5 * step * (step + 1.0)
+        mean_y, mean_g = sum_y / weight, sum_g / weight
+        bends = rule.mean_bends(shape, mean_y, self.training_loss)
+        damping = self._damping(shape, step, bends, mean_y, mean_g)
+        grown = 1.0 + shape.gain * (step - 1.0)
+        now = [bend * grown for bend in rule.mean_bends(shape, y, self.training_loss)]
+        new = y - _solve(shape, now, reg + damping, g)
+        f = mean_y - _solve(shape, bends, reg + rule.RIDGE * damping, mean_g)
+        return new, _within(new + rule.MOMENTUM * (new - x)), f, sum_y, sum_g
+
+    def _damping(self, shape: Shape, step: int, bends: list[float], mean_y: Array, mean_g: Array) -> float:
+        """p_t, so that all steps together take the time of least predicted loss."""
+        weight, variance = 0.5 * step * (step + 1.0), 0.0
+        for k in range(1, step + 1):
+            part = k * self.noise[k] / weight
+            variance += part * part
+        reg, outputs = self.regularization, zip(bends, mean_y, mean_g, strict=True)
+        signal = np.concatenate([shape.at(bend * shape.times(y) + reg * y - g) for bend, y, g in outputs])
+        H = np.concatenate([bend * shape.levels + reg for bend in bends])
+        tau = rule.solution_scale(signal, H, variance)
+        whole = self.noise[-1] / math.sqrt(self.steps)
+        time = rule.run_time(np.concatenate([bend * shape.all_levels + reg for bend in bends]), tau, whole)
+        return self.steps / ((1.0 - rule.MOMENTUM) * time)  # momentum makes every step 1 / (1 - beta) as long
+
+
+def _solve(shape: Shape, bends: list[float], p: float, g: Array) -> Array:
+    """(bend M + p)^-1 g for every output."""
+    return np.stack([shape.solve(bend, p, row) for bend, row in zip(bends, g, strict=True)])
+
+
+def _centre(g: Array) -> Array:
+    """Softmax gradients add up to 0 over the classes: what does not is noise."""
+    if len(g) == 1:
+        return g
+    mean = np.zeros(g.shape[1])
+    for row in g:
+        mean = mean + row
+    return np.asarray(g - mean / len(g))
+
+
+def _within(y: Array) -> Array:
+    """y, or the point of the ball of radius `REACH` on the way to it."""
+    size = math.sqrt(total(np.ravel(y * y)))
+    return y if size <= REACH else y * (REACH / size)

@@ -1,0 +1,181 @@
+"""What one site adds to each sum, from its own rows: the only code of the descent that sees private data."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import norm
+
+from ...core.errors import DataError
+from ...core.types import Array
+from ...objective.blocks import Block
+from ...objective.local import LocalObjective
+from ...objective.losses import Loss
+from ...objective.rows import Matrix
+from ...objective.softmax import Softmax, SoftmaxObjective
+from ...privacy.sums import SumFacts
+from ..sums.sum_noise import Integers
+from ..sums.sums import to_integers
+
+_CLOSE = 1e-12  # a constant column may differ from its public value by rounding
+
+
+class Share(ABC):
+    """One site's part of every sum of the descent: its private half."""
+
+    objective: Any
+
+    @abstractmethod
+    def moments(self) -> Array:
+        """The first release: all second moments, or means and squares, (length,)."""
+
+    @abstractmethod
+    def gradient(self, y: Array) -> Array:
+        """The gradient at y, (repeats, outputs, d): as rows of outputs x d numbers, (repeats, length)."""
+
+    def integers(self, query: Array | None, facts: SumFacts) -> Integers:
+        """What is asked for, in whole steps of the grid."""
+        return to_integers(self.moments()[None] if query is None else self.gradient(query), facts.grid)
+
+    def metrics(self, models: Array) -> tuple[Array, Array]:
+        """(mean loss, quality) of models (repeats, d) on the site's own rows."""
+        found: tuple[Array, Array] = self.objective.metrics(models)
+        return found
+
+
+class MarginShare(Share):
+    """The share of a site whose loss is one of margins or residuals.
+
+    Parameters
+    ----------
+    objective : the site's rows
+    loss : what the descent is on; it may be steeper or flatter than the objective's own
+    total : n, the public number of records of all sites, or of persons
+    full, constant : as in `Descent`
+    """
+
+    def __init__(
+        self,
+        objective: LocalObjective,
+        loss: Loss,
+        *,
+        total: float,
+        full: bool,
+        constant: float | None = None,
+    ) -> None:
+        self.objective, self.loss, self.total, self.full = objective, loss, float(total), full
+        self.constant, self.weights = constant, objective.row_weights()
+        self.even = bool(np.all(self.weights == 1.0))
+        for part in objective.parts:
+            check_constant(part.rows.Z, constant)
+
+    def moments(self) -> Array:
+        blocks = weighted_blocks(self.objective.blocks(1), self.weights)
+        return first_release(blocks, self.objective.dimension, self.full, self.constant) / self.total
+
+    def gradient(self, y: Array) -> Array:
+        F = y[:, 0, :]
+        Ft, total = np.ascontiguousarray(F.T), np.zeros_like(F)
+        in_place = getattr(self.loss, "slope_in_place", self.loss.slope)
+        for block, weights in weighted_blocks(self.objective.blocks(len(F)), self.weights):
+            with np.errstate(over="ignore"):  # 1 / (1 + exp(z)) by way of infinity
+                slope = in_place(block.margins(Ft))
+            if not self.even:
+                slope = slope * weights[:, None]
+            total += (block.ZT @ slope).T
+        return np.asarray(total / self.total)
+
+
+class SoftmaxShare(Share):
+    """The share of a site with several classes: one release for all of them."""
+
+    def __init__(
+        self,
+        objective: SoftmaxObjective,
+        loss: Softmax,
+        *,
+        total: float,
+        full: bool,
+        constant: float | None = None,
+    ) -> None:
+        self.objective, self.loss, self.total, self.full = objective, loss, float(total), full
+        self.constant = constant
+        check_constant(objective.rows.Z, constant)
+
+    def moments(self) -> Array:
+        blocks = weighted_blocks(self.objective.blocks(1), self.objective.weights)
+        return first_release(blocks, self.objective.features, self.full, self.constant) / self.total
+
+    def gradient(self, y: Array) -> Array:
+        repeats, classes, d = y.shape
+        total = np.zeros((d, repeats * classes))
+        blocks = self.objective.blocks(repeats)
+        for block, weights in weighted_blocks(blocks, self.objective.weights):
+            left = self.objective.residuals(block, y, self.loss) * weights[:, None, None]
+            total -= block.ZT @ left.reshape(-1, repeats * classes)  # Z = -X
+        return np.asarray(total.T.reshape(repeats, -1) / self.total)
+
+
+def share_of(
+    objective: Any, loss: Loss | Softmax, *, total: int, full: bool, constant: float | None
+) -> Share:
+    """What a site with these rows adds to each sum."""
+    if isinstance(loss, Softmax):
+        return SoftmaxShare(objective, loss, total=total, full=full, constant=constant)
+    return MarginShare(objective, loss, total=total, full=full, constant=constant)
+
+
+def weighted_blocks(blocks: list[Block], weights: Array) -> list[tuple[Block, Array]]:
+    """Blocks of rows, each with its rows' weights: 1, or those of a person's rows, at most 1 in all."""
+    ends = np.cumsum([block.Z.shape[0] for block in blocks])[:-1]
+    return list(zip(blocks, np.split(weights, ends), strict=True))
+
+
+def first_release(blocks: list[tuple[Block, Array]], d: int, full: bool, constant: float | None) -> Array:
+    """Sums over rows, before they are divided by n: x x' as a triangle, or x and x^2 without the constant.
+
+    Rows are held times their label or times -1. That leaves x x' as it is; for x a constant, which is
+    positive, gives the sign away. Without one the mean of the rows as they are held serves as well.
+    """
+    if full:
+        gram = np.zeros((d, d))
+        for block, weights in blocks:
+            gram += block.gram(weights)
+        return triangle(gram)
+    sums, squares = np.zeros((2, d))
+    for block, weights in blocks:
+        signs = np.ones(len(weights)) if constant is None else np.sign(last_column(block.Z))
+        sums += block.ZT @ (weights * signs)
+        squares += block.squares(weights)
+    keep = slice(None) if constant is None else slice(-1)
+    return np.concatenate([sums[keep], squares[keep]])
+
+
+def triangle(gram: Array) -> Array:
+    """The upper triangle row by row, off-diagonal entries times sqrt 2: as long as the whole matrix."""
+    scaled = np.triu(gram, 1) * math.sqrt(2.0) + np.diag(np.diagonal(gram))
+    return scaled[np.triu_indices(len(gram))]
+
+
+def last_column(Z: Matrix) -> Array:
+    """The last column of dense or sparse rows."""
+    if isinstance(Z, np.ndarray):
+        return np.asarray(Z[:, -1])
+    unit = np.zeros(Z.shape[1])
+    unit[-1] = 1.0
+    return np.asarray(Z @ unit)
+
+
+def check_constant(Z: Matrix, constant: float | None) -> None:
+    """Raise unless the last column is that constant, or the whole row is 0."""
+    if constant is None:
+        return
+    away = np.flatnonzero(np.abs(np.abs(last_column(Z)) - constant) > _CLOSE)
+    if not len(away):
+        return
+    sizes = np.linalg.norm(Z[away], axis=1) if isinstance(Z, np.ndarray) else norm(Z[away], axis=1)
+    if np.any(sizes > 0):
+        raise DataError(f"`constant` = {constant:g} must be the last column of every row that is not 0.")

@@ -1,0 +1,354 @@
+"""Regression: a program of sums whose estimates come with standard errors that hold (docs/inference.md).
+
+    moments     three times: coordinates W in which rows vary alike, so that noise does the least harm
+    outcome     where the outcome lies: the first model is a constant
+    scores      s = mean of omega psi x at model after model; each next model is the one at which s would be 0
+    hessian     H = minus the slope of s: once for better steps, and again when the model is nearly there
+    meat        V, the variance of one record's score
+
+The weights omega depend on the row alone, or on a person's past, so that the score is 0 on average at the
+true model whatever they are. `regression_fit.py` makes estimates and standard errors of what was released.
+The coordinates, models and weights of a step follow from earlier totals, by fixed sequences of operations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....core.types import Array
+from ....kernels import regression_rows as rows
+from ....kernels.algebra import matrix_product, product, total, transposed_product
+from ....kernels.arithmetic import exp, log
+from ...sums import expressions as ex
+from ...sums.expressions import Expression, Shapes, Values
+from ..moments import cleaned, noise_edge, symmetric
+from ..own_program import Program, ProgramFacts, Query, Step, Total
+
+FAMILIES = ("binomial", "gaussian", "poisson", "hazard")
+LINKS = ("logit", CLOGLOG := "cloglog")
+OUTCOME, MOMENTS, SCORE, HESSIAN, MEAT = "outcome", "moments", "score", "hessian", "meat"
+_KINDS = {MOMENTS: rows.MOMENTS, SCORE: rows.SCORE, HESSIAN: rows.HESSIAN, MEAT: rows.MEAT}
+_CELLS = 40  # of the range of a Gaussian outcome
+GAUSSIAN_CUT = 2.5  # standard deviations at which Gaussian residuals are cut
+_FLOOR = 1e-9  # the least mean of the diagonal of the moments
+_PRIOR = 4.0  # over d: how far coordinates of a model are from 0, squared, before anything is known
+_LIFT = 0.3  # of the edge of the noise, added to the levels of a Hessian: what it may have hidden
+_STEP = 1.5  # how far one step may move the margins
+MOST_W = {"binomial": 0.25, "gaussian": 1.0, "poisson": rows.POISSON_W, "hazard": 1.0}
+"""The largest slope of a residual in units of its reach."""
+
+_PLAN = (
+    (MOMENTS, 0.02),
+    (OUTCOME, 0.01),
+    (MOMENTS, 0.03),
+    *((SCORE, share) for share in (0.01, 0.02, 0.03)),
+    (MOMENTS, 0.05),
+    (SCORE, 0.03),
+    (HESSIAN, 0.05),
+    *((SCORE, share) for share in (0.03, 0.05, 0.08)),
+    (HESSIAN, 0.18),
+    *((SCORE, share) for share in (0.14, 0.22)),
+    (MEAT, 0.05),
+)
+"""The sums in their order, and their shares of mu^2."""
+
+SCORE_BOUND = math.sqrt(1.0 + rows.SIDES * rows.SIDE * rows.SIDE)
+"""The norm of a record's score with the numbers beside it."""
+
+HESSIAN_SHARE = 0.18
+SCORE_SHARE = 0.36
+"""Of mu^2: what the last Hessian and the scores after it get at least."""
+
+
+@dataclass(frozen=True)
+class RegressionTerm(Expression):
+    """What a record adds to one sum of a regression (`kernels/regression_rows.py`)."""
+
+    family: str
+    kind: str
+
+    @property
+    def aligned(self) -> bool:
+        """Moments, Hessian and meat are sums of outer products."""
+        return self.kind != SCORE
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        d = shapes["f"][0]
+        return d + rows.SIDES if self.kind == SCORE else d * (d + 1) // 2
+
+    def of(self, X: Array, values: Values) -> Array:
+        return self.of_units(X, np.arange(len(X) + 1), values)
+
+    def of_units(self, X: Array, starts: NDArray[np.int64], values: Values) -> Array:
+        X = np.ascontiguousarray(X, dtype=np.float64)
+        W, f, numbers, kind = values["W"], values["f"], values["numbers"], _KINDS[self.kind]
+        if self.family == "hazard":
+            return rows.hazard_rows(X, W, f, numbers, kind)
+        family = FAMILIES.index(self.family)
+        return rows.regression_rows(X, starts, W, f, values["anchor"], numbers, family, kind)
+
+
+class Score(NamedTuple):
+    """One released score at the model f_ref + W u.
+
+    std : of the noise in every coordinate.   counted : the share of records that are complete.
+    weight, spread : the means of w and psi^2 over these; side : the noise of all three.
+    """
+
+    u: Array
+    s: Array
+    std: float
+    weight: float
+    spread: float
+    counted: float
+    side: float
+
+
+class Matrix(NamedTuple):
+    """A released matrix, and the spread of the noise of its entries."""
+
+    values: Array
+    std: float
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionState:
+    """The state of a regression after t sums: the model f, and what is known about the last coordinates.
+
+    square : b^2, how long a row may be in the coordinates W.
+    levels, expected : of the moments along them, with weights and without.
+    origin, u : f = origin + W u.   anchor, reach : where residuals are cut.
+    before : how many scores of these coordinates came before the last Hessian.
+    shape : the levels and vectors of the Hessian, cleaned of its noise: what steps are made of.
+    """
+
+    t: int
+    f: Array
+    W: Array
+    square: float
+    levels: Array
+    expected: Array
+    origin: Array
+    anchor: Array
+    u: Array
+    reach: float = 1.0
+    scores: tuple[Score, ...] = ()
+    before: int = 0
+    shape: tuple[Array, Array] | None = None
+    hessian: Matrix | None = None
+    meat: Matrix | None = None
+
+
+@dataclass(frozen=True)
+class Regression(Program):
+    """The public half.
+
+    dimension : of the model, the constant or the periods included.
+    covariates : of a hazard, the rest being periods; of the others all but the constant.
+    top : the largest outcome that counts.   clip : b in units of sqrt K, K the effective dimension.
+    persons : whether a unit is a person, with any number of rows.
+    link : of a hazard, "logit" or "cloglog"; "" for the usual link of the others.
+    """
+
+    family: str
+    dimension: int
+    covariates: int
+    top: float = 1.0
+    clip: float = 1.25
+    persons: bool = False
+    link: str = ""
+
+    def steps(self, facts: ProgramFacts) -> Sequence[Step]:
+        triangle = self.dimension * (self.dimension + 1) // 2
+        found = []
+        for t, (kind, share) in enumerate(_PLAN, start=1):
+            name = f"{kind} {t}"
+            if kind == OUTCOME:
+                length = {"gaussian": _CELLS, "hazard": 2}.get(self.family, 1)
+                bound = math.sqrt(2.0) if self.family == "hazard" else 1.0
+                found.append(Step(name, length, bound, share, aligned=self.family == "gaussian"))
+            elif kind == SCORE:
+                found.append(Step(name, self.dimension + rows.SIDES, SCORE_BOUND, share))
+            else:
+                found.append(Step(name, triangle, 1.0, share, aligned=True))
+        return found
+
+    @property
+    def periods(self) -> int:
+        return self.dimension - self.covariates
+
+    @property
+    def most_w(self) -> float:
+        return MOST_W[self.family]
+
+    def start(self) -> RegressionState:
+        zero, one = np.zeros(self.dimension), np.ones(self.dimension)
+        return RegressionState(0, zero, np.eye(self.dimension), 1.0, one, one, zero, zero, zero)
+
+    def query(self, state: RegressionState) -> Query:
+        kind, _ = _PLAN[state.t]
+        if kind == OUTCOME:
+            if self.family == "hazard":
+                scale = ex.as_expression([1.0 / self.periods, 1.0])
+                return Query(ex.columns(self.covariates, self.covariates + 1) * scale)
+            y = ex.columns(self.dimension)
+            if self.family == "gaussian":
+                return Query(ex.cells(y, [2.0 * k / _CELLS - 1.0 for k in range(_CELLS + 1)]))
+            return Query(y * (1.0 / self.top))
+        flags = [float(self.persons), float(self.link == CLOGLOG)]
+        numbers = [state.square, state.reach, self.top, self.most_w, *flags]
+        values = {"W": state.W, "f": state.f, "anchor": state.anchor, "numbers": numbers}
+        return Query(RegressionTerm(self.family, kind), values)
+
+    def advance(self, state: RegressionState, released: Total) -> RegressionState:
+        kind, _ = _PLAN[state.t]
+        scale = state.square * self.most_w
+        if kind == HESSIAN:
+            noise = released.std * scale
+            levels, vectors, _ = cleaned(released.values * scale, noise, 0.0, _FLOOR)
+            lifted = np.maximum(levels, 0.0) + _LIFT * noise_edge(self.dimension, noise)
+            found = Matrix(symmetric(released.values * scale), noise)
+            state = replace(state, hessian=found, shape=(lifted, vectors), before=len(state.scores))
+        elif kind == MEAT:
+            scale = state.square if self.persons else scale
+            state = replace(state, meat=Matrix(symmetric(released.values * scale), released.std * scale))
+        else:
+            after = {OUTCOME: self._outcome, MOMENTS: self._moments, SCORE: self._score}[kind]
+            state = after(state, released)
+        return replace(state, t=state.t + 1)
+
+    def result(self, state: RegressionState) -> RegressionState:
+        return state
+
+    def _outcome(self, state: RegressionState, released: Total) -> RegressionState:
+        """The constant model: what the mean of the outcome says."""
+        values, std, reach = released.values, released.std, 1.0
+        if self.family == "gaussian":
+            eta, spread = _location(values, std)
+            reach = GAUSSIAN_CUT * (spread + 1.0 / _CELLS)
+        elif self.family == "poisson":
+            eta = log(min(max(float(values[0]), std), 1.0) * self.top)
+        else:
+            rate = float(values[0])
+            if self.family == "hazard":
+                rate = max(float(values[1]), std) / max(rate * self.periods, 1.0)
+            rate = min(max(rate, std), 1.0 - std, 0.999)
+            eta = log(-log(1.0 - rate)) if self.link == CLOGLOG else log(rate / (1.0 - rate))
+        f = np.zeros(self.dimension)
+        f[self.covariates :] = eta * math.sqrt(self.covariates + 1.0)
+        return replace(state, f=f, origin=f, anchor=f, reach=reach)
+
+    def _moments(self, state: RegressionState, released: Total) -> RegressionState:
+        """Coordinates in which rows vary alike, as far as the noise lets it be seen.
+
+        Where the moments before showed that a direction varies, a lower level now is the work of weights: the
+        few rows of a rare category count less. Stretching it again would only make them count less still.
+        """
+        noise = released.std * state.square
+        levels, vectors, _ = cleaned(released.values * state.square, noise, 0.0, _FLOOR)
+        levels = np.maximum(levels, 0.0)
+        hidden = 0.5 * noise_edge(self.dimension, noise)
+        known = product(vectors * vectors, state.expected) if state.square > 1.0 else np.zeros(self.dimension)
+        scale, reach = np.maximum(levels + hidden, known), state.reach
+        scaled = levels / scale
+        if self.family == "gaussian" and state.scores:
+            last = state.scores[-1]
+            reach *= min(GAUSSIAN_CUT * normal_spread(last.spread + 1.5 * last.side), 1.0)
+        return replace(
+            state,
+            W=matrix_product(state.W, np.ascontiguousarray(vectors.T)) / np.sqrt(scale),
+            square=self.clip * self.clip * max(1.0, total(scaled)),
+            levels=scaled,
+            expected=np.where(known >= levels + hidden, 1.0, scaled),
+            origin=state.f,
+            anchor=state.f,
+            u=np.zeros(self.dimension),
+            reach=reach,
+            scores=(),
+        )
+
+    def _score(self, state: RegressionState, released: Total) -> RegressionState:
+        """The model at which the score would be 0, by all scores of these coordinates together."""
+        d = self.dimension
+        scale = math.sqrt(state.square) * (state.reach if self.family == "gaussian" else 1.0)
+        side = released.values[d:] / rows.SIDE
+        counted = min(max(float(side[2]), 0.02), 1.0)
+        score = Score(
+            u=state.u,
+            s=released.values[:d] * scale,
+            std=released.std * scale,
+            weight=min(max(float(side[0]) / counted, 0.02), 1.0) * self.most_w,
+            spread=min(max(float(side[1]) / counted, 0.01), 1.0),
+            counted=counted,
+            side=released.std / rows.SIDE,
+        )
+        scores = (*state.scores, score)
+        weights = [(k + 1) / (one.std * one.std) for k, one in enumerate(scores)]
+        u, s, v = average(scores, weights)
+        move = self._step(state, s, v, score.weight)
+        size = math.sqrt(total(move * move))
+        if self.family != "gaussian" and size > _STEP:
+            move = move * (_STEP / size)
+        u = u + move
+        return replace(state, u=u, f=state.origin + product(state.W, u), scores=scores)
+
+    def _step(self, state: RegressionState, s: Array, v: float, weight: float) -> Array:
+        """H^-1 s, shortened where the noise of variance v drowns it."""
+        prior = _PRIOR / self.dimension
+        if state.shape is None:
+            H = weight * np.maximum(state.levels, 1.0 - state.levels)
+            return s * H * prior / (H * H * prior + v)
+        levels, vectors = state.shape
+        along = product(vectors, s) * levels * prior / (levels * levels * prior + v)
+        return transposed_product(vectors, along)
+
+
+def average(scores: Sequence[Score], weights: Sequence[float]) -> tuple[Array, Array, float]:
+    """The weighted mean of points and scores, and the variance of the noise in that of the scores."""
+    whole = math.fsum(weights)
+    shares = [weight / whole for weight in weights]
+    u, s, v = np.zeros_like(scores[0].u), np.zeros_like(scores[0].s), 0.0
+    for share, one in zip(shares, scores, strict=True):
+        u, s, v = u + share * one.u, s + share * one.s, v + (share * one.std) * (share * one.std)
+    return u, s, v
+
+
+def _location(shares: Array, std: float) -> tuple[float, float]:
+    """Mean and standard deviation of an outcome in [-1, 1], from the noisy shares of its cells."""
+    kept = np.where(shares > 2.0 * std, shares, 0.0)
+    whole = total(kept)
+    kept = kept / whole if whole > 0.0 else np.full(len(shares), 1.0 / len(shares))
+    middles = (2.0 * np.arange(len(shares)) + 1.0) / len(shares) - 1.0
+    mean = total(kept * middles)
+    off = middles - mean
+    return mean, math.sqrt(total(kept * off * off))
+
+
+def normal_spread(square: float) -> float:
+    """The standard deviation of a normal number that, cut to [-1, 1], has this mean square."""
+    low, high = 1e-3, 50.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if _cut_square(middle) < square else (low, middle)
+    return low
+
+
+def _cut_square(sd: float) -> float:
+    """E min(sd^2 Z^2, 1) for a standard normal Z."""
+    k = min(1.0 / sd, 37.0)
+    density = exp(-0.5 * k * k) / math.sqrt(2.0 * math.pi)
+    tail = _normal_tail(k, density)
+    return sd * sd * (1.0 - 2.0 * tail - 2.0 * k * density) + 2.0 * tail
+
+
+def _normal_tail(k: float, density: float) -> float:
+    """P(Z > k) for k >= 0, to 1e-7 [Abramowitz and Stegun, 26.2.17]: the same bits on every machine."""
+    t = 1.0 / (1.0 + 0.2316419 * k)
+    series = 0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429)))
+    return density * t * series

@@ -1,0 +1,123 @@
+"""Estimates and standard errors from what a regression released, and whether they can be believed.
+
+    D           H^-1 s, from the mean score s at the mean point;   estimate  f = f0 + W (u + D)
+    variance    v' (V/n + v_s I + (std_h^2 / 2) (|D|^2 I + D D')) v     v = H^-1 W'e_j
+                sampling; noise of the score; noise of H, which moves the estimate by H^-1 E D
+
+Given H, the noise of s moves the estimate by exactly H^-1 times itself, however noisy H is. What is refused:
+an H whose least eigenvalue is hidden by its noise, and a last step D so long that the curvature of the link
+would move the estimate by more than a standard error.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....core.types import Array
+from ..moments import noise_edge
+from .regression import CLOGLOG, Regression, RegressionState, Score, average
+
+_NEAR = 0.1  # of a margin, or of the reach: how far from the estimate an early score may have been taken
+_CURVE = 0.05  # of D' Lambda D: what the curvature of a link may add to a score
+_CLOGLOG_CURVE = 0.2  # the same for the complementary log-log link, whose slope changes faster
+_LEAST_SAMPLING = 0.05  # of the sampling variance without weights
+_LEAST_INSIDE = 0.8  # of residuals that are not cut
+_LEAST_COUNTED = 0.03  # of records that are complete; less is not told apart from none
+_MOST_SPREAD = 1.3  # the variance of counts, in units of their mean, from which on a Poisson model is wrong
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionFit:
+    """The model f, and the covariance of its error: that of the sample and that of the noise.
+
+    shortfall : by what factor n mu is too small for intervals that hold; at most 1 where it suffices, 0 where
+        the model does not fit, infinite where no budget is known to suffice.
+    weakest : the direction of f that is known least.   reason : why intervals would not hold, or "".
+    counted : the share of records that are complete, and its standard error.
+    """
+
+    f: Array
+    sampling: Array
+    privacy: Array
+    shortfall: float
+    weakest: Array
+    reason: str
+    counted: tuple[float, float]
+
+
+def fit_regression(program: Regression, state: RegressionState, units: int) -> RegressionFit:
+    """The estimate after the last sum."""
+    if state.hessian is None or state.meat is None:
+        raise ValueError("`state` must be that after the last sum.")
+    H, V, std = state.hessian.values, state.meat.values, state.hessian.std
+    used = _late_scores(program, state)
+    weights = [1.0 / (one.std * one.std) for one in used]
+    u, s, v = average(used, weights)
+    inside = float(np.average([one.weight for one in used], weights=weights))
+    spread = float(np.average([one.spread for one in used], weights=weights))
+    if program.family == "gaussian":
+        V = V * (1.0 if program.persons else spread) * state.reach * state.reach
+    d, edge = len(H), noise_edge(len(H), std)
+    levels, vectors = np.linalg.eigh(H)
+    least, weakest = float(levels[0]), state.W @ vectors[:, 0]
+    inverse = (vectors / np.where(levels > 0.5 * edge, levels, 0.5 * edge)) @ vectors.T
+    D = inverse @ s
+    noise = v * np.eye(d) + 0.5 * std * std * (float(D @ D) * np.eye(d) + np.outer(D, D))
+    A = state.W @ inverse
+    most = H * spread * state.reach * state.reach / inside if program.family == "gaussian" else H
+    sampling = A @ _between(V, most, math.inf if program.persons else 1.0) @ A.T / units
+    privacy = A @ noise @ A.T
+    error = np.sqrt(np.maximum(np.diag(sampling + privacy), 0.0))
+    counted = _counted(state.scores)
+    bend = _CLOGLOG_CURVE if program.link == CLOGLOG else _CURVE
+    curve = bend * float(D @ (state.levels * D)) * np.sqrt(np.einsum("ij,j,ij->i", A, state.levels, A))
+    shortfall, reason = edge / least if least > 0 else math.inf, ""
+    if counted[0] < _LEAST_COUNTED + 2.0 * counted[1]:
+        shortfall, reason = 0.0, "hardly any record is complete: a column or the outcome cannot be read"
+    elif shortfall > 1.0:
+        reason = "the noise hides how much the columns tell about the outcome"
+    elif program.family != "gaussian" and np.any(curve > error):
+        shortfall = math.sqrt(float(np.max(curve / error)))
+        reason = "the noise leaves the starting model too far from the estimate"
+    elif program.family == "gaussian" and inside < _LEAST_INSIDE:
+        shortfall, reason = 2.0, "too many residuals are cut"
+    elif program.family == "poisson" and spread > inside * _MOST_SPREAD + 3.0 * used[-1].side:
+        shortfall, reason = 0.0, "the counts vary more than a Poisson regression allows"
+    f = state.origin + state.W @ (u + D)
+    return RegressionFit(f, sampling, privacy, shortfall, weakest, reason, counted)
+
+
+def _late_scores(program: Regression, state: RegressionState) -> tuple[Score, ...]:
+    """The scores after the last Hessian, and those before it that were taken near the estimate."""
+    first = state.before
+    near = _NEAR * (state.reach if program.family == "gaussian" else 1.0)
+    while first > 1:
+        off = state.scores[first - 1].u - state.u
+        if math.sqrt(float(off @ (state.levels * off))) > near:
+            break
+        first -= 1
+    return state.scores[first:]
+
+
+def _counted(scores: tuple[Score, ...]) -> tuple[float, float]:
+    """The share of complete records, from all scores of the last coordinates, and its standard error."""
+    weights = np.array([1.0 / (one.side * one.side) for one in scores])
+    share = float(np.average([one.counted for one in scores], weights=weights))
+    return share, 1.0 / math.sqrt(float(weights.sum()))
+
+
+def _between(V: Array, most: Array, largest: float) -> Array:
+    """V, moved to between a small part of `most` and `largest` times it, in coordinates in which it is I.
+
+    A correct model's scores vary no more than `most`. Those of persons may: their rows depend on each other.
+    """
+    levels, vectors = np.linalg.eigh(most)
+    kept = np.maximum(levels, 1e-12 * max(float(levels[-1]), 1e-12))
+    root, back = vectors * np.sqrt(kept), vectors / np.sqrt(kept)
+    inner, turn = np.linalg.eigh(back.T @ V @ back)
+    bounded = np.clip(inner, _LEAST_SAMPLING, largest)
+    half = root @ turn
+    return np.asarray((half * bounded) @ half.T)

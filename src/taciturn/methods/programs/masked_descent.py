@@ -1,0 +1,278 @@
+"""MaskedDescent: the method, and what a run of it comes to, number by number, before anything is sent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...core import checks
+from ...core.errors import ParameterError
+from ...objective.losses import SHIPPED, Logistic
+from ...objective.persons import Persons
+from ...objective.regularizers import L2
+from ...objective.softmax import Softmax
+from ...privacy.accounting.gaussian import gaussian_mu
+from ...privacy.sums import CLIPPED, GRADIENT, MOMENTS, SQUARES, WHITENED, SumFacts, SumTerms
+from ..base import UNSAID, Network, RunOptions, UnreadRowsError
+from ..sums.pairs import PairGraph
+from ..sums.prepared import PreparedSums
+from ..sums.program import SumPlan, SumTables, fix_sums, pair_graph
+from . import step_size as rule
+from .coordinates import Strength
+from .descent import Descent
+from .descent_losses import BoundedLogistic, TrainingLoss, loss_facts
+from .whitened import GRADIENTS, Whitened
+
+_FEWEST = 20  # rounds below which there are too few gradients for better coordinates to pay
+MANY_ROWS = 2**26  # at one site, where persons may have any number of them
+
+
+@dataclass(frozen=True)
+class PublicFacts:
+    """What is public about a network's rows before the run.
+
+    sites, total, largest : N; n, the records or persons of all sites together; the most rows at one site.
+    places : at how many sites one person may have rows.
+    dimension, data_norm : d, and the bound on ||x||.
+    loss, regularization : of the mean over all n of the loss, plus regularization ||f||^2 / 2.
+    """
+
+    sites: int
+    total: int
+    largest: int
+    dimension: int
+    loss: TrainingLoss
+    regularization: float
+    data_norm: float = 1.0
+    places: int = 1
+
+    @property
+    def outputs(self) -> int:
+        """Models at once: the classes of softmax."""
+        return self.loss.classes if isinstance(self.loss, Softmax) else 1
+
+
+@dataclass(frozen=True)
+class MaskedDescent:
+    """Gradient descent on masked sums over all sites.
+
+    The noise of all honest sites protects each record together, so that N sites do about as well as a trusted
+    centre with all the rows, however the rows are dealt. In return at most `colluding` of the other sites may
+    work together against one; the certificate says what is left if more do.
+
+    Parameters
+    ----------
+    epsilon, delta : what the whole run may cost any one record, against `colluding` of the other sites.
+    colluding : how many of the others may work together; None: all of them, and masks do not help.
+    constant : the public value of the last column, where every row has the same (an intercept).
+    full : release all second moments of the rows (True), or only means and squares (False); by default all
+        for up to 256 columns.
+    bounded : descend on `BoundedLogistic` where the loss is the logistic one: the same model in the limit,
+        half the noise. For several classes records are weighted to the same end.
+    connectivity : how many masks tie each site to the others at least; by default every two sites share one
+        for up to 128 sites, and colluding + 1 beyond.
+    share : of the squared budget, for the moments of the rows; by default the rule's own.
+    whiten : learn better coordinates from the moments first, and descend in them (True), or in the rows' own
+        (False). By default whichever the public numbers speak for: `whitens`.
+
+    >>> facts = PublicFacts(5, total=40_000, largest=8_000, dimension=10, loss=Logistic(), regularization=0)
+    >>> [(s.part, s.length) for s in MaskedDescent(epsilon=1.0).tables(facts, rounds=63).sums[1:4]]
+    [('whitened moments', 55), ('whitened moments', 55), ('clipped gradient', 10)]
+    """
+
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    colluding: int | None = 1
+    constant: float | None = None
+    full: bool | None = None
+    bounded: bool = True
+    connectivity: int | None = None
+    share: float | None = None
+    whiten: bool | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", checks.positive("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", checks.probability("delta", self.delta))
+        if self.share is not None:
+            object.__setattr__(self, "share", checks.probability("share", self.share))
+        if self.colluding is not None:
+            object.__setattr__(self, "colluding", checks.whole("colluding", self.colluding))
+        if self.constant is not None:
+            object.__setattr__(self, "constant", checks.positive("constant", self.constant))
+
+    def training_loss(self, loss: TrainingLoss) -> TrainingLoss:
+        """What the descent is on."""
+        if isinstance(loss, Softmax):
+            return replace(loss, bounded=self.bounded)
+        if isinstance(loss, BoundedLogistic):
+            return loss
+        if type(loss) is Logistic:
+            return BoundedLogistic() if self.bounded else loss
+        if type(loss) not in SHIPPED.values():
+            raise ParameterError(
+                f"`loss` must be {', '.join(SHIPPED)} or softmax for MaskedDescent; got {loss.name!r}: "
+                "the floating-point error of other losses is not bounded."
+            )
+        return loss
+
+    def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedSums:
+        """The run of this method over a network; it solves nothing, and takes no option of a solver."""
+        for name in ("tol", "strict", "idealised"):
+            if getattr(options, name) is not None:
+                raise ParameterError(
+                    f"`{name}` must be left out for MaskedDescent, which has no solver; "
+                    f"got {getattr(options, name)}."
+                )
+        if options.start not in (None, "zeros"):
+            raise ParameterError(f"`start` must be 'zeros' for MaskedDescent; got {options.start!r}.")
+        if type(network.regularizer) is not L2:
+            raise ParameterError("`regularizer` must be L2 for MaskedDescent.")
+        if not network.samples:
+            raise UnreadRowsError("MaskedDescent")
+        loss, persons = network.loss, network.persons
+        outputs = loss.classes if isinstance(loss, Softmax) else 1
+        facts = PublicFacts(
+            sites=network.total,
+            total=sum(network.samples) if persons is None else persons.total,
+            largest=most_rows(network.samples, persons),
+            dimension=network.dimension // outputs,
+            loss=loss,
+            regularization=network.regularization / (network.C * network.total),
+            places=1 if persons is None else persons.most_sites,
+        )
+        return PreparedSums(network, self.tables(facts, rounds))
+
+    def strength(self, facts: PublicFacts) -> Strength:
+        """How much a run can tell."""
+        pairs = self._pairs(facts)
+        honest = pairs.honest(pairs.sites - 1 if self.colluding is None else self.colluding)
+        return Strength(facts.total, float(gaussian_mu(self.epsilon, self.delta)), pairs.sites / honest)
+
+    def whitens(self, facts: PublicFacts, rounds: int | None = None) -> bool:
+        """Whether a run of so many rounds, or of as many as are usual, learns better coordinates first."""
+        reason = self._plain_reason(facts)
+        if self.whiten and reason:
+            raise ParameterError(f"`whiten` must be None or False here; got True: {reason}.")
+        if self.whiten is not None or reason:
+            return bool(self.whiten)
+        if rounds is not None and rounds < _FEWEST:
+            return False
+        return self.strength(facts).whitening_pays(facts.dimension)
+
+    def _plain_reason(self, facts: PublicFacts) -> str:
+        """Why whitened coordinates are not possible, or nothing."""
+        if type(facts.loss) is not Logistic:
+            return f"only the logistic loss is clipped in other coordinates, not {facts.loss.name}"
+        if not self.bounded:
+            return "`bounded` = False asks for the slopes of the logistic loss as they are"
+        if self.full is False:
+            return "`full` = False releases no second moments"
+        if facts.data_norm != 1.0:
+            return "rows must have norm at most 1"
+        return ""
+
+    def usual_rounds(self, facts: PublicFacts) -> int:
+        """The number of sums of a run, unless the caller asks for another number."""
+        if self.whitens(facts):
+            return len(self.strength(facts).shares(facts.dimension)) + GRADIENTS
+        return rule.ROUNDS if facts.dimension <= rule.FULL else rule.ROUNDS_WIDE
+
+    def tables(self, facts: PublicFacts, rounds: int) -> SumTables:
+        """Every number of a run of so many rounds, checked, before anything is spent."""
+        whitened = self.whitens(facts, checks.whole("rounds", rounds))
+        moments = len(self.strength(facts).shares(facts.dimension)) if whitened else 1
+        if rounds < moments + 2:
+            raise ParameterError(
+                f"`rounds` must be at least {moments + 2}, {moments} for moments of the rows and two "
+                f"gradients; got {rounds}. {self.usual_rounds(facts)} are usual."
+            )
+        if self.constant is not None and self.constant > facts.data_norm:
+            raise ParameterError(
+                f"`constant` must be at most the data's norm, {facts.data_norm:g}; got {self.constant:g}."
+            )
+        pairs = self._pairs(facts)
+        shares = self._shares(facts, rounds, whitened)
+        sums = self._sums(facts, self._parts(facts, whitened, shares), shares, pairs)
+        noise = tuple(entry.grid * entry.std * math.sqrt(facts.sites) for entry in sums)
+        program: Descent | Whitened = Descent(
+            training_loss=self.training_loss(facts.loss),
+            features=facts.dimension,
+            outputs=facts.outputs,
+            full=self._full(facts),
+            noise=noise,
+            regularization=facts.regularization,
+            constant=self.constant,
+        )
+        if whitened:
+            program = Whitened(
+                features=facts.dimension,
+                moments=moments,
+                noise=noise,
+                strength=self.strength(facts),
+                regularization=facts.regularization,
+                constant=self.constant,
+            )
+        return SumTables(sums, pairs, self.colluding, program, facts.total, facts.largest, facts.data_norm)
+
+    def _pairs(self, facts: PublicFacts) -> PairGraph:
+        return pair_graph(checks.whole("sites", facts.sites, least=1), self.colluding, self.connectivity)
+
+    def _full(self, facts: PublicFacts) -> bool:
+        return facts.dimension <= rule.FULL if self.full is None else self.full
+
+    def _shares(self, facts: PublicFacts, rounds: int, whitened: bool) -> list[float]:
+        """Of mu^2, round by round: the moments first, and the same for every gradient."""
+        first = list(self.strength(facts).shares(facts.dimension)) if whitened else [rule.SHARE]
+        if self.share is not None:
+            first = [self.share / sum(first) * share for share in first]
+        left = rounds - len(first)
+        return first + [(1 - sum(first)) / left] * left
+
+    def _parts(self, facts: PublicFacts, whitened: bool, shares: Sequence[float]) -> list[str]:
+        """What is summed in each round."""
+        if not whitened:
+            return [MOMENTS if self._full(facts) else SQUARES, *[GRADIENT] * (len(shares) - 1)]
+        again = len(self.strength(facts).shares(facts.dimension)) - 1
+        return [MOMENTS, *[WHITENED] * again, *[CLIPPED] * (len(shares) - 1 - again)]
+
+    def _sums(
+        self, facts: PublicFacts, parts: Sequence[str], shares: Sequence[float], pairs: PairGraph
+    ) -> tuple[SumFacts, ...]:
+        """Each sum with its noise. The floating-point error depends on the noise of the earlier moments."""
+        loss = loss_facts(facts.loss if CLIPPED in parts else self.training_loss(facts.loss))
+        X = facts.data_norm
+        terms = SumTerms(loss, facts.total, facts.largest, facts.dimension, X, facts.sites)
+        largest = {
+            MOMENTS: math.sqrt(2) * X**2,
+            SQUARES: max(X, X**2),
+            GRADIENT: loss.slope_bound * X,
+            WHITENED: math.sqrt(2),
+            CLIPPED: 1.0,
+        }
+        plans: list[SumPlan] = []
+        sums: tuple[SumFacts, ...] = ()
+        for part, share in zip(parts, shares, strict=True):
+            lengths, S, stray = terms.bounds(part, first=len(plans) == 1, before=sums)
+            length = lengths[0] if self.constant is None else lengths[-1]  # of a constant nothing is released
+            plans.append(SumPlan(part, length, S, stray, largest[part], share))
+            if part in (MOMENTS, WHITENED):
+                sums = self._fix(plans, pairs, facts)
+        return self._fix(plans, pairs, facts)
+
+    def _fix(self, plans: Sequence[SumPlan], pairs: PairGraph, facts: PublicFacts) -> tuple[SumFacts, ...]:
+        return fix_sums(
+            plans,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            pairs=pairs,
+            colluding=self.colluding,
+            places=facts.places,
+        )
+
+
+def most_rows(samples: Sequence[int], persons: Persons | None) -> int:
+    """A public bound on the rows at one site; how many rows persons have need not be public."""
+    if persons is None:
+        return max(samples)
+    return MANY_ROWS if persons.most_rows is None else max(samples) * persons.most_rows

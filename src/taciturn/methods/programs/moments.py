@@ -1,0 +1,180 @@
+"""What the first release shows about the rows: the shape of the curvature, without the known noise.
+
+    Full    M = mean of x x', its eigenvectors and levels                          for d up to 256
+    Wide    diag(variances) + mean mean', all in O(d): no d x d numbers            beyond
+
+Beyond some hundred columns the noise hides all of M but its diagonal and the mean anyway.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ...core.types import Array
+from ...kernels.algebra import eigenpairs, product, rebuild, total, transposed_product
+from ...kernels.arithmetic import dot
+
+LEAST = 0.1  # of the mean level: what a level is at least; lower ones are noise. 0 to 0.25 are alike
+_FIXED = 1e-3  # of the mean level: the variance of a constant, which has none
+
+
+class Shape(Protocol):
+    """M, as far as it is known. Every vector is one output's, (d,)."""
+
+    @property
+    def levels(self) -> Array:
+        """The curvature along the coordinates in which signal and noise are compared."""
+        ...
+
+    @property
+    def all_levels(self) -> Array:
+        """The same, and what else counts for the time of a run."""
+        ...
+
+    @property
+    def gain(self) -> float:
+        """In step t the curvature counts 1 + gain (t - 1) times, so that converged directions average."""
+        ...
+
+    def at(self, s: Array) -> Array:
+        """The coordinates of s in which signal and noise are compared."""
+        ...
+
+    def times(self, x: Array) -> Array:
+        """M x."""
+        ...
+
+    def solve(self, a: float, p: float, g: Array) -> Array:
+        """(a M + p)^-1 g."""
+        ...
+
+    def margins(self, y: Array) -> tuple[float, float]:
+        """Mean and standard deviation of x.y over the rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Full:
+    """M by its eigenvectors, the rows of `vectors`; `constant` is the public value of the last column."""
+
+    levels: Array
+    vectors: Array
+    constant: float | None
+    gain: float = 0.1
+
+    @classmethod
+    def from_release(cls, released: Array, noise: float, constant: float | None) -> Full:
+        """From the noisy upper triangle of M, its off-diagonal entries times sqrt 2."""
+        levels, vectors, level = cleaned(released, noise)
+        d = len(levels)
+        floor = LEAST * max(total(levels) / d, LEAST * level)
+        return cls(np.minimum(np.maximum(levels, floor), 1.0), vectors, constant)
+
+    @property
+    def all_levels(self) -> Array:
+        return self.levels
+
+    def at(self, s: Array) -> Array:
+        return product(self.vectors, s)
+
+    def times(self, x: Array) -> Array:
+        return transposed_product(self.vectors, self.levels * product(self.vectors, x))
+
+    def solve(self, a: float, p: float, g: Array) -> Array:
+        return transposed_product(self.vectors, product(self.vectors, g) / (a * self.levels + p))
+
+    def margins(self, y: Array) -> tuple[float, float]:
+        """The mean of x is the constant's column of M over the constant; without one it is taken as 0."""
+        My = self.times(y)
+        mean = 0.0 if self.constant is None else float(My[-1]) / self.constant
+        return mean, math.sqrt(max(dot(y, My) - mean * mean, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Wide:
+    """M = diag(levels) + mean mean'."""
+
+    levels: Array
+    mean: Array
+    gain: float = 0.05
+
+    @classmethod
+    def from_release(cls, released: Array, noise: float, constant: float | None) -> Wide:
+        """From the noisy means of x and of x^2, one after the other; of a constant both are known."""
+        k = len(released) // 2
+        mean, squares = released[:k], released[k:]
+        mean = mean * max(0.0, 1.0 - k * noise * noise / max(dot(mean, mean), 1e-300))
+        diagonal, level = _shrunk(squares, noise)
+        levels = np.maximum(diagonal - mean * mean, LEAST * diagonal)
+        if constant is not None:
+            mean, levels = np.append(mean, constant), np.append(levels, _FIXED * level)
+        return cls(levels, mean)
+
+    @property
+    def all_levels(self) -> Array:
+        return np.append(self.levels, dot(self.mean, self.mean))
+
+    def at(self, s: Array) -> Array:
+        length = dot(self.mean, self.mean)
+        return s - self.mean * (dot(self.mean, s) / length) if length > 0 else s
+
+    def times(self, x: Array) -> Array:
+        return self.levels * x + self.mean * dot(self.mean, x)
+
+    def solve(self, a: float, p: float, g: Array) -> Array:
+        q = a * self.levels + p
+        u = self.mean / q
+        return np.asarray(g / q - u * (a * dot(u, g) / (1.0 + a * dot(u, self.mean))))
+
+    def margins(self, y: Array) -> tuple[float, float]:
+        return dot(self.mean, y), math.sqrt(dot(self.levels * y, y))
+
+
+def cleaned(
+    released: Array, noise: float, least: float = LEAST, floor: float | None = None
+) -> tuple[Array, Array, float]:
+    """The levels of M, its eigenvectors as rows, and the mean of its diagonal, from a noisy upper triangle.
+
+    The diagonal is shrunk. Of the rest only what stands out of sqrt(2 d) noise, the edge of a pure noise
+    matrix, is kept, each at the value whose noisy image it is: theta + w^2 / theta, w = edge / 2.
+    `least` and `floor` : what the diagonal is at least, in units of its mean, and the mean itself.
+    """
+    M = symmetric(released)
+    d = len(M)
+    diagonal, level = _shrunk(np.ascontiguousarray(np.diagonal(M)), noise, least, floor)
+    levels, vectors = eigenpairs(M - np.diag(diagonal))
+    edge, size = noise_edge(d, noise), np.abs(levels)
+    theta = 0.5 * (size + np.sqrt(np.maximum(levels * levels - edge * edge, 0.0)))
+    signal = np.where(size > edge, np.where(levels < 0, -theta, theta), 0.0)
+    levels, vectors = eigenpairs(np.diag(diagonal) + rebuild(signal, vectors))
+    return levels, vectors, level
+
+
+def noise_edge(d: int, noise: float) -> float:
+    """sqrt(2 d) noise: about the largest eigenvalue of a d x d matrix of pure noise."""
+    return math.sqrt(2.0 * d) * noise
+
+
+def symmetric(released: Array) -> Array:
+    """The symmetric matrix whose upper triangle this is, row by row, off-diagonal entries times sqrt 2."""
+    d = (math.isqrt(8 * len(released) + 1) - 1) // 2
+    M = np.zeros((d, d))
+    M[np.triu_indices(d)] = released
+    upper = np.triu(M, 1) / math.sqrt(2.0)
+    return np.asarray(upper + upper.T + np.diag(np.diagonal(M)))
+
+
+def _shrunk(
+    diagonal: Array, noise: float, least: float = LEAST, floor: float | None = None
+) -> tuple[Array, float]:
+    """A diagonal drawn to its mean by as much as the known noise explains, and that mean."""
+    k = len(diagonal)
+    mean = max(total(diagonal) / k, 1e-6 / k if floor is None else floor)
+    apart = diagonal - mean
+    spread = dot(apart, apart)
+    keep = max(0.0, 1.0 - k * noise * noise / spread) if spread > 0 else 0.0
+    return np.maximum(mean + keep * apart, least * mean), mean

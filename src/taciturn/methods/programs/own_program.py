@@ -1,0 +1,400 @@
+"""A program of one's own: public code that asks for one sum of clipped vectors after another.
+
+    class Mean(tt.Program):
+        def steps(self, facts):  return [tt.Step("mean", length=facts.columns, bound=1.0)]
+        def start(self):         return None
+        def query(self, state):  return tt.Query(tt.expressions.columns())
+        def advance(self, state, total):  return total.values
+        def result(self, state): return state
+
+The private half is an expression (`expressions.py`). The framework computes it row by row, clips what a unit
+adds to norm `bound`, rounds it to the grid and adds up whole numbers: replacing a unit moves a sum by at most
+2 bound / n before rounding, whatever the program asks and however it reacts to totals.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core import checks
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...kernels.row_functions import clipped
+from ...objective.persons import Persons
+from ...objective.regularizers import L2
+from ...privacy.loss_facts import PROGRAM, LossFacts
+from ...privacy.sums import ALIGNED, VECTORS, SumFacts
+from ..base import UNSAID, Network, RunOptions
+from ..sums.expressions import Expression, Installed, parts_of, widest
+from ..sums.prepared import PreparedSums
+from ..sums.program import ProgramPart, SumPlan, SumTables, fix_sums, pair_graph
+from ..sums.sum_noise import Integers
+
+MOST_STEPS, _MOST_NUMBERS, _WIDEST = 10_000, 10_000_000, 10_000_000
+_BLOCK = 1 << 22  # numbers that are worked out at a time
+_INSIDE = 1 - 2.0**-40  # of the bound: rounding stays within the rest
+
+
+class ProgramFacts(NamedTuple):
+    """What a program may know before it starts: the number of units, sites and columns."""
+
+    units: int
+    sites: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Step:
+    """One sum: its name, how many numbers it has, the norm that a unit may add, its share of the budget.
+
+    aligned : what units add never has a negative inner product, as cells and outer products: less noise.
+    """
+
+    name: str
+    length: int
+    bound: float
+    share: float = 1.0
+    aligned: bool = False
+
+    def __post_init__(self) -> None:
+        checks.whole("length", self.length, least=1)
+        checks.positive("bound", self.bound)
+        checks.positive("share", self.share)
+
+
+@dataclass(frozen=True)
+class Query:
+    """What each unit adds to the next sum: an expression, and the public parameters that it names."""
+
+    expression: Expression
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Total(NamedTuple):
+    """What a step releases: the mean over all units, and the standard deviation of its noise."""
+
+    values: Array
+    std: float
+
+
+class Program(ABC):
+    """The public half. Deterministic: every site computes it for itself, from totals alone."""
+
+    @abstractmethod
+    def steps(self, facts: ProgramFacts) -> Sequence[Step]:
+        """Every sum, before the first is asked for."""
+
+    @abstractmethod
+    def start(self) -> Any:
+        """The state before the first sum."""
+
+    @abstractmethod
+    def query(self, state: Any) -> Query:
+        """What the next sum is about."""
+
+    @abstractmethod
+    def advance(self, state: Any, total: Total) -> Any:
+        """The state after one more sum."""
+
+    @abstractmethod
+    def result(self, state: Any) -> Any:
+        """What the program has found."""
+
+    private: Any = None
+    """A static function of one row and the query's parameters, for `expressions.installed`; or None.
+
+    It is trusted code: a clip does not protect against a function that keeps state between rows.
+    """
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramState:
+    """The state of a program after t sums, for each repeat; `totals` is all that was released."""
+
+    t: int
+    inner: tuple[Any, ...]
+    totals: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramHalf:
+    """A program as `PublicHalf` of masked sums; every sum is divided by its bound, so that its norm is 1."""
+
+    program: Program
+    plan: tuple[Step, ...]
+    columns: int
+    noise: tuple[float, ...] = ()
+
+    @property
+    def loss(self) -> LossFacts:
+        return LossFacts(PROGRAM, 1.0, 0.0)
+
+    @property
+    def dimension(self) -> int:
+        """The numbers of all sums together."""
+        return sum(step.length for step in self.plan)
+
+    @property
+    def size(self) -> int:
+        return self.dimension
+
+    def start(self, repeats: int) -> ProgramState:
+        inner = tuple(self.program.start() for _ in range(repeats))
+        return ProgramState(0, inner, np.zeros((repeats, self.dimension)))
+
+    def query(self, state: ProgramState) -> list[Query]:
+        """What the next sum is about, checked: an expression of the promised width."""
+        step, found = self.plan[state.t], []
+        for inner in state.inner:
+            query = self.program.query(inner)
+            try:
+                values = {name: np.array(value, dtype=np.float64) for name, value in query.parameters.items()}
+                expression = query.expression
+            except (AttributeError, TypeError, ValueError):
+                wrong = f"`query` of step {step.name!r} must return a tt.Query whose parameters are numbers."
+                raise ParameterError(wrong) from None
+            parts_of(expression)
+            shapes = {name: value.shape for name, value in values.items()}
+            width = expression.width(self.columns, shapes)
+            if width != step.length:
+                raise ParameterError(
+                    f"`length` of step {step.name!r} must be {width}, as its expression gives; "
+                    f"got {step.length}."
+                )
+            if (wide := widest(expression, self.columns, shapes)) > _WIDEST:
+                raise ParameterError(
+                    f"`expression` of step {step.name!r} must have at most {_WIDEST:,} numbers for a row in "
+                    f"every part; one has {wide:,}."
+                )
+            if step.aligned and not expression.aligned:
+                raise ParameterError(
+                    f"`aligned` of step {step.name!r} must be False: its expression is neither cells nor an "
+                    "outer product."
+                )
+            found.append(Query(expression, values))
+        return found
+
+    def advance(self, state: ProgramState, total: Array) -> ProgramState:
+        step, std = self.plan[state.t], self.noise[state.t]
+        first = sum(earlier.length for earlier in self.plan[: state.t])
+        totals = state.totals.copy()
+        totals[:, first : first + step.length] = total * step.bound
+        rows = zip(state.inner, total, strict=True)
+        inner = tuple(
+            self.program.advance(one, Total(row * step.bound, std * step.bound)) for one, row in rows
+        )
+        return ProgramState(state.t + 1, inner, totals)
+
+    def result(self, state: ProgramState) -> Array:
+        return state.totals
+
+    def replay(self, totals: Array) -> Any:
+        """The result of the program that saw these totals, (dimension,)."""
+        inner, first = self.program.start(), 0
+        for step, std in zip(self.plan, self.noise, strict=True):
+            values = totals[first : first + step.length]
+            inner = self.program.advance(inner, Total(values, std * step.bound))
+            first += step.length
+        return self.program.result(inner)
+
+    def private_half(self, rows: UnitRows, units: int) -> UnitVectors:
+        bounds = {t: step.bound for t, step in enumerate(self.plan, start=1)}
+        return UnitVectors(rows.by_person(), units, bounds, self.program.private)
+
+
+@dataclass(frozen=True, eq=False)
+class UnitRows:
+    """The rows of one site, and their persons; `share` is 1/m for a person with m rows, None for records."""
+
+    X: Array
+    person: NDArray[np.int64] | None = None
+    share: Array | None = None
+
+    def take(self, chosen: NDArray[Any]) -> UnitRows:
+        """Some of the rows."""
+        person = None if self.person is None else self.person[chosen]
+        share = None if self.share is None else self.share[chosen]
+        return UnitRows(np.ascontiguousarray(self.X[chosen]), person, share)
+
+    def by_person(self) -> UnitRows:
+        """The rows of one person after those of the other."""
+        return self if self.person is None else self.take(np.argsort(self.person, kind="stable"))
+
+
+@dataclass(frozen=True, eq=False)
+class UnitVectors:
+    """The private half: what every unit adds, clipped, divided by n and rounded, as whole numbers."""
+
+    rows: UnitRows
+    units: int
+    bounds: Mapping[int, float]
+    installed: Callable[[Array, Mapping[str, Array]], Any] | None = None
+
+    def integers(self, query: list[Query], facts: SumFacts) -> Integers:
+        """The sum over this site's units, (repeats, length). A row that goes wrong adds zeros."""
+        return np.stack([self._add_up(one, facts) for one in query])
+
+    def _add_up(self, query: Query, facts: SumFacts) -> Integers:
+        X, bound = self.rows.X, self.bounds[facts.t]
+        total = np.zeros(facts.length, dtype=np.int64)
+        shapes = {name: np.shape(value) for name, value in query.parameters.items()}
+        step = max(1, _BLOCK // max(facts.length, widest(query.expression, X.shape[1], shapes)))
+        if self.rows.person is None:
+            for first in range(0, len(X), step):
+                vectors = self._vectors(query, X[first : first + step], bound)
+                total += self._whole(vectors, facts)
+            return total
+        people, numbers = np.unique(self.rows.person, return_inverse=True)
+        starts = np.append(np.flatnonzero(np.diff(numbers, prepend=-1)), len(X))
+        with np.errstate(all="ignore"):
+            if (found := query.expression.of_units(X, starts, query.parameters)) is not None:
+                return self._whole(np.ascontiguousarray(found / bound), facts)
+        sums = np.zeros((len(people), facts.length))
+        for first in range(0, len(X), step):
+            rows = slice(first, first + step)
+            vectors = clipped(self._vectors(query, X[rows], bound), _INSIDE)
+            share = np.ones(len(vectors)) if self.rows.share is None else self.rows.share[rows]
+            np.add.at(sums, numbers[rows], vectors * share[:, None])
+        return self._whole(sums, facts)
+
+    def _vectors(self, query: Query, X: Array, bound: float) -> Array:
+        """What each row becomes, in units of the bound; infinite where it overflows."""
+        with np.errstate(all="ignore"):
+            if self.installed is not None and isinstance(query.expression, Installed):
+                found = row_by_row(self.installed, X, query.parameters, query.expression.length)
+            else:
+                found = query.expression.of(X, query.parameters)
+            return np.ascontiguousarray(found / bound)
+
+    def _whole(self, vectors: Array, facts: SumFacts) -> Integers:
+        """The sum of vectors, each clipped to norm 1, divided by n and rounded to the grid by itself."""
+        vectors = clipped(vectors, _INSIDE)
+        whole = np.rint(vectors / (self.units * facts.grid)).astype(np.int64)
+        return np.asarray(whole.sum(axis=0))
+
+    def metrics(self, models: Array) -> tuple[Array, Array]:
+        """A program has neither a loss nor a quality."""
+        return np.full(len(models), np.nan), np.full(len(models), np.nan)
+
+
+def row_by_row(
+    private: Callable[[Array, Mapping[str, Array]], Any],
+    X: Array,
+    parameters: Mapping[str, Array],
+    length: int,
+) -> Array:
+    """What an installed function makes of every row; zeros where it fails, or gives something else."""
+    found = np.zeros((len(X), length))
+    for k, row in enumerate(X):
+        with contextlib.suppress(Exception):  # that it failed may depend on the row
+            found[k] = np.asarray(private(row.copy(), parameters), dtype=np.float64).reshape(length)
+    return found
+
+
+@dataclass(frozen=True)
+class OwnProgram:
+    """The method: a program within (epsilon, delta), each step with its share of the budget.
+
+    columns : how many numbers a row has, where that is not the dimension of the network.
+    """
+
+    program: Program
+    epsilon: float
+    delta: float
+    colluding: int | None = None
+    columns: int | None = None
+
+    def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
+        """Grid and noise of every sum; `rounds` must be the number of the program's steps, or 0."""
+        units, part = network.units, self.part(network)
+        if rounds not in (0, len(part.plans)):
+            raise ParameterError(f"`rounds` must be {len(part.plans)}, the program's steps; got {rounds}.")
+        pairs = pair_graph(network.total, self.colluding)
+        sums = fix_sums(
+            part.plans, epsilon=self.epsilon, delta=self.delta, pairs=pairs, colluding=self.colluding
+        )
+        half = part.half(sums, network.total)
+        return PreparedSums(
+            network, SumTables(sums, pairs, self.colluding, half, units, max(network.samples))
+        )
+
+    def part(self, network: Network) -> ProgramPart:
+        """The same beside other questions."""
+        units = network.units
+        columns = network.dimension if self.columns is None else self.columns
+        plan = check_steps(self.program.steps(ProgramFacts(units, network.total, columns)))
+        whole = sum(step.share for step in plan)
+        plans = [
+            SumPlan(
+                part=ALIGNED if step.aligned else VECTORS,
+                length=step.length,
+                sensitivity=(math.sqrt(2.0) if step.aligned else 2.0) / units,
+                stray=0.0,
+                largest=1.0,
+                share=step.share / whole,
+                whole=True,
+            )
+            for step in plan
+        ]
+
+        def half(sums: tuple[SumFacts, ...], sites: int) -> ProgramHalf:
+            noise = tuple(entry.grid * entry.std * float(np.sqrt(sites)) for entry in sums)
+            return ProgramHalf(self.program, plan, columns, noise)
+
+        return ProgramPart(tuple(plans), half)
+
+
+def check_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps of a program, if there are some and not too many."""
+    plan = tuple(islice(steps, MOST_STEPS + 1))
+    if not all(isinstance(step, Step) for step in plan):
+        raise ParameterError("`steps` must be made of tt.Step.")
+    numbers = sum(step.length for step in plan)
+    if not 1 <= len(plan) <= MOST_STEPS or numbers > _MOST_NUMBERS:
+        raise ParameterError(
+            f"`steps` must be 1 to {MOST_STEPS} sums of at most {_MOST_NUMBERS:,} numbers in all; "
+            f"got {len(plan)} of {numbers:,}."
+        )
+    return plan
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramTable:
+    """What the private halves of all sites are made of; stands where a problem stands for a model.
+
+    samples : how many records, or persons, each site has.
+    dimension : how many columns a row has.
+    """
+
+    sites: Sequence[Any]
+    samples: NDArray[np.int64]
+    dimension: int
+    by_person: bool = False
+    loss: Any = None
+    C: float = 1.0
+    regularization: float = 0.0
+    regularizer: Any = field(default_factory=L2)
+
+    @property
+    def n(self) -> int:
+        return len(self.sites)
+
+    @property
+    def persons(self) -> Persons | None:
+        """The public number of persons, where they are the unit."""
+        return Persons((), self.samples, int(self.samples.sum())) if self.by_person else None
+
+    def site(self, i: int) -> Any:
+        return self.sites[i]
+
+    def require_unit_rows(self) -> None:
+        """A program clips what a row becomes, and not the row."""

@@ -1,0 +1,156 @@
+"""What a run recorded: the paper's L(t) and P(t), accuracy, agreement, the vectors, and the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core import checks
+from ..core.errors import MissingExtra, ParameterError
+from ..core.notebook import Panel, Picture, draw_panels, facts_table
+from ..core.types import Array
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.certificate.claims import paper_curve
+from ..privacy.certificate.released import Released
+from ..privacy.ledger.memory import Ledger
+from .admm.averaging import network_average
+
+
+@dataclass(frozen=True)
+class Run:
+    """The record of a run: of a simulation, or of a real one in one process.
+
+    loss : (repeats, rounds), the paper's L(t): the mean over sites of each site's mean loss on its own rows.
+    accuracy : (repeats, rounds), the same mean of the share of rows classified correctly, or of the mean
+        absolute error of a regression. Loss and accuracy are not private; they are nan if they
+        were not measured.
+    consensus_gap : (repeats, rounds), the largest distance of a site's vector from the network's mean.
+    coef : (repeats, sites, features) after the last round.
+    history : (rounds, repeats, sites, features) of every released vector, or None unless it was asked for.
+    settings : the facts that made the run, as plain JSON.
+    coordinates : (repeats, features, features) of a run in whitened coordinates, else None: a row x counts as
+        V'x min(1, 1 / ||V'x||), and `coef` is the model of rows that this does not shorten.
+    """
+
+    loss: Array
+    accuracy: Array
+    consensus_gap: Array
+    coef: Array
+    history: Array | None
+    ledger: Ledger
+    settings: Mapping[str, Any]
+    coordinates: Array | None = None
+
+    @property
+    def privacy_loss(self) -> Array:
+        """(rounds,): the paper's P(t), the worst site's sum of C (1.4 c1 + alpha) / (eta V B)."""
+        return paper_curve(self.ledger)
+
+    def certificate(self, delta: float = 1e-5, *, large_delta: bool = False) -> Certificate:
+        """What the whole run cost any one record, or person where the problem names them.
+
+        For a real run, a delta above one over their number is refused unless `large_delta` allows it.
+        """
+        if not self.ledger.run.simulated:
+            units = self.ledger.run.persons or sum(facts.samples for facts in self.ledger.sites)
+            checks.usual_delta(checks.probability("delta", delta), units, insisted=large_delta)
+        return Certificate.from_ledger(self.ledger, delta, Released.of("vectors", self.coef))
+
+    def average(self, last: int = 1) -> Array:
+        """(repeats, features): the mean over sites, and over the last rounds, of what was released.
+
+        Post-processing of released vectors: it costs no privacy. `last` above 1 needs `history=True`.
+        """
+        if last == 1:
+            return network_average(self.coef)
+        if self.history is None or not 1 <= last <= len(self.history):
+            raise ParameterError(
+                f"`last` must be 1, or up to the number of rounds of a run with `history=True`; got {last}."
+            )
+        return np.asarray(network_average(self.history[-last:]).mean(axis=0))
+
+    def to_frame(self) -> Any:
+        """A tidy pandas frame: one row per repeat and round. `privacy_loss` is that of the whole network."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingExtra("pandas", "tables") from error
+        repeats, rounds = self.loss.shape
+        return pandas.DataFrame(
+            {
+                "repeat": np.repeat(np.arange(repeats), rounds),
+                "round": np.tile(np.arange(1, rounds + 1), repeats),
+                "loss": self.loss.ravel(),
+                "accuracy": self.accuracy.ravel(),
+                "consensus_gap": self.consensus_gap.ravel(),
+                "privacy_loss": np.tile(self.privacy_loss, repeats),
+            }
+        )
+
+    def plot(self) -> Picture:
+        """Loss, accuracy and disagreement over the rounds: the mean over repeats, and their range."""
+        panels = [
+            Panel("Loss", "mean loss of the sites", self.loss),
+            Panel("Accuracy", "share classified correctly", self.accuracy),
+            Panel("Disagreement", "largest distance from the mean", self.consensus_gap),
+        ]
+        measured = [panel for panel in panels if not np.isnan(panel.curves).all()]
+        return draw_panels(measured, "SIMULATED" if self.settings.get("simulated") else "")
+
+    def _repr_html_(self) -> str:
+        repeats, rounds = self.loss.shape
+        facts = {"rounds": f"{rounds}", "repeats": f"{repeats}", "sites": f"{self.coef.shape[1]}"}
+        for name, curve in (("loss", self.loss), ("accuracy", self.accuracy)):
+            if not np.isnan(curve).all():
+                facts[name] = f"{curve[:, -1].mean():.4f} after the last round"
+        facts["method"] = str(self.settings.get("method", ""))
+        note = "SIMULATED: the noise can be replayed, so this run protects nobody."
+        return facts_table("Run", facts, note if self.settings.get("simulated") else "")
+
+    def __repr__(self) -> str:
+        repeats, rounds = self.loss.shape
+        sites, loss = self.coef.shape[1], self.loss[:, -1].mean()
+        return f"Run(rounds={rounds}, repeats={repeats}, sites={sites}, loss={loss:.4f})"
+
+
+_TOGETHER = 256  # number of sites whose distances are computed at a time
+
+
+class Recorder:
+    """Collects a run round by round; nothing leaves it before `finish`."""
+
+    def __init__(self, rounds: int, repeats: int, *, history: bool) -> None:
+        self.loss, self.accuracy, self.consensus_gap = np.empty((3, repeats, rounds))
+        self.history: list[Array] | None = [] if history else None
+
+    def record(self, t: int, f: Array, losses: Array, accuracies: Array) -> None:
+        """Round t: f (sites, repeats, d); losses and accuracies (sites, repeats)."""
+        self.loss[:, t - 1] = losses.mean(axis=0)
+        self.accuracy[:, t - 1] = accuracies.mean(axis=0)
+        self.consensus_gap[:, t - 1] = largest_distance(f, f.mean(axis=0))
+        if self.history is not None:
+            self.history.append(f.transpose(1, 0, 2).copy())
+
+    def finish(
+        self, f: Array, ledger: Ledger, settings: Mapping[str, Any], coordinates: Array | None = None
+    ) -> Run:
+        """The record as a fact."""
+        return Run(
+            loss=self.loss,
+            accuracy=self.accuracy,
+            consensus_gap=self.consensus_gap,
+            coef=f.transpose(1, 0, 2).copy(),
+            history=None if self.history is None else np.stack(self.history),
+            ledger=ledger,
+            settings=settings,
+            coordinates=coordinates,
+        )
+
+
+def largest_distance(f: Array, mean: Array) -> Array:
+    """(repeats,): how far the farthest site's vector is from `mean`; f (sites, repeats, d)."""
+    lots = (f[first : first + _TOGETHER] for first in range(0, len(f), _TOGETHER))
+    return np.asarray(np.max([np.linalg.norm(lot - mean, axis=2).max(axis=0) for lot in lots], axis=0))

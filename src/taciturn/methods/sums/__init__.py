@@ -1,0 +1,1 @@
+"""Masked sums over all sites: only the totals are visible."""

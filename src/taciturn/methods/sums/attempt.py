@@ -1,0 +1,234 @@
+"""Masked sums between sites that come and go: the numbers of one attempt, and what one site adds in it.
+
+An attempt has members P, begins after round `base` of the plan, and may spend the share `left` of mu^2 that
+no earlier attempt has spent. Its noise follows:
+
+    s_t = Delta_t / (mu sqrt(left w_t / sum_{k > base} w_k) sqrt(h)),      h = |P| - c
+
+with w_t the round's share in the plan. Sums over fewer sites are rescaled by n / n' in the public part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, is_dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...privacy.facts import Charge, RunFacts
+from ...privacy.sums import CLIPPED, COUNTS, GRADIENT, MOMENTS, VECTORS, WHITENED, AttemptFacts, SumFacts
+from ...rng import Streams
+from ..base import Audience
+from . import sum_noise
+from .masks import Message
+from .pairs import PairGraph
+from .program import PrivateHalf, SumTables
+from .sums import open_sum
+
+_ROUNDED = 1 + 1e-9
+_FACTOR = {GRADIENT: 0.5, VECTORS: 0.5, MOMENTS: math.sqrt(0.5), COUNTS: math.sqrt(0.5)}
+_CHANCE = 7.0  # standard deviations beyond sqrt(length): noise alone gets there with a chance below 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class SumsSite:
+    """One site in a run of masked sums, over all of its attempts.
+
+    samples : B_i of every site of the run.
+    places : at how many sites one person may have rows.
+    """
+
+    number: int
+    tables: SumTables
+    half: PrivateHalf
+    streams: Streams
+    samples: tuple[int, ...]
+    places: int = 1
+
+    common = True
+    """All sites hold one public state."""
+
+    @property
+    def rounds(self) -> int:
+        return self.tables.rounds
+
+    def start(self) -> Any:
+        """The program's state before its first sum."""
+        return self.tables.program.start(1)
+
+    def result(self, state: Any, last: Mapping[int, bytes]) -> Array:
+        """The public state."""
+        return np.asarray(self.tables.program.result(state)[0])
+
+    def vector(self, state: Any) -> bytes:
+        """What 'hello' states about this site's state: nothing, because all sites have the same."""
+        return b""
+
+    def connected(self, members: Sequence[int]) -> bool:
+        """Masks connect any members."""
+        return True
+
+    def least_quorum(self) -> int:
+        """More than (N + c) / 2 sites: any two such groups have an honest site in common."""
+        return (len(self.samples) + self.colluding) // 2 + 1
+
+    @property
+    def colluding(self) -> int:
+        most = len(self.samples) - 1
+        return most if self.tables.colluding is None else min(self.tables.colluding, most)
+
+    @cached_property
+    def weights(self) -> tuple[float, ...]:
+        """(Delta_t / s_t)^2 of the plan."""
+        return tuple((self._units(entry) / entry.std) ** 2 for entry in self.tables.sums)
+
+    def spent(self, base: int, left: float, upto: int) -> float:
+        """The share of mu^2 that rounds base + 1 .. upto of such an attempt cost, rounded up."""
+        whole = sum(self.weights[base:])
+        return left * sum(self.weights[base:upto]) / whole * _ROUNDED if whole else 0.0
+
+    def attempt(self, members: Sequence[int], base: int, left: float) -> SumsAttempt | None:
+        """The numbers of an attempt; None where what is left pays for no further round."""
+        chosen = tuple(members)
+        honest = len(chosen) - self.colluding
+        if base >= self.rounds or honest < 1:
+            return None
+        if len(chosen) == len(self.samples) and base == 0 and left == 1.0:
+            return SumsAttempt(self, self.tables, chosen, 1.0)
+        if base == 0 and any(entry.part in (WHITENED, CLIPPED) for entry in self.tables.sums):
+            return None  # how far whitened rows may stretch was derived from the noise of all sites
+        budget = left * sum(self.weights) / self.tables.pairs.honest(self.colluding)
+        whole, sums = sum(self.weights[base:]), list(self.tables.sums)
+        for k in range(base, self.rounds):
+            share = budget * self.weights[k] / whole
+            if not share > 0:
+                return None
+            std = self._units(sums[k]) / math.sqrt(share * honest) * _ROUNDED
+            if not std <= sum_noise.MOST_STD:
+                return None
+            sums[k] = replace(sums[k], std=std)
+        scale = sum(self.samples) / sum(self.samples[i] for i in chosen)
+        noise = tuple(entry.grid * entry.std * math.sqrt(len(chosen)) * scale for entry in sums)
+        program = self.tables.program
+        if is_dataclass(program) and hasattr(program, "noise"):
+            program = replace(program, noise=noise)  # type: ignore[type-var]
+        pairs = PairGraph.against(self.colluding, len(chosen))
+        return SumsAttempt(
+            self, replace(self.tables, sums=tuple(sums), pairs=pairs, program=program), chosen, scale
+        )
+
+    def _units(self, entry: SumFacts) -> float:
+        """Delta in grid units: how far one unit moves the sum, floats and rounding included."""
+        again = self.places * (2 * entry.stray / entry.grid + math.sqrt(entry.length))
+        return entry.reach + again
+
+
+@dataclass(frozen=True, eq=False)
+class SumsAttempt:
+    """What one site does in one attempt. Bytes go in and out: whole numbers mod 2^64, little-endian."""
+
+    site: SumsSite
+    tables: SumTables
+    members: tuple[int, ...]
+    scale: float
+
+    def hears(self, t: int) -> Audience:
+        return "everybody"
+
+    def partners(self) -> tuple[int, ...]:
+        """The numbers of the sites that share a pad with this one."""
+        place = self.members.index(self.site.number)
+        return tuple(self.members[k] for k in self.tables.pairs.partners(place))
+
+    def neighbours(self) -> tuple[int, ...]:
+        """Every site hears every other."""
+        return tuple(i for i in self.members if i != self.site.number)
+
+    def size(self, t: int) -> int:
+        """Bytes of a message of round t."""
+        return 8 * self.tables.sums[t - 1].length
+
+    def facts(self, t: int) -> bytes:
+        """A hash of the numbers of round t, on which all members must agree before anything is sent."""
+        entry = self.tables.sums[t - 1]
+        words = (entry.part, entry.length, entry.grid.hex(), entry.std.hex(), entry.sensitivity.hex())
+        return hashlib.sha256(repr((t, words, self.members)).encode()).digest()
+
+    def message(self, state: Any) -> bytes | None:
+        """y: this site's share of the next sum and fresh noise, before any pad."""
+        entry, query = self.tables.sums[state.t], self.tables.program.query(state)
+        shape = (1, entry.length)
+        values = np.ascontiguousarray(np.broadcast_to(self.site.half.integers(query, entry), shape))
+        noise = sum_noise.draw(self.site.streams, entry.std, shape, site=self.site.number, t=entry.t)
+        return np.asarray(values + noise, dtype="<i8").tobytes()
+
+    def charge(self, t: int) -> Charge:
+        """What the message of round t costs."""
+        return Charge(self.site.number, t, scale=self.tables.sums[t - 1].std)
+
+    def sum_facts(self, t: int) -> SumFacts:
+        """The sum of round t as a certificate states it."""
+        return self.tables.sums[t - 1]
+
+    def heard(self, t: int, messages: Mapping[int, bytes]) -> bytes:
+        """The sum mod 2^64 of all members' messages."""
+        if set(messages) != set(self.members):
+            raise ParameterError("`messages` must contain one message of each member.")
+        total: Message = np.zeros(self.tables.sums[t - 1].length, dtype=np.uint64)
+        for message in messages.values():
+            total += np.frombuffer(message, dtype="<u8")
+        return np.asarray(total, dtype="<u8").tobytes()
+
+    def bound(self, t: int) -> float:
+        """How long the released sum of round t may be at most, except with probability below 1e-15."""
+        entry, tables = self.tables.sums[t - 1], self.tables
+        widest = max(other.sensitivity for other in tables.sums if other.part == entry.part)
+        true = _FACTOR.get(entry.part, 1.0) * widest * tables.units
+        std = entry.grid * entry.std * math.sqrt(len(self.members))
+        return true + std * (math.sqrt(entry.length) + _CHANCE)
+
+    def impossible(self, t: int, heard: bytes, messages: Mapping[int, bytes]) -> bool:
+        """Whether a sum is longer than any true one with its noise: a lie, or a fault."""
+        released = open_sum(np.frombuffer(heard, dtype="<u8"), self.tables.sums[t - 1].grid)
+        return not float(np.linalg.norm(released)) <= self.bound(t)
+
+    def blamed(self, t: int, messages: Mapping[int, bytes]) -> int | None:
+        """No site: the masks hide which site sent what."""
+        return None
+
+    def at_edge(self, messages: Mapping[int, bytes]) -> list[int]:
+        """Nobody can tell under masks."""
+        return []
+
+    def after(self, state: Any, own: bytes, heard: bytes) -> Any:
+        """The state after a round in which the messages added up to `heard`."""
+        entry = self.tables.sums[state.t]
+        total = open_sum(np.frombuffer(heard, dtype="<u8").astype(np.uint64)[None, :], entry.grid)
+        scale = 1.0 if entry.part == COUNTS else self.scale
+        return self.tables.program.advance(state, total if scale == 1.0 else total * scale)
+
+
+def certified_run(
+    run: RunFacts, releases: Sequence[tuple[str, tuple[int, ...], SumFacts]], *, rest: Sequence[SumFacts] = ()
+) -> RunFacts:
+    """The facts of a run as one site lived it: every release of this site, and the attempt that it was in.
+
+    releases : the id and members of the attempt, and the sum, of each release in the order of attempts.
+    rest : the sums of the last attempt that are planned and not released.
+    """
+    everybody = tuple(range(run.sites))
+    whole = [entry for _, _, entry in releases] + list(rest)
+    if all(members == everybody for _, members, _ in releases) and whole == list(run.sums):
+        return run
+    attempts: list[AttemptFacts] = []
+    for k, (name, members, entry) in enumerate(releases, start=1):
+        if not attempts or (attempts[-1].id, attempts[-1].members) != (name, members):
+            attempts.append(AttemptFacts(name, members, k, entry.t))
+    sums = tuple(replace(entry, t=k) for k, entry in enumerate(whole, start=1))
+    return replace(run, rounds=len(sums), sums=sums, attempts=tuple(attempts))

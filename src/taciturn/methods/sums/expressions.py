@@ -1,0 +1,400 @@
+"""Expressions: the private half of a program of one's own, as a closed set of functions of one unit's row.
+
+A function that keeps state, or looks at the rows beside its own, can move a clipped sum by a thousand times
+what a clip suggests. So a program does not bring code: it names what each row becomes, in these words, with
+public parameters, and the framework computes it row by row.
+
+>>> from taciturn import expressions as ex
+>>> distance = ex.norm(ex.columns() - ex.parameter("centre"))
+>>> distance.width(3, {"centre": (3,)})
+1
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core import checks
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...kernels import row_functions as rows
+
+Shapes = Mapping[str, tuple[int, ...]]
+Values = Mapping[str, Array]
+
+
+class Expression(ABC):
+    """What a row becomes: a vector of `width` numbers."""
+
+    @property
+    def aligned(self) -> bool:
+        """Whether no two rows can become vectors with a negative inner product."""
+        return False
+
+    @abstractmethod
+    def width(self, columns: int, shapes: Shapes) -> int:
+        """How many numbers a row of so many columns becomes; raises where the parts do not fit."""
+
+    @abstractmethod
+    def of(self, X: Array, values: Values) -> Array:
+        """What rows (n, columns) become, (n, width), each by itself."""
+
+    def of_units(self, X: Array, starts: NDArray[np.int64], values: Values) -> Array | None:
+        """What units become whose rows are starts[u] .. starts[u + 1]; None: their rows, weighed alike."""
+        return None
+
+    def __add__(self, other: Operand) -> Expression:
+        return Elementwise("add", (self, as_expression(other)))
+
+    def __sub__(self, other: Operand) -> Expression:
+        return Elementwise("subtract", (self, as_expression(other)))
+
+    def __mul__(self, other: Operand) -> Expression:
+        return Elementwise("multiply", (self, as_expression(other)))
+
+    def __truediv__(self, other: Operand) -> Expression:
+        return Elementwise("divide", (self, as_expression(other)))
+
+    def __gt__(self, other: Operand) -> Expression:
+        return Elementwise("greater", (self, as_expression(other)))
+
+    def __lt__(self, other: Operand) -> Expression:
+        return Elementwise("less", (self, as_expression(other)))
+
+    def __radd__(self, other: Operand) -> Expression:
+        return as_expression(other) + self
+
+    def __rsub__(self, other: Operand) -> Expression:
+        return as_expression(other) - self
+
+    def __rmul__(self, other: Operand) -> Expression:
+        return as_expression(other) * self
+
+    def __neg__(self) -> Expression:
+        return as_expression(0.0) - self
+
+
+Operand = Expression | float | Sequence[float]
+
+DEEPEST, _MOST_PARTS = 100, 10_000
+_ELEMENTWISE: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.divide,
+    "greater": np.greater,
+    "less": np.less,
+}
+
+
+@dataclass(frozen=True)
+class Columns(Expression):
+    """The row itself, or some of its columns."""
+
+    chosen: tuple[int, ...] | None = None
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        if self.chosen is None:
+            return columns
+        wrong = [number for number in self.chosen if not 0 <= number < columns]
+        if wrong:
+            raise ParameterError(f"`columns` must be below {columns}, the row's width; got {wrong[0]}.")
+        return len(self.chosen)
+
+    def of(self, X: Array, values: Values) -> Array:
+        return X if self.chosen is None else np.ascontiguousarray(X[:, list(self.chosen)])
+
+
+@dataclass(frozen=True)
+class Constant(Expression):
+    """The same public numbers for every row."""
+
+    numbers: tuple[float, ...]
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        return len(self.numbers)
+
+    def of(self, X: Array, values: Values) -> Array:
+        return np.broadcast_to(np.array(self.numbers), (len(X), len(self.numbers)))
+
+
+@dataclass(frozen=True)
+class Parameter(Expression):
+    """Public numbers that the program sets at each step."""
+
+    name: str
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        shape = _shape(shapes, self.name)
+        if len(shape) != 1:
+            raise ParameterError(f"`{self.name}` must be a vector where a vector is used; got shape {shape}.")
+        return shape[0]
+
+    def of(self, X: Array, values: Values) -> Array:
+        return np.broadcast_to(values[self.name], (len(X), len(values[self.name])))
+
+
+@dataclass(frozen=True)
+class Elementwise(Expression):
+    """Two vectors of one width, entry by entry; a width of 1 goes with every other."""
+
+    name: str
+    parts: tuple[Expression, Expression]
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        first, second = (part.width(columns, shapes) for part in self.parts)
+        if first != second and 1 not in (first, second):
+            raise ParameterError(
+                f"`{self.name}` must join vectors of one width, or a number and a vector; "
+                f"got {first} and {second}."
+            )
+        return max(first, second)
+
+    def of(self, X: Array, values: Values) -> Array:
+        first, second = (part.of(X, values) for part in self.parts)
+        with np.errstate(all="ignore"):
+            return np.asarray(_ELEMENTWISE[self.name](first, second), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Affine(Expression):
+    """A x + b, for a public matrix and vector: the names of two parameters."""
+
+    part: Expression
+    matrix: str
+    offset: str | None = None
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        inner, shape = self.part.width(columns, shapes), _shape(shapes, self.matrix)
+        if len(shape) != 2 or shape[1] != inner:
+            raise ParameterError(f"`{self.matrix}` must be a matrix of {inner} columns; got shape {shape}.")
+        if self.offset is not None and _shape(shapes, self.offset) != shape[:1]:
+            raise ParameterError(f"`{self.offset}` must be a vector of {shape[0]} numbers.")
+        return shape[0]
+
+    def of(self, X: Array, values: Values) -> Array:
+        A = np.ascontiguousarray(values[self.matrix], dtype=np.float64)
+        b = np.zeros(len(A)) if self.offset is None else np.asarray(values[self.offset], dtype=np.float64)
+        return rows.affine(np.ascontiguousarray(self.part.of(X, values)), A, b)
+
+
+_FUNCTIONS: dict[str, tuple[Callable[[Array], Array], Callable[[int], int]]] = {
+    "sigmoid": (rows.sigmoid, lambda width: width),
+    "exponential": (rows.exponential, lambda width: width),
+    "cosine": (rows.cosine, lambda width: width),
+    "norm": (rows.norms, lambda width: 1),
+    "first_largest": (rows.first_largest, lambda width: width),
+    "outer": (rows.outer_triangle, lambda width: width * (width + 1) // 2),
+}
+
+
+@dataclass(frozen=True)
+class Function(Expression):
+    """A function of a vector by name: one of `_FUNCTIONS`."""
+
+    name: str
+    part: Expression
+
+    @property
+    def aligned(self) -> bool:
+        return self.name in ("outer", "first_largest")
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        return _FUNCTIONS[self.name][1](self.part.width(columns, shapes))
+
+    def of(self, X: Array, values: Values) -> Array:
+        return _FUNCTIONS[self.name][0](np.ascontiguousarray(self.part.of(X, values)))
+
+
+@dataclass(frozen=True)
+class Clipped(Expression):
+    """A vector shortened to at most a public norm; zeros where it is not finite."""
+
+    part: Expression
+    bound: float
+
+    def __post_init__(self) -> None:
+        checks.positive("bound", self.bound)
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        return self.part.width(columns, shapes)
+
+    def of(self, X: Array, values: Values) -> Array:
+        return rows.clipped(np.ascontiguousarray(self.part.of(X, values)), self.bound)
+
+
+@dataclass(frozen=True)
+class Located(Expression):
+    """Where one number is on a public line: in a cell between edges, or between two knots (hats)."""
+
+    kind: str
+    part: Expression
+    marks: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        name = "edges" if self.kind == "cells" else "knots"
+        if len(self.marks) < 2 or any(b <= a for a, b in zip(self.marks, self.marks[1:], strict=False)):
+            raise ParameterError(f"`{name}` must be two or more increasing numbers; got {list(self.marks)}.")
+
+    @property
+    def aligned(self) -> bool:
+        return True
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        if self.part.width(columns, shapes) != 1:
+            raise ParameterError(f"`{self.kind}` must be taken of one number; choose a column.")
+        return len(self.marks) - (self.kind == "cells")
+
+    def of(self, X: Array, values: Values) -> Array:
+        place = rows.in_cells if self.kind == "cells" else rows.hats
+        return place(np.ascontiguousarray(self.part.of(X, values)), np.array(self.marks))
+
+
+@dataclass(frozen=True)
+class Joined(Expression):
+    """Vectors one after the other."""
+
+    parts: tuple[Expression, ...] = field(default=())
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        return sum(part.width(columns, shapes) for part in self.parts)
+
+    def of(self, X: Array, values: Values) -> Array:
+        return np.concatenate([part.of(X, values) for part in self.parts], axis=1)
+
+
+@dataclass(frozen=True)
+class Installed(Expression):
+    """What a private half in Python makes of a row: `Program.private`, code that its owner installed."""
+
+    length: int
+
+    def __post_init__(self) -> None:
+        checks.whole("length", self.length, least=1)
+
+    def width(self, columns: int, shapes: Shapes) -> int:
+        return self.length
+
+    def of(self, X: Array, values: Values) -> Array:
+        raise ParameterError(
+            "`expression` must be an installed one by itself, of a program that has `private`."
+        )
+
+
+def installed(length: int) -> Expression:
+    """So many numbers that the program's own `private` computes from a row: trusted code, marked as such."""
+    return Installed(length)
+
+
+def columns(*numbers: int) -> Expression:
+    """The row itself; with numbers, these of its columns. The target of a row, if any, is the last column."""
+    return Columns(tuple(checks.whole("columns", number) for number in numbers) or None)
+
+
+def parameter(name: str) -> Expression:
+    """A public vector that the program's query names."""
+    return Parameter(name)
+
+
+def affine(part: Expression, matrix: str, offset: str | None = None) -> Expression:
+    """A x + b, by the names of two parameters."""
+    return Affine(part, matrix, offset)
+
+
+def sigmoid(part: Expression) -> Expression:
+    """1 / (1 + exp(-x)), entry by entry."""
+    return Function("sigmoid", part)
+
+
+def exponential(part: Expression) -> Expression:
+    """exp(x), x cut to +-700."""
+    return Function("exponential", part)
+
+
+def cosine(part: Expression) -> Expression:
+    """cos(x), entry by entry."""
+    return Function("cosine", part)
+
+
+def norm(part: Expression) -> Expression:
+    """||x||, one number."""
+    return Function("norm", part)
+
+
+def first_largest(part: Expression) -> Expression:
+    """1 in the place of the first largest entry, 0 elsewhere."""
+    return Function("first_largest", part)
+
+
+def outer(part: Expression) -> Expression:
+    """The upper triangle of x x', off-diagonal entries times sqrt 2; its norm is ||x||^2."""
+    return Function("outer", part)
+
+
+def clip(part: Expression, bound: float) -> Expression:
+    """x, shortened to at most a public norm."""
+    return Clipped(part, bound)
+
+
+def cells(part: Expression, edges: Sequence[float]) -> Expression:
+    """1 in the cell that a number is in, 0 elsewhere; outside the edges all zeros."""
+    return Located("cells", part, tuple(float(edge) for edge in edges))
+
+
+def hats(part: Expression, knots: Sequence[float]) -> Expression:
+    """Hat functions of a number: what a curve through the knots is made of."""
+    return Located("hats", part, tuple(float(knot) for knot in knots))
+
+
+def join(*parts: Expression) -> Expression:
+    """Vectors one after the other."""
+    return Joined(parts)
+
+
+def widest(expression: Expression, columns: int, shapes: Shapes) -> int:
+    """The most numbers that a row becomes in any part of an expression."""
+    return max(one.width(columns, shapes) for one in parts_of(expression))
+
+
+def parts_of(expression: Expression) -> list[Expression]:
+    """The expression and all its parts; each is one that taciturn ships, and they are not nested deeply.
+
+    A class of somebody's own would be code that sees rows, which nothing bounds.
+    """
+    found, level = [], [expression]
+    for _ in range(DEEPEST):
+        for one in level:
+            form, root = type(one), __name__.split(".")[0]
+            home = sys.modules.get(form.__module__) if form.__module__.startswith(f"{root}.") else None
+            if getattr(home, form.__name__, None) is not form:
+                raise ParameterError(
+                    f"`expression` must be made of taciturn.expressions; got {form.__name__}. Code of your "
+                    "own belongs in `Program.private`."
+                )
+        found += level
+        inner = [getattr(one, name) for one in level for name in ("part", "parts") if hasattr(one, name)]
+        level = [one for entry in inner for one in (entry if isinstance(entry, tuple) else (entry,))]
+        if not level:
+            return found
+        if len(found) + len(level) > _MOST_PARTS:
+            break
+    raise ParameterError(f"`expression` must have at most {_MOST_PARTS:,} parts, {DEEPEST} of them nested.")
+
+
+def as_expression(operand: Operand) -> Expression:
+    """An expression as it is; numbers as public constants."""
+    if isinstance(operand, Expression):
+        return operand
+    return Constant(tuple(float(number) for number in np.atleast_1d(operand).tolist()))
+
+
+def _shape(shapes: Shapes, name: str) -> tuple[int, ...]:
+    if name not in shapes:
+        raise ParameterError(f"`{name}` must be among the query's parameters: {', '.join(sorted(shapes))}.")
+    return tuple(shapes[name])

@@ -1,0 +1,118 @@
+"""Masks that cancel: u_ij uniform in (Z mod 2^64)^d, added by one site of a pair, taken off by the other.
+
+    m_i = y_i + sum over partners j > i of u_ij - sum over partners j < i of u_ji          mod 2^64
+
+u_ij is the ChaCha20 keystream under a key that HKDF makes of the pair's key and (run, round, part). A restart
+from the beginning is another run, with another id and other keys. After each round the pair's key is replaced
+by one that does not lead back to it: an attacker who breaks into a site later cannot unmask earlier rounds.
+The same code runs in one process and over a network.
+"""
+
+from __future__ import annotations
+
+import hmac
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from numpy.typing import NDArray
+
+from ...core import checks
+from ...core.errors import ParameterError
+
+Message = NDArray[np.uint64]
+"""What a masked site sends: numbers mod 2^64."""
+
+KEY_BYTES = 32
+
+
+def pair_key(secret: bytes, run: bytes, first: str, second: str) -> bytes:
+    """HKDF-SHA256 [RFC 5869] of the secret that two sites share, bound to the run and to both names."""
+    extracted = hmac.digest(run, secret, "sha256")
+    return expand(extracted, "pair", *sorted((first, second)))
+
+
+def expand(key: bytes, *label: str | bytes | int) -> bytes:
+    """HKDF-Expand to 32 bytes."""
+    return hmac.digest(key, label_bytes(*label), "sha256")
+
+
+def expand_keystream(key: bytes, count: int) -> Message:
+    """The first `count` numbers of ChaCha20 [RFC 8439] under a key: nonce 0, from block 0, little-endian.
+
+    A key is used for one keystream only, so that the nonce may be 0.
+    """
+    encryptor = Cipher(ChaCha20(key, nonce=bytes(16)), mode=None).encryptor()
+    return np.frombuffer(encryptor.update(bytes(8 * count)), dtype="<u8")
+
+
+def label_bytes(*label: str | bytes | int) -> bytes:
+    """What HKDF-Expand binds a key to; each part follows its length, so different inputs differ in bytes."""
+    parts = [_encode(part) for part in label]
+    return b"taciturn" + b"".join(len(part).to_bytes(4, "big") + part for part in parts) + b"\x01"
+
+
+def _encode(part: str | bytes | int) -> bytes:
+    if isinstance(part, int):
+        return part.to_bytes(8, "big")
+    return part.encode() if isinstance(part, str) else part
+
+
+class PairKeys:
+    """The keys that one site shares with its partners in round t.
+
+    Each opens one mask for every (round, part), once: a mask that is used twice hides nothing.
+
+    Parameters
+    ----------
+    site : the number of this site in the network
+    keys : 32 bytes for each partner, for round t
+    run : the id of the run, a hash of every site's fresh nonce and of the whole job
+    alone : a network of one has no partners, and no masks; its own noise is all there is
+    """
+
+    def __init__(
+        self, site: int, keys: Mapping[int, bytes], *, run: bytes, t: int = 1, alone: bool = False
+    ) -> None:
+        self.site, self.run, self.t = checks.whole("site", site), bytes(run), checks.whole("t", t, least=1)
+        if bool(keys) == alone or site in keys or any(len(key) != KEY_BYTES for key in keys.values()):
+            raise ParameterError(
+                f"`keys` must contain {KEY_BYTES} bytes for each partner of site {site}, at least one, "
+                "and none for itself."
+            )
+        self._keys = {int(partner): bytes(keys[partner]) for partner in sorted(keys)}
+        self._used: set[str] = set()
+
+    @property
+    def keys(self) -> dict[int, bytes]:
+        """The keys of this round: secret, and kept only until the round is over."""
+        return dict(self._keys)
+
+    def mask(self, t: int, part: str, shape: tuple[int, ...]) -> Message:
+        """sum_{j>i} u_ij - sum_{j<i} u_ji mod 2^64 of this round's part; it can be taken only once."""
+        if t != self.t:
+            raise ParameterError(f"`t` must be {self.t}, the round of these keys; got {t}.")
+        if part in self._used:
+            raise ParameterError(
+                f"`part` {part!r} of round {t} has been masked already, and a mask is used once. Send the "
+                "stored message again."
+            )
+        self._used.add(part)
+        total: Message = np.zeros(math.prod(shape), dtype=np.uint64)
+        info = label_bytes("mask", self.run, t, part)
+        for partner, key in self._keys.items():
+            stream = expand_keystream(hmac.digest(key, info, "sha256"), len(total))
+            if partner > self.site:
+                total += stream
+            else:
+                total -= stream
+        return total.reshape(shape)
+
+    def advance(self) -> None:
+        """Go on to the next round, and forget the keys of this one."""
+        info = label_bytes("ratchet", self.run)
+        self._keys = {partner: hmac.digest(key, info, "sha256") for partner, key in self._keys.items()}
+        self._used.clear()
+        self.t += 1

@@ -1,0 +1,85 @@
+"""A node of masked sums: some sites side by side; each message is a share, noised and masked. No I/O.
+
+Every site receives the same total, so all sites have the same state and the same next point. After the
+last round the result is there, at every site, to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.types import Array
+from ...privacy.facts import RoundCharges
+from ...rng import Streams
+from . import sum_noise
+from .masks import Message, PairKeys
+from .program import PrivateHalf, SumTables
+from .sums import add_mask
+
+
+@dataclass(frozen=True, eq=False)
+class SumsNode:
+    """Some sites of a program of sums; all but their keys is fixed before the first round.
+
+    halves, keys : the private half and the pair keys of each site.
+    after_total : stands in for `tables.after` where several nodes in one process share the work.
+    """
+
+    sites: NDArray[np.int64]
+    halves: Sequence[PrivateHalf]
+    tables: SumTables
+    keys: Sequence[PairKeys]
+    streams: Streams
+    repeats: int = 1
+    after_total: Callable[[Any, Message], Any] | None = None
+
+    @property
+    def rounds(self) -> int:
+        return self.tables.rounds
+
+    def start(self, first: Array | None = None, heard: Array | None = None) -> Any:
+        """The program's state before its first sum."""
+        return self.tables.program.start(self.repeats)
+
+    def message(self, state: Any) -> Message:
+        """The next messages, (sites, repeats, length); the keys of the round are gone once they are made."""
+        facts, query = self.tables.sums[state.t], self.tables.program.query(state)
+        shape = (self.repeats, facts.length)
+        messages = np.empty((len(self.sites), *shape), dtype=np.uint64)
+        rows = zip(messages, self.sites.tolist(), self.halves, self.keys, strict=True)
+        for message, site, half, keys in rows:
+            values = np.ascontiguousarray(np.broadcast_to(half.integers(query, facts), shape))
+            noise = sum_noise.draw(self.streams, facts.std, shape, site=site, t=facts.t)
+            message[:] = add_mask(values, noise, keys.mask(facts.t, facts.part, shape))
+            keys.advance()
+        return messages
+
+    def charges(self, t: int) -> RoundCharges:
+        """What the messages of round t cost: each the noise of its sum."""
+        return sum_charges(self.tables, t, self.sites)
+
+    def after(self, state: Any, message: Message, heard: Message) -> Any:
+        """The state after a round in which all messages added up to `heard`."""
+        return (self.after_total or self.tables.after)(state, heard)
+
+    def models(self, state: Any) -> Array:
+        """All sites hold the same result."""
+        result = self.tables.program.result(state)
+        return np.broadcast_to(result, (len(self.sites), *result.shape))
+
+    def metrics(self, models: Array) -> tuple[Array, Array]:
+        """(mean loss, quality) on each site's own rows."""
+        found = [half.metrics(model) for half, model in zip(self.halves, models, strict=True)]
+        losses, qualities = (np.stack(part) for part in zip(*found, strict=True))
+        return losses, qualities
+
+
+def sum_charges(tables: SumTables, t: int, sites: NDArray[np.int64]) -> RoundCharges:
+    """What these sites release in round t."""
+    spread = np.full(len(sites), tables.sums[t - 1].std)
+    return RoundCharges(t, sites, np.zeros(len(sites)), spread, None)

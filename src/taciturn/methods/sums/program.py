@@ -1,0 +1,180 @@
+"""The program seam: a public program that asks for one sum over all records after another.
+
+    public half     which sums there are, what is asked next, what a total leads to: deterministic, no rows
+    private half    what one site's rows add to a sum, in whole steps of the public grid
+
+Each step releases the noisy total, and nothing else (`docs/privacy.md`). A model, a table of
+counts and a survival curve are programs; `SumTables` are the numbers of one run of a program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ...core.types import Array
+from ...privacy.accounting.gaussian import gaussian_mu
+from ...privacy.loss_facts import LossFacts
+from ...privacy.sums import SumFacts
+from .masks import Message
+from .pairs import PairGraph
+from .sum_noise import Integers, checked_std
+from .sums import check_room, grid_for, open_sum
+
+_ROOM = 1e-7  # of epsilon and delta: for the slack of discrete noise and for rounding up
+
+
+@dataclass(frozen=True)
+class SumPlan:
+    """One step of a program, before its noise is set.
+
+    part : what is summed, as `SumFacts` names it.
+    length : how many numbers a message holds.
+    sensitivity, stray : how far one unit moves the sum, and a bound on the floating-point error of a site's
+        share.
+    largest : a public bound on every entry of the sum.
+    share : of the squared budget.
+    whole : shares are whole numbers of grid steps, so that a grid may be as fine as the noise needs.
+    """
+
+    part: str
+    length: int
+    sensitivity: float
+    stray: float
+    largest: float
+    share: float
+    whole: bool = False
+
+
+class PrivateHalf(Protocol):
+    """What one site adds to each sum: the only code of a program that sees rows."""
+
+    def integers(self, query: Any, facts: SumFacts) -> Integers:
+        """This site's share in grid steps, (repeats, length); one row where all repeats ask the same."""
+        ...
+
+    def metrics(self, models: Array) -> tuple[Array, Array]:
+        """(mean loss, quality) of models (repeats, d) on the site's own rows; no noise covers them."""
+        ...
+
+
+class PublicHalf(Protocol):
+    """The public half of a program. A state knows its number of rounds, `t`, and is made of totals alone."""
+
+    @property
+    def loss(self) -> LossFacts:
+        """The facts that the accountant needs about what is summed."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """What the accountant calls the dimension of what is summed."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """How many numbers the result has for each repeat."""
+        ...
+
+    def start(self, repeats: int) -> Any:
+        """The state before the first sum."""
+        ...
+
+    def query(self, state: Any) -> Any:
+        """What the next sum is about: public parameters for the private half."""
+        ...
+
+    def advance(self, state: Any, total: Array) -> Any:
+        """The state after one more total, (repeats, length)."""
+        ...
+
+    def result(self, state: Any) -> Array:
+        """The public state, (repeats, size)."""
+        ...
+
+    def private_half(self, rows: Any, units: int) -> PrivateHalf:
+        """What a site with these rows adds to each sum, `units` records or persons being in all sites."""
+        ...
+
+
+@dataclass(frozen=True)
+class ProgramPart:
+    """A program before its noise is set: its sums, whose shares add up to 1, and its public half.
+
+    half : from the facts of these sums, numbered 1, 2, ..., and the number of sites.
+    """
+
+    plans: tuple[SumPlan, ...]
+    half: Callable[[tuple[SumFacts, ...], int], Any]
+
+
+@dataclass(frozen=True)
+class SumTables:
+    """A run's numbers, fixed before it starts: each sum and its noise, who shares masks, the public maths.
+
+    units, largest : the records or persons of all sites; the most rows at one site.
+    """
+
+    sums: tuple[SumFacts, ...]
+    pairs: PairGraph
+    colluding: int | None
+    program: Any
+    units: int
+    largest: int
+    data_norm: float = 1.0
+
+    @property
+    def rounds(self) -> int:
+        return len(self.sums)
+
+    def after(self, state: Any, total: Message) -> Any:
+        """The state after a round in which all messages added up to `total`: public, and alike everywhere."""
+        return self.program.advance(state, open_sum(total, self.sums[state.t].grid))
+
+
+def pair_graph(sites: int, colluding: int | None, connectivity: int | None = None) -> PairGraph:
+    """Which sites share masks, for so many colluders; None: all the others."""
+    if connectivity is not None:
+        return PairGraph(sites, connectivity)
+    return PairGraph.against(sites - 1 if colluding is None else colluding, sites)
+
+
+def fix_sums(
+    plans: Sequence[SumPlan],
+    *,
+    epsilon: float,
+    delta: float,
+    pairs: PairGraph,
+    colluding: int | None,
+    places: int = 1,
+) -> tuple[SumFacts, ...]:
+    """Grid and noise of every sum, such that all of them together cost (epsilon, delta).
+
+    `places` : at how many sites one person may have rows; each of them rounds separately.
+    """
+    mu = float(gaussian_mu(epsilon * (1 - _ROOM), delta * (1 - _ROOM)))
+    return fix_noise(plans, mu=mu, pairs=pairs, colluding=colluding, places=places)
+
+
+def fix_noise(
+    plans: Sequence[SumPlan], *, mu: float, pairs: PairGraph, colluding: int | None, places: int = 1
+) -> tuple[SumFacts, ...]:
+    """The same, such that all of them together are mu-GDP."""
+    honest = pairs.honest(pairs.sites - 1 if colluding is None else colluding)
+    sizes = [mu * math.sqrt(plan.share) * math.sqrt(honest) for plan in plans]
+    return tuple(
+        _fix_sum(t, plan, size, pairs.sites, places)
+        for t, (plan, size) in enumerate(zip(plans, sizes, strict=True), start=1)
+    )
+
+
+def _fix_sum(t: int, plan: SumPlan, size: float, sites: int, places: int) -> SumFacts:
+    """The sum of round t, with noise such that Delta / s = `size`."""
+    S = plan.sensitivity
+    grid = grid_for(S / max(1.0, size) if plan.whole else S, plan.length)
+    again = places * (2 * plan.stray / grid + math.sqrt(plan.length))
+    std = checked_std((S / grid + again) / size * (1 + 1e-10))
+    check_room(plan.largest, grid=grid, sites=sites, std=std)
+    return SumFacts(t, plan.part, plan.length, S, plan.stray, grid, std)

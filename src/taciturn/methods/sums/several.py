@@ -1,0 +1,146 @@
+"""Several: programs one after the other in one run, within one (epsilon, delta) and on one certificate.
+
+Each program is a `ProgramPart`; by default every one has an equal share of mu^2. None of them sees the totals
+of another. All sums are of vectors of norm at most 1, clipped or aligned (`privacy/sums.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...privacy.loss_facts import PROGRAM, LossFacts
+from ...privacy.sums import SumFacts
+from ..base import UNSAID, Network, RunOptions
+from .prepared import PreparedSums
+from .program import PrivateHalf, ProgramPart, SumTables, fix_sums, pair_graph
+from .sum_noise import Integers
+
+
+class Joinable(Protocol):
+    """A method that may be one of several: its sums are of vectors of norm at most 1."""
+
+    def part(self, network: Network) -> ProgramPart:
+        """The program before its noise is set."""
+        ...
+
+
+@dataclass(frozen=True)
+class Several:
+    """The method: several programs within (epsilon, delta), each with its share of mu^2.
+
+    shares : one for each; they need not add up to 1.
+    """
+
+    methods: tuple[Joinable, ...]
+    shares: tuple[float, ...]
+    epsilon: float
+    delta: float
+    colluding: int | None = None
+
+    def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
+        """Grid and noise of every sum; `rounds` must be the number of all programs' sums, or 0."""
+        parts = [method.part(network) for method in self.methods]
+        whole = sum(self.shares)
+        plans = [
+            replace(plan, share=plan.share * share / whole)
+            for part, share in zip(parts, self.shares, strict=True)
+            for plan in part.plans
+        ]
+        if rounds not in (0, len(plans)):
+            raise ParameterError(f"`rounds` must be {len(plans)}, the sums of all programs; got {rounds}.")
+        pairs = pair_graph(network.total, self.colluding)
+        sums = fix_sums(plans, epsilon=self.epsilon, delta=self.delta, pairs=pairs, colluding=self.colluding)
+        halves, ends = [], np.cumsum([len(part.plans) for part in parts]).tolist()
+        for part, first, end in zip(parts, [0, *ends], ends, strict=False):
+            own = [replace(entry, t=t) for t, entry in enumerate(sums[first:end], start=1)]
+            halves.append(part.half(tuple(own), network.total))
+        program = SeveralHalf(tuple(halves), tuple(ends), sum(plan.length for plan in plans))
+        tables = SumTables(sums, pairs, self.colluding, program, network.units, max(network.samples))
+        return PreparedSums(network, tables)
+
+
+class SeveralState(NamedTuple):
+    """The state of each program, and the number of sums so far."""
+
+    t: int
+    inner: tuple[Any, ...]
+
+
+class SeveralQuery(NamedTuple):
+    """Which program asks, in which of its own steps, and what."""
+
+    program: int
+    t: int
+    query: Any
+
+
+@dataclass(frozen=True)
+class SeveralHalf:
+    """The public half: one program after the other. `ends` are the rounds after which each is over."""
+
+    programs: tuple[Any, ...]
+    ends: tuple[int, ...]
+    numbers: int
+
+    @property
+    def loss(self) -> LossFacts:
+        return LossFacts(PROGRAM, 1.0, 0.0)
+
+    @property
+    def dimension(self) -> int:
+        """The numbers of all sums together."""
+        return self.numbers
+
+    @property
+    def size(self) -> int:
+        return sum(program.size for program in self.programs)
+
+    def start(self, repeats: int) -> SeveralState:
+        return SeveralState(0, tuple(program.start(repeats) for program in self.programs))
+
+    def _turn(self, t: int) -> int:
+        """Whose sum the one after round t is."""
+        return next(k for k, end in enumerate(self.ends) if t < end)
+
+    def query(self, state: SeveralState) -> SeveralQuery:
+        k = self._turn(state.t)
+        return SeveralQuery(k, state.inner[k].t + 1, self.programs[k].query(state.inner[k]))
+
+    def advance(self, state: SeveralState, total: Array) -> SeveralState:
+        k = self._turn(state.t)
+        inner = list(state.inner)
+        inner[k] = self.programs[k].advance(inner[k], total)
+        return SeveralState(state.t + 1, tuple(inner))
+
+    def result(self, state: SeveralState) -> Array:
+        pairs = zip(self.programs, state.inner, strict=True)
+        return np.concatenate([program.result(inner) for program, inner in pairs], axis=1)
+
+    def split(self, result: Array) -> list[Array]:
+        """The result of each program, from that of all, (..., size)."""
+        return np.split(result, np.cumsum([program.size for program in self.programs])[:-1], axis=-1)
+
+    def private_half(self, rows: Sequence[Any], units: int) -> SeveralRows:
+        pairs = zip(self.programs, rows, strict=True)
+        return SeveralRows(tuple(program.private_half(own, units) for program, own in pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralRows:
+    """The private half: what the site's rows add to the sum of the program that asks."""
+
+    halves: tuple[PrivateHalf, ...]
+
+    def integers(self, query: SeveralQuery, facts: SumFacts) -> Integers:
+        return self.halves[query.program].integers(query.query, replace(facts, t=query.t))
+
+    def metrics(self, models: Array) -> tuple[Array, Array]:
+        """Questions have neither a loss nor a quality."""
+        nothing = np.full(len(models), np.nan)
+        return nothing, nothing

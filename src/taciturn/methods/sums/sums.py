@@ -1,0 +1,75 @@
+"""A masked sum: integers on a public grid, noised and masked at every site, added up mod 2^64.
+
+    v_i = rint(h_i / g),   m_i = v_i + z_i + masks mod 2^64,   sum_i h_i ~ g * signed(sum_i m_i mod 2^64)
+
+The masks are gone from the sum to the last bit, on any mix of machines: integers have no rounding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from ...core import checks
+from ...core.errors import ParameterError
+from ...core.types import Array
+from .masks import Message
+from .sum_noise import Integers
+
+_ROOM = 2.0**62  # of 2^63: what all sites together may add up to at most
+_TAIL = 40.0  # standard deviations; the chance that a discrete Gaussian is beyond is below exp(-800)
+_FINE = 2.0**20  # steps of the grid, per sqrt(length), that one record moves a sum by: rounding costs 1e-6
+
+
+def grid_for(sensitivity: float, length: int) -> float:
+    """A grid so fine that rounding costs nothing that one can see: a power of two, so that scaling is exact.
+
+    >>> grid_for(2.0**-10, 4)
+    4.656612873077393e-10
+    """
+    fine = checks.positive("sensitivity", sensitivity) / (_FINE * math.sqrt(length))
+    return 2.0 ** math.floor(math.log2(fine))
+
+
+def check_room(largest: float, *, grid: float, sites: int, std: float) -> None:
+    """Raise unless all sites' values and noise together stay far below 2^63, so that no sum wraps around.
+
+    `largest` bounds |sum_i h_i|, summed over the sites without cancelling, in every coordinate. A sum that
+    wrapped around would cost no privacy, and be worthless.
+    """
+    bound = largest / grid + 0.5 * sites + _TAIL * std * sites
+    if not bound <= _ROOM:
+        raise ParameterError(
+            f"`grid` = {grid:g} is too fine for a sum of {sites} sites in 64 bits: up to {bound:.3g} "
+            "steps, but only 2^62 are allowed. Use a coarser grid."
+        )
+
+
+def to_integers(h: Array, grid: float) -> Integers:
+    """v = rint(h / g). The grid is a power of two, so that the division rounds nothing."""
+    steps = np.rint(h / grid)
+    if not np.all(np.abs(steps) < _ROOM):
+        raise ParameterError(f"`grid` = {grid:g} is too fine: a value does not fit into 64 bits.")
+    return steps.astype(np.int64)
+
+
+def add_mask(values: Integers, noise: Integers, mask: Message) -> Message:
+    """m = v + z + mask mod 2^64: what leaves the site."""
+    return values.view(np.uint64) + noise.view(np.uint64) + mask
+
+
+def add_up(messages: Iterable[Message]) -> Message:
+    """The sum mod 2^64 of all sites' messages; the order does not matter."""
+    total: Message | None = None
+    for message in messages:
+        total = message.copy() if total is None else np.add(total, message, out=total)
+    if total is None:
+        raise ParameterError("`messages` must contain one per site; got none.")
+    return total
+
+
+def open_sum(total: Message, grid: float) -> Array:
+    """g * signed(total): the noisy sum as numbers again."""
+    return total.view(np.int64).astype(np.float64) * grid

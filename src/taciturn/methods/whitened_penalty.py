@@ -1,0 +1,259 @@
+"""The paper's method in whitened coordinates: moments of the rows first, then penalty perturbation.
+
+    rounds 1 .. m   everybody learns noisy second moments of the rows, and so W and q (`programs/coordinates`)
+    afterwards      every site's rows become x^ = W'x min(1, q/r) / q, r = ||W'x||, of norm at most 1, and the
+                    rounds of the paper run on them, between neighbours
+
+Given W and q, a row's x^ depends on that row alone, so every bound on the paper's rounds holds for them as it
+stands. What the moments cost is added: each site's own noise protects its records in them, whatever the other
+sites do. A model u of x^ is W u / q on the rows as they are, times what their clipping leaves of them.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.types import Array
+from ..objective.local import LocalObjective
+from ..privacy.facts import RoundCharges, RunFacts
+from ..privacy.sums import MOMENTS, OF_ROWS, WHITENED, SumFacts, SumTerms
+from .admm.prepared import PreparedADMM
+from .base import Audience, Network, UnreadRowsError
+from .programs.coordinates import Coordinates, Strength
+from .programs.masked_descent import most_rows
+from .programs.whitened import Whitened
+from .sums.node import SumsNode
+from .sums.prepared import PreparedSums
+from .sums.program import SumPlan, SumTables, fix_noise, pair_graph
+
+if TYPE_CHECKING:
+    from .admm.node import Node, NodeState
+
+SHARE = 0.1
+"""Of mu^2 of a whole run, what the planner spends on the moments."""
+_SHARES = (0.4, 0.6)  # of that, for each release of moments
+ROUNDS = len(_SHARES)
+"""How many of the first rounds release moments."""
+
+
+def strength(units: int, sites: int, mu: float) -> Strength:
+    """How much a run can tell whose moments cost mu: each site's own noise protects its records."""
+    return Strength(units, mu / math.sqrt(SHARE), float(sites))
+
+
+def moments_of_rows(network: Network, mu: float) -> SumTables:
+    """The sums that make the coordinates, all of them together mu-GDP against all the other sites."""
+    if not network.samples:
+        raise UnreadRowsError("PenaltyPerturbation")
+    mu, d = checks.positive("whiten", mu), network.dimension
+    pairs = pair_graph(network.total, None)
+    largest = most_rows(network.samples, network.persons)
+    terms = SumTerms(OF_ROWS, network.units, largest, d, 1.0, network.total)
+    plans: list[SumPlan] = []
+    sums: tuple[SumFacts, ...] = ()
+    for part, share in zip((MOMENTS, WHITENED), _SHARES, strict=True):
+        (length,), S, stray = terms.bounds(part, before=sums)
+        plans.append(SumPlan(part, length, S, stray, math.sqrt(2.0), share))
+        sums = fix_noise(plans, mu=mu, pairs=pairs, colluding=None)
+    noise = tuple(entry.grid * entry.std * math.sqrt(network.total) for entry in sums)
+    whole = strength(network.units, network.total, mu)
+    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # the last one whitens too
+    return SumTables(sums, pairs, None, program, network.units, largest)
+
+
+def whitened_objective(objective: LocalObjective, at: Coordinates) -> LocalObjective:
+    """The same site with its rows in these coordinates, each computed from that row alone."""
+    from ..kernels.whitened_rows import dense_rows, sparse_rows
+
+    W = np.ascontiguousarray(at.W / at.q)
+    made = copy.copy(objective)
+    parts = []
+    for part in objective.parts:
+        Z = part.rows.Z
+        rows = np.zeros((Z.shape[0], W.shape[1]))
+        if isinstance(Z, np.ndarray):
+            dense_rows(Z, W, rows)
+        else:
+            sparse_rows(Z.data, Z.indices, Z.indptr, W, rows)
+        rows.flags.writeable = False
+        norm = float(np.sqrt(np.max(np.einsum("nd,nd->n", rows, rows))))
+        parts.append(replace(part, rows=replace(part.rows, Z=rows, norm=norm, width=rows.shape[1])))
+    made.hold(tuple(parts))
+    made.largest_norm = max(part.rows.norm for part in parts)
+    made.__dict__.pop("smoothness", None)
+    return made
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedNodeState:
+    """Where sites stand after t rounds: what the moments made public, then one state for each repeat.
+
+    first, heard : the public first vectors of these sites and of their neighbours.
+    """
+
+    t: int
+    public: Any
+    first: Array | None
+    heard: Array | None
+    rounds: tuple[NodeState, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedNode:
+    """Some sites of such a run: a node of sums, then for each repeat a node of the paper's on its rows."""
+
+    prepared: PreparedWhitened
+    objectives: Sequence[LocalObjective]
+    sums: SumsNode
+    seed: int | None
+    inner: dict[int, tuple[Node, Array]] = field(default_factory=dict)
+
+    @property
+    def sites(self) -> Any:
+        return self.sums.sites
+
+    @property
+    def rounds(self) -> int:
+        return self.prepared.rounds
+
+    def start(self, first: Array | None, heard: Array | None) -> WhitenedNodeState:
+        return WhitenedNodeState(0, self.sums.start(), first, heard)
+
+    def message(self, state: WhitenedNodeState) -> Any | None:
+        """A share of the moments; afterwards f(t) of every repeat, None if a real solve failed."""
+        if state.t < self.prepared.moments.rounds:
+            return self.sums.message(state.public)
+        found = [self._node(state, k).message(one) for k, one in enumerate(state.rounds)]
+        return None if any(f is None for f in found) else np.concatenate(found, axis=1)  # type: ignore[arg-type]
+
+    def charges(self, t: int) -> RoundCharges:
+        return self.prepared.charges(t)
+
+    def after(self, state: WhitenedNodeState, message: Any, heard: Any) -> WhitenedNodeState:
+        t = state.t + 1
+        if t <= self.prepared.moments.rounds:
+            public = self.sums.after(state.public, message, heard)
+            state = replace(state, t=t, public=public)
+            if t < self.prepared.moments.rounds:
+                return state
+            begun = [self._node(state, k).start(*self._first(state, k)) for k in range(self.sums.repeats)]
+            return replace(state, rounds=tuple(begun))
+        each = [
+            self._node(state, k).after(one, message[:, k : k + 1], heard[:, k : k + 1])
+            for k, one in enumerate(state.rounds)
+        ]
+        return replace(state, t=t, rounds=tuple(each))
+
+    def models(self, state: WhitenedNodeState) -> Array:
+        """W u / q of every site and repeat: the model of rows that are not clipped; 0 before the rounds."""
+        if not state.rounds:
+            return np.zeros((len(self.sites), self.sums.repeats, self.prepared.model_size))
+        pairs = zip(state.rounds, self.coordinates(state), strict=True)
+        return np.concatenate([one.f @ V.T for one, V in pairs], axis=1)
+
+    def metrics(self, models: Array) -> tuple[Array, Array]:
+        """(mean loss, quality) of models on each site's own rows, clipped as in the run."""
+        if not self.inner:
+            found = [half.metrics(model) for half, model in zip(self.sums.halves, models, strict=True)]
+            losses, qualities = (np.stack(part) for part in zip(*found, strict=True))
+            return losses, qualities
+        each = [node.metrics(models[:, k : k + 1] @ back.T) for k, (node, back) in sorted(self.inner.items())]
+        losses, qualities = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
+        return losses, qualities
+
+    def coordinates(self, state: WhitenedNodeState) -> Array:
+        """W / q of every repeat, (repeats, d, d)."""
+        return np.stack([at.W / at.q for at in state.public.coordinates])
+
+    def _first(self, state: WhitenedNodeState, k: int) -> tuple[Array | None, Array | None]:
+        if state.first is None or state.heard is None:
+            return None, None
+        return state.first[:, k : k + 1], state.heard[:, k : k + 1]
+
+    def _node(self, state: WhitenedNodeState, k: int) -> Node:
+        """The paper's node of repeat k, on rows in that repeat's coordinates; made once."""
+        if k not in self.inner:
+            rows = [whitened_objective(one, state.public.coordinates[k]) for one in self.objectives]
+            on_rows, seed = self.prepared.on_rows(), _repeat_seed(self.seed, k)
+            (node,) = on_rows.nodes(rows, [range(len(rows))], seed=seed, repeats=1)
+            at = state.public.coordinates[k]
+            self.inner[k] = node, np.linalg.inv(at.W / at.q)
+        return self.inner[k][0]
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedWhitened(PreparedADMM):
+    """One run: the moments of the rows, then the paper's rounds on rows in their coordinates."""
+
+    moments: PreparedSums = field(kw_only=True)
+    resumable = False
+
+    @classmethod
+    def of(cls, prepared: PreparedADMM, mu: float) -> PreparedWhitened:
+        """A run whose moments together are mu-GDP, and then goes on as prepared."""
+        network = prepared.network
+        if network.total < 2:
+            raise ParameterError("`whiten` must be None for one site alone, which has no neighbours.")
+        moments = PreparedSums(network, moments_of_rows(network, mu))
+        return cls(network, prepared.tables, prepared.tol, prepared.method, prepared.begin, moments=moments)
+
+    @property
+    def rounds(self) -> int:
+        return self.moments.rounds + self.tables.rounds
+
+    def on_rows(self) -> PreparedADMM:
+        """The paper's rounds alone."""
+        return PreparedADMM(self.network, self.tables, self.tol, self.method, self.begin, self.refresh)
+
+    def hears(self, t: int) -> Audience:
+        return "everybody" if t <= self.moments.rounds else "neighbours"
+
+    def nodes(  # type: ignore[override]
+        self, objectives: Sequence[Any], cuts: Sequence[range], *, seed: int | None, repeats: int
+    ) -> list[WhitenedNode]:
+        sums = self.moments.nodes(objectives, cuts, seed=seed, repeats=repeats)
+        return [
+            WhitenedNode(self.part(own), objectives[own.start : own.stop], node, seed)
+            for own, node in zip(cuts, sums, strict=True)
+        ]
+
+    def part(self, own: range) -> PreparedWhitened:
+        network, tables = self.network.part(own), self.tables.part(own)
+        return replace(self, network=network, tables=tables, moments=self.moments.part(own))
+
+    def charges(self, t: int) -> RoundCharges:
+        if t <= self.moments.rounds:
+            return self.moments.charges(t)
+        return super().charges(t - self.moments.rounds)._replace(t=t)
+
+    def run_facts(
+        self, *, simulated: bool, where: str = "", outputs: int = 1, marks: tuple[str, ...] = ()
+    ) -> RunFacts:
+        tables, persons = self.moments.tables, self.network.persons
+        return replace(
+            super().run_facts(simulated=simulated, where=where, outputs=outputs, marks=marks),
+            rounds=self.rounds,
+            sums=tables.sums,
+            records=tables.units if persons is None else None,
+            largest=tables.largest,
+        )
+
+    def coordinates(self, node: Any, state: Any) -> Array | None:
+        found: Array = node.coordinates(state)
+        return found
+
+
+def _repeat_seed(seed: int | None, k: int) -> int | None:
+    """The seed of a repeat's rounds, whose noise is that of no other round of the simulation."""
+    if seed is None:
+        return None
+    return int.from_bytes(hashlib.sha256(f"whitened {seed} {k}".encode()).digest()[:6], "big")

@@ -1,0 +1,91 @@
+"""A claim of the paper beside what was measured: it holds, or it does not, and why."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """What the numbers say about a claim."""
+
+    holds = "holds"
+    in_part = "holds in part"
+    fails = "does not hold"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement, what we measured, and the verdict that follows from the numbers.
+
+    key : a short name that stays the same.
+    where : the place in the paper, or "ours" for what goes beyond it.
+    says : the statement, rephrased.
+    measured : the numbers, in a sentence.
+    why : what explains them.
+    """
+
+    key: str
+    where: str
+    says: str
+    measured: str
+    verdict: Verdict
+    why: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {
+            "key": self.key,
+            "where": self.where,
+            "says": self.says,
+            "measured": self.measured,
+            "verdict": self.verdict.value,
+            "why": self.why,
+            "numbers": dict(self.numbers),
+        }
+
+
+def claim(key: str, measured: str, verdict: Verdict, numbers: Mapping[str, Any] | None = None) -> Claim:
+    """The claim of that key, with its words from claims.toml, where {names} stand for the numbers."""
+    words, numbers = _words()[key], numbers or {}
+    return Claim(
+        key=key,
+        where=words["where"],
+        says=words["says"],
+        measured=measured,
+        verdict=verdict,
+        why=words["why"].format(**numbers),
+        numbers=numbers,
+    )
+
+
+@cache
+def _words() -> dict[str, dict[str, str]]:
+    return tomllib.loads(resources.files(__package__).joinpath("claims.toml").read_text("utf-8"))
+
+
+def judge(checks: list[bool]) -> Verdict:
+    """All: holds. Some: in part. None: does not hold.
+
+    >>> judge([True, True]).value, judge([True, False]).value, judge([False]).value
+    ('holds', 'holds in part', 'does not hold')
+    """
+    if all(checks):
+        return Verdict.holds
+    return Verdict.in_part if any(checks) else Verdict.fails
+
+
+def as_list(values: list[float], form: str = ".3g") -> str:
+    """0.1, 0.2 and 0.3
+
+    >>> as_list([0.123456, 2, 3])
+    '0.123, 2 and 3'
+    """
+    shown = [format(value, form) for value in values]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

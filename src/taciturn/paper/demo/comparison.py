@@ -1,0 +1,127 @@
+"""The choices at one budget: no privacy, each site alone, trust no site, or trust all sites but one.
+
+Every figure is for one model on held-out rows; the model of a run is the average of its sites' releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.types import Array
+from ...estimators import PrivateAdditiveClassifier
+from ...methods.admm.averaging import network_average
+from ...objective.problem import Problem
+from ...planning.blueprint import TOL
+from ...planning.plan import plan
+from ...privacy.certificate.certificate import Certificate
+from ...runtime.simulate import simulate
+from .tasks import SEED, Task
+
+NO_PRIVACY, ALONE = "no privacy", "each site alone"
+NOBODY, ONE_CURIOUS, CURVES = "trust nobody", "at most one curious site", "the same, with curves"
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """One choice on a task: the quality of its model on held-out rows, and its certificate if it has one."""
+
+    name: str
+    test_loss: float
+    test_accuracy: float
+    certificate: Certificate | None = None
+    epsilon: float | None = None
+
+
+def count_choices(task: Task) -> int:
+    """How many `compare` yields."""
+    return 2 + (3 if task.curves else 2) * len(task.epsilons)
+
+
+def compare(task: Task) -> Iterator[Choice]:
+    """Train every choice, one after another; the private ones at every epsilon of the task."""
+    pooled = np.vstack([X for X, _ in task.sites]), np.concatenate([y for _, y in task.sites])
+    yield _choice(NO_PRIVACY, task, _converged(task, *pooled))
+    yield _choice(ALONE, task, *(_converged(task, X, y) for X, y in task.sites))
+    for epsilon in task.epsilons:
+        yield _trusting_nobody(task, epsilon)
+        yield _one_curious_site(task, epsilon)
+        if task.curves:
+            yield _with_curves(task, epsilon)
+
+
+def _converged(task: Task, X: Array, y: Array) -> Array:
+    """The minimiser of the mean loss and the task's regulariser on rows in one place, without privacy."""
+    from sklearn.linear_model import LogisticRegression
+
+    weight = task.C * task.problem.n / (task.regularization * len(y))
+    model = LogisticRegression(C=weight, fit_intercept=False, solver="newton-cholesky", tol=1e-8)
+    return np.asarray(model.fit(X, y).coef_[0])
+
+
+def _trusting_nobody(task: Task, epsilon: float) -> Choice:
+    """Penalty perturbation as the planner sets it: it has seen public numbers only."""
+    problem = task.problem
+    found = plan(
+        epsilon=epsilon,
+        delta=task.delta,
+        samples=problem.samples.tolist(),
+        graph=task.graph,
+        dimension=problem.dimension,
+        C=problem.C,
+        regularization=problem.regularization,
+        effort="quick",
+    )
+    run = simulate(problem, task.graph, found.method, rounds=found.rounds, seed=SEED, tol=TOL)
+    f = network_average(run.coef, found.weights)[0]
+    return _choice(NOBODY, task, f, certificate=run.certificate(task.delta), epsilon=epsilon)
+
+
+def _one_curious_site(task: Task, epsilon: float) -> Choice:
+    """Masked descent: all honest sites' noise protects each record together."""
+    problem = task.problem
+    found = plan(
+        epsilon=epsilon,
+        delta=task.delta,
+        samples=problem.samples.tolist(),
+        graph=task.graph,
+        dimension=problem.dimension,
+        colluding=1,
+    )
+    joint = Problem(task.sites, C=found.C, regularization=found.regularization)
+    run = simulate(joint, task.graph, found.method, rounds=found.rounds, seed=SEED)
+    certificate = run.certificate(task.delta)
+    return _choice(ONE_CURIOUS, task, run.average()[0], certificate=certificate, epsilon=epsilon)
+
+
+def _with_curves(task: Task, epsilon: float) -> Choice:
+    """A curve for every number, by public ranges, in place of a straight line; trained by masked sums."""
+    rows = {name: values[~task.test] for name, values in task.columns.items()}
+    model = PrivateAdditiveClassifier(
+        schema=task.schema,
+        classes=[-1.0, 1.0],
+        epsilon=epsilon,
+        delta=task.delta,
+        sites=task.problem.n,
+        colluding=1,
+        random_state=SEED,
+    ).fit(rows, task.y[~task.test])
+    held = {name: values[task.test] for name, values in task.columns.items()}
+    margins = task.y_test * model.decision_function(held)
+    loss, right = float(np.logaddexp(0.0, -margins).mean()), float((margins > 0).mean())
+    return Choice(CURVES, loss, right, model.certificate_, epsilon)
+
+
+def _choice(
+    name: str,
+    task: Task,
+    *models: Array,
+    certificate: Certificate | None = None,
+    epsilon: float | None = None,
+) -> Choice:
+    """The mean over the models, of which there are several only where each site has its own."""
+    margins = np.stack([task.y_test * (task.X_test @ f) for f in models])
+    loss = float(np.logaddexp(0.0, -margins).mean())
+    return Choice(name, loss, float((margins > 0).mean()), certificate, epsilon)

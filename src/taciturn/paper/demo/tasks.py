@@ -1,0 +1,140 @@
+"""The tasks of the demonstration: Adult where it can be had, else the breast-cancer data of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import DataUnavailable
+from ...core.types import Array
+from ...data.datasets.adult import load_adult
+from ...data.tables.dealing import deal_evenly
+from ...data.tables.schema import Schema
+from ...graph import Graph
+from ...objective.problem import Problem
+from ...rng import SeededStreams
+
+SITES, SEED = 5, 0
+# The ranges that the data's own documentation prints: least, then largest, for each of the 30 measurements.
+# fmt: off
+_LEAST = np.array([
+    6.981, 9.71, 43.79, 143.5, 0.053, 0.019, 0.0, 0.0, 0.106, 0.05,
+    0.112, 0.36, 0.757, 6.802, 0.002, 0.002, 0.0, 0.0, 0.008, 0.001,
+    7.93, 12.02, 50.41, 185.2, 0.071, 0.027, 0.0, 0.0, 0.156, 0.055,
+])
+_LARGEST = np.array([
+    28.11, 39.28, 188.5, 2501.0, 0.163, 0.345, 0.427, 0.201, 0.304, 0.097,
+    2.873, 4.885, 21.98, 542.2, 0.031, 0.135, 0.396, 0.053, 0.079, 0.03,
+    36.04, 49.54, 251.2, 4254.0, 0.223, 1.058, 1.252, 0.291, 0.664, 0.208,
+])
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows dealt to five sites, rows held out, and the budgets; the one in the middle is shown in full.
+
+    schema, columns, y, test : the same records before encoding, and which of them are held out.
+    curves : whether there are people enough for a curve in place of every line.
+    """
+
+    name: str
+    about: str
+    sites: list[tuple[Array, Array]]
+    C: float
+    regularization: float
+    X_test: Array
+    y_test: Array
+    schema: Schema
+    columns: Mapping[str, NDArray[Any]]
+    y: Array
+    test: NDArray[np.bool_]
+    epsilons: tuple[float, ...]
+    curves: bool
+    graph: Graph
+    delta: float = 1e-5
+
+    @property
+    def epsilon(self) -> float:
+        """The budget of the table and of the certificate."""
+        return self.epsilons[len(self.epsilons) // 2]
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What the sites minimise together."""
+        return Problem(self.sites, C=self.C, regularization=self.regularization)
+
+
+def find_task(name: str = "auto") -> Task:
+    """Adult, or the breast-cancer data where "auto" cannot have Adult; `about` says which, and why."""
+    if name == "breast-cancer":
+        return breast_cancer()
+    try:
+        return adult()
+    except DataUnavailable:
+        if name == "adult":
+            raise
+        return breast_cancer("Adult was not found, nor could it be fetched, so this is another data set: ")
+
+
+def adult() -> Task:
+    """Who earns more than $50,000? Public scaling; the rows of adult.test are held out."""
+    data = load_adult(scaling="public")
+    X, y = data.X[~data.test], data.y[~data.test]
+    return Task(
+        name="Adult",
+        about=f"Adult: who earned more than $50,000? {len(y):,} people at five sites.",
+        sites=deal_evenly(X, y, SITES, seed=SEED),
+        C=1750.0,
+        regularization=10**-2.5,
+        graph=Graph.ring(SITES),
+        X_test=data.X[data.test],
+        y_test=data.y[data.test],
+        schema=data.schema,
+        columns={name: data.column(name) for name in data.schema.names},
+        y=data.y,
+        test=data.test,
+        epsilons=(0.3, 1.0, 3.0),
+        curves=True,
+    )
+
+
+def breast_cancer(why: str = "") -> Task:
+    """Is the tumour benign? 30 measurements, by their published ranges, and a constant; a fifth held out."""
+    X, y = breast_cancer_rows()
+    order = SeededStreams(SEED).generator(repeat=0, site=0, purpose="deal", t=2).permutation(len(y))
+    held = np.isin(np.arange(len(y)), order[: len(y) // 5])
+    test, train = np.flatnonzero(held), order[len(y) // 5 :]
+    names = [f"measurement {k}" for k in range(len(_LEAST))]
+    return Task(
+        name="breast cancer",
+        about=f"{why}breast cancer: is the tumour benign? {len(train)} people at five sites.",
+        sites=deal_evenly(X[train], y[train], SITES, seed=SEED),
+        C=80.0,
+        regularization=1e-2,
+        graph=Graph.ring(SITES),
+        X_test=X[test],
+        y_test=y[test],
+        schema=Schema.of(**{name: (-1.0, 1.0) for name in names}),
+        columns={name: X[:, k] for k, name in enumerate(names)},
+        y=y,
+        test=held,
+        epsilons=(1.0, 4.0, 16.0),
+        curves=False,
+    )
+
+
+def breast_cancer_rows() -> tuple[Array, Array]:
+    """(X, y): 30 measurements in [-1, 1] by their published ranges, a constant, rows clipped to norm 1."""
+    from sklearn.datasets import load_breast_cancer
+
+    raw, target = load_breast_cancer(return_X_y=True)
+    X = np.clip(2 * (raw - _LEAST) / (_LARGEST - _LEAST) - 1, -1.0, 1.0)
+    X = np.column_stack([X, np.ones(len(X))])
+    X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
+    return X, np.where(target == 1, 1.0, -1.0)

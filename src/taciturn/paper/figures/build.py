@@ -1,0 +1,147 @@
+"""A figure's facts -> data, problem, network and methods."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import ParameterError, PrivacyLeakWarning
+from ...core.types import Array
+from ...data.datasets.adult import load_adult
+from ...data.tables.column_parsing import MISSING, parse_column
+from ...data.tables.column_types import Category
+from ...data.tables.dealing import deal_evenly, deal_unevenly
+from ...data.tables.encoder import BoundedEncoder
+from ...data.tables.table_files import read_table
+from ...graph import Graph
+from ...methods.admm.perturbations import (
+    ADMM,
+    MADMM,
+    DualPerturbation,
+    Method,
+    PenaltyPerturbation,
+    PrimalPerturbation,
+)
+from ...objective.losses import Logistic
+from ...objective.problem import Problem
+from ...privacy.noise import NormNoise
+from ...rng import SeededStreams
+from ...schedules import Geometric
+from ..demo.tasks import breast_cancer_rows
+from . import spec
+from .costs import certify_run, rate_within
+
+
+@dataclass(frozen=True, eq=False)
+class FigureRows:
+    """(X, y) and the SHA-256 of the files that they were read from."""
+
+    X: Array
+    y: Array
+    sha256: Mapping[str, str]
+
+
+def load_rows(facts: spec.FigureData) -> FigureRows:
+    """The rows of a data set, all of them, in the order of its files."""
+    if facts.file is not None and facts.columns is not None and facts.label is not None:
+        label = facts.label.column, facts.label.positive
+        return _own_rows(facts.file, json.dumps(facts.columns), *label, facts.rows)
+    return _known_rows(facts.name, facts.scaling, facts.rows)
+
+
+@lru_cache(maxsize=4)
+def _own_rows(file: str, columns: str, column: str, positive: str, rows: str) -> FigureRows:
+    """A user's own table, encoded by the public facts in the file."""
+    path, schema = Path(file), spec.public_schema(json.loads(columns))
+    table = read_table(path, [*schema.names, column])
+    known = parse_column(Category(column, (positive,)), table[column])
+    X = BoundedEncoder(schema, rows=rows).transform(table)
+    X[known == MISSING] = 0.0  # a row without a label counts as zeros
+    y = np.where(known == 0, 1.0, -1.0)
+    return FigureRows(X, y, {path.name: hashlib.sha256(path.read_bytes()).hexdigest()})
+
+
+@lru_cache(maxsize=4)
+def _known_rows(name: str, scaling: str, rows: str) -> FigureRows:
+    if name == "adult":
+        with warnings.catch_warnings():  # the figure's file states how its columns were scaled
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            data = load_adult(scaling=scaling, rows=rows)
+        return FigureRows(data.X, data.y, data.sha256)
+    X, y = breast_cancer_rows()
+    return FigureRows(X, y, {"rows": hashlib.sha256(X.tobytes() + y.tobytes()).hexdigest()})
+
+
+def build_problem(figure: spec.AnyFigure, regularization: float | None = None) -> Problem:
+    """The rows dealt to the sites, with another rho where one is given."""
+    facts = figure.data
+    rows = load_rows(facts)
+    X, y = rows.X, rows.y
+    if facts.limit is not None:
+        if facts.limit > len(y):
+            raise ParameterError(
+                f"`data.limit` must be at most {len(y)}, the rows there are; got {facts.limit}."
+            )
+        draw = SeededStreams(facts.seed).generator(repeat=0, site=0, purpose="deal", t=3)
+        kept = np.sort(draw.permutation(len(y))[: facts.limit])
+        X, y = X[kept], y[kept]
+    if facts.deal == "evenly":
+        hands = deal_evenly(X, y, facts.sites, seed=facts.seed)
+    else:
+        hands = deal_unevenly(
+            X, y, facts.sites, seed=facts.seed, concentration=facts.concentration, least=facts.least
+        )
+    rho = figure.problem.regularization if regularization is None else regularization
+    return Problem(hands, loss=Logistic(), C=figure.problem.C, regularization=rho)
+
+
+def build_graph(figure: spec.AnyFigure) -> Graph:
+    """The network."""
+    n, facts = figure.data.sites, figure.graph
+    if facts.kind == "random_regular" and facts.degree is not None:
+        return Graph.random_regular(n, facts.degree, seed=facts.seed)
+    return Graph.of(facts.kind, n)
+
+
+def build_method(
+    figure: spec.Figure, curve: spec.FigureCurve, problem: Problem, graph: Graph, rate: float | None = None
+) -> tuple[Method, float]:
+    """The method, and the first rate of its noise, which is searched for if the noise is given as a budget.
+
+    `rate` is the result of an earlier search; it is 0 if no search was needed.
+    """
+    noise, run = curve.noise, figure.run
+    if not isinstance(noise, spec.BudgetNoise):
+        return _method(curve, noise), 0.0
+
+    def at(rate: float) -> Method:
+        return _method(curve, NormNoise(Geometric(rate, noise.ratio)))
+
+    def cost(rate: float) -> float:
+        planned = certify_run(problem, graph, at(rate), rounds=run.rounds, delta=run.delta, tol=run.tol)
+        return planned.epsilon
+
+    found = rate_within(cost, noise.epsilon) if rate is None else rate
+    return at(found), found
+
+
+def _method(curve: spec.FigureCurve, noise: Any) -> Method:
+    penalty, step = curve.penalty, curve.dual_step or curve.penalty
+    match curve.method:
+        case "admm":
+            return ADMM(penalty(1))
+        case "madmm":
+            return MADMM(penalty, step)
+        case "dual":
+            return DualPerturbation(penalty(1), noise)
+        case "primal":
+            return PrimalPerturbation(penalty, noise)
+    return PenaltyPerturbation(penalty, step, noise)

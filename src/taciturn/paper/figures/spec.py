@@ -1,0 +1,260 @@
+"""What a figure's TOML file may say: everything that its numbers depend on, and how they are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+
+from ...data.tables.schema import Schema
+from ...jobfile.toml_fields import NoiseField, ScheduleField, SchedulesField
+from ...schedules import Constant
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0)]
+Fraction = Annotated[float, Field(gt=0, lt=1)]
+
+
+def public_schema(columns: Mapping[str, Any]) -> Schema:
+    """The schema that a file states in short."""
+    return Schema.of(**{name: bool if entry == "boolean" else entry for name, entry in columns.items()})
+
+
+class FigureTable(BaseModel):
+    """A table without unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class OwnLabel(FigureTable):
+    """The column that is learnt, and the word in it that counts as +1; every other word is -1."""
+
+    column: str
+    positive: str
+
+
+class FigureData(FigureTable):
+    """Which rows, and which site holds them.
+
+    name : "adult", "breast-cancer", or "table" for a CSV or Parquet file of one's own, with the next three.
+    file : its path, from the folder of this file.
+    columns : what is public of each column, as `Schema.of` takes it: [low, high], a list of words, "boolean".
+    label : the column to learn, and which word of it is +1.
+    limit : how many rows are used, drawn by chance; all of them where it is left out.
+    deal : "evenly"; "unevenly", `least` rows each and the rest in shares ~ Dirichlet(concentration).
+    """
+
+    name: Literal["adult", "breast-cancer", "table"]
+    file: str | None = None
+    columns: dict[str, Any] | None = None
+    label: OwnLabel | None = None
+    scaling: Literal["paper", "public"] = "paper"
+    rows: Literal["clip", "scale"] = "clip"
+    limit: Count | None = None
+    sites: Annotated[int, Field(ge=2)]
+    deal: Literal["evenly", "unevenly"]
+    seed: Seed
+    concentration: Positive = 1.0
+    least: Count = 1
+
+    @model_validator(mode="after")
+    def _whole(self) -> FigureData:
+        own = (self.file, self.columns, self.label)
+        if (self.name == "table") != any(part is not None for part in own):
+            raise ValueError('`file`, `columns` and `label` must be given for name = "table", and only there')
+        if self.name == "table":
+            if any(part is None for part in own):
+                raise ValueError("`file`, `columns` and `label` must be given together")
+            public_schema(self.columns or {})
+        return self
+
+    def identity(self) -> dict[str, Any]:
+        """What results depend on, besides what is in the files; not where a file lies."""
+        own = self.name == "table"
+        return self.model_dump(exclude={"file"} if own else {"file", "columns", "label"})
+
+
+class FigureGraph(FigureTable):
+    """Who talks to whom; `degree` and `seed` are those of a random regular graph."""
+
+    kind: Literal["ring", "complete", "star", "path", "random_regular"]
+    degree: Count | None = None
+    seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _complete(self) -> FigureGraph:
+        if (self.kind == "random_regular") != (self.degree is not None):
+            raise ValueError("`degree` must be given for random_regular, and only there")
+        return self
+
+
+class FigureProblem(FigureTable):
+    """C, rho and the loss of eq. 1."""
+
+    loss: Literal["logistic"] = "logistic"
+    C: Positive
+    regularization: Positive
+
+
+class FigureRun(FigureTable):
+    """How often and how long; `delta` is that of the (epsilon, delta) shown beside the paper's bound."""
+
+    rounds: Count
+    repeats: Count
+    seed: Seed
+    start: Literal["zeros", "random"]
+    tol: Positive
+    delta: Fraction
+
+
+class BudgetNoise(FigureTable):
+    """Norm noise whose first rate is the largest that the budget (epsilon, the run's delta) allows."""
+
+    kind: Literal["budget"]
+    epsilon: Positive
+    ratio: Positive = 1.0
+
+
+def _noise_form(entry: Any) -> str:
+    budget = isinstance(entry, BudgetNoise) or (isinstance(entry, Mapping) and entry.get("kind") == "budget")
+    return "budget" if budget else "noise"
+
+
+Noise = Annotated[
+    Annotated[BudgetNoise, Tag("budget")] | Annotated[NoiseField, Tag("noise")], Discriminator(_noise_form)
+]
+
+
+class FigurePanel(FigureTable):
+    """A row of panels; curves belong to it by its name."""
+
+    name: Annotated[str, Field(min_length=1)]
+    title: str
+
+
+class FigureCurve(FigureTable):
+    """One method with its parameters, and how its line is drawn.
+
+    name : what tables and reports call it; `label` is for the legend and may hold $mathematics$.
+    panel : the row of panels that it belongs to, by name; a figure of one row leaves it out.
+    regularization : rho of this curve, where it is not the figure's.
+    fit : False where the loss axis should not stretch for this curve; its last mean is then written down.
+    """
+
+    name: Annotated[str, Field(min_length=1)]
+    label: Annotated[str, Field(min_length=1)]
+    method: Literal["admm", "madmm", "penalty", "dual", "primal"]
+    panel: str = ""
+    penalty: SchedulesField
+    dual_step: SchedulesField | None = None
+    noise: Noise | None = None
+    regularization: Positive | None = None
+    colour: Annotated[str, Field(pattern="^#[0-9A-Fa-f]{6}$")]
+    marker: Literal["o", "s", "^", "v", "D", "P", "X", "none"] = "none"
+    line: Literal["solid", "dashed", "dotted", "dashdot"] = "solid"
+    fit: bool = True
+
+    @model_validator(mode="after")
+    def _complete(self) -> FigureCurve:
+        private = self.method in ("penalty", "dual", "primal")
+        if private != (self.noise is not None):
+            raise ValueError(f"`noise` must {'' if private else 'not '}be given for {self.method}")
+        if self.method in ("madmm", "penalty") and self.dual_step is None:
+            raise ValueError(f"`dual_step` must be given for {self.method}")
+        if self.method in ("admm", "dual") and not isinstance(self.penalty, Constant):
+            raise ValueError(f"`penalty` must be one number for {self.method}, which holds it fixed")
+        if self.method in ("admm", "dual", "primal") and self.dual_step is not None:
+            raise ValueError(f"`dual_step` must be left out for {self.method}: it is the penalty")
+        return self
+
+
+class Figure(FigureTable):
+    """A figure: data, network, objective, run, curves.
+
+    layout : "convergence" shows L(t) and the distance to the optimum; "tradeoff" shows L(t) with its range
+        beside the paper's P(t) and our (epsilon, delta).
+    """
+
+    name: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
+    title: str
+    caption: str = ""
+    layout: Literal["convergence", "tradeoff"]
+    data: FigureData
+    graph: FigureGraph
+    problem: FigureProblem
+    run: FigureRun
+    panels: list[FigurePanel] = []
+    curves: Annotated[list[FigureCurve], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _fitting(self) -> Figure:
+        names = [(curve.panel, curve.name) for curve in self.curves]
+        if len(set(names)) < len(names):
+            raise ValueError("`name` must be different for every curve of a panel")
+        rows = {panel.name for panel in self.panels} or {""}
+        for k, curve in enumerate(self.curves):
+            if curve.panel not in rows:
+                raise ValueError(f"`curves.{k}.panel` must name one of `panels`; got {curve.panel!r}")
+            for name, spec in (("penalty", curve.penalty), ("dual_step", curve.dual_step)):
+                if isinstance(spec, list) and len(spec) != self.data.sites:
+                    raise ValueError(
+                        f"`curves.{k}.{name}` must have one entry for each of {self.data.sites} sites; "
+                        f"got {len(spec)}"
+                    )
+        return self
+
+    @property
+    def rows(self) -> tuple[FigurePanel, ...]:
+        """The rows of panels, in order; one without a title where none are named."""
+        return tuple(self.panels) or (FigurePanel.model_construct(name="", title=""),)
+
+
+class AttackRun(FigureTable):
+    """Whose records are looked for, from how many runs of which method."""
+
+    rounds: Count
+    repeats: Count
+    seed: Seed
+    tol: Positive
+    site: Seed
+    records: Annotated[list[Seed], Field(min_length=1)]
+    penalty: ScheduleField
+    dual_step: Positive
+    delta: Fraction
+
+
+class NoiseLevel(FigureTable):
+    """Norm noise of this rate, or none."""
+
+    name: Annotated[str, Field(min_length=1)]
+    title: str
+    rate: Positive | None = None
+
+
+class Observer(FigureTable):
+    """Who attacks, and how its line is drawn."""
+
+    name: Literal["known", "constant", "estimated", "geometric"]
+    label: str
+    colour: Annotated[str, Field(pattern="^#[0-9A-Fa-f]{6}$")]
+    marker: Literal["o", "s", "^", "v", "D", "P", "X"]
+
+
+class AttackFigure(FigureTable):
+    """The attack of appendix E, at several levels of noise."""
+
+    name: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
+    title: str
+    caption: str = ""
+    layout: Literal["attack"]
+    data: FigureData
+    graph: FigureGraph
+    problem: FigureProblem
+    run: AttackRun
+    noises: Annotated[list[NoiseLevel], Field(min_length=1)]
+    observers: Annotated[list[Observer], Field(min_length=1)]
+
+
+AnyFigure = Figure | AttackFigure

@@ -1,0 +1,1 @@
+"""Every combination of some settings, and its Pareto front."""

@@ -1,0 +1,83 @@
+"""Plans without a search: a method of the user's own, held to the budget, or no privacy at all."""
+
+from __future__ import annotations
+
+from ..core.errors import ParameterError
+from ..core.formatting import format_cost, format_given
+from ..methods.admm.perturbations import MADMM
+from ..methods.base import Method
+from ..methods.programs.masked_descent import MaskedDescent
+from .masked import plan_masked
+from .request import Plan, PlanRequest
+
+_ROUNDS, _TOL = 100, 1e-7
+_WEAK = 0.1  # rho / N of a run without privacy, in units of C / rows: a tenth of scikit-learn's default
+_PULL = 10.0  # 2 eta V in units of rho / N: fast where sites are alike, and still right where they are not
+
+
+def plan_given(request: PlanRequest) -> Plan:
+    """The user's own method, if it stays within the budget."""
+    if request.rounds is None:
+        raise ParameterError("`rounds` must be given together with `method`; got None.")
+    if isinstance(request.method, MaskedDescent):
+        found = plan_masked(request)
+    else:
+        C = request.C or 1.0
+        found = _plan(request, _own(request) or MADMM(1.0, 1.0), C, request.regularization or 1e-6 * C)
+    _hold_to_budget(found, request)
+    return found
+
+
+def plan_unprotected(request: PlanRequest) -> Plan:
+    """Without privacy: M-ADMM whose mean is near the pooled optimum after a hundred rounds."""
+    C, sites = request.C or 1.0, request.graph.n
+    rho = request.regularization or _WEAK * C * sites / sum(request.samples)
+    eta = max(_PULL * rho / sites, 1e-6 * C) / (2 * float(request.graph.degrees.mean()))
+    if isinstance(request.method, MaskedDescent):
+        raise ParameterError("`method` must be one of ADMM for epsilon = inf; MaskedDescent adds noise.")
+    return _plan(request, _own(request) or MADMM(eta, eta), C, rho)
+
+
+def _own(request: PlanRequest) -> Method | None:
+    """The user's method; a name says nothing about its numbers."""
+    return None if isinstance(request.method, str) else request.method
+
+
+def _plan(request: PlanRequest, method: Method, C: float, rho: float) -> Plan:
+    rounds = request.rounds or min(_ROUNDS, request.max_rounds or _ROUNDS)
+    sites = request.graph.n
+    return Plan(
+        method=method,
+        rounds=rounds,
+        C=C,
+        regularization=rho,
+        tol=_TOL,
+        weights=(1 / sites,) * sites,
+        loss=request.loss,
+        graph=request.graph,
+        budget=request.budget,
+        certificate=request.forecast(method, rounds, request.loss, C, rho, _TOL),
+        words="The method and its rounds are the user's own.",
+    )
+
+
+def _hold_to_budget(found: Plan, request: PlanRequest) -> None:
+    """Raise where the user's method adds no noise, or costs more than it may."""
+    certificate, epsilon, delta = found.certificate, min(request.budget.epsilon), request.budget.delta
+    if certificate.run.noise == "none":
+        raise ParameterError(
+            f"`method` must add noise for epsilon = {format_given(epsilon)}; got "
+            f"{type(found.method).__name__}, which adds none. Try taciturn.PenaltyPerturbation, or "
+            "epsilon=float('inf')."
+        )
+    if certificate.run.idealised and request.real is not False:
+        raise ParameterError(
+            "`method` must have `output_noise`, which covers the solver's error; got None. Try "
+            "taciturn.GaussianNoise(1e-3), or a `random_state` for a simulation."
+        )
+    cost = certificate.pure_epsilon if delta == 0 else certificate.epsilon
+    if not cost <= epsilon:
+        raise ParameterError(
+            f"`method` must stay within epsilon = {format_given(epsilon)}; {found.rounds} rounds of it cost "
+            f"{format_cost(cost)} at delta = {format_given(delta)}. Add noise, or run fewer rounds."
+        )

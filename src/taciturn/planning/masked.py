@@ -1,0 +1,189 @@
+"""The planner of masked descent, and the choice for sites that trust no other site.
+
+Nothing is searched for masked descent, since its rule adapts itself to the public sums. Sites that trust no
+other site get whitened descent, or the paper's method if its forecast, in whitened coordinates where they may
+be used, is clearly lower. Both are forecast on the planner's proxy rows: curvatures h, and squares of the
+solution along each. Whitened descent leaves in each direction what a noisy gradient cannot tell,
+
+    h f^2 V / (h^2 f^2 + V) / 2,    V = (l + nu) v,   l = h / b the variance of the rows along it,
+    v = 1.8 (2 q / (n mu))^2 N / (1 - shares),   q^2 = kappa^2 K,   K = sum l / (l + nu)
+
+with nu half of the edge of the noise of the first moments.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..core.errors import ParameterError
+from ..core.formatting import format_cost
+from ..core.types import Array
+from ..methods.programs.coordinates import Strength
+from ..methods.programs.descent_losses import TrainingLoss
+from ..methods.programs.masked_descent import MaskedDescent, PublicFacts
+from ..methods.programs.moments import noise_edge
+from ..objective.losses import Logistic
+from ..objective.softmax import Softmax
+from ..privacy.accounting.gaussian import gaussian_mu
+from ..privacy.certificate.certificate import Certificate
+from .penalty import forecast_penalty, plan_penalty, public_spectrum
+from .request import Plan, PlanRequest
+
+REGULARIZATION = 1e-6  # rho / (C N): the rule stops in time, so that nothing else need hold the model back
+_UNEVEN = 1.8  # sum t^4 / (sum t^2)^2, in units of one over the number of gradients
+_BEND = 0.15  # E psi', about
+_CLEARLY = 0.4  # forecasts may be wrong by a factor of 2.5: closer ones do not tell which is better
+_WHITENED = 1e-12  # the same in whitened coordinates, in which a model may be long
+
+
+def plan_masked(request: PlanRequest, reason: str = "") -> Plan:
+    """Masked descent within one budget for all sites; every number is fixed before the run.
+
+    `reason` : why it was chosen, where another method might have been.
+    """
+    method = request.method if isinstance(request.method, MaskedDescent) else _method(request)
+    sites, loss, C = request.graph.n, _loss(request), request.C or 1.0
+    facts = PublicFacts(sites, sum(request.samples), max(request.samples), request.dimension, loss, 0.0)
+    usual = method.usual_rounds(facts)
+    rounds = request.rounds or min(usual, request.max_rounds or usual)
+    whitened = method.whitens(facts, rounds)
+    least = (_WHITENED if whitened else REGULARIZATION) * sites * C
+    rho = least if request.regularization is None else request.regularization
+    certificate = request.forecast(method, rounds, loss, C, rho, tol=None)
+    return Plan(
+        method=method,
+        rounds=rounds,
+        C=C,
+        regularization=rho,
+        tol=None,
+        weights=(1.0,) + (0.0,) * (sites - 1),  # all sites hold the same model
+        loss=loss,
+        graph=request.graph,
+        budget=request.budget,
+        certificate=certificate,
+        together=True,
+        words=_words(certificate, whitened, reason),
+        for_estimator={"colluding": method.colluding},
+        for_job={"epsilon": method.epsilon, "colluding": method.colluding},
+        details={"epsilon_against": [certificate.epsilon_against(c) for c in range(sites)]},
+        shown=_shown(certificate),
+    )
+
+
+def _method(request: PlanRequest) -> MaskedDescent:
+    """Masked descent for the budget."""
+    epsilon, sites, colluding = request.budget.epsilon, request.graph.n, request.colluding
+    if colluding is not None and colluding >= max(sites - 1, 1):
+        raise ParameterError(
+            f"`colluding` must be from 0 to {sites - 2}, or None for all the others; got {colluding}. With "
+            f"{sites} sites, at least one other site must stay honest."
+        )
+    if request.budget.delta == 0:
+        raise ParameterError("`delta` must be above 0 with `colluding`; got 0: masked sums are never pure.")
+    if len(set(epsilon)) > 1:
+        raise ParameterError("`epsilon` must be one number with `colluding`: all sites add the same noise.")
+    delta, constant = request.budget.delta, request.constant
+    return MaskedDescent(
+        epsilon=epsilon[0], delta=delta, colluding=colluding, constant=constant, whiten=request.whiten
+    )
+
+
+def _loss(request: PlanRequest) -> TrainingLoss:
+    """What is trained: softmax for several classes, which one release serves."""
+    if request.outputs == 1:
+        return request.loss
+    if not isinstance(request.loss, Logistic):
+        raise ParameterError(
+            f"`loss` must be logistic for several classes with `colluding`; got {request.loss.name!r}: one "
+            "release serves all classes of softmax only, which needs PrivateLogisticRegression."
+        )
+    return Softmax(request.outputs)
+
+
+def _words(certificate: Certificate, whitened: bool, reason: str) -> str:
+    sites, colluding = certificate.run.sites, certificate.run.colluding
+    where = "in whitened coordinates" if whitened else "in the rows' own coordinates"
+    if colluding is None:
+        return (
+            f"Masked descent {where}, against all other sites together: each site's own noise protects its "
+            f"records. {reason}"
+        ).strip()
+    wide = math.sqrt(sites / (sites - colluding))
+    return (
+        f"Masked descent {where}: the sums carry {wide:.3g} times the noise of a trusted centre; with "
+        f"separate noise at each site it would be {math.sqrt(sites):.3g} times. The figure holds if at most "
+        f"{colluding} of the other {sites - 1} sites collude; if all of them do, epsilon is "
+        f"{format_cost(certificate.epsilon_against(None))}."
+    )
+
+
+def _shown(certificate: Certificate) -> dict[str, str]:
+    sites, colluding = certificate.run.sites, certificate.run.colluding
+    chosen = sorted({0, colluding or 0, sites // 3, sites - 1})
+    return {f"epsilon if {c} collude": format_cost(certificate.epsilon_against(c)) for c in chosen}
+
+
+def plan_nobody(request: PlanRequest) -> Plan:
+    """Whitened descent, unless penalty perturbation is forecast to be clearly better."""
+    reason = penalty_reason(request)
+    if reason:
+        return _told(plan_penalty(request), f"Penalty perturbation: {reason}.")
+    spectrum = public_spectrum(request)
+    paper, ours = forecast_penalty(request), forecast_whitened(request, spectrum)
+    both = f"{ours:.2g} for whitened descent and {paper:.2g} for the paper's method"
+    if paper < _CLEARLY * ours:
+        return _told(plan_penalty(request), f"Penalty perturbation: the forecast excess loss is {both}.")
+    reason = f"The forecast excess loss is {both}; method='penalty' gives the paper's method all the same."
+    return _told(plan_masked(request, reason), reason)
+
+
+def _told(plan: Plan, reason: str) -> Plan:
+    """The plan, which says why its method was chosen."""
+    details, shown = {**plan.details, "choice": reason}, {**plan.shown, "choice": reason}
+    return replace(plan, details=details, shown=shown)
+
+
+def penalty_reason(request: PlanRequest) -> str:
+    """Why only penalty perturbation can do what is asked, or nothing."""
+    budget = request.budget
+    asked = ("noise", "effort", "proxy", "seed", "baseline", "output_noise", "data_norm")
+    for name in asked:
+        if getattr(request, name) not in (None, False):
+            return f"`{name}` is a setting of penalty perturbation"
+    if budget.delta == 0:
+        return "a pure guarantee was asked for"
+    if len(set(budget.epsilon)) > 1:
+        return "the sites have budgets of their own"
+    if type(request.loss) is not Logistic or request.outputs > 1:
+        return "only the logistic loss for two classes is whitened"
+    if request.graph.n < 2:
+        return "there is one site"
+    if request.whiten is False:
+        return "`whiten` is False"
+    if not _strength(request).whitening_pays(request.dimension):
+        return "the rows are too few for better coordinates"
+    return ""
+
+
+def forecast_whitened(request: PlanRequest, spectrum: tuple[Array, Array]) -> float:
+    """The excess loss of whitened descent, each site's own noise protecting its records."""
+    h, signal = spectrum
+    strength, d = _strength(request), request.dimension
+    shares = strength.shares(d)
+    spread = math.sqrt(2.0 * strength.noises / shares[0]) / (strength.units * strength.mu)
+    nu = 0.5 * noise_edge(d, spread)
+    levels = h / _BEND
+    K = max(1.0, float(np.sum(levels / (levels + nu))))
+    q = strength.kappa(K) * math.sqrt(K)
+    whole = 2.0 * q / (strength.units * strength.mu)
+    variance = _UNEVEN * whole * whole * strength.noises / (1.0 - sum(shares))
+    V = (levels + nu) * variance
+    return float(0.5 * np.sum(h * signal * V / (h * h * signal + V)))
+
+
+def _strength(request: PlanRequest) -> Strength:
+    mu = float(gaussian_mu(request.budget.epsilon[0], request.budget.delta))
+    return Strength(sum(request.samples), mu, float(request.graph.n))

@@ -1,0 +1,281 @@
+"""The planner of penalty perturbation: the shape is a choice, made on public rows; the noise is exact.
+
+A closed-form model of the released mean ranks the shapes ("quick"); the best ones are then run on the public
+rows ("full"). The noise is calibrated on the functions that make the certificate.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from ..core.errors import ParameterError
+from ..core.formatting import format_given
+from ..core.types import Array
+from ..methods.admm.accounts import loss_facts
+from ..methods.sums.program import SumTables
+from ..privacy.facts import RunFacts
+from ..privacy.marks import PLANNED
+from ..privacy.noise import NOISES
+from ..schedules import Geometric, to_dict
+from .blueprint import Blueprint, draw_blueprint
+from .proxy import Proxy, generate_proxy, read_proxy, rows_per_site
+from .rehearsal import Drawer, Rehearsal
+from .request import Plan, PlanRequest, Price, Trial, one_or_all
+from .search import ROUNDS, Ranked, fewest_rounds, search
+from .shapes import PlannedNetwork
+from .whitening import left_budget, may_whiten, planned_moments, whitened_proxy
+
+_GOOD = 1.04  # fewer rounds are taken where they are predicted to cost no more than this
+
+
+def plan_penalty(request: PlanRequest) -> Plan:
+    """Penalty perturbation within every site's budget."""
+    full = request.effort != "quick"
+    if request.baseline and not full:
+        raise ParameterError("`baseline` must be left out with effort 'quick': nothing is run on the proxy.")
+    network, run, whiten = _network(request), _run_facts(request), None
+    rows = _proxy(request, network, full)
+    proxy, searched = rows, network
+    if may_whiten(request):
+        whiten, tables = planned_moments(request)
+        better = whitened_proxy(rows, tables, request.seed or 0)
+        reduced = replace(network, budget=left_budget(request.budget, whiten))
+        if request.whiten is None and not _pays(request, run, (network, rows), (reduced, better)):
+            whiten = None
+        else:
+            proxy, searched, run = better, reduced, _with_moments(run, tables)
+    ranked = search(
+        searched,
+        run,
+        proxy.spectrum(request.loss),
+        noises=_noises(request),
+        rounds=_round_numbers(request, run.moments),
+        balanced=((True, False) if full else (True,)) if network.uneven else (False,),
+    )
+    drawer = functools.partial(
+        draw_blueprint,
+        network,
+        run,
+        output_noise=request.output_noise is not False,
+        real=request.real is not False,
+        whiten=whiten,
+    )
+    rehearsal = Rehearsal(network, request.graph, request.loss, proxy, request.seed or 0) if full else None
+    chosen, tried = rehearsal.choose(ranked, drawer) if rehearsal else _first_feasible(ranked, drawer)
+    if chosen is None:
+        epsilon, delta = min(network.budget.epsilon), network.budget.delta
+        raise ParameterError(
+            f"`epsilon` = {format_given(epsilon)} at delta = {format_given(delta)} is out of reach: no "
+            f"penalty and noise are enough for the smallest site, with {network.samples.min()} rows."
+        )
+    baseline = rehearsal.baseline() if rehearsal and request.baseline is not False else None
+    return _plan(request, chosen, proxy.origin, tried, baseline)
+
+
+def public_spectrum(request: PlanRequest) -> tuple[Array, Array]:
+    """Curvatures of the public rows, and the squares of the solution along each."""
+    return _proxy(request, _network(request), full=False).spectrum(request.loss)
+
+
+def forecast_penalty(request: PlanRequest) -> float:
+    """The excess loss of the best shape with Gaussian noise, in whitened coordinates where they may be used.
+
+    inf where no noise is enough.
+    """
+    network, run = _network(request), _run_facts(request)
+    rows = _proxy(request, network, full=False)
+    found = _forecast(request, run, network, rows)
+    if may_whiten(request):
+        mu, tables = planned_moments(request)
+        reduced = replace(network, budget=left_budget(request.budget, mu))
+        found = min(found, _forecast(request, run, reduced, whitened_proxy(rows, tables, request.seed or 0)))
+    return found
+
+
+def _forecast(request: PlanRequest, run: RunFacts, network: PlannedNetwork, proxy: Proxy) -> float:
+    found = search(network, run, proxy.spectrum(request.loss), noises=("gaussian",), rounds=(4, 8))
+    return found[0][0] if found else math.inf
+
+
+def _pays(
+    request: PlanRequest,
+    run: RunFacts,
+    raw: tuple[PlannedNetwork, Proxy],
+    better: tuple[PlannedNetwork, Proxy],
+) -> bool:
+    """Whether whitened coordinates are forecast to do better."""
+    return _forecast(request, run, *better) < _forecast(request, run, *raw)
+
+
+def _with_moments(run: RunFacts, tables: SumTables) -> RunFacts:
+    """The facts of a run that releases moments of the rows first."""
+    return replace(
+        run,
+        rounds=run.rounds + tables.rounds,
+        sums=tables.sums,
+        records=tables.units if run.unit == "record" else None,
+        largest=tables.largest,
+    )
+
+
+def _plan(
+    request: PlanRequest, chosen: Blueprint, origin: str, tried: tuple[Trial, ...], baseline: float | None
+) -> Plan:
+    run, certificate = chosen.run, chosen.certificate
+    scale, effort = NOISES[run.noise].parameter, request.effort or "full"
+    pure = certificate.pure_epsilon
+    return Plan(
+        method=chosen.method,
+        rounds=chosen.shape.rounds + run.moments,
+        C=run.C,
+        regularization=run.regularization,
+        tol=run.tol,
+        weights=chosen.weights,
+        loss=request.loss,
+        graph=request.graph,
+        budget=request.budget,
+        certificate=certificate,
+        tried=tried,
+        baseline=baseline,
+        find_price=functools.partial(find_price, chosen),
+        for_estimator={"noise": run.noise},
+        for_job={"dual_step": chosen.dual_step},
+        for_site={
+            "penalty": one_or_all([to_dict(schedule) for schedule in chosen.penalty]),
+            "noise": {"kind": run.noise, scale: one_or_all([to_dict(entry) for entry in chosen.noise])},
+            "output_noise": None if chosen.output is None else {"kind": run.noise, scale: chosen.output},
+        },
+        details={
+            "pure_epsilon": pure if math.isfinite(pure) else None,
+            "tol": run.tol,
+            **({} if chosen.whiten is None else {"whiten": chosen.whiten}),
+            "weights": one_or_all(chosen.weights),
+            "effort": effort,
+            "proxy": origin,
+            "seed": request.seed or 0,
+            "baseline": baseline,
+            "tried": [asdict(entry) for entry in tried],
+        },
+        shown={
+            "penalty": _starts(chosen.penalty),
+            "dual step": f"{chosen.dual_step:g}",
+            "noise": _starts(chosen.noise),
+            "output noise": "none" if chosen.output is None else f"{chosen.output:g}",
+            **({} if chosen.whiten is None else {"coordinates": _coordinates(chosen)}),
+            "chosen": f"effort {effort}: {len(tried)} shapes tried on public rows, {origin}",
+        },
+    )
+
+
+def _coordinates(chosen: Blueprint) -> str:
+    return f"whitened: the first {chosen.run.moments} rounds release moments of the rows"
+
+
+def _starts(schedules: tuple[Geometric, ...]) -> str:
+    """Schedules of all sites in a few words."""
+    starts, ratio = [schedule.start for schedule in schedules], schedules[0].ratio
+    low, high = min(starts), max(starts)
+    each = f"{low:g}" if low == high else f"{low:g} to {high:g}, one per site"
+    return f"{each}, x {ratio:g} each round"
+
+
+def find_price(blueprint: Blueprint) -> Price:
+    """Who sets the price of a blueprint, and what would lower it."""
+    network, sites = blueprint.network, blueprint.network.n
+    std = blueprint.gradient_noise()
+    parts = np.square(network.weights * std)
+    site = int(np.argmax(std))
+    samples, degree = int(network.samples[site]), int(network.degrees[site])
+    return Price(
+        site=site,
+        samples=samples,
+        degree=degree,
+        share=float(parts[site] / parts.sum()),
+        epsilon=blueprint.epsilon_with(site),
+        edge=None if degree == sites - 1 else blueprint.epsilon_with(site, degree=degree + 1),
+        rows=blueprint.epsilon_with(site, samples=2 * samples),
+        noise=blueprint.noise_with(site, samples=2 * samples),
+        counted="persons" if blueprint.run.unit == "person" else "rows",
+    )
+
+
+def _round_numbers(request: PlanRequest, moments: int) -> tuple[int, ...]:
+    """The numbers of rounds to try, beside those that release moments of the rows."""
+    if request.rounds is not None:
+        return (request.rounds - moments,)
+    if request.max_rounds is None:
+        return ROUNDS
+    most = request.max_rounds - moments
+    return tuple(sorted({min(entry, most) for entry in ROUNDS}))
+
+
+def _first_feasible(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, tuple[Trial, ...]]:
+    """The first shape that can be drawn, fewest rounds first among those forecast to be nearly as good."""
+    drawn = (drawer(shape) for shape in fewest_rounds(ranked, _GOOD))
+    chosen = next((blueprint for blueprint in drawn if blueprint is not None), None)
+    return chosen, tuple(Trial(shape, score, None, None) for score, shape in ranked)
+
+
+def _network(request: PlanRequest) -> PlannedNetwork:
+    """Who takes part, with what, and for how much."""
+    return PlannedNetwork(
+        samples=np.array(request.samples, dtype=np.int64),
+        degrees=request.graph.degrees,
+        budget=request.budget,
+        C=request.C or 1.0,
+        rho=request.regularization,
+    )
+
+
+def _run_facts(request: PlanRequest) -> RunFacts:
+    """What holds for every shape; the rest is filled in when one is drawn."""
+    person = request.unit == "person"
+    return RunFacts(
+        method="penalty",
+        noise="gaussian",
+        loss=loss_facts(request.loss),
+        sites=request.graph.n,
+        rounds=1,
+        dimension=request.dimension,
+        C=request.C or 1.0,
+        regularization=request.regularization or 0.0,
+        data_norm=request.data_norm or 1.0,
+        simulated=False,
+        outputs=request.outputs,
+        marks=(PLANNED,),
+        unit=request.unit,
+        persons=sum(request.samples) if person else None,
+    )
+
+
+def _noises(request: PlanRequest) -> tuple[str, ...]:
+    """The kinds to try; in many dimensions norm noise never does better than Gaussian noise."""
+    noise, delta = request.noise, request.budget.delta
+    if request.unit == "person" and (noise == "norm" or delta == 0):
+        raise ParameterError(
+            f"`noise` must be 'gaussian' or 'best', and `delta` above 0, for persons: a promise for them "
+            f"needs Gaussian noise; got {noise or 'best'!r} and {delta:g}."
+        )
+    if delta == 0:
+        if noise == "gaussian":
+            raise ParameterError("`noise` must be 'norm' for delta = 0; got 'gaussian', which is never pure.")
+        return ("norm",)
+    if noise is not None:
+        return (noise,)
+    only = request.unit == "person" or request.known_mu or request.dimension > 40
+    return ("gaussian",) if only else ("gaussian", "norm")
+
+
+def _proxy(request: PlanRequest, network: PlannedNetwork, full: bool) -> Proxy:
+    """Public rows: as many as the sites will hold in a rehearsal, and a quarter more to score on."""
+    d, loss, given = request.dimension, request.loss, request.proxy
+    if isinstance(given, tuple | list):
+        return read_proxy(*given, d, loss)
+    rows = 2_000 if d <= 600 else 400
+    if full:
+        rows = max(rows, int(1.25 * rows_per_site(network.samples, d).sum()))
+    return generate_proxy(d, rows, loss.kind, schema=given, seed=request.seed or 0)

@@ -1,0 +1,87 @@
+"""Whitened coordinates in a plan: what a run of penalty perturbation will see of its rows, on public ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..core.errors import ParameterError
+from ..methods.programs.coordinates import Strength
+from ..methods.sums.program import SumTables
+from ..methods.whitened_penalty import ROUNDS, SHARE, moments_of_rows
+from ..objective import LocalObjective, Logistic
+from ..privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
+from ..rng import SeededStreams
+from .calibration import EpsilonBudget
+from .proxy import Proxy
+from .request import PlanRequest
+
+
+def whole_strength(request: PlanRequest) -> Strength:
+    """How much a run can tell that trusts nobody."""
+    mu = float(gaussian_mu(min(request.budget.epsilon), request.budget.delta))
+    return Strength(sum(request.samples), mu, float(request.graph.n))
+
+
+def raw_reason(request: PlanRequest) -> str:
+    """Why penalty perturbation cannot use whitened coordinates here, or nothing."""
+    if request.budget.delta == 0:
+        return "moments of the rows are never pure, and delta is 0"
+    if request.outputs > 1:
+        return "every class would release moments of its own"
+    if request.data_norm not in (None, 1.0):
+        return "rows must have norm at most 1"
+    if request.additive:
+        return "a model of curves must be a sum of them"
+    if request.graph.n < 2:
+        return "there is one site"
+    if (request.rounds or request.max_rounds or ROUNDS + 1) <= ROUNDS:
+        return f"{ROUNDS} rounds release moments of the rows, and no other is left"
+    return ""
+
+
+def may_whiten(request: PlanRequest) -> bool:
+    """Whether whitened coordinates are possible and were not ruled out; raises where they were asked for.
+
+    By default they need a rehearsal: on whitened rows the closed-form model often prefers a poor shape.
+    """
+    reason = raw_reason(request)
+    if request.whiten and reason:
+        raise ParameterError(f"`whiten` must be None or False here; got True: {reason}.")
+    if request.whiten is not None or reason or not request.choose:
+        return bool(request.whiten)
+    usual = request.noise != "norm" and request.effort != "quick"
+    return usual and whole_strength(request).whitening_pays(request.dimension)
+
+
+def planned_moments(request: PlanRequest) -> tuple[float, SumTables]:
+    """mu of the moments of the rows, and every number of them."""
+    mu = math.sqrt(SHARE) * whole_strength(request).mu
+    return mu, moments_of_rows(request.network(request.loss, request.C or 1.0, 1.0), mu)
+
+
+def left_budget(budget: EpsilonBudget, mu: float) -> EpsilonBudget:
+    """About what is left for the rounds after moments that cost mu; for choosing, not for charging."""
+    whole = gaussian_mu(budget.epsilon, budget.delta)
+    left = gaussian_epsilon(np.sqrt(np.maximum(whole**2 - mu**2, 0.0)), budget.delta)
+    return EpsilonBudget(tuple(np.maximum(left, 1e-12).tolist()), budget.delta)
+
+
+def whitened_proxy(proxy: Proxy, tables: SumTables, seed: int) -> Proxy:
+    """The public rows as the run will see its own: in coordinates learnt from as noisy moments."""
+    program = tables.program
+    rows = LocalObjective(
+        proxy.X, np.sign(proxy.y) + (proxy.y == 0), loss=Logistic(), C=1.0, regularization=1.0, sites=1
+    )
+    share, state = program.private_half(rows, len(proxy.y)), program.start(1)
+    generator = SeededStreams(seed).generator(repeat=0, site=0, purpose="proxy", t=3)
+    for noise in program.noise:
+        moments = share.moments(state.coordinates[0])
+        state = program.advance(state, (moments + noise * generator.standard_normal(len(moments)))[None])
+    at = state.coordinates[0]
+    V = at.W / at.q
+    X = proxy.X @ V
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0) * (1 + 1e-12)
+    return replace(proxy, X=X, truth=np.linalg.solve(V, proxy.truth))

@@ -1,0 +1,91 @@
+"""Sums of masked messages: what the noise of all honest sites protects together.
+
+Site i sends v_i + z_i in whole grid units, masked so that the others see only the sum over the honest sites;
+z_i is a discrete Gaussian of spread s, the same everywhere. Of N sites c may work together against one of the
+others: then N - c noises, its own among them, protect it. If replacing one record moves the shared vector by
+at most S, and floating-point errors are at most gap on either side,
+
+    mu = ((S + 2 gap) / grid + sqrt(d)) / (s sqrt(N - c))        sqrt(d): the rounding to whole units
+
+for the sum of *rounded normals*; `Slack` says by how much the discrete Gaussian differs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...core import checks
+from ...core.errors import ParameterError
+from ...core.types import Array
+from .gaussian import gaussian_epsilon
+from .rounding import floats, up
+
+_FAILURE = 1e-40  # chance per release that the noise is longer than the slack allows for
+_SMALLEST = 8.0  # grid units: below this, sums of discrete Gaussians are no discrete Gaussians
+_SHARE = 1e-9  # of delta, set aside for failures
+
+
+class Slack(NamedTuple):
+    """What discrete noise adds to epsilon and delta."""
+
+    epsilon: float
+    failure: float
+
+
+def release_mu(
+    S: ArrayLike, grid: ArrayLike, d: int, spread: ArrayLike, honest: ArrayLike = 1, gap: ArrayLike = 0.0
+) -> Array:
+    """((S + 2 gap) / grid + sqrt(d)) / (spread sqrt(honest)): one release; `spread` in grid units."""
+    units = (floats(S) + 2 * floats(gap)) / floats(grid) + math.sqrt(checks.whole("d", d, least=1))
+    return up(units / (floats(spread) * np.sqrt(floats(honest))))
+
+
+def discrete_slack(spread: float, d: int, releases: int, honest: int = 1) -> Slack:
+    """By how much `releases` vectors of discrete noise in Z^d differ from rounded normals.
+
+    P(k) of the discrete Gaussian of spread s and that of a rounded normal differ by a factor between
+    exp(-|k|^2 / 24 s^4), up to the normaliser, and exp(1 / 24 s^2). Once each way: (d + rho^2) / 24 s^2, with
+    |k| <= rho s but for a chance of 1e-40. A sum of discrete Gaussians is one of the summed variance up to
+    10 exp(-pi^2 s^2) per coordinate and summand, each way [KLS21].
+    """
+    spread = checks.positive("spread", spread)
+    if spread < _SMALLEST:
+        raise ParameterError(f"`spread` must be at least {_SMALLEST:g} grid units; got {spread:g}.")
+    d, releases = checks.whole("d", d, least=1), checks.whole("releases", releases)
+    honest = checks.whole("honest", honest, least=1)
+    total = spread**2 * honest
+    x = -math.log(_FAILURE)
+    rho = math.sqrt(d + 2 * math.sqrt(d * x) + 2 * x) + math.sqrt(d / (4 * total))
+    rounding = (d + rho**2) / (24 * total) + 3 * d * math.exp(-min(2 * math.pi**2 * total, 700.0))
+    summing = 20 * d * (honest - 1) * math.exp(-min((math.pi * spread) ** 2, 700.0))
+    return Slack(float(up(releases * (rounding + summing))), releases * _FAILURE)
+
+
+def masked_epsilon(mu: ArrayLike, delta: float, slack: Slack) -> Array:
+    """epsilon at delta of discrete releases that together are mu-GDP up to `slack`; inf where it fails.
+
+    P(E) <= e^a P'(E) + ..., thrice: epsilon grows by the slack, delta by e^slack (delta + e^epsilon failure).
+    """
+    delta = checks.probability("delta", delta)
+    plain = gaussian_epsilon(mu, delta * math.exp(-min(slack.epsilon, 700.0)) * (1 - 2 * _SHARE))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is lost
+        lost = np.exp(plain + slack.epsilon) * slack.failure
+    return np.where(lost <= _SHARE * delta, up(plain + slack.epsilon), np.inf)
+
+
+def epsilon_against(mu_alone: float, sites: int, delta: float, spread: float, d: int, releases: int) -> Array:
+    """epsilon for c = 0 .. N-1 colluding sites, (N,); `mu_alone` is what holds if all the others do.
+
+    Every mu(t) falls with the square root of the number of honest sites, so their composition does.
+    """
+    sites = checks.whole("sites", sites, least=1)
+    mu = up(checks.nonnegative("mu_alone", mu_alone) / np.sqrt(np.arange(sites, 0, -1.0)))
+    each = [
+        masked_epsilon(value, delta, discrete_slack(spread, d, releases, sites - c))
+        for c, value in enumerate(mu.tolist())
+    ]
+    return np.asarray(each, dtype=np.float64)

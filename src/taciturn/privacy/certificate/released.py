@@ -1,0 +1,97 @@
+"""Released: a digest of what a run released; it ties a certificate to one model, one trace or one score."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ...core import checks
+from ...core.canonical import canonical
+from ...core.errors import CertificateError
+from ..facts import RunFacts
+
+KINDS = ("model", "vectors", "counts", "totals")
+_SHA256 = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Released:
+    """SHA-256 over the kind, the shapes and the values, as float64 with the least significant byte first.
+
+    kind : "model" (coefficients and intercepts), "vectors" (the last of every site), "counts", or "totals"
+        (all that a program learnt).
+    shape : (outputs, features); (repeats, sites, entries); (cells,); or (numbers,).
+    """
+
+    kind: str
+    shape: tuple[int, ...]
+    sha256: str
+
+    def __post_init__(self) -> None:
+        checks.choice("released.kind", self.kind, KINDS)
+        shape = tuple(checks.whole("released.shape", entry, least=1) for entry in self.shape)
+        object.__setattr__(self, "shape", shape)
+        if not isinstance(self.sha256, str) or not _SHA256.fullmatch(self.sha256):
+            raise CertificateError("the certificate's `released` has no valid SHA-256.")
+
+    @classmethod
+    def of(cls, kind: str, *parts: ArrayLike) -> Self:
+        """The digest of these values; the first part gives the shape."""
+        arrays = [np.ascontiguousarray(part, dtype="<f8") for part in parts]
+        sha256 = hashlib.sha256(canonical([kind, [array.shape for array in arrays]]).encode())
+        for array in arrays:
+            sha256.update(array.tobytes())
+        return cls(kind, arrays[0].shape, sha256.hexdigest())
+
+    @classmethod
+    def model(cls, coef: ArrayLike, intercept: ArrayLike, whitening: ArrayLike | None = None) -> Self:
+        """Of a linear model: coefficients (outputs, features), intercepts (outputs,), and its coordinates."""
+        more = () if whitening is None else (whitening,)
+        return cls.of("model", np.atleast_2d(coef), np.atleast_1d(intercept), *more)
+
+    @classmethod
+    def counts(cls, tables: Sequence[ArrayLike]) -> Self:
+        """Of noisy counts: all tables, one after the other."""
+        return cls.of("counts", np.concatenate([np.ravel(table) for table in tables]))
+
+    def to_plain(self) -> dict[str, Any]:
+        """JSON values."""
+        return {"kind": self.kind, "shape": list(self.shape), "sha256": self.sha256}
+
+
+def check_fits(run: RunFacts, rounds: int, released: Released | None) -> None:
+    """Raise if no run with these facts can release something of this kind and shape."""
+    if released is None:
+        return
+    d, rows = run.dimension // run.loss.classes, run.outputs * run.loss.classes
+    if released.kind == "vectors":
+        fits = len(released.shape) == 3 and released.shape[1:] == (run.sites, run.dimension)
+    elif released.kind == "model":
+        fits = released.shape in ((rows, d), (rows, d - 1))  # the intercept apart, or inside
+    else:
+        fits = run.masked and released.shape == (sum(entry.length for entry in run.sums),)
+    inside = fits and (released.kind == "counts") == run.loss.counting
+    inside = inside and (released.kind == "totals") == run.loss.programmed
+    if not inside or rounds == 0 or run.planned:
+        raise CertificateError(
+            f"`released` states {released.kind} of shape {released.shape}, which does not fit the facts."
+        )
+
+
+def compare_released(stated: Released | None, found: Released) -> None:
+    """Raise if the certificate was written for another release."""
+    if stated is None:
+        raise CertificateError(
+            "the certificate does not say what was released: it was made for a plan, or for a ledger alone."
+        )
+    for name in ("kind", "shape", "sha256"):
+        here, there = getattr(found, name), getattr(stated, name)
+        if here != there:
+            about = "other values" if name == "sha256" else f"the {name} {there}, not {here}"
+            raise CertificateError(f"the certificate belongs to another release: it names {about}.")

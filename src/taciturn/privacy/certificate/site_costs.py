@@ -1,0 +1,202 @@
+"""What the rounds of every site cost: those charged, and those that a run that ended early had planned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import CertificateError
+from ...core.types import Array
+from ..accounting import bounds
+from ..collusion import masked_cost, masked_mu, masked_table
+from ..costs import (
+    Releases,
+    SiteCost,
+    exact_epsilon,
+    gaussian_totals,
+    paper_costs,
+    paper_holds,
+    pure_costs,
+    renyi_totals,
+    usable_delta,
+)
+from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
+
+Row = tuple[SiteFacts, SiteBudget | None, Columns | None]
+"""A site, its budget, and the rounds to be counted; None where nothing states them."""
+
+_EXACT = 400  # rounds whose sum takes no chords
+_CLOSE = 1e-9  # relative: a running sum rounds otherwise than the sum of a run
+_UNKNOWN = SiteCost(math.inf, False, math.inf, math.inf, None)
+
+
+def planned_columns(
+    run: RunFacts, site: SiteFacts, limit: SiteBudget | None, charged: Columns
+) -> Columns | None:
+    """The rounds that a figure must count: all that the site had planned and its budget pays for.
+
+    The decision to stop may depend on what was sent, so the rounds after it count too. None where the
+    facts do not state them. A site that sent nothing spends nothing. A budget at a fixed order is certified
+    as a whole, whatever was charged.
+    """
+    if charged.t.size in (0, run.rounds) or (limit is not None and limit.order is not None):
+        return charged
+    if not (run.masked or site.eta):
+        return None
+    whole = planned_charges(run, site, run.rounds)
+    return whole if limit is None else _affordable(run, site, limit, whole, int(charged.t.size))
+
+
+def planned_charges(run: RunFacts, site: SiteFacts, rounds: int) -> Columns:
+    """The first rounds of a site as the facts plan them: sums, then what the schedules say."""
+    t = np.arange(1, rounds + 1)
+    sums = np.array([entry.std for entry in run.sums[:rounds]])
+    after = t[len(sums) :] - len(sums)
+    none = np.zeros(len(sums))
+    eta, scale, output = (planned_table(table, after) for table in (site.eta, site.scale, site.output_scale))
+    return Columns(
+        t,
+        np.concatenate([none, eta]),
+        np.concatenate([sums, scale]),
+        np.concatenate([none, output]),
+        np.full(rounds, site.degree),
+    )
+
+
+def planned_table(table: Sequence[float], t: Any) -> Array:
+    """A schedule in these rounds; zeros where there is none."""
+    return np.array(table)[np.minimum(t, len(table)) - 1] if table else np.zeros(len(t))
+
+
+def _affordable(run: RunFacts, site: SiteFacts, limit: SiteBudget, whole: Columns, least: int) -> Columns:
+    """The most rounds, from the first on, that stay within the budget; fixed before the run, as it is."""
+
+    def first(rounds: int) -> Columns:
+        return Columns._make(column[:rounds] for column in whole)
+
+    def within(rounds: int) -> bool:
+        cost = site_costs(run, [(site, limit, first(rounds))], limit.delta)[0]
+        return cost.epsilon <= limit.epsilon * (1 + _CLOSE)
+
+    low, high = least, len(whole.t)
+    if within(high):
+        return whole
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if within(middle) else (low, middle)
+    return first(low)
+
+
+def check_budgets(run: RunFacts, rows: Sequence[Row]) -> None:
+    """No site is past its budget: no ledger would have let it."""
+    fixed = [(row, limit) for row in rows if (limit := row[1]) is not None and limit.order is None]
+    for delta in {limit.delta for _, limit in fixed}:
+        chosen = [(row, limit) for row, limit in fixed if limit.delta == delta]
+        costs = site_costs(run, [row for row, _ in chosen], delta)
+        for ((site, *_), limit), cost in zip(chosen, costs, strict=True):
+            if cost.epsilon > limit.epsilon * (1 + _CLOSE):
+                raise CertificateError(
+                    f"{site.name} was charged more than its budget, which a ledger never allows."
+                )
+
+
+@np.errstate(over="ignore", invalid="ignore")  # beyond the floats there is no finite bound
+def site_costs(run: RunFacts, rows: Sequence[Row], delta: float) -> tuple[SiteCost, ...]:
+    """The cost of every site; sites that are alike are computed once. A plan that is not known costs inf."""
+    if run.masked:
+        return tuple(_masked_site_cost(run, columns, delta) for _, _, columns in rows if columns is not None)
+    keys = [_key(*row) for row in rows]
+    first: dict[Any, tuple[SiteFacts, SiteBudget | None, Columns]] = {}
+    for key, (site, limit, columns) in zip(keys, rows, strict=True):
+        if columns is not None:
+            first.setdefault(key, (site, limit, columns))
+    known = {None: _UNKNOWN}
+    if first:
+        known |= dict(zip(first, _distinct_costs(run, list(first.values()), delta), strict=True))
+    return tuple(known[key] for key in keys)
+
+
+def _key(site: SiteFacts, limit: SiteBudget | None, columns: Columns | None) -> Any:
+    """The same for sites that cost the same."""
+    if columns is None:
+        return None
+    return site.samples, site.dual_step, limit, *(column.tobytes() for column in columns)
+
+
+def _distinct_costs(
+    run: RunFacts, rows: Sequence[tuple[SiteFacts, SiteBudget | None, Columns]], delta: float
+) -> list[SiteCost]:
+    table = Releases.of(run, [site for site, _, _ in rows], [columns for _, _, columns in rows])
+    paper, pure = (bounds.compose(cost(run, table)) for cost in (paper_costs, pure_costs))
+    renyi, order = bounds.to_epsilon(
+        bounds.ORDERS, renyi_totals(run, table, bounds.ORDERS), usable_delta(run, delta)
+    )
+    gaussian = exact_epsilon(run, gaussian_totals(run, table), delta)
+    costs = []
+    for k, (site, limit, columns) in enumerate(rows):
+        holds = paper_holds(run, site, columns)
+        if limit is not None and limit.order is not None:
+            costs.append(_filter_cost(run, site, columns, limit, delta, holds))
+        else:
+            found = {"pure": pure[k], "gaussian": gaussian[k], "renyi": renyi[k]}
+            costs.append(_smallest(paper[k], holds, found, order[k]))
+    return costs
+
+
+def _smallest(paper: float, holds: bool, found: Mapping[str, float], order: float) -> SiteCost:
+    """The cost of a site by whichever accountant finds the least; the first of equals."""
+    known = {name: math.inf if math.isnan(cost) else float(cost) for name, cost in found.items()}
+    name = min(known, key=lambda name: known[name])
+    return SiteCost(
+        paper_epsilon=math.inf if math.isnan(paper) else float(paper),
+        paper_condition=holds,
+        pure_epsilon=known["pure"],
+        epsilon=known[name],
+        order=float(order) if name == "renyi" and math.isfinite(known[name]) else None,
+        accountant=name if math.isfinite(known[name]) else None,
+    )
+
+
+def _masked_site_cost(run: RunFacts, columns: Columns, delta: float) -> SiteCost:
+    """One site's masked sums, against the colluders that the facts name."""
+    rounds, honest = columns.t.tolist(), run.honest(run.colluding)
+    epsilon = masked_cost(run, rounds, delta, honest)
+    pure = math.inf if rounds else 0.0
+    known = "gaussian" if math.isfinite(epsilon) else None
+    return SiteCost(pure, False, pure, epsilon, None, known, masked_mu(run, rounds, honest))
+
+
+def costs_against(run: RunFacts, releases: Sequence[Columns | None], delta: float) -> tuple[float, ...]:
+    """The worst site's epsilon against c = 0 .. N-1 colluding sites."""
+    tables = [
+        masked_table(run, rounds, delta)
+        for rounds in {tuple(c.t.tolist()) for c in releases if c is not None}
+    ]
+    return tuple(max(figures) for figures in zip(*tables, strict=True))
+
+
+def _filter_cost(
+    run: RunFacts, site: SiteFacts, columns: Columns, limit: SiteBudget, delta: float, holds: bool
+) -> SiteCost:
+    """Charges that reacted to the run: the budget is what holds, and only if they stayed below it."""
+    orders = np.array([limit.order])
+    table = Releases.of(run, [site], [columns])
+    spent = sum((renyi_totals(run, part, orders)[0] for part in _short(table)), np.zeros(1))
+    cost = max(
+        float(bounds.to_epsilon(orders, bounds.compose(spent[:, None]), usable_delta(run, limit.delta))[0]),
+        limit.epsilon,
+    )
+    epsilon = cost if cost <= limit.epsilon * (1 + _CLOSE) and limit.delta <= delta else math.inf
+    sure = math.isfinite(epsilon)
+    return SiteCost(
+        math.inf, holds, math.inf, epsilon, limit.order if sure else None, "renyi" if sure else None
+    )
+
+
+def _short(table: Releases) -> Iterator[Releases]:
+    """The rounds in parts so short that each is summed exactly, as the ledger's filter sums them."""
+    for first in range(0, table.eta.shape[1], _EXACT):
+        yield table.rounds(slice(first, first + _EXACT))

@@ -1,0 +1,141 @@
+"""A certificate in three sentences: what was done together, what it can reveal, and how much that is.
+
+An (epsilon, delta) promise limits how well an attacker can tell two neighbouring tables apart: a guess
+between two equally likely candidates is right with probability at most (e^epsilon + delta) /
+(1 + e^epsilon).
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...core.formatting import format_cost, format_delta, format_given
+from ...core.notebook import draw_scale
+from ..facts import RunFacts
+from . import masked_words
+from .claims import Claims
+
+_LAST = {
+    "record": "knows all records but one can tell that record from one other candidate",
+    "person": "knows all records but those of one person can tell that person from one other candidate",
+}
+SCALE = (0.1, 1.0, 3.0)
+EVERYDAY = "the United States published its census of 2020 at epsilon 17.14"
+
+
+def three_sentences(claims: Claims) -> list[str]:
+    """What was learnt together; what it can reveal about one person; how that compares."""
+    done = " ".join(who(claims.run).split())
+    run = claims.run
+    if len(claims.sites) < run.sites:
+        done += f" This certificate covers {len(claims.sites)} of the {run.sites} sites."
+    if not _bounded(claims):
+        noise = "no noise" if run.noise == "none" else "too little noise for any guarantee"
+        return [done, f"It added {noise}: nothing limits what an observer can learn about one person."]
+    sees = "everything that left the process" if run.where == "process" else "everything that was sent"
+    controls = masked_words.observer(run) if run.masked else "controls all the other sites"
+    reveals = (
+        f"An attacker who sees {sees}, {controls} and {_LAST[run.unit]} with at most "
+        f"{right_guesses(claims.epsilon, claims.delta)} certainty (epsilon = {format_cost(claims.epsilon)}); "
+        "a coin toss gives 50%."
+    )
+    steps = [f"{format_given(epsilon)} allows {right_guesses(epsilon)}" for epsilon in SCALE]
+    return [done, reveals, f"For comparison: epsilon {steps[0]}, {steps[1]} and {steps[2]}; {EVERYDAY}."]
+
+
+def cost_line(claims: Claims) -> str:
+    """The cost in one line."""
+    run = claims.run
+    kind = "SIMULATED, so it protects nobody. " if run.simulated else "PLANNED. " if run.planned else ""
+    if not _bounded(claims):
+        return f"{kind}Cost: no limit; epsilon is infinite."
+    figures = f"epsilon = {format_cost(claims.epsilon)} at delta = {format_delta(claims.delta)}"
+    return f"{kind}Cost to any one {run.unit}: {figures}."
+
+
+def five_lines(claims: Claims) -> list[str]:
+    """What was done, what is covered, what it cost, what that means, and what it rests on."""
+    run, unit = claims.run, claims.run.unit
+    done = " ".join(who(run).split())
+    if not _bounded(claims):
+        return [done, cost_line(claims)]
+    rests = "nothing about the other sites: all of them may collude."
+    if run.masked and masked_words.rests_on_masks(run):
+        worst = format_cost(claims.epsilon_against(None))
+        controls = masked_words.observer(run)
+        rests = f"an attacker who {controls}, and no more. If all others collude, epsilon is {worst}."
+    rounds = "in one round" if claims.rounds == 1 else f"all {claims.rounds} rounds together"
+    return [
+        f"Done: {done}",
+        f"Covered: any one {unit}, against an attacker who knows all the others.",
+        f"{cost_line(claims).removesuffix('.')}, {rounds}.",
+        f"Meaning: a guess between two candidates for one {unit} is right at most "
+        f"{right_guesses(claims.epsilon, claims.delta)} of the time; a coin is right 50%.",
+        f"Assumes: {rests}",
+    ]
+
+
+def right_guesses(epsilon: float, delta: float = 0.0) -> str:
+    """The most guesses between two candidates that can be right, as a percentage rounded up.
+
+    >>> right_guesses(1.0), right_guesses(1.0, 0.1), right_guesses(0.0), right_guesses(30.0)
+    ('73.2%', '75.8%', '50%', '100%')
+    """
+    other = math.exp(-epsilon)
+    chance = min((1.0 + delta * other) / (1.0 + other), 1.0)
+    return f"{math.ceil(1000 * chance * (1 - 1e-15)) / 10:g}%"
+
+
+def epsilon_scale(epsilon: float) -> str:
+    """An epsilon on a scale, with the share of right guesses below each mark, as SVG."""
+    ticks = {mark: right_guesses(mark) for mark in (*SCALE, 10.0)}
+    return draw_scale(epsilon, ticks, label=f"this run: epsilon {format_cost(epsilon)}")
+
+
+def _bounded(claims: Claims) -> bool:
+    return claims.run.noise != "none" and math.isfinite(claims.epsilon)
+
+
+def who(run: RunFacts) -> str:
+    """Which sites trained, and where their records were."""
+    sites = count(run.sites, "site")
+    if run.loss.counting:
+        return _who_counted(run, sites)
+    if run.loss.programmed:
+        return _who_asked(run, sites)
+    if run.where == "process":
+        return f"""One process, which held the records of all {sites}, trained one model for them. The person
+            who ran it could see every record."""
+    if run.where == "simulated":
+        return f"One process simulated {sites} that train one model together without pooling their records."
+    if run.where == "folders":
+        return f"""{sites} on one machine, each a process that read the records in its own folder, trained
+            one model together."""
+    return f"{sites} trained one model together without pooling their records."
+
+
+def _who_counted(run: RunFacts, sites: str) -> str:
+    """The same sentence for a run that only counted."""
+    tables = count(run.dimension, "table")
+    if run.where == "process":
+        return f"""One process, which held the records of all {sites}, counted them in {tables}. The person
+            who ran it could see every record."""
+    if run.where == "simulated":
+        return f"One process simulated {sites} that count their records in {tables} without pooling them."
+    return f"{sites} counted their records in {tables} together without pooling them."
+
+
+def _who_asked(run: RunFacts, sites: str) -> str:
+    """The same sentence for questions that were answered by sums of clipped vectors."""
+    sums = count(run.rounds, "sum")
+    if run.where == "process":
+        return f"""One process, which held the records of all {sites}, answered questions about them from
+            {sums}. The person who ran it could see every record."""
+    if run.where == "simulated":
+        return f"One process simulated {sites} that answer questions from {sums} without pooling records."
+    return f"{sites} answered questions from {sums} over their records without pooling them."
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun, in the plural where there are several."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,33 @@
+"""Marks: warnings for the reader of a certificate. They must not look like figures."""
+
+from __future__ import annotations
+
+import re
+
+from ..core.errors import ParameterError
+
+PLANNED = "computed from settings alone; no run took place"
+ABORTED = "a solve gave up and ended the run: that it did may depend on the data, which no bound here covers"
+NOT_PROVEN = "not proven by taciturn: what a round costs is what the author of the method states"
+_WEIGHTED = "rows count by their class, by public numbers: "
+_CUT_OFF = re.compile(
+    r"a run before this one was cut off in round \d+ of \d+, with epsilon = [\w.+-]+ at delta = [\w.+-]+ on "
+    r"record: that comes on top"
+)
+_CLAIM = re.compile(r"epsilon|delta|\beps\b|[εδ=]|differential", re.IGNORECASE)
+_FIGURE = re.compile(r"(epsilon|delta|\beps|ε|δ)\s*([=:<≤≈]|is\b|of\b)+\s*[\d.]", re.IGNORECASE)
+
+
+def check_mark(mark: str) -> None:
+    """Raise where a mark could pass for a figure: a number, or a word that figures are called by."""
+    if mark in (PLANNED, ABORTED, NOT_PROVEN) or _CUT_OFF.fullmatch(mark):
+        return
+    numbers = not mark.startswith(_WEIGHTED) and any(sign.isnumeric() for sign in mark)
+    if numbers or _CLAIM.search(mark):
+        raise ParameterError(f"`marks` must not look like a figure; got {mark!r}.")
+
+
+def check_name(name: str) -> None:
+    """Raise where the name of a site states a figure; 'delta' alone is a name."""
+    if _FIGURE.search(name):
+        raise ParameterError(f"`name` of a site must not look like a figure; got {name!r}.")

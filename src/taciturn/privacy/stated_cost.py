@@ -1,0 +1,75 @@
+"""StatedCost: what the author of a method says that one round of it costs; taciturn only adds it up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.types import Array
+from .accounting.renyi import pure_renyi
+from .accounting.rounding import up
+
+OWN = "own"
+"""The name of every method, and of every noise, that taciturn does not know."""
+
+
+@dataclass(frozen=True)
+class StatedCost:
+    """What one round costs any one record, or person, by its author's own proof: exactly one of the three.
+
+    pure : epsilon at delta = 0.
+    mu : the round is mu-GDP.
+    renyi : the Renyi divergence at some orders above 1, {order: cost}. It never falls with the order, so that
+        the cost at the next larger order is taken between two of them.
+
+    >>> StatedCost(renyi={2: 0.1, 8: 0.5}).renyi_at(np.array([1.5, 2.0, 3.0, 9.0])).round(3).tolist()
+    [0.1, 0.1, 0.5, inf]
+    """
+
+    pure: float | None = None
+    mu: float | None = None
+    renyi: Mapping[float, float] | Iterable[tuple[float, float]] | None = None
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("pure", "mu", "renyi") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ParameterError(
+                f"`cost` must state one of pure, mu and renyi; got {given or 'none of them'}."
+            )
+        if self.renyi is None:
+            name = given[0]
+            object.__setattr__(self, name, checks.magnitude(name, getattr(self, name)))
+            return
+        pairs = self.renyi.items() if isinstance(self.renyi, Mapping) else self.renyi
+        curve = tuple(sorted((checks.real("order", q), checks.magnitude("renyi", cost)) for q, cost in pairs))
+        falls = any(a[1] > b[1] or a[0] == b[0] for a, b in pairwise(curve))
+        if not curve or curve[0][0] <= 1 or falls:
+            raise ParameterError(
+                "`renyi` must contain orders above 1, each once, with costs that never fall."
+            )
+        object.__setattr__(self, "renyi", curve)
+
+    def renyi_at(self, orders: Array) -> Array:
+        """A bound on the Renyi divergence at these orders; infinite beyond the largest that is stated."""
+        if self.pure is not None:
+            return pure_renyi(orders, self.pure)
+        if self.mu is not None:
+            return np.asarray(up(orders * self.mu**2 / 2))
+        known, costs = np.array(self.renyi).T
+        return np.append(costs, np.inf)[np.searchsorted(known, orders)]
+
+
+def check_stated(method: str, noise: str, stated: StatedCost | None) -> None:
+    """Raise unless a user's own method, and no other, states its cost."""
+    if method == OWN and stated is None:
+        raise ParameterError(
+            "`cost` must be a StatedCost, the cost of one round for any one record; got None. Without it "
+            "nothing can be certified."
+        )
+    if {method == OWN, noise == OWN} != {stated is not None}:
+        raise ParameterError(f"`stated` belongs to method 'own' with noise 'own'; got {method!r}, {noise!r}.")

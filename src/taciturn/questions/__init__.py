@@ -1,0 +1,1 @@
+"""Questions that sites answer together: what each kind asks, of which columns, and what its totals say."""

@@ -1,0 +1,88 @@
+"""PrivateAnswer: what released totals say, as a table for people and as plain facts for programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from ..core.errors import CertificateError
+from ..core.notebook import Picture, facts_table
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.certificate.summary import cost_line
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PrivateAnswer(ABC):
+    """One question's answer. Everything in it follows from released totals, and so costs nothing more."""
+
+    stated: Certificate | None = None
+
+    @property
+    def certificate(self) -> Certificate:
+        """What the whole job cost; the other questions of the job are in it too."""
+        if self.stated is None:
+            raise CertificateError("this answer has no certificate: it is part of another one.")
+        return self.stated
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """A heading."""
+
+    @abstractmethod
+    def table(self) -> list[list[str]]:
+        """The heads of the columns, and one line for each thing that is told."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """The same as plain JSON values, with all digits."""
+
+    def plot(self) -> Picture | None:
+        """A picture, where there is one to be drawn."""
+        return None
+
+    def text(self) -> str:
+        """The table in aligned columns, for a terminal."""
+        rows = self.table()
+        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+        lines = [
+            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows
+        ]
+        return "\n".join([self.title, *lines])
+
+    def csv(self) -> str:
+        """The table as CSV."""
+        file = io.StringIO()
+        csv.writer(file, lineterminator="\n").writerows(self.table())
+        return file.getvalue()
+
+    def html(self) -> str:
+        """The table as HTML, with what it cost below."""
+        head, *rows = self.table()
+        cell = "padding:.15em .8em;text-align:left;vertical-align:top"
+        names = "".join(f'<th scope="col" style="{cell}">{escape(name)}</th>' for name in head)
+        lines = "".join(
+            "<tr>" + "".join(f'<td style="{cell}">{escape(entry)}</td>' for entry in row) + "</tr>"
+            for row in rows
+        )
+        said = "" if self.stated is None else self.stated.statement()
+        parts = "".join(
+            f'<p style="max-width:60em">{escape(part)}</p>' for part in said.split("\n\n") if part
+        )
+        title = f'<p style="font-weight:600">{escape(self.title)}</p>'
+        return (
+            f"<div>{title}<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>{parts}</div>"
+        )
+
+    def _repr_html_(self) -> str:
+        facts, pictures = self.notebook()
+        statement, cost = self.certificate.statement(), cost_line(self.certificate)
+        return facts_table(self.title, facts, cost, folded=statement, pictures=pictures)
+
+    def notebook(self) -> tuple[dict[str, str], dict[str, str]]:
+        """What a notebook shows: facts, and small pictures of some of them."""
+        return {" ".join(row[:-1]): row[-1] for row in self.table()[1:]}, {}

@@ -1,0 +1,99 @@
+"""Asking: the questions of one job as one method with one budget, and its totals as their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ParameterError
+from ..core.types import Array
+from ..methods.base import Network, OwnRounds
+from ..methods.sums.program import SumTables
+from ..methods.sums.several import Several
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.certificate.released import Released
+from .answer import PrivateAnswer
+from .question import PublicTable, Question, SiteTable, Spending, Totals
+
+RESULT_FORMAT = "taciturn-result/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """Some questions about the same tables, in one run with one certificate."""
+
+    questions: tuple[Question, ...]
+    public: PublicTable
+    spending: Spending
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that the questions need, each once."""
+        return tuple(dict.fromkeys(name for one in self.questions for name in one.reads(self.public)))
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What the certificate says of the questions."""
+        return tuple(dict.fromkeys(mark for one in self.questions for mark in one.marks(self.public)))
+
+    def method(self) -> OwnRounds:
+        """One question's own method; of several, all of them with their shares of mu^2."""
+        methods = [one.method(self.public, self.spending) for one in self.questions]
+        if len(methods) == 1:
+            return methods[0]
+        alone = [one.kind for one, method in zip(self.questions, methods, strict=True) if not _joins(method)]
+        if alone:
+            raise ParameterError(f"`kind` {alone[0]!r} must be asked in a job of its own.")
+        return Several(tuple(methods), tuple(one.share for one in self.questions), *self.spending)  # type: ignore[arg-type]
+
+    def tables(self, network: Network) -> SumTables:
+        """Every number of the run, from public facts alone: the same at every site."""
+        prepared: Any = self.method().prepare(network)
+        tables: SumTables = prepared.tables
+        return tables
+
+    def document(
+        self, answers: Sequence[PrivateAnswer], totals: Array, run: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The content of result.json: the answers, and all that was released; the same at every site."""
+        pairs = zip(self.questions, answers, strict=True)
+        return {
+            "format": RESULT_FORMAT,
+            "answers": [{"kind": question.kind, **answer.facts()} for question, answer in pairs],
+            "totals": totals.tolist(),
+            **run,
+        }
+
+    def rows(self, table: SiteTable) -> Any:
+        """What the private half of the run is made of at one site."""
+        found = tuple(one.rows(self.public, table) for one in self.questions)
+        return found[0] if len(found) == 1 else found
+
+    def answers(self, tables: SumTables, result: Array, certificate: Certificate) -> list[PrivateAnswer]:
+        """The answer of every question, from all that was released, (size,)."""
+        programs, values = (tables.program,), [result]
+        ends: Sequence[int] = (tables.rounds,)
+        if len(self.questions) > 1:
+            programs, values, ends = (
+                tables.program.programs,
+                tables.program.split(result),
+                tables.program.ends,
+            )
+        found = []
+        for k, one in enumerate(self.questions):
+            sums = tables.sums[ends[k - 1] if k else 0 : ends[k]]
+            totals = Totals(programs[k], sums, tables.pairs.sites, tables.units, np.asarray(values[k]))
+            found.append(replace(one.answer(self.public, totals), stated=certificate))
+        return found
+
+
+def _joins(method: Any) -> bool:
+    return hasattr(method, "part")
+
+
+def released_as(tables: SumTables, result: Array) -> Released:
+    """What the certificate is tied to."""
+    return Released.of("counts" if tables.program.loss.counting else "totals", result)

@@ -1,0 +1,96 @@
+"""Estimates from noisy counts, and intervals that include the noise and the chance of the sample.
+
+For a smooth function f of counts c with gradient g the variance is
+
+    sigma^2 ||g||^2  +  sum c g^2 - (sum c g)^2 / n        the noise; the sample, n rows drawn at random
+
+All of it is a function of released numbers, and so free.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from ..core import checks
+from ..core.types import Array
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and an interval around it that includes noise, sample and, where told, the width of cells."""
+
+    value: float
+    low: float
+    high: float
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What makes an estimate uncertain: the noise of a count, the number of units, the level asked for."""
+
+    sigma: float
+    units: int
+    level: float = 0.95
+
+    @property
+    def z(self) -> float:
+        """Standard deviations to either side."""
+        return float(-ndtri((1 - checks.probability("level", self.level)) / 2))
+
+    def estimate(
+        self,
+        value: float,
+        gradient: Array,
+        counts: Array,
+        *,
+        within: tuple[float, float] = (0.0, 1.0),
+        extra: float = 0.0,
+        width: float = 0.0,
+    ) -> Estimate:
+        """The estimate of a function with this gradient; `extra` variance, `width` no sample tells."""
+        kept = clean(counts, self.units)
+        sample = float(np.sum(kept * gradient**2) - np.sum(kept * gradient) ** 2 / self.units)
+        noise = self.sigma**2 * float(np.sum(gradient**2))
+        half = self.z * math.sqrt(noise + max(sample, 0.0) + extra) + width
+        low, high = within
+        middle = min(max(value, low), high)
+        return Estimate(middle, min(max(value - half, low), middle), max(min(value + half, high), middle))
+
+    def share(self, counts: Array, chosen: Array) -> Estimate:
+        """The share of all units that is in the chosen cells.
+
+        All cells add up to the public number of units, so the others tell it too: both, weighed by their
+        noise.
+        """
+        other = float(np.count_nonzero(chosen)) / len(counts)
+        gradient = np.where(chosen, 1.0 - other, -other) / self.units
+        return self.estimate(other + float(np.sum(counts * gradient)), gradient, counts)
+
+    def ratio(self, counts: Array, upper: Array, lower: Array) -> Estimate:
+        """sum upper c / sum lower c, for weights between 0 and 1; all is open where the noise drowns it."""
+        top, bottom = float(np.sum(counts * upper)), float(np.sum(counts * lower))
+        if bottom <= 2 * self.sigma * math.sqrt(float(np.sum(lower**2))):
+            return Estimate(math.nan, 0.0, 1.0)
+        value = top / bottom
+        gradient = (upper - value * lower) / bottom
+        middle = min(max((top + 2) / (bottom + 4), 0.0), 1.0)  # few rows, all alike, are no certainty
+        half = self.z * math.sqrt(self.sigma**2 * float(np.sum(gradient**2)) + middle * (1 - middle) / bottom)
+        inside = min(max(value, 0.0), 1.0)
+        return Estimate(inside, max(min(value, 1.0) - half, 0.0), min(max(value, 0.0) + half, 1.0))
+
+
+def clean(counts: Array, units: int) -> Array:
+    """Counts without what noise made negative, scaled to their public sum."""
+    kept = np.maximum(counts, 0.0)
+    total = float(kept.sum())
+    return kept * (units / total) if total > 0 else np.full(len(kept), units / len(kept))

@@ -1,0 +1,228 @@
+"""Formulas: from "death ~ age + C(sex) + age:bmi" and a schema to columns with public ranges.
+
+formulaic reads the text. Nothing in it is evaluated: a factor is the name of a column, C(name), or `site`, so
+that a formula may travel in a job. Categories and ranges come from the schema alone. The first value of a
+category, and the first site, is what the others are compared with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import MissingExtra, ParameterError
+from ...core.types import Array
+from ...data.tables.column_types import Boolean, Category, Date, Field, Number
+from ...data.tables.schema import Schema
+
+SITE = "site"
+_MOST_FACTORS, _OPERATOR = 6, re.compile(r"[*:/|]|%in%")
+_FACTOR = re.compile(r"^(?:C\(\s*)?([^()]+?)(?:\s*\))?$")
+
+
+class FormulaPart(NamedTuple):
+    """One column that a factor becomes: its name, its range, and where it comes from.
+
+    place : of a category or a site, the number of the value that it stands for; of a column None.
+    gap : whether it is 1 where the cell is missing.
+    """
+
+    name: str
+    low: float
+    high: float
+    source: str
+    place: int | None = None
+    gap: bool = False
+
+
+@dataclass(frozen=True)
+class Formula:
+    """The columns of a regression: each the product of some parts.
+
+    left : the outcome; or time and event.
+    indicators : the columns whose missing cells have a column of their own; other rows with one do not count.
+    """
+
+    left: tuple[str, ...]
+    outcome: tuple[float, float]
+    columns: tuple[tuple[FormulaPart, ...], ...]
+    fields: tuple[Field, ...]
+    indicators: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(":".join(part.name for part in column) for column in self.columns)
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """The range of every product, from the ranges of its parts."""
+        found = []
+        for column in self.columns:
+            low, high = 1.0, 1.0
+            for part in column:
+                ends = (low * part.low, low * part.high, high * part.low, high * part.high)
+                low, high = min(ends), max(ends)
+            found.append((low, high))
+        return tuple(found)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+    def variables(self, parsed: Mapping[str, Array], site: Any, rows: int) -> tuple[Array, Array]:
+        """The columns (rows, names) and the outcome; NaN where a cell is missing that nothing stands for."""
+        where = np.broadcast_to(np.asarray(site, dtype=np.int64), (rows,))
+        values = {part: self._values(part, parsed, where) for column in self.columns for part in column}
+        X = np.column_stack([np.prod([values[part] for part in column], axis=0) for column in self.columns])
+        kinds = {field.name: field for field in self.fields}
+        y = [_numbers(kinds[name], parsed[name]) for name in self.left]
+        return X, y[0] if len(y) == 1 else np.column_stack(y)
+
+    def _values(self, part: FormulaPart, parsed: Mapping[str, Array], site: NDArray[np.int64]) -> Array:
+        if part.source == SITE and SITE not in self.reads:
+            return np.asarray(site == part.place, dtype=np.float64)
+        cells = parsed[part.source]
+        lost = cells < 0 if cells.dtype.kind == "i" else np.isnan(cells)
+        if part.gap:
+            return np.asarray(lost, dtype=np.float64)
+        field = next(one for one in self.fields if one.name == part.source)
+        found = _numbers(field, cells) if part.place is None else np.asarray(cells == part.place, np.float64)
+        usual = (part.low + part.high) / 2 if part.place is None else 0.0
+        return np.where(lost, usual if part.source in self.indicators else np.nan, found)
+
+
+def read_formula(
+    text: str, schema: Schema, family: str, sites: Sequence[str], indicators: tuple[str, ...] = ()
+) -> Formula:
+    """The columns that a formula names, with their public ranges."""
+    left, terms = _parse(text)
+    known = {field.name: field for field in schema}
+    if len(left) != (2 if family == "hazard" else 1):
+        form = "time + event ~ ..." if family == "hazard" else "outcome ~ ..."
+        raise ParameterError(f"`formula` must be of the form {form!r} for this family; got {text!r}.")
+    outcome = [_known(name, known, text) for name in left]
+    columns: list[tuple[FormulaPart, ...]] = []
+    for term in terms:
+        blocks = [_parts(factor, known, sites, text) for factor in term]
+        if len(term) > 1:
+            _check_main_effects(term, terms, known, text)
+        found: list[tuple[FormulaPart, ...]] = [()]
+        for block in blocks:
+            found = [(*one, part) for one in found for part in block]
+        columns += found
+    named = dict.fromkeys(factor for term in terms for factor in term if factor in known)
+    if both := [name for name in left if name in named]:
+        raise ParameterError(f"`formula` must not have {both[0]!r} on both sides; got {text!r}.")
+    fields = tuple(dict.fromkeys([*outcome, *(known[name] for name in named)]))
+    for name in indicators:
+        if name not in named:
+            raise ParameterError(f"`indicators` must name columns of the formula; got {name!r}.")
+        columns.append((FormulaPart(f"{name} missing", 0.0, 1.0, name, None, True),))
+    return Formula(left, _outcome_range(outcome[-1], family), tuple(columns), fields, indicators)
+
+
+def _parse(text: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The names on the left, and the factors of every term on the right; the intercept is always there."""
+    try:
+        from formulaic import Formula as Parsed
+        from formulaic.errors import FormulaicError
+    except ImportError as error:
+        raise MissingExtra("formulaic", "tables") from error
+    if "**" in text or "^" in text:
+        raise ParameterError(f"`formula` must hold no powers: add a column to the table; got {text!r}.")
+    bare = re.sub(r"`[^`]*`|C\([^()]*\)", "x", text)
+    if "(" in bare or max(map(len, map(_OPERATOR.findall, re.split(r"[+~-]", bare)))) >= _MOST_FACTORS:
+        raise ParameterError(
+            f"`formula` must be made of columns, C(column), `:`, `*` and `+`, with at most {_MOST_FACTORS} "
+            f"factors in a product; got {text[:200]!r}."
+        )
+    try:
+        parsed = Parsed(text)
+        sides = [
+            [[factor.expr for factor in term.factors] for term in side] for side in (parsed.lhs, parsed.rhs)
+        ]
+    except (FormulaicError, AttributeError, SyntaxError, TypeError):
+        raise ParameterError(
+            f"`formula` must have the form 'outcome ~ column + column'; got {text!r}."
+        ) from None
+    left, right = ([[_factor(expr, text) for expr in term] for term in side] for side in sides)
+    terms = [tuple(term) for term in right if term != ["1"]]
+    if len(terms) == len(right):
+        raise ParameterError(f"`formula` must keep its intercept; got {text!r}.")
+    if not terms:
+        raise ParameterError(f"`formula` must name at least one column on its right side; got {text!r}.")
+    return tuple(name for term in left for name in term if name != "1"), terms
+
+
+def _factor(expr: str, text: str) -> str:
+    match = _FACTOR.match(expr.strip("`"))
+    if match is None or expr.count("(") != expr.count(")"):
+        raise ParameterError(
+            f"`formula` must be made of columns, C(column), `:`, `*` and `+`; got {expr!r} in {text!r}."
+        )
+    return match.group(1).strip("`")
+
+
+def _known(name: str, known: Mapping[str, Field], text: str) -> Field:
+    if name not in known:
+        raise ParameterError(f"`formula` must name columns of the schema; got {name!r} in {text!r}.")
+    return known[name]
+
+
+def _parts(name: str, known: Mapping[str, Field], sites: Sequence[str], text: str) -> list[FormulaPart]:
+    """The columns that one factor becomes."""
+    if name == SITE and SITE not in known:
+        if len(sites) < 2:
+            raise ParameterError("`formula` names `site`: give `fit` the `site` of every row, two or more.")
+        return [FormulaPart(f"site[{one}]", 0.0, 1.0, SITE, k) for k, one in enumerate(sites) if k]
+    field = _known(name, known, text)
+    if isinstance(field, Category):
+        if len(field.values) < 2:
+            raise ParameterError(f"`formula` must not name {name!r}, a category with one value.")
+        return [FormulaPart(f"{name}[{one}]", 0.0, 1.0, name, k) for k, one in enumerate(field.values) if k]
+    low, high = _range(field)
+    return [FormulaPart(name, low, high, name)]
+
+
+def _range(field: Field) -> tuple[float, float]:
+    if isinstance(field, Number):
+        return field.low, field.high
+    return (0.0, float(field.days)) if isinstance(field, Date) else (0.0, 1.0)
+
+
+def _numbers(field: Field, cells: Array) -> Array:
+    """Cells as numbers; a date in days since the first one; the second value of a category of two as 1."""
+    if isinstance(field, Category):
+        return np.where(cells < 0, np.nan, cells.astype(np.float64))
+    return np.clip(cells - field.start, 0.0, field.days) if isinstance(field, Date) else cells
+
+
+def _check_main_effects(
+    term: tuple[str, ...], terms: list[tuple[str, ...]], known: Mapping[str, Field], text: str
+) -> None:
+    for name in term:
+        many = name not in known or isinstance(known[name], Category)
+        if many and (name,) not in terms:
+            raise ParameterError(
+                f"`formula` must have {name!r} by itself too, beside {':'.join(term)!r}; got {text!r}."
+            )
+
+
+def _outcome_range(field: Field, family: str) -> tuple[float, float]:
+    """The public range of the outcome."""
+    if family in ("binomial", "hazard"):
+        two = isinstance(field, Boolean) or (isinstance(field, Category) and len(field.values) == 2)
+        if not two and not (isinstance(field, Number) and (field.low, field.high) == (0.0, 1.0)):
+            raise ParameterError(
+                f"`formula` must have an outcome with two values: a boolean, a category of two or a number "
+                f"from 0 to 1; {field.name!r} is none of them."
+            )
+        return 0.0, 1.0
+    if not isinstance(field, Number):
+        raise ParameterError(f"`formula` must have a number as its outcome; {field.name!r} is not one.")
+    return field.low, field.high

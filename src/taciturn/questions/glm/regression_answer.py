@@ -1,0 +1,223 @@
+"""PrivateRegression: coefficients in the user's units, with standard errors, intervals and p-values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import norm
+
+from ...core import checks
+from ...core.errors import ParameterError
+from ...core.notebook import Picture, new_figure
+from ...core.types import Array
+from ...methods.programs.glm.regression import CLOGLOG
+from ...privacy.certificate.summary import cost_line
+from ..answer import PrivateAnswer
+
+_RATIOS = {"binomial": "odds ratio", "poisson": "rate ratio", "hazard": "odds ratio"}
+_INK, _PART = "#2f7d77", "#b8d8d5"
+NOTHING_PROTECTED = "epsilon = infinity: no noise was added, and nothing is protected."
+
+
+class Coefficients(NamedTuple):
+    """Coefficients and then intercepts, and the covariance of their errors: by the sample, by the noise."""
+
+    values: Array
+    sampling: Array
+    privacy: Array
+    columns: int
+
+    @property
+    def covariance(self) -> Array:
+        return self.sampling + self.privacy
+
+    def se(self, part: str = "covariance") -> Array:
+        """Standard errors: of both, or of "sampling" or "privacy" alone."""
+        return np.sqrt(np.maximum(np.diag(getattr(self, part)), 0.0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivateRegression(PrivateAnswer):
+    """A regression's table. Everything in it is in the units of the user.
+
+    counted : the share of complete records, and its standard error; None where no noise was added.
+    reason : why intervals would not hold; "" where they do.   shortfall : the factor that is missing.
+    of : what a unit is: "records", or "persons" with any number of rows.
+    """
+
+    family: str
+    names: tuple[str, ...]
+    periods: tuple[float, ...]
+    estimates: Coefficients
+    units: int
+    counted: tuple[float, float] | None
+    reason: str = ""
+    shortfall: float = 0.0
+    weakest: str = ""
+    level: float = 0.95
+    of: str = "records"
+    link: str = ""
+
+    @property
+    def title(self) -> str:
+        return (
+            f"{self.family.capitalize()} regression of {self.units:,} {self.of}, {self.level:.0%} intervals"
+        )
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """Of the coefficients, and then of the intercepts."""
+        last = [f"until {end:g}" for end in self.periods] if self.periods else ["intercept"]
+        return (*self.names, *last)
+
+    def interval(self, level: float | None = None) -> Array:
+        """(columns, 2): both ends for every coefficient, without the intercepts."""
+        return self._ends(level)[: len(self.names)]
+
+    def intercept_interval(self, level: float | None = None) -> Array:
+        """Both ends for the intercept; (periods, 2) for a hazard."""
+        found = self._ends(level)[len(self.names) :]
+        return found if self.periods else found[0]
+
+    def _ends(self, level: float | None) -> Array:
+        self.require_valid()
+        share = checks.probability("level", self.level if level is None else level)
+        half = float(-ndtri((1 - share) / 2)) * self.estimates.se()
+        return np.column_stack([self.estimates.values - half, self.estimates.values + half])
+
+    @property
+    def p_values(self) -> Array:
+        """Of the hypothesis that a coefficient is 0, two-sided; coefficients, then intercepts."""
+        self.require_valid()
+        return np.asarray(2 * norm.sf(np.abs(self.estimates.values / self.estimates.se())))
+
+    def require_valid(self) -> None:
+        """Raise where the intervals would not hold."""
+        if self.reason:
+            raise ParameterError(f"no intervals: {self.reason}.")
+
+    def table(self) -> list[list[str]]:
+        if self.reason:
+            return [["", "value"], ["refused", self.reason]]
+        ratio = "hazard ratio" if self.link == CLOGLOG else _RATIOS.get(self.family)
+        ends, rest = self._ends(None), (1 - self.level) / 2
+        head = ["", "coef", *([ratio] if ratio else []), "std err", "sampling", "privacy", "z", "P>|z|"]
+        rows = [[*head, f"[{rest:.3g}", f"{1 - rest:.3g}]"]]
+        se, one, two = (self.estimates.se(part) for part in ("covariance", "sampling", "privacy"))
+        for k, name in enumerate(self.all_names):
+            value = self.estimates.values[k]
+            odds = [f"{math.exp(min(value, 700.0)):.4g}" if k < len(self.names) else ""] if ratio else []
+            rows.append(
+                [
+                    name,
+                    f"{value:.4g}",
+                    *odds,
+                    *(f"{error[k]:.3g}" for error in (se, one, two)),
+                    f"{value / se[k]:.3f}",
+                    _chance(self.p_values[k]),
+                    *(f"{end:.4g}" for end in ends[k]),
+                ]
+            )
+        return rows
+
+    def note(self) -> str:
+        """What the figures rest on, and what they cost."""
+        cost = NOTHING_PROTECTED if self.stated is None else cost_line(self.stated)
+        if self.counted is None:
+            return cost
+        share, error = self.counted
+        complete, spread = share * self.units, error * self.units
+        return f"Complete {self.of}: about {complete:,.0f} (standard error {spread:,.0f}). {cost}"
+
+    def text(self) -> str:
+        return f"{super().text()}\n{self.note()}"
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def latex(self) -> str:
+        """The table as LaTeX."""
+        head, *rows = self.table()
+        lines = [" & ".join(_escape(cell) for cell in row) + r" \\" for row in (head, *rows)]
+        columns = "l" + "r" * (len(head) - 1)
+        middle = [lines[0], r"\hline", *lines[1:]]
+        body = "\n".join(
+            [rf"\begin{{tabular}}{{{columns}}}", r"\hline", *middle, r"\hline", r"\end{tabular}"]
+        )
+        return f"{body}\n% {self.note()}"
+
+    def facts(self) -> dict[str, Any]:
+        named: dict[str, Any] = {
+            "family": self.family,
+            "units": self.units,
+            **({"link": self.link} if self.link else {}),
+            "names": list(self.all_names),
+            "refused": self.reason or None,
+        }
+        if not self.reason:
+            parts = {"coef": self.estimates.values, "p": self.p_values, "interval": self._ends(None)}
+            parts |= {"se": self.estimates.se(), "se_sampling": self.estimates.se("sampling")}
+            parts |= {"se_privacy": self.estimates.se("privacy"), "covariance": self.estimates.covariance}
+            named |= {key: value.tolist() for key, value in parts.items()} | {"level": self.level}
+        return named
+
+    def plot(self) -> Picture | None:
+        """A forest plot: every coefficient with its interval, and the part of it that sampling explains."""
+        if self.reason:
+            return None
+        ends, values = self.interval(), self.estimates.values[: len(self.names)]
+        z = float(-ndtri((1 - self.level) / 2))
+        sampling = z * self.estimates.se("sampling")[: len(self.names)]
+        places = np.arange(len(self.names))[::-1]
+        figure = new_figure(6.4, 1.1 + 0.32 * len(self.names))
+        axes = figure.subplots()
+        axes.axvline(0.0, color="#999999", linewidth=0.8)
+        axes.hlines(places, ends[:, 0], ends[:, 1], color=_INK, linewidth=1.4, label="sampling and privacy")
+        axes.hlines(
+            places, values - sampling, values + sampling, color=_PART, linewidth=5, label="sampling alone"
+        )
+        axes.plot(values, places, "o", color=_INK, markersize=4)
+        axes.set_yticks(places, self.names)
+        axes.set_ylim(-0.8, len(self.names) - 0.2)
+        what = "log hazard ratio" if self.link == CLOGLOG else f"log {_RATIOS.get(self.family, '')}"
+        named = what if self.family in _RATIOS else "coefficient"
+        axes.set_xlabel(f"{named}, {self.level:.0%} interval")
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.grid(axis="x", color="#e4e4e4", linewidth=0.5)
+        axes.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(0.0, 1.12), ncols=2)
+        return figure
+
+    def survival(self, x: Any, level: float | None = None) -> Array:
+        """(periods, 3): the share without an event after each period, and both ends, for columns x."""
+        if not self.periods:
+            raise ParameterError("`family` must be 'hazard' for curves of survival.")
+        self.require_valid()
+        row = np.asarray(x, dtype=np.float64)
+        if row.shape != (len(self.names),) or not np.isfinite(row).all():
+            raise ParameterError(f"`x` must hold one number for each of {len(self.names)} columns.")
+        p, T = len(self.names), len(self.periods)
+        eta = np.clip(self.estimates.values[p:] + row @ self.estimates.values[:p], -500.0, 30.0)
+        hazard = np.exp(eta) if self.link == CLOGLOG else 1 / (1 + np.exp(-eta))  # minus the slope of log S
+        log_free = np.cumsum(-hazard if self.link == CLOGLOG else np.log1p(-hazard))
+        slope = np.hstack([-np.outer(np.cumsum(hazard), row), -np.tril(np.tile(hazard, (T, 1)))])
+        error = np.sqrt(np.einsum("ij,jk,ik->i", slope, self.estimates.covariance, slope))
+        share = checks.probability("level", self.level if level is None else level)
+        half = float(-ndtri((1 - share) / 2)) * error / np.maximum(-log_free, 1e-12)
+        bend = np.log(np.maximum(-log_free, 1e-12))  # on the scale of log(-log S) ends stay inside 0 and 1
+        ends = [np.exp(-np.exp(bend + half)), np.exp(-np.exp(bend - half))]
+        return np.column_stack([np.exp(log_free), *ends])
+
+
+def _chance(p: float) -> str:
+    return "<0.001" if p < 0.0005 else f"{p:.3f}"
+
+
+def _escape(text: str) -> str:
+    """A text as LaTeX shows it."""
+    for sign in ("\\", "&", "%", "$", "#", "_", "{", "}"):
+        text = text.replace(sign, r"\textbackslash{}" if sign == "\\" else f"\\{sign}")
+    return text.replace("~", r"\textasciitilde{}").replace("^", r"\textasciicircum{}")

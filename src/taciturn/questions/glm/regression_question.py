@@ -1,0 +1,240 @@
+"""glm: a regression with standard errors that hold, from masked sums (docs/inference.md).
+
+    eta = intercept + sum_j coef_j x_j      p = 1 / (1 + exp(-eta)), a mean, or exp(eta), as the family says
+
+What is public: the family, the columns and their ranges, the range of the outcome, the periods of a hazard.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field as Key
+
+from ...core import checks
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...jobfile.job_format import Text
+from ...jobfile.toml_fields import LISTED
+from ...methods.programs.glm.regression import FAMILIES, LINKS, Regression
+from ...methods.programs.glm.regression_fit import fit_regression
+from ...methods.programs.own_program import OwnProgram, UnitRows
+from ..question import PublicTable, Question, SiteTable, Spending, Totals
+from .formulas import SITE, Formula, read_formula
+from .regression_answer import Coefficients, PrivateRegression
+
+
+@dataclass(frozen=True)
+class Design:
+    """The public facts of a regression: its columns and their ranges, and those of the outcome.
+
+    outcome : the range of the outcome; 0 and 1 for a binomial one.
+    persons : whether a unit is a person, with any number of rows.
+    periods : of a hazard, the ends of its periods: an event at a time up to ends[t] falls into period t.
+    """
+
+    family: str
+    names: tuple[str, ...]
+    bounds: tuple[tuple[float, float], ...]
+    outcome: tuple[float, float] = (0.0, 1.0)
+    periods: tuple[float, ...] = ()
+    persons: bool = False
+    link: str = ""
+
+    def __post_init__(self) -> None:
+        checks.choice("family", self.family, FAMILIES)
+        if self.link:
+            checks.choice("link", self.link, LINKS)
+            if self.family != "hazard":
+                raise ParameterError(f"`link` must be left out for the family {self.family}.")
+        if self.persons and self.family == "hazard":
+            raise ParameterError(
+                "`person` must be left out for a hazard: it takes one row for each person, whose periods are "
+                "protected together."
+            )
+        if not self.bounds:
+            raise ParameterError("`bounds` must hold the range of at least one column; got none.")
+        if len(self.names) != len(self.bounds):
+            raise ParameterError(f"`bounds` must hold one range for each of {len(self.names)} columns.")
+        for name, (low, high) in zip((*self.names, "outcome"), (*self.bounds, self.outcome), strict=True):
+            if not checks.real("bounds", low) < checks.real("bounds", high):
+                raise ParameterError(f"`bounds` of {name} must be (low, high), low below high.")
+        if self.family == "poisson" and self.outcome[0] != 0:
+            raise ParameterError("`outcome` of a Poisson regression must begin at 0.")
+        if (self.family == "hazard") != bool(self.periods):
+            raise ParameterError("`periods` must be given for a hazard, and only there.")
+        if any(b <= a for a, b in zip((0.0, *self.periods), self.periods, strict=False)):
+            raise ParameterError("`periods` must be increasing ends of periods, above 0.")
+
+    @property
+    def dimension(self) -> int:
+        """The coefficients and intercepts together."""
+        return len(self.names) + max(1, len(self.periods))
+
+    @property
+    def program(self) -> Regression:
+        top = self.outcome[1] if self.family == "poisson" else 1.0
+        return Regression(
+            self.family, self.dimension, len(self.names), top, persons=self.persons, link=self.link
+        )
+
+    @property
+    def _middles(self) -> tuple[Array, Array]:
+        low, high = np.array(self.bounds, dtype=np.float64).T
+        return (low + high) / 2, (high - low) / 2
+
+    def scaled(self, X: Array, outcome: Array) -> Array:
+        """The rows of the program: columns scaled to norm 1, the constant, and the outcome behind them."""
+        middle, half = self._middles
+        root = math.sqrt(len(self.names) + 1.0)
+        Z = np.clip((X - middle) / half, -1.0, 1.0) / root
+        if self.family == "hazard":
+            time, event = outcome.T
+            last = np.searchsorted(np.array(self.periods), time, side="left") + 1.0
+            late = last > len(self.periods)
+            last = np.where(np.isnan(time) | np.isnan(event), np.nan, np.minimum(last, len(self.periods)))
+            return np.column_stack([Z, last, np.where(late, 0.0, np.clip(event, 0.0, 1.0))])
+        low, high = self.outcome
+        y = np.clip(outcome, low, high)
+        if self.family == "gaussian":
+            y = (y - (low + high) / 2) / ((high - low) / 2)
+        return np.column_stack([Z, np.full(len(Z), 1.0 / root), y])
+
+    def user_units(self) -> tuple[Array, Array]:
+        """(A, shift): coefficients and then intercepts are A f + shift, in the units of the user."""
+        middle, half = self._middles
+        p, d, root = len(self.names), self.dimension, math.sqrt(len(self.names) + 1.0)
+        scale, shift = 1.0, np.zeros(d)
+        if self.family == "gaussian":
+            scale = (self.outcome[1] - self.outcome[0]) / 2
+            shift[p:] = (self.outcome[1] + self.outcome[0]) / 2
+        A = np.zeros((d, d))
+        A[:p, :p] = np.diag(1.0 / half)
+        A[p:, :p] = -middle / half
+        A[p:, p:] = np.eye(d - p)
+        return A * (scale / root), shift
+
+
+class RegressionQuestion(Question):
+    """A question whose answer is a regression."""
+
+    @abstractmethod
+    def design(self, public: PublicTable) -> Design:
+        """The public facts."""
+
+    @abstractmethod
+    def variables(self, public: PublicTable, table: SiteTable) -> tuple[Array, Array]:
+        """The columns and the outcome of every row, in the units of the user; NaN where one is missing."""
+
+    def method(self, public: PublicTable, spending: Spending) -> OwnProgram:
+        design = self.design(public)
+        width = len(design.names) + 2
+        return OwnProgram(design.program, *spending, columns=width)
+
+    def rows(self, public: PublicTable, table: SiteTable) -> UnitRows:
+        return table.unit_rows(self.design(public).scaled(*self.variables(public, table)))
+
+    def answer(self, public: PublicTable, totals: Totals) -> PrivateRegression:
+        design = self.design(public)
+        state = totals.program.replay(totals.values)
+        fit = fit_regression(design.program, state, totals.units)
+        A, shift = design.user_units()
+        found = Coefficients(
+            A @ fit.f + shift, A @ fit.sampling @ A.T, A @ fit.privacy @ A.T, len(design.names)
+        )
+        known = np.abs(A @ fit.weakest)[: len(design.names)] * self.half_widths(design)
+        weakest = design.names[int(np.argmax(known))]
+        return PrivateRegression(
+            family=design.family,
+            names=design.names,
+            periods=design.periods,
+            estimates=found,
+            units=totals.units,
+            counted=fit.counted,
+            reason=fit.reason,
+            shortfall=fit.shortfall,
+            weakest=weakest,
+            of="persons" if design.persons else "records",
+            link=design.link,
+        )
+
+    @staticmethod
+    def half_widths(design: Design) -> Array:
+        low, high = np.array(design.bounds).T
+        return np.asarray((high - low) / 2)
+
+
+class GivenRegression(RegressionQuestion):
+    """A regression on arrays of this process: columns, and the outcome behind them."""
+
+    given: Any
+
+    def reads(self, public: PublicTable) -> tuple[str, ...]:
+        return ()
+
+    def design(self, public: PublicTable) -> Design:
+        found: Design = self.given
+        return found
+
+    def variables(self, public: PublicTable, table: SiteTable) -> tuple[Array, Array]:
+        array, p = np.asarray(table.array), len(self.given.names)
+        return array[:, :p], array[:, p:] if self.given.family == "hazard" else array[:, p]
+
+
+class Glm(RegressionQuestion):
+    """The keys of kind "glm".
+
+    formula : "death ~ age + C(sex) + age:bmi": an outcome and columns of the schema, their products with
+        `:`, and `site`. A hazard has two columns on the left: "time + event ~ age".
+    family : "binomial", "gaussian", "poisson" or "hazard".
+    indicators : columns whose missing cells get a column of their own; a row with any other missing cell
+        does not count, and how many do is released.
+    periods : of a hazard, the ends of its periods.
+    link : of a hazard, "logit" for odds ratios or "cloglog" for hazard ratios.
+    """
+
+    kind: ClassVar[str] = "glm"
+    formula: str = Key(max_length=10_000)
+    family: Literal["binomial", "gaussian", "poisson", "hazard"] = "binomial"
+    indicators: Annotated[tuple[Text, ...], LISTED] = ()
+    periods: Annotated[tuple[float, ...], LISTED] = ()
+    link: Literal["", "logit", "cloglog"] = ""
+
+    def read(self, public: PublicTable) -> Formula:
+        """The formula, over the columns of the schema."""
+        if public.schema is None:
+            raise ParameterError("`schema` must be given: a formula is about the columns of a table.")
+        return read_formula(self.formula, public.schema, self.family, public.sites, self.indicators)
+
+    def reads(self, public: PublicTable) -> tuple[str, ...]:
+        return self.read(public).reads
+
+    def design(self, public: PublicTable) -> Design:
+        found = self.read(public)
+        periods = tuple(self.periods)
+        about = found.names, found.bounds, found.outcome
+        return Design(self.family, *about, periods, public.by_person, self.link)
+
+    def variables(self, public: PublicTable, table: SiteTable) -> tuple[Array, Array]:
+        found = self.read(public)
+        return found.variables(table.parsed(found.fields), table.site, table.rows)
+
+    def columns_of(self, public: PublicTable, person: Mapping[str, Any]) -> Array:
+        """The columns of one person, given by its cells; `site` names its site."""
+        found = self.read(public)
+        wanted = {part.source for column in found.columns for part in column}
+        if set(person) != wanted:
+            raise ParameterError(f"`x` must hold {sorted(wanted)}, and nothing else; got {sorted(person)}.")
+        place = 0
+        if SITE in wanted and SITE not in found.reads:
+            place = public.sites.index(checks.choice(SITE, str(person[SITE]), public.sites))
+        cells = {name: [person.get(name, "")] for name in found.reads}
+        row = self.variables(public, SiteTable(cells, 1, None, place))[0][0]
+        if not np.isfinite(row).all():
+            raise ParameterError("`x` must hold a value of the schema for every column; one cannot be read.")
+        return np.asarray(row, dtype=np.float64)

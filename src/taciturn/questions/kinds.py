@@ -1,0 +1,49 @@
+"""The table of kinds: what a job may ask, and who answers. A new kind is one line here and one `Question`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.toml import complaint
+from .question import Question
+
+KINDS: dict[str, str] = {
+    "describe": "shipped.describe:Describe",
+    "evaluate": "shipped.evaluate:Evaluate",
+    "survival": "shipped.survival:Survival",
+    "correlations": "shipped.correlations:Correlations",
+    "glm": "glm.regression_question:Glm",
+    "program": "shipped.own:AskProgram",
+}
+"""For each kind the module of this room and the class in it; loaded when a job asks for it."""
+
+
+def kind_of(name: str) -> type[Question]:
+    """The class of a kind: its fields are the keys that a job may give."""
+    module, made = KINDS[checks.choice("kind", name, tuple(KINDS))].split(":")
+    found: type[Question] = getattr(import_module(f".{module}", __package__), made)
+    return found
+
+
+def read_questions(entries: Sequence[Mapping[str, Any]], *, several: bool) -> tuple[Question, ...]:
+    """The questions of a job; an error names the key, as `describe.bins` or `questions.0.bins`."""
+    return tuple(
+        _read(dict(entry), f"questions.{k}" if several else str(entry.get("kind")))
+        for k, entry in enumerate(entries)
+    )
+
+
+def _read(entry: dict[str, Any], where: str) -> Question:
+    kind = kind_of(entry.pop("kind", ""))
+    try:
+        return kind.model_validate(entry)
+    except ValidationError as error:
+        found = complaint(error)
+        key = ".".join(map(str, (where, *found.path)))
+        raise ParameterError(f"`{key}` {found.message}.") from error

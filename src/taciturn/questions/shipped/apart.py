@@ -1,0 +1,170 @@
+"""A program of one's own in a process of its own, which holds no rows: it sees totals, and names queries.
+
+The site keeps the totals; the process can be started anew at any time and is told them again. What it answers
+is data: an expression of the closed set, with public numbers. It may take so long and use so much memory, and
+no more. One that fails ends the run here with one line; nothing that it says depends on a row.
+
+    site  ->  {"ask": "steps" | "query" | "result", "facts": [...], "totals": [[values, std], ...]}
+    site  <-  {"steps": [...]} | {"expression": ..., "parameters": {...}} | {"value": ...} | {"error": "..."}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from typing import Any, cast
+
+import numpy as np
+
+from ...core.errors import ParameterError
+from ...methods.programs.own_program import MOST_STEPS, Program, ProgramFacts, Query, Step, Total
+from ...methods.sums.expression_json import expression_from, expression_to
+from .installed import load_program, plain_value
+
+SECONDS, MEMORY, LONGEST = 60.0, 2**31, 2**26  # of one answer; bytes of the process; bytes of an answer
+
+
+class ProgramApart(Program):
+    """The public half of an installed program, asked in another process. A state is all totals so far."""
+
+    def __init__(self, name: str, sha256: str, settings: Mapping[str, Any], private: Any = None) -> None:
+        self.name, self._command = name, [sys.executable, "-m", __name__, name, sha256, json.dumps(settings)]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.private = private
+
+    def steps(self, facts: ProgramFacts) -> Sequence[Step]:
+        found = self._ask({"ask": "steps", "facts": list(facts)})["steps"]
+        return [
+            Step(str(name), int(length), float(bound), float(share), aligned is True)
+            for name, length, bound, share, aligned in found
+        ]
+
+    def start(self) -> tuple[Total, ...]:
+        return ()
+
+    def query(self, state: tuple[Total, ...]) -> Query:
+        found = self._ask({"ask": "query"} | self._news(state))
+        values = {str(name): np.array(value, dtype=np.float64) for name, value in found["parameters"].items()}
+        return Query(expression_from(found["expression"]), values)
+
+    def advance(self, state: tuple[Total, ...], total: Total) -> tuple[Total, ...]:
+        return (*state, total)
+
+    def result(self, state: tuple[Total, ...]) -> Any:
+        return self._ask({"ask": "result"} | self._news(state))["value"]
+
+    def _news(self, state: tuple[Total, ...]) -> dict[str, Any]:
+        """All totals: the process keeps no state that the site does not tell it."""
+        return {"totals": [[total.values.tolist(), total.std] for total in state]}
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        try:
+            answer = json.loads(self._exchange(json.dumps(question).encode() + b"\n"))
+            if "error" in answer:
+                raise ParameterError(f"`program` {self.name} failed: {answer['error']}.")
+            return cast(dict[str, Any], answer)
+        except ParameterError:
+            self.close()
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            self.close()
+            raise ParameterError(f"`program` {self.name} gave an answer that cannot be read.") from error
+        except OSError as error:
+            self.close()
+            raise ParameterError(f"`program` {self.name} has ended without an answer.") from error
+
+    def _exchange(self, line: bytes) -> bytes:
+        """One line there, one line back, within the limits."""
+        process = self._started()
+        if process.stdin is None or process.stdout is None:
+            raise OSError("no pipe")
+        process.stdin.write(line)
+        process.stdin.flush()
+        found, until = bytearray(), time.monotonic() + SECONDS
+        while not found.endswith(b"\n"):
+            left = until - time.monotonic()
+            if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
+                self.close()
+                raise ParameterError(
+                    f"`program` {self.name} took more than {SECONDS:g} seconds for one answer."
+                )
+            part = os.read(process.stdout.fileno(), 2**16)
+            if not part:
+                raise OSError("ended")
+            found += part
+            if len(found) > LONGEST:
+                self.close()
+                raise ParameterError(f"`program` {self.name} gave an answer of more than {LONGEST} bytes.")
+        return bytes(found)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+            )
+        return self._process
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            self._process = None
+
+    def __del__(self) -> None:
+        self.close()
+
+
+def serve(name: str, sha256: str, settings: str) -> None:
+    """Answer questions about an installed program, line by line, until the pipe is closed."""
+    _limit_memory()
+    out, sys.stdout = sys.stdout, sys.stderr  # what the program prints is no answer
+    program: Program | None = None
+    for line in sys.stdin:
+        try:
+            program = program or load_program(name, sha256, json.loads(settings))
+            answer = _answer(program, json.loads(line))
+            text = json.dumps(answer, allow_nan=True)
+        except Exception as error:  # whatever the program does is told in one line
+            text = json.dumps({"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]})
+        out.write(text + "\n")
+        out.flush()
+
+
+def _answer(program: Program, question: dict[str, Any]) -> dict[str, Any]:
+    if question["ask"] == "steps":
+        steps = islice(program.steps(ProgramFacts(*question["facts"])), MOST_STEPS + 1)
+        return {"steps": [[one.name, one.length, one.bound, one.share, one.aligned] for one in steps]}
+    state = program.start()
+    for values, std in question["totals"]:
+        state = program.advance(state, Total(np.array(values), std))
+    if question["ask"] == "result":
+        return {"value": plain_value(program.result(state))}
+    query = program.query(state)
+    values = {name: np.asarray(value, dtype=np.float64).tolist() for name, value in query.parameters.items()}
+    return {"expression": expression_to(query.expression), "parameters": values}
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:4])

@@ -1,0 +1,130 @@
+"""describe: counts, means, deviations, quantiles, histograms and missing values, from one masked sum.
+
+Each column is one table of counts over a public range or public categories, with a place for cells that are
+missing or cannot be read; with `by`, one such table for each group. So ranges can be chosen, and a schema
+corrected, without a look at a row.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field as Key
+
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...data.tables.column_types import Boolean, Category, Field
+from ...jobfile.job_format import Text
+from ...jobfile.toml_fields import LISTED
+from ..estimates import Spread
+from ..question import CountsQuestion, NoisyCounts, PublicTable, SiteTable
+from .description import ColumnDescription, PrivateDescription, describe_column, edges_of
+
+_YES_NO = ("no", "yes")
+
+
+class Describe(CountsQuestion):
+    """The keys of kind "describe".
+
+    columns : of the schema; all by default.
+    by : a category or a boolean of the schema: every column is also described for each of its values.
+    bins : cells of a number's or date's range; more of them tell more and are noisier.
+    level : of all intervals.
+    """
+
+    kind: ClassVar[str] = "describe"
+    columns: Annotated[tuple[Text, ...], LISTED] | None = Key(default=None, min_length=1)
+    by: Text | None = None
+    bins: int = Key(default=20, ge=2, le=10_000)
+    level: float = Key(default=0.95, gt=0, lt=1)
+
+    def reads(self, public: PublicTable) -> tuple[str, ...]:
+        group = grouping(public, self.by)
+        names = [field.name for field in self.fields(public)]
+        return (*names, *([] if group is None or group.name in names else [group.name]))
+
+    def fields(self, public: PublicTable) -> tuple[Field, ...]:
+        """The columns that are described."""
+        return public.fields(self.columns, "columns")
+
+    def lengths(self, public: PublicTable) -> tuple[int, ...]:
+        group = grouping(public, self.by)
+        groups = 1 if group is None else cells_in(group, self.bins)
+        return tuple(groups * cells_in(field, self.bins) for field in self.fields(public))
+
+    def cells(self, public: PublicTable, table: SiteTable) -> NDArray[np.int32]:
+        fields, group = self.fields(public), grouping(public, self.by)
+        each = np.empty((table.rows, len(fields)), dtype=np.int32)
+        for k, field in enumerate(fields):  # one column at a time: a table may fill half the memory
+            each[:, k] = cells_of(field, table.parsed([field])[field.name], self.bins)
+        if group is None:
+            return each
+        place = cells_of(group, table.parsed([group])[group.name], self.bins)
+        for k, field in enumerate(fields):
+            each[:, k] += (place * cells_in(field, self.bins)).astype(np.int32)
+        return each
+
+    def estimate(self, public: PublicTable, found: NoisyCounts) -> PrivateDescription:
+        fields, groups = self.fields(public), groups_of(grouping(public, self.by))
+        folded = [
+            table.reshape(-1, cells_in(f, self.bins)) for f, table in zip(fields, found.tables, strict=True)
+        ]
+        sigma = found.sigma * float(np.sqrt(len(folded[0])))
+        spread = Spread(sigma, found.units, self.level)
+        columns = {
+            field.name: describe_column(field, self.bins, table.sum(axis=0) if groups else table[0], spread)
+            for field, table in zip(fields, folded, strict=True)
+        }
+        by = {
+            name: self._group([table[k] for table in folded], fields, found.sigma)
+            for k, name in enumerate(groups)
+        }
+        return PrivateDescription(columns, found.units, found, by, self.by or "")
+
+    def _group(
+        self, tables: list[Array], fields: tuple[Field, ...], sigma: float
+    ) -> dict[str, ColumnDescription]:
+        """One group: all its tables tell how many units it has; nothing else does."""
+        size = max(float(np.mean([table.sum() for table in tables])), 1.0)
+        spread = Spread(sigma, max(round(size), 1), self.level)
+        pairs = zip(fields, tables, strict=True)
+        return {
+            field.name: describe_column(field, self.bins, table, spread, open_total=True)
+            for field, table in pairs
+        }
+
+
+def grouping(public: PublicTable, by: str | None) -> Category | Boolean | None:
+    """The column whose values are the groups."""
+    if by is None:
+        return None
+    (field,) = public.fields([by], "by")
+    if not isinstance(field, Category | Boolean):
+        raise ParameterError(f"`by` must be a category or a boolean of the schema; got {by!r}.")
+    return field
+
+
+def groups_of(field: Category | Boolean | None) -> tuple[str, ...]:
+    """The names of the groups; a unit in none of them has a place of its own behind them."""
+    return () if field is None else field.values if isinstance(field, Category) else _YES_NO
+
+
+def cells_in(field: Field, bins: int) -> int:
+    """The cells of a column; the last is for what cannot be read."""
+    return (len(groups_of(field)) if isinstance(field, Category | Boolean) else bins) + 1
+
+
+def cells_of(field: Field, values: Array, bins: int) -> NDArray[np.int64]:
+    """The cell of every value."""
+    last = cells_in(field, bins) - 1
+    if isinstance(field, Category):
+        return np.where(values < 0, last, values).astype(np.int64)
+    lost = np.isnan(values)
+    known = np.where(lost, 0.0, values)
+    if isinstance(field, Boolean):
+        place = known.astype(np.int64)
+    else:
+        place = np.clip(np.searchsorted(edges_of(field, bins), known, side="right") - 1, 0, bins - 1)
+    return np.where(lost, last, place).astype(np.int64)

@@ -1,0 +1,270 @@
+"""PrivateDescription: the columns of a table, as far as noisy counts tell; a Table 1 with its noise."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...core.notebook import Picture, draw_bars
+from ...core.types import Array
+from ...data.tables.column_types import Boolean, Category, Date, Field, Number
+from ..answer import PrivateAnswer
+from ..estimates import Estimate, Spread, clean
+from ..question import NoisyCounts
+
+_DRAWN = 16  # columns in a picture; the table has all of them
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnDescription:
+    """One column, as far as noise lets it be known.
+
+    readable : the share of cells that hold a value; the rest is missing, unreadable or undeclared.
+    shares : of each category, or of each cell of the histogram, among all units.
+    edges : of the histogram; for a date in days since year 1 (`datetime.date.fromordinal`).
+    mean, sd, quantiles : of the values that can be read, each moved into the public range; None for
+        categories.
+    units : how many records or persons there are: public for all, an estimate for a group.
+    """
+
+    field: Field
+    readable: Estimate
+    shares: dict[str, Estimate]
+    edges: Array | None = None
+    mean: Estimate | None = None
+    quantiles: dict[float, Estimate] | None = None
+    sd: Estimate | None = None
+    units: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.field.name
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.line()}"
+
+    def line(self) -> str:
+        """The column in one line."""
+        return f"{self.values()}; readable {_percent(self.readable)}"
+
+    def values(self) -> str:
+        """Mean, standard deviation and quantiles, or the shares of the categories."""
+        if self.mean is None or self.quantiles is None or self.sd is None:
+            return "; ".join(f"{v} {_percent(e)}" for v, e in self.shares.items())
+        tell = _day if isinstance(self.field, Date) else "{:.4g}".format
+        spots = ", ".join(f"{q:.0%} {tell(e.value)}" for q, e in self.quantiles.items())
+        mean = f"mean {tell(self.mean.value)} ({tell(self.mean.low)} to {tell(self.mean.high)})"
+        return f"{mean}; SD {self.sd}; quantiles {spots}"
+
+    def facts(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        found: dict[str, Any] = {"units": self.units, "readable": vars(self.readable)}
+        found["shares"] = {name: vars(share) for name, share in self.shares.items()}
+        if self.mean is not None and self.sd is not None and self.quantiles is not None:
+            found |= {"mean": vars(self.mean), "sd": vars(self.sd)}
+            found["quantiles"] = {f"{q:g}": vars(spot) for q, spot in self.quantiles.items()}
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivateDescription(PrivateAnswer):
+    """A table's columns, described from one release; `description["age"].mean` and so on.
+
+    groups : for each value of the column `by` the same columns, described for its units alone.
+    """
+
+    columns: Mapping[str, ColumnDescription]
+    units: int
+    released: NoisyCounts
+    groups: Mapping[str, Mapping[str, ColumnDescription]] = field(default_factory=dict)
+    by: str = ""
+
+    @property
+    def title(self) -> str:
+        groups = f", for all and by {self.by}" if self.by else ""
+        return f"Private description of {len(self.columns)} columns of {self.units:,} units{groups}"
+
+    def __getitem__(self, name: str) -> ColumnDescription:
+        return self.columns[name]
+
+    def __iter__(self) -> Iterator[ColumnDescription]:
+        return iter(self.columns.values())
+
+    def __repr__(self) -> str:
+        return f"PrivateDescription({len(self.columns)} columns, {self.certificate})"
+
+    def table(self) -> list[list[str]]:
+        heads = [f"all ({self.units:,})"]
+        heads += [f"{name} (about {_size(found):,.0f})" for name, found in self.groups.items()]
+        rows = [["column", "", *heads]]
+        for name, column in self.columns.items():
+            each = [column, *(found[name] for found in self.groups.values())]
+            rows += _lines(name, each)
+        return rows
+
+    def facts(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"units": self.units, "noise": self.released.sigma}
+        found["columns"] = {name: column.facts() for name, column in self.columns.items()}
+        if self.by:
+            found["by"] = self.by
+            found["groups"] = {
+                group: {name: column.facts() for name, column in columns.items()}
+                for group, columns in self.groups.items()
+            }
+        return found
+
+    def notebook(self) -> tuple[dict[str, str], dict[str, str]]:
+        pictures = {
+            column.name: draw_bars([share.value for share in column.shares.values()], label=column.name)
+            for column in self
+        }
+        return {column.name: column.line() for column in self}, pictures
+
+    def plot(self) -> Picture:
+        """One small histogram for each of the first columns, with the interval of every bar."""
+        from ..pictures import Bars, draw_histograms
+
+        charts = []
+        for name, column in list(self.columns.items())[:_DRAWN]:
+            each = {"all": column} | {group: found[name] for group, found in self.groups.items()}
+            shown = each if len(each) == 1 else {key: each[key] for key in self.groups}
+            charts.append(
+                Bars(
+                    name,
+                    {k: list(c.shares.values()) for k, c in shown.items()},
+                    list(column.shares),
+                    column.edges,
+                )
+            )
+        return draw_histograms(charts, self.title)
+
+
+def edges_of(field: Number | Date, bins: int) -> Array:
+    """Where the cells of a column begin and end."""
+    if isinstance(field, Date):
+        return np.linspace(field.start, field.start + field.days, bins + 1)
+    if field.log:
+        return field.low + np.expm1(np.linspace(0.0, np.log1p(field.high - field.low), bins + 1))
+    return np.linspace(field.low, field.high, bins + 1)
+
+
+def describe_column(
+    field: Field, bins: int, counts: Array, spread: Spread, *, open_total: bool = False
+) -> ColumnDescription:
+    """One column from its noisy counts; with `open_total` the number of units is not public."""
+    each = np.eye(len(counts), dtype=bool)
+
+    def share(chosen: Array) -> Estimate:
+        if open_total:
+            return spread.ratio(counts, chosen.astype(float), np.ones(len(counts)))
+        return spread.share(counts, chosen)
+
+    readable = share(~each[-1])
+    if isinstance(field, Category | Boolean):
+        names = field.values if isinstance(field, Category) else ("no", "yes")
+        shares = {name: share(each[k]) for k, name in enumerate(names)}
+        return ColumnDescription(field, readable, shares, units=spread.units)
+    edges = edges_of(field, bins)
+    tell = _day if isinstance(field, Date) else "{:.4g}".format
+    shares = {f"{tell(edges[k])} to {tell(edges[k + 1])}": share(each[k]) for k in range(bins)}
+    mean, quantiles = _mean(counts, edges, spread), _quantiles(counts, edges, spread)
+    sd = _deviation(counts, edges, spread)
+    return ColumnDescription(field, readable, shares, edges, mean, quantiles, sd, spread.units)
+
+
+def _mean(counts: Array, edges: Array, spread: Spread) -> Estimate:
+    """Of the cells' middles; the interval includes how far a value may be from its own."""
+    low, high = float(edges[0]), float(edges[-1])
+    known = float(counts[:-1].sum())
+    if known <= 2 * spread.sigma * np.sqrt(len(counts)):
+        return Estimate((low + high) / 2, low, high)
+    middles = (edges[1:] + edges[:-1]) / 2
+    value = float(np.sum(counts[:-1] * middles)) / known
+    gradient = np.append((middles - value) / known, 0.0)
+    half = float(np.sum(clean(counts[:-1], 1) * np.diff(edges) / 2))
+    return spread.estimate(value, gradient, counts, within=(low, high), width=half)
+
+
+def _deviation(counts: Array, edges: Array, spread: Spread) -> Estimate:
+    """The root of the variance of the cells' middles; a value lies up to half a cell from its middle.
+
+    Moving every value by at most h changes a standard deviation by at most h, root mean square.
+    """
+    widest = float(edges[-1] - edges[0]) / 2
+    known = float(counts[:-1].sum())
+    if known <= 2 * spread.sigma * np.sqrt(len(counts)):
+        return Estimate(widest / 2, 0.0, widest)
+    middles = (edges[1:] + edges[:-1]) / 2
+    mean = float(np.sum(counts[:-1] * middles)) / known
+    variance = float(np.sum(counts[:-1] * (middles - mean) ** 2)) / known
+    gradient = np.append(((middles - mean) ** 2 - variance) / known, 0.0)
+    moved = spread.estimate(variance, gradient, counts, within=(0.0, widest**2))
+    half = float(np.sqrt(np.sum(clean(counts[:-1], 1) * (np.diff(edges) / 2) ** 2)))
+    root = [float(np.sqrt(bound)) for bound in (moved.value, moved.low, moved.high)]
+    return Estimate(root[0], max(root[1] - half, 0.0), min(root[2] + half, widest))
+
+
+def _quantiles(counts: Array, edges: Array, spread: Spread) -> dict[float, Estimate]:
+    """From the shares below each edge; an end is the last edge that noise and sample leave possible.
+
+    A quantile lies in a cell where the share below passes q. So the lower end is the start of the first cell
+    at whose end the share may be q, and the upper end is the end of the last cell at whose start it may be.
+    """
+    kept, cells = clean(counts[:-1], 1), len(edges) - 1
+    shares = np.concatenate([[0.0], np.cumsum(kept)])
+    known = max(float(counts[:-1].sum()), spread.sigma)
+    below = np.concatenate([[0.0], np.cumsum(counts[:-1])]) / known
+    part = np.clip(below, 0.0, 1.0)
+    number = np.arange(cells + 1)  # of cells below, each with its noise; the others are in the sum
+    noise = spread.sigma**2 * (number * (1 - part) ** 2 + (cells - number) * part**2) / known**2
+    found = {}
+    for q in QUANTILES:
+        off = spread.z * np.sqrt(noise + q * (1 - q) / known)
+        off[[0, -1]] = 0.0
+        value = float(np.interp(q, shares, edges))
+        low = edges[int(np.argmax(below[1:] + off[1:] >= q))]
+        high = edges[cells - int(np.argmax((below[:-1] - off[:-1] <= q)[::-1]))]
+        found[q] = Estimate(min(max(value, low), high), float(low), float(high))
+    return found
+
+
+def _lines(name: str, each: list[ColumnDescription]) -> list[list[str]]:
+    """The lines of one column in the table, one cell for all and for each group."""
+    first = each[0]
+    missing = ["", "missing", *(_percent(_rest(column.readable)) for column in each)]
+    if first.mean is None:
+        shares = [["", value, *(_percent(column.shares[value]) for column in each)] for value in first.shares]
+        return [[name, *shares[0][1:]], *shares[1:], missing]
+    tell = _day if isinstance(first.field, Date) else "{:.4g}".format
+
+    def cell(found: Estimate | None) -> str:
+        if found is None:
+            return ""
+        return f"{tell(found.value)} ({tell(found.low)} to {tell(found.high)})"
+
+    lines = [[name, "mean", *(cell(column.mean) for column in each)]]
+    lines.append(["", "SD", *(str(column.sd) for column in each)])
+    for q in QUANTILES:
+        lines.append(["", f"{q:.0%} quantile", *(cell((column.quantiles or {})[q]) for column in each)])
+    return [*lines, missing]
+
+
+def _rest(share: Estimate) -> Estimate:
+    return Estimate(1 - share.value, 1 - share.high, 1 - share.low)
+
+
+def _size(columns: Mapping[str, ColumnDescription]) -> float:
+    return next(iter(columns.values())).units
+
+
+def _day(number: float) -> str:
+    return dt.date.fromordinal(round(number)).isoformat()
+
+
+def _percent(share: Estimate) -> str:
+    return f"{share.value:.1%} ({share.low:.1%} to {share.high:.1%})"

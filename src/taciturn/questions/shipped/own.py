@@ -1,0 +1,125 @@
+"""program: a program of one's own, installed at every site and named by the digest of its file."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field as Key
+
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...data.tables.column_types import Category, Field
+from ...jobfile.job_format import Text
+from ...jobfile.toml_fields import LISTED
+from ...methods.programs.own_program import OwnProgram, Program, UnitRows
+from ..answer import PrivateAnswer
+from ..question import PublicTable, Question, SiteTable, Spending, Totals
+from .apart import ProgramApart
+from .installed import load_program, plain_value
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProgramResult(PrivateAnswer):
+    """What a program found, every total that it saw, and what all of it cost."""
+
+    value: Any
+    totals: tuple[Array, ...]
+    name: str = "program"
+
+    @property
+    def title(self) -> str:
+        return f"Result of {self.name}"
+
+    def __repr__(self) -> str:
+        return f"ProgramResult({self.value!r}, {self.certificate})"
+
+    def table(self) -> list[list[str]]:
+        named = self.value if isinstance(self.value, Mapping) else {"result": self.value}
+        return [["", "value"], *([str(name), f"{found}"] for name, found in named.items())]
+
+    def facts(self) -> dict[str, Any]:
+        return {"value": plain_value(self.value), "totals": [total.tolist() for total in self.totals]}
+
+
+class ProgramQuestion(Question):
+    """A question whose sums are those of a `Program`; every column becomes numbers."""
+
+    columns: Annotated[tuple[Text, ...], LISTED] | None = Key(default=None, min_length=1)
+
+    @abstractmethod
+    def program(self) -> Program:
+        """The public half."""
+
+    def reads(self, public: PublicTable) -> tuple[str, ...]:
+        return () if public.schema is None else tuple(one.name for one in self.fields(public))
+
+    def fields(self, public: PublicTable) -> tuple[Field, ...]:
+        """The columns that a row of numbers is made of."""
+        return public.fields(self.columns, "columns")
+
+    def width(self, public: PublicTable) -> int:
+        """How many numbers a row has: one for each column, and one for each value of a category."""
+        if public.schema is None:
+            return public.width or 1
+        return sum(len(one.feature_names) for one in self.fields(public))
+
+    def method(self, public: PublicTable, spending: Spending) -> OwnProgram:
+        return OwnProgram(self.program(), *spending, columns=self.width(public))
+
+    def rows(self, public: PublicTable, table: SiteTable) -> UnitRows:
+        if table.array is not None:
+            return table.unit_rows(table.array)
+        fields = self.fields(public)
+        parsed = table.parsed(fields)
+        return table.unit_rows(np.column_stack([_numbers(one, parsed[one.name]) for one in fields]))
+
+    def answer(self, public: PublicTable, totals: Totals) -> ProgramResult:
+        half = totals.program
+        ends = np.cumsum([step.length for step in half.plan])[:-1]
+        name = type(half.program).__name__
+        return ProgramResult(half.replay(totals.values), tuple(np.split(totals.values, ends)), name)
+
+
+class AskProgram(ProgramQuestion):
+    """The keys of kind "program".
+
+    program : "package.module:Class", a `taciturn.Program` that is installed at every site.
+    sha256 : the digest of the module's file: all sites run the same program, or none does.
+    columns : of the schema, in this order; all by default. A category becomes one number for each value.
+    settings : public keywords for the class.
+    installed : the program also brings its private half, in Python. The owner trusts that code with the rows.
+
+    The public half runs in a process of its own, which holds no rows.
+    """
+
+    kind: ClassVar[str] = "program"
+    name: str = Key(alias="program", pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
+    sha256: str = Key(pattern="^[0-9a-f]{64}$")
+    settings: dict[str, Any] = Key(default_factory=dict)
+    installed: bool = False
+
+    @property
+    def digest(self) -> str:
+        return self.sha256
+
+    def program(self) -> Program:
+        private = load_program(self.name, self.sha256, self.settings).private if self.installed else None
+        if self.installed and private is None:
+            raise ParameterError(f"`installed` must be left out: {self.name} has no private half of its own.")
+        return ProgramApart(self.name, self.sha256, self.settings, private)
+
+    def marks(self, public: PublicTable) -> tuple[str, ...]:
+        return (UNCHECKED,) if self.installed else ()
+
+
+UNCHECKED = "an installed private half in Python computed what each row adds: purity not checked"
+
+
+def _numbers(field: Field, values: Array) -> Array:
+    if isinstance(field, Category):
+        return np.asarray(values[:, None] == np.arange(len(field.values)), dtype=np.float64)
+    return np.asarray(values, dtype=np.float64)[:, None]

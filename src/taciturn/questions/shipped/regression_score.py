@@ -1,0 +1,126 @@
+"""RegressionScore: R squared and mean absolute error of a regression, from noisy counts of residuals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.types import Array
+from ..answer import PrivateAnswer
+from ..estimates import Estimate, Spread
+from ..question import NoisyCounts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RegressionScore(PrivateAnswer):
+    """How good a regression is, as far as noise lets it be known.
+
+    r2 : 1 - mean squared error / variance of the target.
+    mae, rmse : the mean absolute error and the root of the mean squared error, in the target's units.
+    unanswered : the share of rows without a target, or of which the model says nothing.
+    groups : the same for each site or group, where that was asked for.
+    Targets and predictions are moved into the public range first. Intervals include noise, sample and the
+    width of the cells.
+    """
+
+    r2: Estimate
+    mae: Estimate
+    rmse: Estimate
+    unanswered: Estimate
+    released: NoisyCounts
+    groups: Mapping[str, RegressionScore] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        return f"Private score of a regression on {self.released.units:,} units"
+
+    def table(self) -> list[list[str]]:
+        named = {"R squared": "r2", "mean absolute error": "mae", "RMSE": "rmse", "unanswered": "unanswered"}
+        each = {"": self} | {name: one for name, one in self.groups.items()}
+        rows = [["", "estimate", "from", "to"]]
+        for group, one in each.items():
+            for name, key in named.items():
+                e, said = getattr(one, key), f"{name}, {group}" if group else name
+                rows.append([said, f"{e.value:.4g}", f"{e.low:.4g}", f"{e.high:.4g}"])
+        return rows
+
+    def facts(self) -> dict[str, Any]:
+        named = ("r2", "mae", "rmse", "unanswered")
+        found: dict[str, Any] = {"units": self.released.units}
+        found |= {name: vars(getattr(self, name)) for name in named}
+        return found | (
+            {"groups": {name: one.facts() for name, one in self.groups.items()}} if self.groups else {}
+        )
+
+
+def regression_lengths(bins: int) -> tuple[int, ...]:
+    """One table of residuals and one of targets; the last cell of each is for rows without an answer."""
+    return 2 * bins + 1, bins + 1
+
+
+def regression_cells(y: Array, predicted: Array, span: tuple[float, float], bins: int) -> NDArray[np.int64]:
+    """The cell of every row in both tables."""
+    low, high = span
+    silent = ~(np.isfinite(y) & np.isfinite(predicted))
+    y, predicted = (np.clip(np.where(silent, low, one), low, high) for one in (y, predicted))
+    step = (high - low) / bins
+    residual = np.clip(np.floor((y - predicted) / step).astype(np.int64) + bins, 0, 2 * bins - 1)
+    target = np.clip(np.floor((y - low) / step).astype(np.int64), 0, bins - 1)
+    return np.column_stack([np.where(silent, 2 * bins, residual), np.where(silent, bins, target)])
+
+
+def summarise_regression(
+    found: NoisyCounts, span: tuple[float, float], bins: int, level: float, *, open_total: bool = False
+) -> RegressionScore:
+    """What the counts say: means over the cells' middles; each value is at most half a cell from its own.
+
+    With `open_total` the number of units is itself an estimate.
+    """
+    spread, width = Spread(found.sigma, found.units, level), span[1] - span[0]
+    step = width / bins
+    residuals, targets = found.tables
+    middles = (np.arange(2 * bins, dtype=np.float64) - bins + 0.5) * step
+    mae = _mean(residuals, np.abs(middles), spread, step / 2, width)
+    squared = _mean(residuals, middles**2, spread, 0.0, width**2)
+    places = (np.arange(bins, dtype=np.float64) + 0.5) * step
+    middle = _mean(targets, places, spread, 0.0, width)
+    silent = np.arange(2 * bins + 1) == 2 * bins
+    variance = _mean(targets, (places - middle.value) ** 2, spread, 0.0, width**2)
+    return RegressionScore(
+        r2=_ratio(squared, variance, step),
+        mae=mae,
+        rmse=_root(squared, step / 2, width),
+        unanswered=spread.ratio(residuals, silent.astype(float), np.ones(len(residuals)))
+        if open_total
+        else spread.share(residuals, silent),
+        released=found,
+    )
+
+
+def _mean(table: Array, values: Array, spread: Spread, off: float, most: float) -> Estimate:
+    rows = float(table[:-1].sum())
+    if rows <= 2 * spread.sigma * math.sqrt(len(table)):
+        return Estimate(math.nan, 0.0, most)
+    value = float(np.sum(table[:-1] * values)) / rows
+    gradient = np.append((values - value) / rows, 0.0)
+    return spread.estimate(value, gradient, table, within=(0.0, most), width=off)
+
+
+def _root(squared: Estimate, half: float, most: float) -> Estimate:
+    """Moving every value by at most h changes a root mean square by at most h."""
+    low, high = math.sqrt(squared.low) - half, math.sqrt(squared.high) + half
+    return Estimate(math.sqrt(max(squared.value, 0.0)), max(low, 0.0), min(high, most))
+
+
+def _ratio(squared: Estimate, variance: Estimate, step: float) -> Estimate:
+    """R squared at the ends of both intervals, cells included: wide rather than wrong."""
+    if not variance.value > 0:
+        return Estimate(math.nan, -math.inf, 1.0)
+    error, spread = _root(squared, step / 2, math.inf), _root(variance, step / 2, math.inf)
+    low = -math.inf if spread.low <= 0 else 1 - (error.high / spread.low) ** 2
+    return Estimate(1 - squared.value / variance.value, low, 1 - (error.low / max(spread.high, 1e-300)) ** 2)

@@ -1,0 +1,266 @@
+"""PrivateScore: how good a classifier is, from noisy counts of (class, cell of the score).
+
+Two classes: one table, (class, cell of the score). More: one table (class, predicted class) and one
+(this class or not, cell of its score) for each class. A row whose label was not declared, or of which the
+model can say nothing, has a place of its own in every table and counts as wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.notebook import Picture, draw_bars
+from ...core.types import Array
+from ..answer import PrivateAnswer
+from ..estimates import Estimate, Spread
+from ..question import NoisyCounts
+
+
+@dataclass(frozen=True)
+class CalibrationPoint:
+    """Rows whose score is about `score`: how many there are, and which share of them is of the class."""
+
+    score: float
+    rows: float
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class ThresholdRow:
+    """What follows if scores above `threshold` count as the class (the second of two)."""
+
+    threshold: float
+    sensitivity: Estimate
+    specificity: Estimate
+    precision: Estimate
+    flagged: Estimate
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivateScore(PrivateAnswer):
+    """How good a classifier is, as far as noise lets it be known; every number was released at once.
+
+    accuracy, auc : with intervals that include the noise and the chance of the sample; the AUC of several
+        classes is the mean of each against the rest. Its interval includes what cells of the score hide.
+    brier, log_loss : of two classes. The log loss is that of scores moved to the middle of their cells.
+    confusion : rows of each class (down) that were given each class (across), never below 0; the noise moves
+        an entry by at most `margin` at the level asked for.
+    calibration : for each class (the second of two) the points of its curve.
+    thresholds : of two classes, sensitivity and so on at some thresholds.
+    unanswered : the share of rows with a label that was not declared, or of which the model says nothing.
+    groups : the same for each site or group, where that was asked for.
+    """
+
+    classes: tuple[Any, ...]
+    accuracy: Estimate
+    auc: Estimate
+    confusion: Array
+    margin: float
+    calibration: Mapping[Any, tuple[CalibrationPoint, ...]]
+    unanswered: Estimate
+    released: NoisyCounts
+    brier: Estimate | None = None
+    log_loss: Estimate | None = None
+    thresholds: tuple[ThresholdRow, ...] = ()
+    groups: Mapping[str, PrivateScore] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        return f"Private score on {self.released.units:,} units"
+
+    def __repr__(self) -> str:
+        return f"PrivateScore(accuracy={self.accuracy}, auc={self.auc}, {self.certificate})"
+
+    def table(self) -> list[list[str]]:
+        each = [self, *self.groups.values()]
+        rows = [["", "all", *self.groups]]
+        rows += [["accuracy", *(str(one.accuracy) for one in each)], ["AUC", *(str(one.auc) for one in each)]]
+        for name, key in (("Brier score", "brier"), ("log loss", "log_loss")):
+            if getattr(self, key) is not None:
+                rows.append([name, *(str(getattr(one, key)) for one in each)])
+        for row in self.thresholds:
+            rows.append(
+                [f"sensitivity above {row.threshold:g}", *(str(_at(one, row).sensitivity) for one in each)]
+            )
+            rows.append(
+                [f"specificity above {row.threshold:g}", *(str(_at(one, row).specificity) for one in each)]
+            )
+        rows.append(["unanswered", *(str(one.unanswered) for one in each)])
+        for k, label in enumerate(self.classes):
+            cells = (", ".join(f"{count:.0f}" for count in one.confusion[k]) for one in each)
+            rows.append(
+                [f"rows of class {label}", *(f"{cell}, each up to {self.margin:.0f} off" for cell in cells)]
+            )
+        return rows
+
+    def facts(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"units": self.released.units, "classes": list(self.classes)}
+        for key in ("accuracy", "auc", "brier", "log_loss", "unanswered"):
+            value = getattr(self, key)
+            found |= {} if value is None else {key: vars(value)}
+        found |= {"confusion": self.confusion.tolist(), "margin": self.margin}
+        found["calibration"] = {
+            str(label): [vars(point) | {"share": vars(point.share)} for point in curve]
+            for label, curve in self.calibration.items()
+        }
+        found["thresholds"] = [
+            {key: vars(value) if isinstance(value, Estimate) else value for key, value in vars(row).items()}
+            for row in self.thresholds
+        ]
+        if self.groups:
+            found["groups"] = {name: one.facts() for name, one in self.groups.items()}
+        return found
+
+    def notebook(self) -> tuple[dict[str, str], dict[str, str]]:
+        facts, pictures = super().notebook()
+        for label, points in self.calibration.items():
+            name = f"calibration, class {label}"
+            facts[name] = "share of the class by score, from 0 to 1"
+            pictures[name] = draw_bars([point.share.value for point in points], label=name)
+        return facts, pictures
+
+    def plot(self) -> Picture:
+        """The calibration curve of every class."""
+        from ..pictures import Line, draw_lines
+
+        lines = []
+        for label, curve in self.calibration.items():
+            known = [point for point in curve if point.share.value == point.share.value]
+            lines.append(Line(str(label), [p.score for p in known], [p.share for p in known]))
+        return draw_lines(lines, "score", "share of the class", "Calibration", diagonal=True)
+
+
+def _at(score: PrivateScore, row: ThresholdRow) -> ThresholdRow:
+    return next(one for one in score.thresholds if one.threshold == row.threshold)
+
+
+def score_lengths(classes: int, bins: int) -> tuple[int, ...]:
+    """The number of cells of each table."""
+    return (3 * bins,) if classes == 2 else ((classes + 1) * classes, *(3 * bins,) * classes)
+
+
+def score_cells(truth: NDArray[np.int64], scores: Array, bins: int) -> NDArray[np.int64]:
+    """The cell of every row in every table, (rows, tables)."""
+    place = np.clip(np.ceil(scores * bins).astype(np.int64) - 1, 0, bins - 1)
+    if scores.shape[1] == 1:
+        return np.asarray(truth[:, None] * bins + place)
+    K = scores.shape[1]
+    first = truth * K + scores.argmax(axis=1)
+    kind = np.where(truth[:, None] == K, 2, truth[:, None] == np.arange(K))
+    return np.column_stack([first, kind * bins + place])
+
+
+def summarise(
+    found: NoisyCounts, classes: tuple[Any, ...], bins: int, level: float, *, open_total: bool = False
+) -> PrivateScore:
+    """What the counts say; with `open_total` the number of units is itself an estimate."""
+    spread, K = Spread(found.sigma, found.units, level), len(classes)
+    if K == 2:
+        table = found.tables[0]
+        guess = np.tile(np.arange(bins) >= bins // 2, 3)
+        label = np.repeat([0, 1, 2], bins)
+        right, silent = guess == label, label == 2
+        confusion = table[: 2 * bins].reshape(2, 2, bins // 2).sum(axis=2)
+        tables, each = [table], math.sqrt(bins / 2)
+    else:
+        table, *tables = found.tables
+        right, silent = np.eye(K + 1, K, dtype=bool).ravel(), np.arange((K + 1) * K) >= K * K
+        confusion, each = table[: K * K].reshape(K, K), 1.0
+
+    def share(chosen: Array) -> Estimate:
+        if open_total:
+            return spread.ratio(table, chosen.astype(float), np.ones(len(table)))
+        return spread.share(table, chosen)
+
+    curves = [_auc(one, bins, spread) for one in tables]
+    middle = [float(np.mean(part)) for part in zip(*((e.value, e.low, e.high) for e in curves), strict=True)]
+    named = classes[1:] if K == 2 else classes
+    return PrivateScore(
+        classes=classes,
+        accuracy=share(right),
+        auc=Estimate(*middle),
+        confusion=np.maximum(confusion, 0.0),
+        margin=spread.z * found.sigma * each,
+        calibration={name: _curve(one, bins, spread) for name, one in zip(named, tables, strict=True)},
+        unanswered=share(silent),
+        released=found,
+        **(_of_two(table, bins, spread) if K == 2 else {}),
+    )
+
+
+def _of_two(table: Array, bins: int, spread: Spread) -> dict[str, Any]:
+    """Brier score, log loss and thresholds of the second class."""
+    middle = (np.arange(bins) + 0.5) / bins
+    answered = np.repeat([1.0, 1.0, 0.0], bins)
+    off = np.concatenate([middle, 1 - middle, np.zeros(bins)])
+    half = 0.5 / bins
+    return {
+        "brier": _mean(table, off**2, answered, spread, width=half * (2 * off + half), most=1.0),
+        "log_loss": _mean(table, -np.log(1 - off), answered, spread, most=math.log(2 * bins)),
+        "thresholds": tuple(
+            _threshold(table, k, bins, spread) for k in range(bins // 10 or 1, bins, bins // 10 or 1)
+        ),
+    }
+
+
+def _mean(
+    table: Array, values: Array, counted: Array, spread: Spread, *, width: Array | None = None, most: float
+) -> Estimate:
+    """The mean of a value of each cell over the counted ones."""
+    rows = float(np.sum(table * counted))
+    if rows <= 2 * spread.sigma * math.sqrt(float(counted.sum())):
+        return Estimate(math.nan, 0.0, most)
+    value = float(np.sum(table * counted * values)) / rows
+    kept = np.maximum(table, 0.0) * counted
+    open_ = 0.0 if width is None else float(np.sum(kept * width) / max(kept.sum(), 1.0))
+    gradient = counted * (values - value) / rows
+    return spread.estimate(value, gradient, table, within=(0.0, most), width=open_)
+
+
+def _threshold(table: Array, k: int, bins: int, spread: Spread) -> ThresholdRow:
+    """Scores in cell k and above count as the class."""
+    cells, label = np.tile(np.arange(bins), 3), np.repeat([0, 1, 2], bins)
+    above = (cells >= k) & (label < 2)
+
+    def share(upper: NDArray[np.bool_], lower: NDArray[np.bool_]) -> Estimate:
+        return spread.ratio(table, (upper & lower).astype(float), lower.astype(float))
+
+    return ThresholdRow(
+        k / bins,
+        share(above, label == 1),
+        share(~above, label == 0),
+        share(label == 1, above),
+        share(above, label < 2),
+    )
+
+
+def _auc(table: Array, bins: int, spread: Spread) -> Estimate:
+    """P(score of a row of the class > score of another); rows in one cell count half."""
+    rest, mine = table[:bins], table[bins : 2 * bins]
+    P, Q = float(mine.sum()), float(rest.sum())
+    least = 2 * spread.sigma * math.sqrt(bins)
+    if min(P, Q) <= least:
+        return Estimate(math.nan, 0.0, 1.0)
+    below = np.cumsum(rest) - rest / 2
+    above = P - np.cumsum(mine) + mine / 2
+    value = float(np.sum(mine * below)) / (P * Q)
+    gradient = np.concatenate([above / (P * Q) - value / Q, below / (P * Q) - value / P, np.zeros(bins)])
+    extra = spread.sigma**4 * (bins * (bins - 1) / 2 + bins / 4) / (P * Q) ** 2  # noise times noise
+    ties = float(np.sum(np.maximum(mine, 0) * np.maximum(rest, 0))) / (2 * P * Q)
+    return spread.estimate(value, gradient, table, extra=extra, width=ties)
+
+
+def _curve(table: Array, bins: int, spread: Spread) -> tuple[CalibrationPoint, ...]:
+    points = []
+    for k in range(bins):
+        mine, both = np.zeros(len(table)), np.zeros(len(table))
+        mine[bins + k] = both[k] = both[bins + k] = 1.0
+        rows = max(float(np.sum(table * both)), 0.0)
+        points.append(CalibrationPoint((k + 0.5) / bins, rows, spread.ratio(table, mine, both)))
+    return tuple(points)

@@ -1,0 +1,97 @@
+"""survival: Kaplan-Meier curves and life tables by group, and the log-rank test, from one table of counts.
+
+Every unit is in one cell, (group, event or censored, interval of time): no question costs less. A unit
+whose time or event cannot be read has a place of its own and is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field as Key
+
+from ...core.errors import ParameterError
+from ...core.types import Array
+from ...data.tables.column_parsing import read_numbers
+from ...data.tables.column_types import Boolean, Number
+from ...jobfile.job_format import Text
+from ...jobfile.toml_fields import LISTED
+from ..question import CountsQuestion, NoisyCounts, PublicTable, SiteTable
+from .describe import cells_of, grouping, groups_of
+from .survival_curves import PrivateSurvival, estimate_curves
+
+
+class Survival(CountsQuestion):
+    """The keys of kind "survival".
+
+    time : a number of the schema that begins at 0: how long each unit was observed. A unit that was observed
+        longer than the schema's range counts as censored at its end.
+    event : a boolean of the schema: whether the observation ended with the event, not with censoring.
+    by : a category or a boolean of the schema: a curve for each of its values, and a log-rank test.
+    bins : intervals of equal length; or `times`, their ends in increasing order up to the end of the range.
+    level : of all bands.
+    """
+
+    kind: ClassVar[str] = "survival"
+    time: Text
+    event: Text
+    by: Text | None = None
+    bins: int = Key(default=24, ge=2, le=10_000)
+    times: Annotated[tuple[float, ...], LISTED] | None = Key(default=None, min_length=2)
+    level: float = Key(default=0.95, gt=0, lt=1)
+
+    def reads(self, public: PublicTable) -> tuple[str, ...]:
+        time, event = self._columns(public)
+        self.edges(public)
+        group = grouping(public, self.by)
+        return (time.name, event.name, *([] if group is None else [group.name]))
+
+    def _columns(self, public: PublicTable) -> tuple[Number, Boolean]:
+        (time,), (event,) = public.fields([self.time], "time"), public.fields([self.event], "event")
+        if not isinstance(time, Number) or time.low != 0 or time.log:
+            raise ParameterError(f"`time` must be a number of the schema with low = 0; got {self.time!r}.")
+        if not isinstance(event, Boolean):
+            raise ParameterError(f"`event` must be a boolean of the schema; got {self.event!r}.")
+        return time, event
+
+    def edges(self, public: PublicTable) -> Array:
+        """0 and the ends of the intervals."""
+        last = self._columns(public)[0].high
+        if self.times is None:
+            return np.linspace(0.0, last, self.bins + 1)
+        edges = np.array([0.0, *self.times])
+        if (np.diff(edges) <= 0).any() or edges[-1] != last or "bins" in self.model_fields_set:
+            raise ParameterError(
+                f"`times` must increase from above 0 to {last:g}, the end of the range of `{self.time}`, and "
+                "stand without `bins`."
+            )
+        return edges
+
+    def _groups(self, public: PublicTable) -> int:
+        group = grouping(public, self.by)
+        return 1 if group is None else len(groups_of(group)) + 1
+
+    def lengths(self, public: PublicTable) -> tuple[int, ...]:
+        return (self._groups(public) * (2 * len(self.edges(public))),)
+
+    def cells(self, public: PublicTable, table: SiteTable) -> NDArray[np.int64]:
+        time, event = self._columns(public)
+        edges, group = self.edges(public), grouping(public, self.by)
+        known = table.parsed([time, event, *([] if group is None else [group])])
+        given = read_numbers(table.columns[time.name])
+        lost = np.isnan(known[time.name]) | np.isnan(known[event.name])
+        bins = len(edges) - 1
+        place = np.clip(np.searchsorted(edges, np.nan_to_num(known[time.name]), side="left") - 1, 0, bins - 1)
+        censored = (np.nan_to_num(known[event.name]) == 0) | (given > time.high)
+        cell = np.where(censored & (given >= time.high), 2 * bins, place + bins * censored)
+        cell = np.where(lost, 2 * bins + 1, cell).astype(np.int64)
+        if group is not None:
+            cell = cell + cells_of(group, known[group.name], 2) * (2 * bins + 2)
+        return np.asarray(cell[:, None])
+
+    def estimate(self, public: PublicTable, found: NoisyCounts) -> PrivateSurvival:
+        edges, group = self.edges(public), grouping(public, self.by)
+        tables = found.tables[0].reshape(self._groups(public), -1)
+        return estimate_curves(found, tables, edges, groups_of(group), self.level, self.by or "")

@@ -1,0 +1,194 @@
+"""One process: all sites of a run side by side, in a few nodes over the threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+
+from ..core.progress import progress
+from ..core.types import Array
+from ..methods.loop import Send, charge_again, charged, loop
+from ..methods.run import Recorder, Run
+from ..objective.solver.threads import one_blas_thread
+from ..objective.sources import SourcedProblem, survey
+from ..privacy.ledger.memory import Ledger, MemoryLedger
+from .checkpoint import Checkpoint, fingerprint
+from .engine_selection import threads_for
+from .messages import Messages
+from .setup import Setup
+
+Rounds = Generator[Send, Any, Any]
+_TOGETHER = 256  # the largest number of sites in one node if there is a single thread
+
+
+def run_local(
+    setup: Setup,
+    *,
+    ledger: Ledger | None = None,
+    threads: int | None = None,
+    show: bool | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Run:
+    """Drive every node of `setup` through all rounds: sites over threads, one BLAS thread each.
+
+    Every release is charged to `ledger` first; by default a new one in memory. A simulation with a
+    `checkpoint` resumes from its newest one, with the same bits.
+    """
+    if isinstance(setup.problem, SourcedProblem):
+        setup = setup.on(setup.problem.load())
+    if ledger is None:
+        ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
+    workers = threads or threads_for(setup)
+    recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
+    resume = None if checkpoint is None else _Resume(checkpoint, setup, recorder)
+    with one_blas_thread():
+        parts = 8 * workers if workers > 1 else -(-setup.graph.n // _TOGETHER)
+        network = LocalNetwork(setup, ledger, parts=parts, resume=resume)
+        with ThreadPoolExecutor(workers) as pool, progress(setup.rounds, "rounds", show=show) as step:
+            try:
+                step(network.recorded)
+                for t in network.rounds(pool.submit if workers > 1 else _at_once):
+                    recorder.record(t, network.models(t), *network.metrics[t % 2])
+                    if resume is not None:
+                        resume.finish(t)
+                    step()
+            except BaseException:
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+    return recorder.finish(network.models(setup.rounds), ledger, setup.settings(), network.coordinates)
+
+
+class _Resume:
+    """The checkpoints of one run in one process, in the format that a cluster uses too."""
+
+    def __init__(self, checkpoint: Checkpoint, setup: Setup, recorder: Recorder) -> None:
+        problem = setup.problem
+        sizes = survey([problem.site(i) for i in range(problem.n)], digest=True)
+        self.checkpoint, self.recorder = checkpoint, recorder
+        self.fingerprint = fingerprint(setup, [size.digest for size in sizes])
+        self.start = checkpoint.latest(self.fingerprint)
+        if self.start:
+            checkpoint.restore(self.start, recorder)
+
+    def state(self, node: Any, own: range) -> Any:
+        """The states of these sites at the newest checkpoint."""
+        return node.restored(self.start, self.checkpoint.load_states(self.start, own))
+
+    def keep(self, node: Any, state: Any) -> None:
+        """Write the states of a node where a checkpoint is due."""
+        if state.t > self.start and self.checkpoint.due(state.t):
+            self.checkpoint.save_states(state.t, int(node.sites[0]), node.saved(state))
+
+    def finish(self, t: int) -> None:
+        """Make round t the newest checkpoint, where it is due; all nodes have written theirs."""
+        if self.checkpoint.due(t):
+            self.checkpoint.finish(t, self.fingerprint, self.recorder)
+
+
+class LocalNetwork:
+    """All nodes of a run in one process, and the models that they held after the last two rounds.
+
+    A node waits for its neighbours only: threads that have no more to do in this round begin
+    the next one. No node is more than two rounds ahead of what is recorded, so two rounds of models are kept.
+
+    metrics : (2, 2, sites, repeats), each site's mean loss and accuracy on its own rows after round t in
+        metrics[t % 2].
+    """
+
+    def __init__(self, setup: Setup, ledger: Ledger, *, parts: int, resume: _Resume | None = None) -> None:
+        n, prepared, problem = setup.graph.n, setup.prepared, setup.problem
+        self.setup, self.resume = setup, resume
+        self.recorded = 0 if resume is None else resume.start
+        self.metrics = np.full((2, 2, n, setup.repeats), np.nan)
+        bounds = np.linspace(0, n, min(n, parts) + 1).astype(int).tolist()
+        self.cuts = [range(a, b) for a, b in pairwise(bounds)]
+        self._models: list[dict[int, Array]] = [{}, {}]  # as the nodes hold them: no copies
+        self.messages = Messages(prepared, setup.graph, self.cuts)
+        objectives = [problem.site(i) for i in range(n)]
+        self.nodes = prepared.nodes(objectives, self.cuts, seed=setup.seed, repeats=setup.repeats)
+        first = prepared.first(range(n), setup.repeats, setup.seed)
+        self.coordinates: Array | None = None
+        self.loops: list[Rounds] = []
+        for own, node in zip(self.cuts, self.nodes, strict=True):
+            if resume is None or not resume.start:
+                heard = None if first is None else self.messages.known_to(own, first)
+                state = node.start(None if first is None else first[own.start : own.stop], heard)
+            else:
+                state = resume.state(node, own)
+                charge_again(node, ledger, state.t)
+            self.loops.append(charged(loop(node, state), ledger))
+
+    def models(self, t: int) -> Array:
+        """The models of all sites after round t, one of the last two, (sites, repeats, d)."""
+        return np.concatenate([self._models[t % 2][k] for k in range(len(self.cuts))])
+
+    def rounds(self, submit: Callable[..., object]) -> Iterator[int]:
+        """Drive all nodes, and yield every round as soon as all of them have completed it."""
+        last, known = self.setup.rounds, [self.recorded] * len(self.cuts)  # the state that each node is in
+        sent = [self.recorded] * len(self.cuts)
+        idle, ended = set(range(len(self.cuts))), SimpleQueue[tuple[int, BaseException | None]]()
+
+        def work(k: int, advance: Callable[[int], None]) -> None:
+            try:
+                advance(k)
+            except BaseException as error:
+                ended.put((k, error))
+            else:
+                ended.put((k, None))
+
+        begun = [False] * len(self.cuts)
+        while self.recorded < last:
+            for k in sorted(idle, key=sent.__getitem__):
+                heard = all(sent[j] >= sent[k] for j in self.messages.needs(k, sent[k])) if begun[k] else True
+                if heard and sent[k] <= self.recorded + 2 and known[k] < last:
+                    idle.remove(k)
+                    submit(work, k, self._go_on if begun[k] else self._begin)
+            k, error = ended.get()
+            if error is not None:
+                raise error
+            if begun[k]:
+                known[k] += 1
+            begun[k] = True
+            sent[k] = min(known[k] + 1, last)
+            idle.add(k)
+            while self.recorded < min(known):
+                self.recorded += 1
+                yield self.recorded
+
+    def _begin(self, k: int) -> None:
+        """The first message of node k; charged before any of it can be seen."""
+        self.messages.put(k, next(self.loops[k]))
+
+    def _go_on(self, k: int) -> None:
+        """Compute the next state and the next message of node k from what it received in its last round."""
+        t = self.messages.sent[k]
+        try:
+            sent = self.loops[k].send(self.messages.heard(k, t))
+        except StopIteration as end:
+            state = end.value
+        else:
+            state = sent.state
+        self._look_at(k, state)
+        if state.t < self.setup.rounds:
+            self.messages.put(k, sent)
+
+    def _look_at(self, k: int, state: Any) -> None:
+        """Record what the sites of node k hold after a round."""
+        own, node, at = slice(self.cuts[k].start, self.cuts[k].stop), self.nodes[k], state.t % 2
+        models = self._models[at][k] = node.models(state)
+        if k == 0 and state.t == self.setup.rounds:
+            self.coordinates = self.setup.prepared.coordinates(node, state)
+        if self.setup.measure:
+            self.metrics[at, :, own] = node.metrics(models)
+        if self.resume is not None:
+            self.resume.keep(node, state)
+
+
+def _at_once(work: Callable[..., None], *arguments: object) -> None:
+    """An executor that runs everything in the calling thread."""
+    work(*arguments)

@@ -1,0 +1,160 @@
+"""The rounds of a run on a cluster: ask every shard for a round, charge, pass references on.
+
+Boundary vectors go from shard to shard by object reference; the driver sees losses, sums and, at the end, the
+model. The mean of a round travels with the next step, which sends back the distances from it: one call per
+shard and round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...core.progress import ProgressStep
+from ...core.types import Array
+from ...methods.loop import Send, charge_again, charged, loop
+from ...methods.run import Recorder, Run
+from ...privacy.facts import RoundCharges
+from ...privacy.ledger.memory import MemoryLedger
+from ..checkpoint import Checkpoint, fingerprint
+from ..partition import Part
+from ..setup import Setup
+from ..shards import ShardTask, StepResult
+from .worker import fetch
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the shards were asked for in a round: references to their reports, and to what they send."""
+
+    reports: list[Any]
+    sent: list[list[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterState:
+    """The shards hold the states; the driver knows the round, and who must be handed what next."""
+
+    t: int
+    heard: list[list[Any]]
+
+
+class Driver:
+    """One attempt at a run, from its newest checkpoint on; the node of the loop, whose sites are elsewhere.
+
+    `t` is the last round that was recorded.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        parts: Sequence[Part],
+        workers: Sequence[Any],
+        saver: Checkpoint | None,
+        digests: Sequence[str],
+    ) -> None:
+        self.setup, self.parts, self.workers, self.saver = setup, parts, workers, saver
+        self.ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
+        self.recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
+        self.fingerprint = "" if saver is None else fingerprint(setup, digests)
+        self.t = self.start = 0 if saver is None else saver.latest(self.fingerprint)
+        self.mean: Array | None = None
+        if saver is not None and self.start:
+            saver.restore(self.start, self.recorder)
+        charge_again(self, self.ledger, self.start)
+        fetch(
+            [
+                worker.begin.remote(ShardTask.of(setup, part), saver, self.start)
+                for worker, part in zip(workers, parts, strict=True)
+            ]
+        )
+
+    @property
+    def rounds(self) -> int:
+        return self.setup.rounds
+
+    def charges(self, t: int) -> RoundCharges:
+        """What all sites release in round t."""
+        return self.setup.prepared.charges(t)
+
+    def message(self, state: ClusterState) -> Asked:
+        """Ask every shard to end the last round and to compute the next; they work while it is charged."""
+        reports, sent = [], []
+        for worker, part, heard in zip(self.workers, self.parts, state.heard, strict=True):
+            count = len(part.outbound) if self._neighbours(state.t + 1) else 1
+            step = worker.step.options(num_returns=1 + count)
+            replies = step.remote(self._due(state.t), self.mean, *heard)
+            report, *blocks = replies if count else [replies]
+            reports.append(report)
+            sent.append(blocks)
+        return Asked(reports, sent)
+
+    def after(self, state: ClusterState, message: Asked, heard: list[list[Any]]) -> ClusterState:
+        return ClusterState(state.t + 1, heard)
+
+    def run(self, step: ProgressStep) -> Run:
+        """All rounds that are left."""
+        state = ClusterState(self.start, [[] for _ in self.parts])
+        steps, answer = charged(loop(self, state), self.ledger), None
+        while True:
+            try:
+                asked: Send = steps.send(answer)
+            except StopIteration as end:
+                last: ClusterState = end.value
+                break
+            if asked.t > self.start + 1:
+                self._complete(asked.t - 1, asked.message.reports)
+                step()
+            answer = self._route(asked)
+        rows = zip(self.workers, last.heard, strict=True)
+        self._complete(self.rounds, [worker.finish.remote(self.mean, *heard) for worker, heard in rows])
+        step()
+        self._record_gap(self.rounds, fetch([worker.gap.remote(self.mean) for worker in self.workers]))
+        (coordinates,) = fetch([self.workers[0].coordinates.remote()])
+        return self.recorder.finish(self._vectors(), self.ledger, self.setup.settings(), coordinates)
+
+    def _route(self, asked: Send) -> list[list[Any]]:
+        """What each shard must be handed of this round: blocks of others, by reference, or the total."""
+        sent = asked.message.sent
+        if not self._neighbours(asked.t):
+            total = np.sum(fetch([blocks[0] for blocks in sent]), axis=0)
+            return [[total] for _ in self.parts]
+        crossing = {
+            (a, b): block
+            for a, (part, blocks) in enumerate(zip(self.parts, sent, strict=True))
+            for b, block in zip(part.outbound, blocks, strict=True)
+        }
+        return [[crossing[a, b] for a in part.inbound] for b, part in enumerate(self.parts)]
+
+    def _complete(self, t: int, reports: Sequence[Any]) -> None:
+        """Record round t, which every shard has ended."""
+        ended: list[StepResult] = fetch(reports)
+        if self.mean is not None:
+            self._record_gap(t - 1, [part.gap for part in ended])
+        if self._due(t - 1) and self.saver is not None:
+            self.saver.finish(t - 1, self.fingerprint, self.recorder)
+        recorder = self.recorder
+        recorder.loss[:, t - 1] = np.concatenate([part.losses for part in ended]).mean(axis=0)
+        recorder.accuracy[:, t - 1] = np.concatenate([part.accuracies for part in ended]).mean(axis=0)
+        self.mean = np.sum([part.total for part in ended], axis=0) / self.setup.graph.n
+        if recorder.history is not None:
+            recorder.history.append(self._vectors().transpose(1, 0, 2))
+        self.t = t
+
+    def _due(self, t: int) -> bool:
+        """Whether the states after round t are saved."""
+        return self.saver is not None and t > self.start and self.saver.due(t)
+
+    def _neighbours(self, t: int) -> bool:
+        return self.setup.prepared.hears(t) == "neighbours"
+
+    def _record_gap(self, t: int, gaps: Sequence[Array | None]) -> None:
+        self.recorder.consensus_gap[:, t - 1] = np.max(
+            np.stack([gap for gap in gaps if gap is not None]), axis=0
+        )
+
+    def _vectors(self) -> Array:
+        return np.concatenate(fetch([worker.vectors.remote() for worker in self.workers]))

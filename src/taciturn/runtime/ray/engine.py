@@ -1,0 +1,118 @@
+"""RayEngine: from a setup to a run on a cluster, resumed where a worker was lost."""
+
+from __future__ import annotations
+
+import os
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayError
+
+from ...core import checks
+from ...core.errors import ParameterError, WorkerLost
+from ...core.progress import ProgressStep, progress
+from ...methods.run import Run
+from ...objective.sources import Size, SourcedProblem
+from ..checkpoint import Checkpoint, check_resumable
+from ..engine_selection import cpus_here
+from ..partition import Part, cut
+from ..setup import Setup
+from .cluster import cluster
+from .driver import Driver
+from .worker import crew, fetch
+
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class RayEngine:
+    """Runs simulations on a Ray cluster; `taciturn.simulate(..., engine=RayEngine(...))`.
+
+    Parameters
+    ----------
+    address : "host:port" of a running cluster. None uses the one that this process has joined, or
+        $RAY_ADDRESS; without either, a cluster is started here for the length of the run.
+    shards : how many worker processes share the sites; one per CPU of the cluster by default.
+    checkpoint : a folder that the driver and all workers reach. A run that lost a worker goes on from it; so
+        does the next call with the same arguments, if the driver was lost.
+    every : rounds between checkpoints, a multiple of 10: the solver starts afresh every 10 rounds, so that a
+        resumed run repeats every bit.
+    """
+
+    address: str | None = None
+    shards: int | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    every: int = 10
+
+    def __post_init__(self) -> None:
+        if self.shards is not None:
+            checks.whole("shards", self.shards, least=1)
+        if checks.whole("every", self.every, least=10) % 10:
+            raise ParameterError(f"`every` must be a multiple of 10; got {self.every}.")
+
+    def run(self, setup: Setup, *, show: bool | None = None) -> Run:
+        """Drive `setup` through all rounds; the vectors equal those of the local engine to the last bit."""
+        if setup.seed is None:
+            raise ParameterError(
+                "`seed` must be given on a cluster: secret noise cannot be drawn again when a worker is lost."
+            )
+        check_resumable(setup, self.checkpoint)
+        saver = None if self.checkpoint is None else Checkpoint(Path(self.checkpoint).absolute(), self.every)
+        with (
+            nullcontext() if saver is None else saver.held(),
+            cluster(self.address, self.shards or cpus_here()),
+            progress(setup.rounds, "rounds", show=show) as step,
+        ):
+            return self._attempts(setup, saver, step)
+
+    def _shards(self) -> int:
+        return self.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def _attempts(self, setup: Setup, saver: Checkpoint | None, step: ProgressStep) -> Run:
+        """Try until the run ends; give up when several attempts in a row were lost after the same round."""
+        parts = cut(setup.graph, self._shards())
+        start, reached, lost = -1, 0, 0
+        while True:
+            try:
+                with crew(parts, setup.problem) as workers:
+                    driver = _driver(setup, parts, workers, saver)
+                    step(driver.start - reached)
+                    lost = lost if driver.start == start else 0
+                    start = reached = driver.start
+                    try:
+                        return driver.run(step)
+                    finally:
+                        reached = driver.t
+            except RayError as error:
+                lost += 1
+                if saver is None or lost == _TRIES:
+                    raise WorkerLost(_explain(start, reached, saver)) from error
+
+
+def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoint | None) -> Driver:
+    """A driver for workers that have loaded their sites, once the rows are known to be as they must."""
+    sizes: list[Size] = []
+    if saver is not None or isinstance(setup.problem, SourcedProblem):  # the rows of a question have no size
+        asked = [worker.survey.remote(saver is not None) for worker in workers]
+        sizes = [size for part in fetch(asked) for size in part]
+    if isinstance(setup.problem, SourcedProblem):
+        setup = setup.on(setup.problem.with_sizes(sizes))
+    return Driver(setup, parts, workers, saver, [size.digest for size in sizes])
+
+
+def _explain(start: int, reached: int, saver: Checkpoint | None) -> str:
+    """What happened, and what to do."""
+    if start < 0:
+        return "the workers did not start; `taciturn` must be installed on every node of the cluster."
+    if saver is None:
+        return (
+            f"a worker was lost after round {reached}, and the run with it; "
+            "give the engine a `checkpoint` folder to go on from."
+        )
+    return (
+        f"a worker was lost after round {reached}, {_TRIES} times in a row; "
+        f"call again to go on from the checkpoint in {saver.folder}."
+    )

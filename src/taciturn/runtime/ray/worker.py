@@ -1,0 +1,134 @@
+"""A shard in a process of the cluster, and the crew of them that carries a run."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+from threadpoolctl import threadpool_limits
+
+from ...core.errors import TaciturnError, WorkerLost
+from ...core.types import Array
+from ...core.versions import versions
+from ...methods.base import AnyProblem
+from ...objective.sources import Size, Source, SourcedProblem, Terms, open_site, survey
+from ..checkpoint import Checkpoint
+from ..partition import Part
+from ..shards import Shard, ShardTask
+
+PATIENCE = 60.0
+"""Seconds to wait for room on the cluster."""
+
+
+class Worker:
+    """What runs in a worker process; its methods are called one at a time, in order."""
+
+    def __init__(self) -> None:
+        self._one_thread = threadpool_limits(limits=1, user_api="blas")
+
+    def versions(self) -> dict[str, str]:
+        """The versions that the bits depend on."""
+        return versions()
+
+    def take(self, objectives: list[Any]) -> None:
+        """Keep sites that came with the call."""
+        self.objectives: list[Any] = objectives
+
+    def open(self, first: int, sources: Sequence[Source], terms: Terms) -> None:
+        """Load sites first, first + 1, ... from their sources."""
+        self.objectives = [open_site(source, first + k, **terms) for k, source in enumerate(sources)]
+
+    def survey(self, digest: bool) -> list[Size]:
+        """What its sites hold."""
+        return survey(self.objectives, digest=digest)
+
+    def begin(self, task: ShardTask, saver: Checkpoint | None, t: int) -> None:
+        """Get ready for round t + 1."""
+        self.shard = Shard(task, self.objectives, saver, t)
+
+    def step(self, save: bool, mean: Array | None, *heard: Any) -> Any:
+        """End the last round with what was heard in it, and compute the next: a report, and the messages."""
+        report, sent = self.shard.receive(heard, mean, save=save), self.shard.compute()
+        return (report, *sent) if sent else report
+
+    def finish(self, mean: Array | None, *heard: Any) -> Any:
+        """End the last round of all."""
+        return self.shard.receive(heard, mean, save=False)
+
+    def gap(self, mean: Array) -> Array:
+        """The largest distance of a site's last model from `mean`."""
+        return self.shard.gap(mean)
+
+    def vectors(self) -> Array:
+        """The last models of its sites, (sites, repeats, d)."""
+        return self.shard.models
+
+    def coordinates(self) -> Array | None:
+        """What the run's rows are seen in."""
+        return self.shard.coordinates
+
+    def usage(self) -> tuple[float, int]:
+        """CPU seconds so far, and the most memory that this process ever held, in bytes."""
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return time.process_time(), peak if sys.platform == "darwin" else peak * 1024
+
+
+@contextmanager
+def crew(parts: Sequence[Part], problem: AnyProblem) -> Iterator[list[Any]]:
+    """One worker per part, its sites loaded; all are gone afterwards.
+
+    Nothing is retried: with `max_restarts=0` and `max_task_retries=0` a lost worker stays lost, and a step
+    that failed is not run a second time.
+    """
+    cpus = 1 if len(parts) <= ray.cluster_resources().get("CPU", 0) else 0
+    remote = ray.remote(max_restarts=0, max_task_retries=0, num_cpus=cpus, scheduling_strategy="SPREAD")(
+        Worker
+    )
+    workers = [remote.remote() for _ in parts]
+    try:
+        _check_versions(workers)
+        fetch([_load(worker, part.own, problem) for worker, part in zip(workers, parts, strict=True)])
+        yield workers
+    finally:
+        for worker in workers:
+            ray.kill(worker)
+
+
+def fetch(references: Sequence[Any]) -> list[Any]:
+    """The values behind references; an error that a worker raised comes out as it was raised there."""
+    try:
+        return list(ray.get(list(references)))
+    except RayTaskError as error:
+        if isinstance(error.cause, TaciturnError | RayError):
+            raise error.cause from None
+        raise error.cause from error
+
+
+def _load(worker: Any, own: range, problem: AnyProblem) -> Any:
+    if isinstance(problem, SourcedProblem):
+        return worker.open.remote(own.start, problem.sources[own.start : own.stop], problem.terms)
+    return worker.take.remote([problem.site(i) for i in own])
+
+
+def _check_versions(workers: Sequence[Any]) -> None:
+    """All workers have started, with the packages that the driver has: others give other bits."""
+    asked = [worker.versions.remote() for worker in workers]
+    ready, waiting = ray.wait(asked, num_returns=len(asked), timeout=PATIENCE)
+    if waiting:
+        raise WorkerLost(
+            f"{len(waiting)} of {len(asked)} workers found no slot on the cluster within {PATIENCE:.0f} s; "
+            "ask for fewer `shards`, or wait until it is less busy."
+        )
+    for found in fetch(ready):
+        for package, here in versions().items():
+            if found.get(package) != here:
+                raise WorkerLost(
+                    f"a worker has {package} {found.get(package)}, the driver has {here}; install the same "
+                    "version there."
+                )

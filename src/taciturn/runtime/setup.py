@@ -1,0 +1,136 @@
+"""What a run needs, checked as a whole before the first round: shared by the engines that run all sites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.versions import versions
+from ..graph import Graph, GraphLike
+from ..methods.base import AnyProblem, Method, Network, PreparedMethod, RunOptions, UnreadRowsError
+from ..objective.sources import SourcedProblem
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.facts import RunFacts, SiteFacts
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One run: R repeats of T rounds on N sites. With a seed a simulation; without, secret noise.
+
+    outputs, names, marks : further facts of its certificate: the number of runs on the same records that
+        share its ledger, the names of the sites, and warnings for the reader.
+    """
+
+    problem: AnyProblem
+    graph: Graph
+    method: Method
+    rounds: int
+    repeats: int
+    seed: int | None
+    options: RunOptions
+    history: bool
+    measure: bool = True
+    outputs: int = 1
+    names: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+
+    @cached_property
+    def prepared(self) -> PreparedMethod:
+        """Every number of the run."""
+        network = Network.of(self.problem, self.graph, self.names)
+        return self.method.prepare(network, self.rounds, self.options)
+
+    def on(self, problem: AnyProblem) -> Setup:
+        """The same run with rows that have been loaded; private methods refuse rows that are too long."""
+        setup = replace(self, problem=problem)
+        if setup.prepared.private:
+            problem.require_unit_rows()
+        return setup
+
+    def run_facts(self) -> RunFacts:
+        """The facts that the accountant needs about the run as a whole."""
+        simulated = self.seed is not None
+        where = "" if simulated else "process"
+        return self.prepared.run_facts(
+            simulated=simulated, where=where, outputs=self.outputs, marks=self.marks
+        )
+
+    def site_facts(self) -> list[SiteFacts]:
+        """B_i, V_i and the dual steps of every site."""
+        return self.prepared.site_facts()
+
+    def forecast(self, delta: float) -> Certificate:
+        """What the whole run will have cost."""
+        return self.prepared.forecast(self.run_facts(), delta)
+
+    def settings(self) -> dict[str, Any]:
+        """The settings of the run as plain JSON, for every artefact made from it."""
+        problem, graph = self.problem, self.graph
+        return {
+            "simulated": self.seed is not None,
+            "seed": self.seed,
+            "rounds": self.rounds,
+            "repeats": self.repeats,
+            "method": repr(self.method),
+            **self.prepared.describe(),
+            "graph": {"name": graph.name, "sites": graph.n, "edges": graph.edges},
+            "loss": repr(problem.loss),
+            "C": problem.C,
+            "regularization": problem.regularization,
+            "samples": problem.samples.tolist(),
+            "dimension": problem.dimension,
+            "versions": versions(),
+        }
+
+
+def prepare(
+    problem: AnyProblem,
+    graph: GraphLike,
+    method: Method,
+    *,
+    rounds: int,
+    repeats: int = 1,
+    seed: int | None = None,
+    tol: float | None = None,
+    start: str | None = None,
+    strict: bool | None = None,
+    idealised: bool | None = None,
+    history: bool = False,
+    measure: bool = True,
+    outputs: int = 1,
+    names: tuple[str, ...] = (),
+    marks: tuple[str, ...] = (),
+) -> Setup:
+    """Check all parts of a run and put them together; without a seed it is a real run.
+
+    `Setup.on` checks rows that an engine loads later.
+    """
+    graph = Graph.of(graph, problem.n)
+    if not isinstance(method, Method):
+        raise ParameterError(
+            f"`method` must have a `prepare` function like tt.ADMM; got {type(method).__name__}."
+        )
+    setup = Setup(
+        problem=problem,
+        graph=graph,
+        method=method,
+        rounds=checks.whole("rounds", rounds, least=1),
+        repeats=checks.whole("repeats", repeats, least=1),
+        seed=None if seed is None else checks.whole("seed", seed),
+        options=RunOptions(seed is None, tol, start, strict, idealised),
+        history=history,
+        measure=measure,
+        outputs=outputs,
+        names=names,
+        marks=marks,
+    )
+    if not isinstance(problem, SourcedProblem) or not problem.unread:
+        return setup.on(problem)
+    try:
+        setup.prepared  # noqa: B018 - every number that can be checked without the rows is
+    except UnreadRowsError:
+        return setup.on(problem.load())
+    return setup

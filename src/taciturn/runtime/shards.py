@@ -1,0 +1,155 @@
+"""A shard: many sites of a run, side by side, in one process of a cluster. No cluster in here.
+
+Before each round a shard is given what its sites heard in the round before; afterwards it hands out what
+others need. Neighbours are added up in the order of the local engine, so every vector is the same to the last
+bit, whatever the number of shards. The driver runs the loop of `methods/loop.py` and charges; shards compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.errors import ParameterError
+from ..core.types import Array
+from ..methods.base import PreparedMethod
+from ..methods.run import largest_distance
+from .checkpoint import Checkpoint
+from .partition import Part
+from .setup import Setup
+
+_MOST = 2048  # sites, and an eighth of a shard's: what a round needs beside the vectors it needs for so many
+
+
+@dataclass(frozen=True, eq=False)
+class ShardTask:
+    """What one shard needs to know about a run: of the other sites, only which vectors cross."""
+
+    part: Part
+    prepared: PreparedMethod
+    repeats: int
+    seed: int
+    measure: bool
+
+    @classmethod
+    def of(cls, setup: Setup, part: Part) -> ShardTask:
+        """The share of `part` in `setup`."""
+        if setup.seed is None:
+            raise ParameterError("`seed` must be given: shards of one run must draw from the same streams.")
+        return cls(
+            part=part,
+            prepared=setup.prepared.part(part.own),
+            repeats=setup.repeats,
+            seed=setup.seed,
+            measure=setup.measure,
+        )
+
+
+class StepResult(NamedTuple):
+    """A shard's report on the round that it just completed, for the record.
+
+    losses, accuracies : (sites, repeats), on each site's own rows.
+    total : (repeats, d), the sum of its models.
+    gap : (repeats,), the largest distance from the network's mean in the round before, where that was given.
+    """
+
+    losses: Array
+    accuracies: Array
+    total: Array
+    gap: Array | None
+
+
+class Shard:
+    """Some sites of a run, between two rounds. `t` is the last round whose messages were computed."""
+
+    def __init__(
+        self, task: ShardTask, objectives: Sequence[Any], saver: Checkpoint | None = None, t: int = 0
+    ) -> None:
+        self.part, self.task, self.saver, self.t = task.part, task, saver, t
+        count, prepared = len(self.part.own), task.prepared
+        some = min(_MOST, -(-count // 8))
+        self.cuts = [range(first, min(first + some, count)) for first in range(0, count, some)]
+        self.nodes = prepared.nodes(objectives, self.cuts, seed=task.seed, repeats=task.repeats)
+        first = None if t else prepared.first(self.part.columns.tolist(), task.repeats, task.seed)
+        rows = zip(self.cuts, self.nodes, strict=True)
+        self.states = [self._start(own, node, first) for own, node in rows]
+        self.sent: list[Any] = []
+        self._models: Array | None = None
+
+    def _start(self, own: range, node: Any, first: Array | None) -> Any:
+        """Where some of its sites begin: before round 1, or at a checkpoint."""
+        sites = range(self.part.own.start + own.start, self.part.own.start + own.stop)
+        if self.saver is not None and self.t:
+            return node.restored(self.t, self.saver.load_states(self.t, sites))
+        if first is None:
+            return node.start(None, None)
+        return node.start(first[self.part.places[own.start : own.stop]], self._hear(own, first))
+
+    def receive(self, heard: Sequence[Any], mean: Array | None, *, save: bool) -> StepResult | None:
+        """End the round that was computed last, with what others sent in it; None before the first."""
+        if not self.sent:
+            return None
+        gap = None if mean is None else self.gap(mean)
+        parts = self._heard(heard)
+        rows = zip(self.nodes, self.states, self.sent, parts, strict=True)
+        self.states = [node.after(state, sent, near) for node, state, sent, near in rows]
+        models = np.empty((len(self.part.own), self.task.repeats, self.task.prepared.model_size))
+        measured = np.full((2, *models.shape[:2]), np.nan)
+        for own, node, state in zip(self.cuts, self.nodes, self.states, strict=True):
+            cut = slice(own.start, own.stop)
+            models[cut] = node.models(state)
+            if self.task.measure:
+                measured[:, cut] = node.metrics(models[cut])
+            if save and self.saver is not None:
+                self.saver.save_states(state.t, self.part.own.start + own.start, node.saved(state))
+        self._models = models
+        return StepResult(measured[0], measured[1], models.sum(axis=0), gap)
+
+    def compute(self) -> list[Any]:
+        """The messages of the next round: one block for each receiver, or their sum where all hear it."""
+        self.t += 1
+        self.sent = [node.message(state) for node, state in zip(self.nodes, self.states, strict=True)]
+        if self._neighbours():
+            vectors = np.concatenate(self.sent)
+            return [vectors[places] for places in self.part.outbound.values()]
+        total = self.sent[0].sum(axis=0, dtype=self.sent[0].dtype)
+        for sent in self.sent[1:]:
+            total += sent.sum(axis=0, dtype=sent.dtype)
+        return [total]
+
+    @property
+    def models(self) -> Array:
+        """What its sites hold after the last round that is complete, (sites, repeats, d)."""
+        if self._models is None:
+            raise LookupError("no round is complete")
+        return self._models
+
+    @property
+    def coordinates(self) -> Array | None:
+        """What the run's rows are seen in; the same at every site."""
+        return self.task.prepared.coordinates(self.nodes[0], self.states[0])
+
+    def gap(self, mean: Array) -> Array:
+        """(repeats,): the largest distance of a site's last model from `mean`."""
+        return largest_distance(self.models, mean)
+
+    def _neighbours(self) -> bool:
+        return self.task.prepared.hears(self.t) == "neighbours"
+
+    def _heard(self, heard: Sequence[Any]) -> list[Any]:
+        """What the sites of each node heard: the total, or the sums of their neighbours' vectors."""
+        if not self._neighbours():
+            return [heard[0]] * len(self.cuts)
+        vectors = np.concatenate(self.sent)
+        known = np.empty((len(self.part.columns), *vectors.shape[1:]))
+        known[self.part.places] = vectors
+        for places, block in zip(self.part.inbound.values(), heard, strict=True):
+            known[places] = block
+        return [self._hear(own, known) for own in self.cuts]
+
+    def _hear(self, own: range, known: Array) -> Array:
+        rows = self.part.rows[own.start : own.stop]
+        return np.asarray(rows @ known.reshape(len(known), -1)).reshape(len(own), *known.shape[1:])

@@ -1,0 +1,136 @@
+"""simulate: a run in the laboratory, seeded and replayable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from typing import Protocol, runtime_checkable
+
+from ..core import checks
+from ..core.errors import ParameterError
+from ..graph import GraphLike
+from ..methods.base import AnyProblem, Method
+from ..methods.run import Run
+from .checkpoint import Checkpoint, check_resumable
+from .engine_selection import choose, cpus_here
+from .local import run_local
+from .setup import Setup, prepare
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """What drives a run somewhere else: `taciturn.runtime.RayEngine`."""
+
+    def run(self, setup: Setup, *, show: bool | None = None) -> Run:
+        """Drive `setup` through all rounds."""
+        ...
+
+
+@contextmanager
+def one_cluster(engine: str) -> Iterator[None]:
+    """Inside, all runs with engine "ray" share one cluster; nothing else is changed."""
+    if engine != "ray":
+        yield
+        return
+    from .ray.cluster import cluster
+
+    with cluster(None, cpus_here()):
+        yield
+
+
+def simulate(
+    problem: AnyProblem,
+    graph: GraphLike,
+    method: Method,
+    *,
+    rounds: int,
+    repeats: int = 1,
+    seed: int = 0,
+    tol: float | None = None,
+    start: str | None = None,
+    strict: bool | None = None,
+    history: bool = False,
+    engine: str | Engine = "local",
+    threads: int | None = None,
+    progress: bool | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    every: int | None = None,
+) -> Run:
+    """Run `method` on `problem` over `graph`, many repeats at once.
+
+    Parameters
+    ----------
+    graph : who talks to whom: a `Graph`, "complete", "ring", "star" or "path", or a networkx graph.
+    rounds, repeats : T, and how many independent runs share each matrix product.
+    seed : one stream per (repeat, site, purpose): adding a site or a repeat changes no other's noise. The
+        noise can be replayed, so the certificate says `simulated`.
+    tol : bound on the distance of every solved vector from the exact minimiser, ||gradient|| / m; 1e-8 by
+        default. MaskedDescent solves nothing, and refuses `tol` and `strict`.
+    start : f(0), "zeros" (the default) or "random".
+    strict : whether to refuse a penalty that decreases or falls below the dual step, which the paper's
+        theorems need; True by default.
+    history : keep every released vector, (rounds, repeats, sites, features).
+    engine : "local", one process; "ray", a cluster, or a `taciturn.runtime.ray.RayEngine` that says which;
+        "auto", the one that should be done first. The vectors are the same to the last bit.
+    threads : how many sites are solved at a time by the local engine; by default the number of cores, or
+        one where sites are so small that threads would wait for each other.
+    progress : True shows it, False does not, None only on a terminal.
+    checkpoint : a folder for the local engine. The next call with the same arguments goes on from the newest
+        checkpoint in it, to the same bits. A cluster's is that of `RayEngine`.
+    every : rounds between checkpoints, a multiple of 10; 10 by default.
+
+    Returns
+    -------
+    Run
+        loss, accuracy, consensus_gap, coef, privacy_loss and `certificate(delta)`.
+
+    Examples
+    --------
+    >>> import numpy as np, taciturn
+    >>> X = np.eye(4) / 2
+    >>> sites = [(X, np.array([1.0, 1.0, -1.0, -1.0]))] * 3
+    >>> problem = taciturn.Problem(sites, loss=taciturn.Logistic(), C=1.0, regularization=0.1)
+    >>> run = taciturn.simulate(problem, "ring", taciturn.ADMM(penalty=0.5), rounds=5)
+    >>> run.loss.shape, run.coef.shape
+    ((1, 5), (1, 3, 4))
+    """
+    if not isinstance(engine, Engine):
+        checks.choice("engine", engine, ("local", "ray", "auto"))
+    if engine != "local" and threads is not None:
+        raise ParameterError(f"`threads` must be None unless `engine` is 'local'; got {threads}.")
+    if checkpoint is None and every is not None:
+        raise ParameterError(f"`every` must be left out without `checkpoint`; got {every}.")
+    setup = prepare(
+        problem,
+        graph,
+        method,
+        rounds=rounds,
+        repeats=repeats,
+        seed=checks.whole("seed", seed),
+        tol=tol,
+        start=start,
+        strict=strict,
+        history=history,
+    )
+    check_resumable(setup, checkpoint)
+    if engine == "auto":
+        engine = choose(setup)
+    if engine == "local":
+        if checkpoint is None:
+            return run_local(setup, threads=threads, show=progress)
+        saver = Checkpoint.at(checkpoint, 10 if every is None else every)
+        with saver.held():
+            return run_local(setup, threads=threads, show=progress, checkpoint=saver)
+    if checkpoint is not None:
+        raise ParameterError("`checkpoint` is for engine 'local'; a cluster's goes into RayEngine(...).")
+    return cluster_engine(engine).run(setup, show=progress)
+
+
+def cluster_engine(engine: str | Engine) -> Engine:
+    """The engine itself, or that of the word "ray"."""
+    if isinstance(engine, Engine):
+        return engine
+    from .ray import RayEngine  # an extra: only those who ask for it need it
+
+    return RayEngine()

@@ -1,0 +1,231 @@
+"""The public state of a site, and how a site that was away catches up with it.
+
+An attempt begins from the furthest round that a member completed. A site that missed messages of that round
+asks for them; one that was away longer takes over the totals of a member, if they lead to the digest that
+more members state than may lie. A site that is in a total is charged for it, whether it remembers or not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from .core import Core, SiteSetup, chain, facts_of, first_digest, pack_total, read_total
+from .events import ChargedRelease, Reason
+from .frames import FrameRefused, Kind, SignedFrame, Slot
+from .membership import (
+    Agreed,
+    Past,
+    agree,
+    pack_past,
+    read_hello,
+    read_past,
+)
+from .pads import RoundKeys
+
+
+class CatchingUp(Core):
+    """What a site holds of the run: its attempts, its charges, the state after the last complete round."""
+
+    def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
+        super().__init__(setup, saved, volatile)
+        self.phase = "new"
+        self.entered = self.since = self.waiting = 0.0
+        self.fails = 0
+        self.hello: SignedFrame | None = None
+        self.signed: tuple[Agreed, bytes] | None = None
+        self.attempt: Agreed | None = None
+        self.scope = b""
+        self.node: Any = None
+        self.keys: RoundKeys | None = None
+        self.state = self.method.start()
+        self.completed, self.digest = (0, 0), first_digest(setup.job)
+        self.past: dict[int, Past] = {}
+        self.finishing: frozenset[int] | None = None
+        self.gone: dict[int, int] = {}
+        self.doubles = 0
+        self.lost = "lost" in saved
+        self.last: dict[int, bytes] = {}
+        self.edged: set[int] = set()
+        self.lacked: tuple[Slot, bytes] | None = None
+        self._valid: dict[bytes, bool] = {}
+        self._gathered: tuple[tuple[int, int, bytes], dict[int, SignedFrame]] = ((-1, 0, b""), {})
+
+    @property
+    def common(self) -> bool:
+        """Whether all sites hold one public state."""
+        return bool(self.method.common)
+
+    @property
+    def liars(self) -> int:
+        """How many sites may lie: as many as the method allows; without masks, as the quorum bears."""
+        quorum = self.setup.quorum
+        bears = min(2 * quorum - len(self.setup.names) - 1, quorum - 2)
+        return int(self.method.colluding) if self.common else max(0, bears)
+
+    def reach(self, agreed: Agreed) -> bool:
+        """Whether this site holds the public state that an attempt begins from; else it is asked for."""
+        if not self.common or self.completed == agreed.base:
+            return not self.common or self.digest == agreed.digest
+        if agreed.base < self.completed:
+            return False  # this site has completed more since it said hello
+        if self.attempt is not None and agreed.base == (self.attempt.number, self.completed[1] + 1):
+            self.complete_round()
+            if self.completed == agreed.base:
+                return self.digest == agreed.digest
+        servers = self._servers(agreed)
+        vouched = len({*servers, *self._signers(agreed)}) > self.method.colluding
+        return vouched and any(self.adopt(agreed.base, agreed.digest, i) for i in servers)
+
+    def _servers(self, agreed: Agreed) -> list[int]:
+        """The members that state to have completed the base."""
+        read = {i: read_hello(frame.payload) for i, frame in agreed.hellos.items()}
+        return [i for i, hello in read.items() if hello.completed == agreed.base and i != self.setup.own]
+
+    def _signers(self, agreed: Agreed) -> list[int]:
+        """The other members that have signed this attempt: whoever is honest among them knows its base."""
+        _, numbers = self.numbers(agreed)
+        scope, own = agreed.id(self.setup.job, numbers), self.setup.own
+        return [i for i in agreed.members if i != own and self.find(Kind.SIGN, self.number, 0, i, scope)]
+
+    def complete_round(self) -> None:
+        """Complete the round in progress from the members' messages, if all are there."""
+        raise NotImplementedError
+
+    def adopt(self, base: tuple[int, int], wanted: bytes, server: int) -> bool:
+        """Take over the totals up to `base` that `server` shows, if they lead to the digest `wanted`."""
+        state, digest, pending = self.method.start(), first_digest(self.setup.job), {}
+        owed: list[tuple[Any, Past, int]] = []
+        for t in range(1, base[1] + 1):
+            frame = self.find(Kind.TOTAL, base[0], t, server)
+            if frame is None:
+                return False
+            try:
+                facts, _, heard = read_total(frame.payload)
+                node = self.method.attempt(facts.members, facts.base, facts.left)
+                if not self.sane_past(facts) or node is None or len(heard) != node.size(t):
+                    return False
+            except (FrameRefused, struct.error, ValueError, LookupError):
+                return False
+            if node.impossible(t, heard, {}):
+                self.stop(Reason.IMPOSSIBLE, f"the sum of round {t} is impossible.")
+                return False
+            state, digest = node.after(state, b"", heard), chain(digest, facts, t, heard)
+            pending[f"total/{t}"] = pack_total(facts, b"", heard)
+            if self.setup.own in facts.members and t > self.charged(facts.number):
+                owed.append((node, facts, t))  # this site sent its part, and has forgotten it
+        if digest != wanted:
+            return False
+        for node, facts, t in owed:
+            self.owed += (self.release(node, facts, bytes(32), t),)
+            self.past[facts.number] = replace(facts, charged=t)
+            pending["past"] = self._pack_pasts()
+        self.state, self.digest, self.completed = state, digest, base
+        self.pending.update(pending)
+        return True
+
+    def _total(self, slot: Slot) -> list[bytes]:
+        """A total that a site which was away asks for."""
+        record = self.saved.get(f"total/{slot.t}") or self.pending.get(f"total/{slot.t}")
+        if record is None or not self.common or self.completed[0] != slot.attempt:
+            return []
+        facts, _, heard = read_total(record)
+        return [self.seal(Kind.TOTAL, slot.attempt, slot.t, payload=pack_total(facts, b"", heard))]
+
+    def take(self, facts: Past, t: int, own: bytes, heard: bytes, node: Any) -> None:
+        """Round t is complete: the public state moves on."""
+        self.state = node.after(self.state, own, heard)
+        self.digest = chain(self.digest, facts, t, heard)
+        self.completed = (facts.number, t)
+        self.pending[f"total/{t}"] = pack_total(facts, own, heard)
+
+    def rewind(self, last: int) -> None:
+        """Go back to the public state after round `last`."""
+        totals = {**self.saved, **self.pending}
+        self.state, self.digest, self.completed = self.method.start(), first_digest(self.setup.job), (0, 0)
+        for t in range(1, last + 1):
+            facts, own, heard = read_total(totals[f"total/{t}"] or b"")
+            self.take(facts, t, own, heard, self.method.attempt(facts.members, facts.base, facts.left))
+        self.pending[f"total/{last + 1}"] = None
+
+    def release(self, node: Any, entry: Past, scope: bytes, t: int) -> ChargedRelease:
+        """The charge of a round, with what a certificate says of it."""
+        return ChargedRelease(node.charge(t), entry.number, scope, entry.members, node.sum_facts(t))
+
+    def charge_marked(self) -> None:
+        """Charge the rounds up to the high-water mark that are not in the ledger: the state was put back."""
+        known = max([self.marked, *(entry.charged for entry in self.past.values())])
+        everybody = tuple(range(len(self.setup.names)))
+        node = None if self.common or self.setup.mark <= known else self.method.attempt(everybody, 0, 1.0)
+        if node is None:
+            return
+        entry = Past(0, (self.setup.own,), known, 1.0, self.setup.mark)
+        rounds = range(known + 1, self.setup.mark + 1)
+        self.owed += tuple(self.release(node, entry, bytes(32), t) for t in rounds)
+        self.pending["marked"] = self.setup.mark.to_bytes(4, "little")
+        self.note("rounds that left are not in this state: they are charged again", warning=True)
+
+    @property
+    def marked(self) -> int:
+        """The last round that `charge_marked` has charged: without masks no round number comes twice."""
+        return int.from_bytes(self.pending.get("marked") or self.saved.get("marked", b""), "little")
+
+    def charged(self, attempt: int) -> int:
+        """The last round of an attempt that this site was charged for."""
+        return self.past[attempt].charged if attempt in self.past else 0
+
+    def numbers(self, agreed: Agreed) -> tuple[Any, bytes]:
+        """The node of an attempt, None where it has no rounds, and the hash of the numbers of its rounds."""
+        if agreed.finish or agreed.base[1] >= self.method.rounds:
+            return None, bytes(32)
+        node = self.method.attempt(agreed.members, agreed.base[1], agreed.left)
+        if node is None:
+            return None, bytes(32)
+        rounds = range(agreed.base[1] + 1, self.method.rounds + 1)
+        return node, hashlib.sha256(b"".join(node.facts(t) for t in rounds)).digest()
+
+    def _pack_attempt(self, agreed: Agreed, signs: Any) -> bytes:
+        """An attempt as its evidence: the hellos of its members, and their signatures."""
+        slot = [self.hellos[f.slot][f.digest][1] for f in agreed.hellos.values()]
+        parts = [struct.pack("<IH", agreed.number, len(slot))]
+        for data in (*slot, *signs):
+            parts.append(struct.pack("<I", len(data)) + data)
+        return b"".join(parts)
+
+    def unpack_attempt(self, data: bytes) -> tuple[Agreed, list[bytes]]:
+        """What `_pack_attempt` packed, agreed anew; and the signatures."""
+        number, count = struct.unpack_from("<IH", data)
+        frames, place = [], 6
+        while place < len(data):
+            (size,) = struct.unpack_from("<I", data, place)
+            frames.append(data[place + 4 : place + 4 + size])
+            place += 4 + size
+        hellos = {}
+        for frame_data in frames[:count]:
+            frame = self.read(frame_data)
+            self.keep(frame, frame_data)
+            hellos[frame.sender] = frame
+        return agree(number, hellos, self.method.spent, common=self.common), frames[count:]
+
+    def _pack_pasts(self) -> bytes:
+        return b"".join(pack_past(entry) for _, entry in sorted(self.past.items()))
+
+    def unpack_pasts(self, data: bytes) -> dict[int, Past]:
+        place, found = 0, {}
+        while place < len(data):
+            entry, place = read_past(data, place)
+            found[entry.number] = entry
+        return found
+
+    def current(self) -> Past:
+        """The facts of the attempt that is live."""
+        if self.attempt is None:
+            raise LookupError("no attempt is live")
+        return facts_of(self.attempt)
+
+    def _variant(self, sender: int, digest: bytes) -> SignedFrame | None:
+        found = self.hellos.get(Slot(Kind.HELLO, self.number, 0, sender), {}).get(digest)
+        return None if found is None else found[0]

@@ -1,0 +1,276 @@
+"""What the parts of the protocol share: the facts of the site, the frames it holds, its effects."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .events import Ask, ChargedRelease, Effect, Hold, Note, Reason, SendFrame, Stop, StoreRecords
+from .frames import (
+    NOTHING,
+    PLAIN,
+    FrameRefused,
+    Kind,
+    SignedFrame,
+    Slot,
+    contradict,
+    decode,
+    encode,
+    pack_question,
+)
+from .membership import Agreed, Hello, Past, pack_past, read_hello, read_past, read_proposal
+
+MOST_HELD = 20_000  # frames that a site keeps in memory
+
+
+@dataclass(frozen=True, eq=False)
+class SiteSetup:
+    """What a site knows before it starts.
+
+    job : SHA-256 of the job.   names, own : all sites, and the number of this one.
+    links : the neighbours of every site.
+    quorum : how many sites an attempt needs.
+    patience : seconds after which a silent site is left behind.
+    method : what this site computes, over all attempts of the run.
+    seal : signs a content as this site.   believe : raises `FrameRefused` for a frame that its sender did
+        not sign with a valid certificate.
+    mark : the last round that this site may have released without masks, by its high-water mark.
+    paid : whether the owner's account was charged for this run before, whatever the state says.
+    gather : seconds to wait for hellos once somebody has said one.   tick : seconds between two questions.
+    """
+
+    job: bytes
+    names: tuple[str, ...]
+    own: int
+    links: tuple[tuple[int, ...], ...]
+    quorum: int
+    patience: float
+    method: Any
+    seal: Callable[[bytes], bytes]
+    believe: Callable[[SignedFrame], None]
+    largest: int
+    mark: int = 0
+    paid: bool = False
+    gather: float = 2.0
+    tick: float = 0.5
+
+    @property
+    def neighbours(self) -> tuple[int, ...]:
+        return self.links[self.own]
+
+    @property
+    def all_needed(self) -> bool:
+        """Whether nobody may be left behind."""
+        return self.quorum >= len(self.names)
+
+    def passes(self, origin: int, via: int) -> tuple[int, ...]:
+        """The neighbours that do not hear `origin` themselves."""
+        heard = {origin, via, *self.links[origin]}
+        return tuple(j for j in self.neighbours if j not in heard)
+
+
+class Core:
+    """The frames and records of one site; every method that wants something done appends an effect."""
+
+    def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
+        self.setup, self.method = setup, setup.method
+        self.saved, self.volatile = dict(saved), dict(volatile)
+        self.effects: list[Effect] = []
+        self.pending: dict[str, bytes | None] = {}
+        self.owed: tuple[ChargedRelease, ...] = ()
+        self.stores = 0
+        self.then: dict[int, Callable[[], None]] = {}
+        self.board: dict[tuple[Slot, bytes], tuple[SignedFrame, bytes]] = {}
+        self.hellos: dict[Slot, dict[bytes, tuple[SignedFrame, bytes]]] = {}
+        self.greeted = 0  # hellos that were kept
+        self.dones: dict[tuple[int, bytes, bytes], dict[int, SignedFrame]] = {}
+        self.now, self._entropy, self._drawn = 0.0, b"", 0
+        self.stopped = False
+        self.number = 0
+        self.seen = 0
+        self.refused: dict[tuple[int, str], int] = {}
+
+    # -- time, randomness, effects ----------------------------------------------------------------------
+
+    def fresh(self) -> bytes:
+        """32 bytes that nobody else has, from what came with the event."""
+        self._drawn += 1
+        return hashlib.sha256(self._entropy + self._drawn.to_bytes(4, "little")).digest()
+
+    def store(
+        self,
+        records: Mapping[str, bytes | None],
+        then: Callable[[], None],
+        releases: tuple[ChargedRelease, ...] = (),
+    ) -> None:
+        """Put records on disk with all that waits to be put there; `then` goes on once they are."""
+        whole, releases = {**self.pending, **records}, (*self.owed, *releases)
+        self.pending, self.owed = {}, ()
+        for key, value in whole.items():
+            if value is None:
+                self.saved.pop(key, None)
+            else:
+                self.saved[key] = value
+        self.stores += 1
+        self.then[self.stores] = then
+        self.effects.append(StoreRecords(self.stores, whole, releases))
+
+    def hold(self, **entries: bytes | None) -> None:
+        """Change volatile memory at once."""
+        for key, value in entries.items():
+            if value is None:
+                self.volatile.pop(key, None)
+            else:
+                self.volatile[key] = value
+        self.effects.append(Hold(entries))
+
+    def note(self, text: str, *, warning: bool = False, **facts: Any) -> None:
+        self.effects.append(Note(text, facts, warning))
+
+    def stop(self, reason: Reason, text: str, *evidence: bytes, about: int | None = None) -> None:
+        """Go on no more."""
+        if not self.stopped:
+            self.stopped = True
+            self.effects.append(Stop(reason, text, evidence, about))
+
+    # -- frames -----------------------------------------------------------------------------------------
+
+    def seal(
+        self, kind: Kind, attempt: int, t: int = 0, scope: bytes = NOTHING, payload: bytes = b""
+    ) -> bytes:
+        """A frame of this site; not sent yet."""
+        return self.setup.seal(encode(self.setup.job, Slot(kind, attempt, t, self.setup.own), scope, payload))
+
+    def reseal(self, data: bytes) -> bytes:
+        """A stored frame of this site, under the certificate that it has by now: the same frame."""
+        return self.setup.seal(self.read(data).content)
+
+    def read(self, data: bytes) -> SignedFrame:
+        """Take apart a frame that this site holds."""
+        return decode(data, largest=self.setup.largest)
+
+    def publish(self, data: bytes) -> SignedFrame:
+        """Send a frame of this site to all neighbours, and keep it for those who ask."""
+        frame = self.read(data)
+        self.keep(frame, data)
+        self.effects.append(SendFrame(data))
+        return frame
+
+    def keep(self, frame: SignedFrame, data: bytes) -> None:
+        """Put a believed frame on the board."""
+        if frame.kind == Kind.HELLO:
+            self.hellos.setdefault(frame.slot, {})[frame.digest] = frame, data
+            self.greeted += 1
+        else:
+            self.board[frame.slot, frame.scope] = frame, data
+            if frame.kind == Kind.DONE:
+                same = self.dones.setdefault((frame.attempt, frame.scope, frame.payload), {})
+                same[frame.sender] = frame
+
+    def find(
+        self, kind: Kind, attempt: int, t: int, sender: int, scope: bytes = NOTHING
+    ) -> SignedFrame | None:
+        found = self.board.get((Slot(kind, attempt, t, sender), scope))
+        return None if found is None else found[0]
+
+    def accept(self, data: bytes, via: int) -> SignedFrame | None:
+        """A frame that came in, believed and new; None otherwise. It is passed on where it must be."""
+        try:
+            frame = decode(data, largest=self.setup.largest)
+            if frame.job != self.setup.job:
+                raise FrameRefused("job", "it holds another job")
+            if frame.sender >= len(self.setup.names) or frame.kind not in range(1, Kind.ASK):
+                raise FrameRefused("sender", "it names a site or a kind that the job does not have")
+            if self._known(frame, data):
+                return None
+            self.setup.believe(frame)
+            if frame.kind == Kind.HELLO:
+                self._check_hello(read_hello(frame.payload), frame.attempt)
+            elif frame.kind == Kind.PROPOSE:
+                read_proposal(frame.payload)
+        except FrameRefused as error:
+            self.refused[via, error.kind] = self.refused.get((via, error.kind), 0) + 1
+            self.note(str(error), refused=error.kind, via=via)
+            return None
+        if frame.sender != self.setup.own:
+            if self._contradicts(frame, data) or len(self.board) > MOST_HELD:
+                return None
+            self.keep(frame, data)
+            if (to := self.setup.passes(frame.sender, via)) and frame.kind != Kind.TOTAL:
+                self.effects.append(SendFrame(data, to))
+        return frame
+
+    def _check_hello(self, hello: Hello, number: int) -> None:
+        """Refuse what no site can have completed or been charged: it would be computed with."""
+        if hello.completed[1] > self.method.rounds or not all(map(self.sane_past, hello.past)):
+            raise FrameRefused("hello", "not a hello: it states rounds or sites that the job does not have")
+        if any(entry.number >= number for entry in hello.past):
+            raise FrameRefused("hello", "not a hello: it states an attempt that is still to come")
+
+    def sane_past(self, past: Past) -> bool:
+        """Whether an attempt fits the job: its sites, its rounds."""
+        members = past.members
+        return bool(members) and members[-1] < len(self.setup.names) and past.charged <= self.method.rounds
+
+    def _known(self, frame: SignedFrame, data: bytes) -> bool:
+        if frame.kind == Kind.HELLO:
+            variants = self.hellos.get(frame.slot, {})
+            return frame.digest in variants or len(variants) >= 4
+        found = self.board.get((frame.slot, frame.scope))
+        return found is not None and (found[1] == data or found[0].digest == frame.digest)
+
+    def _contradicts(self, frame: SignedFrame, data: bytes) -> bool:
+        """Whether its sender has signed another frame that it contradicts."""
+        rounds = (frame.t, frame.t - 1, frame.t + 1) if frame.payload.startswith(PLAIN) else (frame.t,)
+        slots = (Slot(frame.kind, frame.attempt, t, frame.sender) for t in rounds if t >= 0)
+        near = (self.board.get((slot, frame.scope)) for slot in slots)
+        found = next((held for held in near if held is not None and contradict(held[0], frame)), None)
+        if found is None:
+            return False
+        name = self.setup.names[frame.sender]
+        self.effects += [SendFrame(found[1]), SendFrame(data)]
+        self.stop(
+            Reason.CONTRADICTION,
+            f"{name} signed two frames that contradict each other, of round {max(found[0].t, frame.t)}.",
+            found[1],
+            data,
+            about=frame.sender,
+        )
+        return True
+
+    def ask(self, wanted: list[Slot]) -> None:
+        """Ask every neighbour for frames; the first slot says where this site is."""
+        here = Slot(0, self.number, 0, self.setup.own)
+        question = pack_question([here, *wanted])
+        self.effects += [Ask(j, question) for j in self.setup.neighbours]
+
+
+def pack_total(facts: Past, own: bytes, heard: bytes) -> bytes:
+    """A completed round: in which attempt, what this site sent, and the total."""
+    return struct.pack("<I", len(own)) + own + pack_past(facts) + heard
+
+
+def read_total(data: bytes) -> tuple[Past, bytes, bytes]:
+    """What `pack_total` packed; `FrameRefused` or `struct.error` where it is something else."""
+    (size,) = struct.unpack_from("<I", data)
+    own = data[4 : 4 + size]
+    facts, place = read_past(data, 4 + size)
+    return facts, own, data[place:]
+
+
+def chain(before: bytes, facts: Past, t: int, heard: bytes) -> bytes:
+    """The digest of the public state after round t."""
+    return hashlib.sha256(before + pack_past(facts) + t.to_bytes(4, "little") + heard).digest()
+
+
+def first_digest(job: bytes) -> bytes:
+    """The digest of the public state before round 1."""
+    return hashlib.sha256(b"taciturn state 3" + job).digest()
+
+
+def facts_of(agreed: Agreed) -> Past:
+    """An attempt as later hellos state it: no round of it was charged yet."""
+    return Past(agreed.number, agreed.members, agreed.base[1], agreed.left, agreed.base[1])

@@ -1,0 +1,331 @@
+"""The end of a run: every site states what it holds, and nobody gives out a result before it is final.
+
+    done     the digest of what a site holds after the last round
+    final    all members of an attempt state the same digest; where some stay silent, at least a quorum does.
+             Any later attempt has an honest one of these among its members, so no other result can follow
+    leave    a site has its result. It states every attempt that it was charged in, for those who forgot
+
+A site that was away, or was rolled back, when the result came about takes it over: a quorum must state it,
+and the totals or last vectors that it is shown must lead to that digest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from .core import SiteSetup
+from .events import Finished, SendFrame
+from .frames import NOTHING, FrameRefused, Kind, SignedFrame, Slot
+from .membership import Past, merge_past, pack_past, read_hello, read_past
+from .rounds import RoundSteps, pack_frames, unpack_frames
+
+FINISHED = b"\1"
+MOST_ENDS = 3  # results that a site asks about, those first that most sites state
+_FAREWELL = struct.Struct("<cIIHH")
+
+
+@dataclass(frozen=True)
+class Farewell:
+    """What a site that has its result says: the round that it completed last, and who was charged in what.
+
+    own : the attempts that it was charged in, as far as it lived through them.
+    agreed : those that the members of the last attempt agreed on.
+    """
+
+    completed: tuple[int, int]
+    own: tuple[Past, ...]
+    agreed: tuple[Past, ...]
+
+    def pack(self) -> bytes:
+        head = _FAREWELL.pack(FINISHED, *self.completed, len(self.own), len(self.agreed))
+        return head + b"".join(map(pack_past, (*self.own, *self.agreed)))
+
+
+def read_farewell(payload: bytes) -> Farewell | None:
+    """What `Farewell.pack` packed; None where it is something else."""
+    try:
+        kind, a, t, own, agreed = _FAREWELL.unpack_from(payload)
+        place, past = _FAREWELL.size, []
+        for _ in range(own + agreed):
+            entry, place = read_past(payload, place)
+            past.append(entry)
+    except (struct.error, FrameRefused):
+        return None
+    return Farewell((a, t), tuple(past[:own]), tuple(past[own:])) if kind == FINISHED else None
+
+
+class Ending(RoundSteps):
+    """From the last round to the result."""
+
+    def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
+        super().__init__(setup, saved, volatile)
+        self.end: tuple[int, bytes] | None = None  # the attempt whose members stated the result, and its id
+        self.helped: set[int] = set()  # sites that met while this one had its result
+
+    def advance_meeting(self) -> None:
+        """Where states differ, the members make the result: who has stated one signs no other attempt."""
+        if self.common or not self._has_stated():
+            super().advance_meeting()
+
+    def _step_back(self) -> None:
+        """Nobody is left behind who has stated a result."""
+        if not self._has_stated():
+            super()._step_back()
+
+    def _has_stated(self) -> bool:
+        data = self.saved.get("done", b"")
+        return bool(data) and (not self.common or self.read(data).scope == self.scope)
+
+    # -- what everybody states --------------------------------------------------------------------------
+
+    def _end_digest(self) -> bytes:
+        if self.common:
+            return self.digest
+        return _digest(self.last_vectors())
+
+    def last_vectors(self) -> dict[int, bytes]:
+        """The last message of every member, where no common state holds the result."""
+        if self.last or self.attempt is None:
+            return self.last
+        return {i: read_hello(frame.payload).vector for i, frame in self.attempt.hellos.items()}
+
+    def _close(self) -> None:
+        """After the last round: state what this site holds, and wait for what the others hold."""
+        if self.attempt is None:
+            return
+        own, a = self.setup.own, self.attempt.number
+        if self.find(Kind.DONE, a, 0, own, self.scope) is None:
+            data = self.saved.get("done", b"")
+            if not data or self.read(data).scope != self.scope:
+                data = self.seal(Kind.DONE, a, 0, self.scope, self._end_digest())
+                self.store({"done": data}, lambda: self._say(data))
+            else:
+                self._say(self.reseal(data))
+            return
+        found = [self.find(Kind.DONE, a, 0, i, self.scope) for i in self.attempt.members]
+        frames = [frame for frame in found if frame is not None]
+        odd = [frame.sender for frame in frames if frame.payload != self._end_digest()]
+        if odd:
+            self._show_round(self.completed[1])
+            self._disagree(f"{self.setup.names[odd[0]]} holds another result.", odd[0])
+        elif len(frames) == len(found):
+            self._leave_with(frames)
+        elif (
+            self.number > a
+            and len(same := self.dones[a, self.scope, self._end_digest()]) >= self.setup.quorum
+        ):
+            self._leave_with(list(same.values()))
+
+    def _leave_with(self, frames: list[SignedFrame]) -> None:
+        """The result is final: these frames state it."""
+        self.end = frames[0].attempt, frames[0].scope
+        agreed, own = () if self.attempt is None else self.attempt.past, tuple(self._stated_past())
+        statement = Farewell(
+            self.completed, () if self.lost else own, (*agreed, *own) if self.lost else agreed
+        )
+        data = self.seal(Kind.LEAVE, self.end[0], 0, payload=statement.pack())
+        dones = pack_frames([self.board[frame.slot, frame.scope][1] for frame in frames])
+        records = {"past": self._pack_pasts(), "left": data, "dones": dones}
+        self.store(records, lambda: self._finished(data))
+
+    def _finished(self, data: bytes) -> None:
+        self.phase, self.waiting = "over", self.now
+        self.publish(data)
+        self._conclude()
+
+    def _conclude(self) -> None:
+        rounds = self.completed[1]
+        early = rounds < self.method.rounds
+        self.effects.append(Finished(self.state, rounds, self._end_members(), self._end_digest(), early))
+
+    def _end_members(self) -> tuple[int, ...]:
+        """Who made the result; those who stated it, if this site was not among the members."""
+        if self.end is None:
+            return ()
+        number, scope = self.end
+        if self.attempt is not None and self.attempt.number == number and self.scope == scope:
+            return self.attempt.members
+        stated = [tuple(sorted(found)) for key, found in self.dones.items() if key[:2] == self.end]
+        return max(stated, key=lambda senders: len(senders), default=())
+
+    def _come_back(self) -> None:
+        """The run was over for this site; it answers those who still need its frames."""
+        self.phase = "over"
+        for key in ("done", "left"):
+            if key in self.saved:
+                self.publish(self.reseal(self.saved[key]))
+        for data in unpack_frames(self.saved.get("dones", b"")):
+            frame = self.read(data)
+            self.keep(frame, data)
+            self.end = frame.attempt, frame.scope
+        if "end" in self.saved:
+            self._recall_vectors()
+        self._conclude()
+
+    def _help(self, site: int, via: int) -> None:
+        """This site has its result: whoever still meets may need what all members stated at the end."""
+        self.helped.add(site)
+        number, scope = self.end or (0, b"")
+        for i in self._end_members():
+            found = self.board.get((Slot(Kind.DONE, number, 0, i), scope))
+            self.effects += [] if found is None else [SendFrame(found[1], (via,))]
+
+    def _tick_over(self) -> bool:
+        """Whether nobody needs this site any more; else who has left is asked for."""
+        number, members = (0 if self.end is None else self.end[0]), self._end_members()
+        staying = [i for i in {*members, *self.helped} if not self.find(Kind.LEAVE, number, 0, i)]
+        if not staying:
+            return True
+        self.ask([Slot(Kind.LEAVE, number, 0, i) for i in sorted(staying)])
+        return self.now > self.waiting + self.setup.patience
+
+    # -- an end that came about without this site -------------------------------------------------------
+
+    def _final(self) -> list[tuple[tuple[int, bytes, bytes], list[SignedFrame]]]:
+        """Every result that a quorum states; there is one at most, unless more sites lie than may."""
+        enough = self.setup.quorum
+        return [(key, list(found.values())) for key, found in self.dones.items() if len(found) >= enough]
+
+    def _others_done(self) -> bool:
+        """Whether the attempt that this site was in has ended for all other members, or a quorum with it."""
+        if self.attempt is None:
+            return False
+        number, own = self.attempt.number, self.setup.own
+        found = [self.find(Kind.DONE, number, 0, i, self.scope) for i in self.attempt.members if i != own]
+        same = [
+            len(set(stated) - {own}) for key, stated in self.dones.items() if key[:2] == (number, self.scope)
+        ]
+        return all(found) or max(same, default=0) >= self.setup.quorum - 1
+
+    def _another_done(self) -> bool:
+        """Where states differ: whether a member has stated a result, and so will sign no other attempt."""
+        if self.common or self.attempt is None or self._has_stated():
+            return False
+        return any(key[:2] == (self.attempt.number, self.scope) for key in self.dones)
+
+    def _end_elsewhere(self) -> bool:
+        """Go back to the end of an attempt that others have completed, or take its result over."""
+        if self.signed is None and (self._others_done() or self._another_done()):
+            self.complete_round()
+            if self.node is None or self.completed[1] >= self.method.rounds:
+                self.phase = "run"
+                return True
+        return any(self._take_over(key, frames) for key, frames in self._final()) or self._state_too()
+
+    def _state_too(self) -> bool:
+        """State the result that others state, if what they show leads to it: it may lack this site's word."""
+        if not self.common and self._has_stated():
+            return False
+        for key, found in self.dones.items():
+            a, scope, digest = key
+            if self.setup.own in found or len(found) <= self.liars or not self._hold_end(key):
+                continue
+            data = self.seal(Kind.DONE, a, 0, scope, digest)
+            self.store({"done": data}, lambda data=data: self._state(data))  # type: ignore[misc]
+            return True
+        return False
+
+    def _state(self, data: bytes) -> None:
+        self.publish(data)
+
+    def _missing_end(self) -> list[Slot]:
+        """In a meeting: what would end the attempt before, if others have completed it."""
+        slots: list[Slot] = []
+        if self.attempt is not None:
+            number, t = self.attempt.number, self.completed[1] + 1
+            slots += [Slot(Kind.DONE, number, 0, i) for i in self.attempt.members]
+            if t <= self.method.rounds and self.node is not None:
+                slots += [Slot(Kind.MESSAGE, number, t, i) for i in self._needed(Kind.MESSAGE, t)]
+            slots = [slot for slot in slots if (slot, self.scope) not in self.board]
+        widest = sorted(self.dones.items(), key=lambda item: -len(item[1]))
+        for (a, _, digest), stated in widest[:MOST_ENDS]:
+            said = self._farewells(a, stated)
+            slots += [Slot(Kind.DONE, a, 0, i) for i in range(len(self.setup.names)) if i not in stated]
+            slots += [Slot(Kind.LEAVE, a, 0, i) for i in stated if i not in said]
+            if not self.common:
+                slots += self._missing_vectors(a, stated)
+            elif self.digest != digest:
+                slots += self._missing_totals(said)
+        return slots
+
+    def _farewells(self, a: int, stated: Collection[int]) -> dict[int, Farewell]:
+        """What those who state a result say of the rounds before it; neighbours first."""
+        near = set(self.setup.neighbours)
+        found: dict[int, Farewell] = {}
+        for i in sorted(set(stated) - {self.setup.own}, key=lambda i: (i not in near, i)):
+            frame = self.find(Kind.LEAVE, a, 0, i)
+            said = None if frame is None else read_farewell(frame.payload)
+            if said is not None:
+                found[i] = said
+        return found
+
+    def _missing_totals(self, said: dict[int, Farewell]) -> list[Slot]:
+        return [
+            Slot(Kind.TOTAL, one.completed[0], t, i)
+            for i, one in list(said.items())[:2]
+            for t in range(1, min(one.completed[1], self.method.rounds) + 1)
+            if self.find(Kind.TOTAL, one.completed[0], t, i) is None
+        ]
+
+    def _missing_vectors(self, a: int, stated: Collection[int]) -> list[Slot]:
+        near = [i for i in self.setup.neighbours if i in stated][:2]
+        wanted = [Slot(Kind.TOTAL, a, i + 1, server) for server in near for i in range(len(self.setup.names))]
+        return [slot for slot in wanted if (slot, NOTHING) not in self.board]
+
+    def _total(self, slot: Slot) -> list[bytes]:
+        """What a site that was away asks for: a total; where states differ, the last vector of a member."""
+        if self.common:
+            return super()._total(slot)
+        stated, vectors = self.attempt is not None and self._has_stated(), self.last_vectors()
+        number = self.end[0] if self.end is not None else self.attempt.number if self.attempt else 0
+        if not (stated or self.end is not None) or slot.attempt != number or slot.t - 1 not in vectors:
+            return []
+        return [self.seal(Kind.TOTAL, slot.attempt, slot.t, payload=vectors[slot.t - 1])]
+
+    def _take_over(self, key: tuple[int, bytes, bytes], frames: list[SignedFrame]) -> bool:
+        """Take over a final result, and all that this site was charged on the way to it."""
+        said = self._farewells(key[0], [frame.sender for frame in frames])
+        if len(said) <= self.liars:
+            return False  # an honest one of them states all that the members of the attempt agreed on
+        stated = [(*one.own, *one.agreed) for one in said.values()]
+        try:
+            if not all(map(self.sane_past, merge_past(stated))) or not self._hold_end(key):
+                return False
+        except FrameRefused:
+            return False
+        self.owed += self.raised(stated, [one.own for one in said.values()])
+        self._leave_with(frames)
+        return True
+
+    def _hold_end(self, key: tuple[int, bytes, bytes]) -> bool:
+        """Whether this site holds a result, or is shown what leads to it."""
+        a, _, digest = key
+        if not self.common:
+            return self._hold_vectors(a, digest)
+        servers = self._farewells(a, self.dones[key]).items()
+        return self.digest == digest or any(self.adopt(one.completed, digest, i) for i, one in servers)
+
+    def _hold_vectors(self, a: int, digest: bytes) -> bool:
+        """The last vectors of all members of an attempt, if one who stated its result shows them."""
+        for server in range(len(self.setup.names)):
+            slots = [Slot(Kind.TOTAL, a, i + 1, server) for i in range(len(self.setup.names))]
+            held = [self.board[slot, NOTHING] for slot in slots if (slot, NOTHING) in self.board]
+            vectors = {frame.t - 1: frame.payload for frame, _ in held}
+            if held and _digest(vectors) == digest:
+                self.last, self.completed = vectors, (a, int(self.method.rounds))
+                self.pending["end"] = pack_frames([data for _, data in held])
+                return True
+        return False
+
+    def _recall_vectors(self) -> None:
+        """The vectors of a result that was taken over."""
+        frames = [self.read(data) for data in unpack_frames(self.saved["end"])]
+        self.last = {frame.t - 1: frame.payload for frame in frames}
+        self.completed = (frames[0].attempt, int(self.method.rounds))
+
+
+def _digest(vectors: Mapping[int, bytes]) -> bytes:
+    return hashlib.sha256(b"".join(vectors[i] for i in sorted(vectors))).digest()

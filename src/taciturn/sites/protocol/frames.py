@@ -1,0 +1,190 @@
+"""The frame: the only thing that leaves a site. Job, kind, attempt, round, sender, payload, and a signature.
+
+    offset  size   field
+    0       12     b"taciturn/3" and two zeros: the version of this form
+    12      32     SHA-256 of the job
+    44      1      kind, one of `Kind`
+    45      4      attempt, its number
+    49      4      round t
+    53      2      sender, its place in the job's list of sites
+    55      32     scope: the id of the attempt; zeros before there is one
+    87      4      n, the length of the payload
+    91      n      the payload
+    ...            the sender's X.509 certificate, DER: which key signs for that name
+    ...     64     Ed25519 signature of all that precedes
+
+Numbers are little-endian. All but certificate and signature is the content, and its SHA-256 the digest: the
+same content under a renewed certificate is the same frame.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+VERSION = 3
+MAGIC = b"taciturn/3\0\0"
+HEADER = struct.Struct("<12s32sBIIH32sI")
+SIGNATURE = 64
+LARGEST_CERTIFICATE = 2048
+NOTHING = bytes(32)
+_SLOT = struct.Struct("<BIIH")
+MOST_WANTED = 4096  # frames in one question
+
+
+class Kind(IntEnum):
+    """What a frame says."""
+
+    HELLO = 1  # I would take part in attempt `attempt`: nonce, public key, what I completed and was charged
+    PROPOSE = 2  # these sites should be its members
+    SIGN = 3  # I am a member of the attempt with this id
+    COMMIT = 4  # the hash of what I add in round t, and of the keys that I mask it with
+    MESSAGE = 5  # what I send in round t
+    DONE = 6  # the hash of what I hold after the last round
+    LEAVE = 7  # I send nothing more: I have my result, or cannot go on
+    TOTAL = 8  # the total of round t, for a site that was away
+    ASK = 9  # a question: the slots that a site would like to have; never kept
+
+
+ROUND_KINDS = (Kind.COMMIT, Kind.MESSAGE, Kind.DONE)
+PLAIN = b"taciturn vector\0"
+
+
+class Slot(NamedTuple):
+    """Which frame: one site signs one frame for each slot of an attempt."""
+
+    kind: int
+    attempt: int
+    t: int
+    sender: int
+
+
+class FrameRefused(Exception):  # noqa: N818 - reads as a statement
+    """A frame that changes nothing: `kind` in one word, the message in one line that quotes no value."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class SignedFrame:
+    """A frame taken apart; whether it may be believed is a question of certificates."""
+
+    job: bytes
+    kind: int
+    attempt: int
+    t: int
+    sender: int
+    scope: bytes
+    payload: bytes
+    certificate: bytes
+    signature: bytes
+
+    @cached_property
+    def content(self) -> bytes:
+        """All but certificate and signature."""
+        return encode(self.job, self.slot, self.scope, self.payload)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """What this frame is, whichever certificate it was sealed with."""
+        return hashlib.sha256(self.content).digest()
+
+    @property
+    def slot(self) -> Slot:
+        return Slot(self.kind, self.attempt, self.t, self.sender)
+
+    @property
+    def signed(self) -> bytes:
+        """What the signature is of."""
+        return self.content + self.certificate
+
+
+def size_cap(payload: int) -> int:
+    """The largest frame whose payload has that many bytes."""
+    return HEADER.size + payload + LARGEST_CERTIFICATE + SIGNATURE
+
+
+def encode(job: bytes, slot: Slot, scope: bytes = NOTHING, payload: bytes = b"") -> bytes:
+    """The content of a frame: all but certificate and signature."""
+    return HEADER.pack(MAGIC, job, *slot, scope, len(payload)) + payload
+
+
+def decode(data: bytes, *, largest: int) -> SignedFrame:
+    """Take a frame apart whose payload has at most `largest` bytes, or say what is wrong with its form."""
+    if len(data) > size_cap(largest):
+        raise FrameRefused("size", f"{len(data)} bytes, above the cap of {size_cap(largest)}")
+    if len(data) < HEADER.size + SIGNATURE or not data.startswith(MAGIC):
+        raise _other_version(data) or FrameRefused("garbage", "not a frame: it does not begin like one")
+    _, job, kind, attempt, t, sender, scope, n = HEADER.unpack_from(data)
+    end = HEADER.size + n
+    if not 0 <= len(data) - end - SIGNATURE <= LARGEST_CERTIFICATE:
+        raise FrameRefused("garbage", f"not a frame: {len(data)} bytes do not fit its header")
+    payload, certificate = data[HEADER.size : end], data[end:-SIGNATURE]
+    return SignedFrame(job, kind, attempt, t, sender, scope, payload, certificate, data[-SIGNATURE:])
+
+
+def pack_question(wanted: list[Slot]) -> bytes:
+    """A question: the frames that a site would like to have."""
+    return b"".join(_SLOT.pack(*slot) for slot in wanted[:MOST_WANTED])
+
+
+@lru_cache(maxsize=64)
+def read_question(data: bytes) -> tuple[Slot, ...]:
+    """The slots of a question; what does not fit its form is left out."""
+    whole = min(len(data) // _SLOT.size, MOST_WANTED) * _SLOT.size
+    return tuple(map(Slot._make, _SLOT.iter_unpack(data[:whole])))
+
+
+def pack_plain(before: bytes, vector: bytes) -> bytes:
+    """A message without masks: after the digest of the one before it in the attempt, zeros for the first.
+
+    Whoever sends two neighbours different vectors of a round must keep two stories apart from then on: the
+    next message names one of the two. The mark says that this is no masked message.
+    """
+    return PLAIN + before + vector
+
+
+def read_plain(payload: bytes) -> tuple[bytes, bytes] | None:
+    """(digest of the message before, vector); None where it has another form."""
+    start = len(PLAIN) + 32
+    if not payload.startswith(PLAIN) or len(payload) < start:
+        return None
+    return payload[len(PLAIN) : start], payload[start:]
+
+
+def contradict(first: SignedFrame, second: SignedFrame) -> bool:
+    """Whether one site cannot honestly have signed both, as anyone can tell from the two alone.
+
+    Two frames for one slot of an attempt do; so does a message that names another one before it than the one
+    that its site sent.
+    """
+    whose = (first.job, first.kind, first.attempt, first.sender, first.scope)
+    if whose != (second.job, second.kind, second.attempt, second.sender, second.scope):
+        return False
+    if first.kind not in ROUND_KINDS or first.digest == second.digest:
+        return False
+    if first.t == second.t:
+        return True
+    earlier, later = sorted((first, second), key=lambda frame: frame.t)
+    plain = read_plain(later.payload) if later.t == earlier.t + 1 else None
+    return plain is not None and read_plain(earlier.payload) is not None and plain[0] != earlier.digest
+
+
+def _other_version(data: bytes) -> FrameRefused | None:
+    """A frame of another release of this program, which is no stranger's garbage."""
+    said = re.match(rb"taciturn/(\d{1,3})\0", data[:14])
+    if said is None or int(said[1]) == VERSION:
+        return None
+    older = "older" if int(said[1]) < VERSION else "newer"
+    return FrameRefused(
+        "version",
+        f"it speaks version {int(said[1])} of the frames, and this site version {VERSION}: its release is "
+        f"{older}; all sites of a run need the same one",
+    )

@@ -1,0 +1,292 @@
+"""The state machine of one site: `handle` takes an event and returns what is to be done, in order.
+
+A site that is started again goes on where it was if volatile memory fits what is on disk: it sends the stored
+bytes again. If it does not fit, by a reboot, a restore or a copy, the site asks for a new attempt.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+from .core import SiteSetup, read_total
+from .ending import Ending
+from .events import (
+    Effect,
+    Event,
+    FinishAsked,
+    Heard,
+    Leave,
+    QuestionAsked,
+    Reason,
+    SendFrame,
+    SetTimer,
+    Started,
+    Stored,
+    StoreFailed,
+    Tick,
+)
+from .frames import NOTHING, Kind, SignedFrame, read_question
+from .pads import RoundKeys
+from .rounds import GAVE_UP, unpack_frames
+
+
+class SiteProtocol(Ending):
+    """One site."""
+
+    def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
+        super().__init__(setup, saved, volatile)
+        self.looked = 0
+        self._recall()
+
+    def handle(self, event: Event, now: float, entropy: bytes) -> list[Effect]:
+        """React to one event."""
+        self.now, self._entropy, self._drawn = now, entropy, 0
+        self.effects = []
+        if self.stopped and not isinstance(event, QuestionAsked):
+            return []
+        match event:
+            case Heard(data, via):
+                if not self._hear(data, via):
+                    return self.effects
+            case QuestionAsked(question, by):
+                self._answer(question, by)
+                return self.effects
+            case Started():
+                self._start()
+            case Stored(number):
+                self.then.pop(number, lambda: None)()
+            case StoreFailed(number, why, budget):
+                self.then.pop(number, None)
+                self._give_up(Reason.BUDGET if budget else Reason.DISK, why)
+            case Tick():
+                self._tick()
+            case FinishAsked(without):
+                self._finish_with(without)
+        self._advance()
+        return self.effects
+
+    def _finish_with(self, without: frozenset[int]) -> None:
+        """End the run after the last complete round; whoever has said so does no further round."""
+        if self.phase == "over" or (self.phase == "meet" and self.finishing == without):
+            return
+        self.finishing = without
+        self.meet(max(self.number, self.seen) + 1)
+
+    def _recall(self) -> None:
+        """Know again what was on disk."""
+        saved = self.saved
+        if "finish" in saved:
+            self.finishing = frozenset(number for (number,) in struct.iter_unpack("<H", saved["finish"]))
+        self.past = self.unpack_pasts(saved.get("past", b""))
+        if "number" in saved:
+            (self.number,) = struct.unpack("<I", saved["number"])
+        self.seen = self.number
+        agreed = None
+        if "live" in saved:
+            agreed, signs = self.unpack_attempt(saved["live"])
+            for sign in signs:
+                self.keep(self.read(sign), sign)
+        if self.common:
+            self._replay()
+        if agreed is None:
+            return
+        node, numbers = self.numbers(agreed)
+        self.enter(agreed, agreed.id(self.setup.job, numbers), node)
+        if self.common:
+            self._keep_again(saved.get("frames", b""))
+        else:
+            self._replay()
+            for frame in self._keep_again(saved.get("frames", b"")):
+                if self._is_now(frame, self.method.rounds) and self.completed[1] >= self.method.rounds:
+                    self.last[frame.sender] = self._said(frame.t, frame.payload) or b""
+        self.phase = "new"
+
+    def _keep_again(self, frames: bytes) -> list[SignedFrame]:
+        """Frames from the disk; this site's own under the certificate that it has by now."""
+        found = []
+        for data in unpack_frames(frames):
+            frame = self.read(data)
+            self.keep(frame, self.reseal(data) if frame.sender == self.setup.own else data)
+            found.append(frame)
+        return found
+
+    def _replay(self) -> None:
+        """Every total once more, to the same bits."""
+        t = 1 if self.common else self.completed[1] + 1
+        while f"total/{t}" in self.saved:
+            facts, own, heard = read_total(self.saved[f"total/{t}"])
+            if not self.common and (self.attempt is None or facts.number != self.attempt.number):
+                break
+            node = self.method.attempt(facts.members, facts.base, facts.left)
+            self.take(facts, t, own, heard, node)
+            t += 1
+        self.pending = {}
+
+    def _start(self) -> None:
+        self.effects.append(SetTimer(self.now + self.setup.tick))
+        self.since = self.waiting = self.now
+        self.charge_marked()
+        self.lost = self.lost or (self.setup.paid and not self.past)  # the state was put back, to its start
+        if "left" in self.saved:
+            self._come_back()
+        elif self.number == 0:
+            self.meet(max(self.seen, 0) + 1)
+        elif self._continues():
+            self._go_on()
+        else:
+            self.note("the keys of this attempt are gone: asking for a new attempt", warning=True)
+            self.phase, self.lost = "look", True
+            self.ask([])
+        self._state_again()
+
+    def _state_again(self) -> None:
+        """A result that this site has stated, and not given out: the others still need its statement."""
+        data = self.saved.get("done", b"")
+        if data and "left" not in self.saved and self.read(data).scope == self.scope:
+            self.publish(self.reseal(data))
+
+    def _continues(self) -> bool:
+        """Whether volatile memory fits what is on disk: the same process went on, or was only restarted."""
+        live = self.attempt is not None and self.attempt.number == self.number
+        if not live:
+            secret = self.volatile.get("secret", b"")
+            return secret[:4] == struct.pack("<I", self.number) and "hello" in self.saved
+        if self.node is None:
+            return True
+        try:
+            self.keys = RoundKeys.unpack(self.volatile["keys"])
+        except (KeyError, struct.error):
+            return False
+        t = self.completed[1] + 1
+        sent = "message" in self.saved and self._is_now(self.read(self.saved["message"]), t)
+        fits = self.keys.attempt == self.number and (self.keys.t == t or (sent and self.keys.t == t + 1))
+        return fits or (self.completed[1] >= self.method.rounds and self.keys.attempt == self.number)
+
+    def _go_on(self) -> None:
+        """Restarted, with volatile memory as it was: send the stored bytes again."""
+        if self.attempt is not None and self.attempt.number == self.number:
+            self.phase = "run"
+            for key in ("commit", "message"):
+                if key in self.saved and self._is_now(self.read(self.saved[key]), self.completed[1] + 1):
+                    self.publish(self.reseal(self.saved[key]))
+            self._forget_key()
+            return
+        self.phase, self.entered = "meet", self.now
+        self.hello = self.publish(self.reseal(self.saved["hello"]))
+        if "signed" in self.saved:
+            agreed, _ = self.unpack_attempt(self.saved["signed"])
+            sign = self.read(self.saved["sign"])
+            if agreed.number == self.number:
+                self.signed = agreed, sign.scope
+                self.publish(self.reseal(self.saved["sign"]))
+
+    def _is_now(self, frame: SignedFrame, t: int) -> bool:
+        return frame.t == t and frame.scope == self.scope
+
+    def _hear(self, data: bytes, via: int) -> bool:
+        """Take in a frame; whether it was new."""
+        frame = self.accept(data, via)
+        if frame is None:
+            return False
+        if frame.sender == self.setup.own:
+            self._own_frame(frame, data)
+        elif frame.kind == Kind.HELLO:
+            if self.phase == "over":
+                self._help(frame.sender, via)
+            self.greet(frame)
+        elif frame.kind == Kind.LEAVE and frame.payload == GAVE_UP:
+            self.gone[frame.sender] = max(frame.attempt, self.gone.get(frame.sender, 0))
+        else:
+            self.seen = max(self.seen, frame.attempt if frame.kind in (Kind.SIGN, Kind.COMMIT) else 0)
+        return True
+
+    def _own_frame(self, frame: SignedFrame, data: bytes) -> None:
+        """A frame with this site's signature that this process has not made: another one runs, or ran."""
+        earlier = frame.kind in (Kind.MESSAGE, Kind.DONE) and self.phase == "meet"
+        if frame.kind == Kind.HELLO or earlier:
+            self.keep(frame, data)  # of an earlier life, whose round others have completed with it
+        self.seen = max(self.seen, frame.attempt)
+        mine = self.attempt is not None and frame.scope == self.scope and self.phase == "run"
+        if mine and frame.kind in (Kind.COMMIT, Kind.MESSAGE) and frame.t > self.completed[1]:
+            self.stop(Reason.COPY, "another process signs with the name and key of this site.", data)
+
+    def _answer(self, question: bytes, by: int) -> None:
+        """Give a neighbour the frames that it asks for, and show it that a newer attempt is on its way."""
+        slots = read_question(question)
+        if not slots:
+            return
+        found: list[bytes] = []
+        if slots[0].attempt < self.number and self.hello is not None:
+            found.append(self.hellos[self.hello.slot][self.hello.digest][1])
+        if self.phase == "over" and "left" in self.saved:
+            found += [self.reseal(self.saved[key]) for key in ("done", "left") if key in self.saved]
+        scopes, board = {NOTHING, self.scope, *([self.signed[1]] if self.signed else [])}, self.board
+        for slot in slots[1:]:
+            if slot.kind == Kind.HELLO:
+                found += [data for _, data in self.hellos.get(slot, {}).values()]
+            elif slot.kind == Kind.TOTAL and slot.sender == self.setup.own:
+                found += self._total(slot)
+            else:
+                for scope in scopes:
+                    if (slot, scope) in board:
+                        found.append(board[slot, scope][1])
+        self.effects += [SendFrame(data, (by,)) for data in dict.fromkeys(found)]
+
+    def _tick(self) -> None:
+        self.effects.append(SetTimer(self.now + self.setup.tick))
+        if self.phase == "look":
+            self.looked += 1
+            self.ask([])
+            if self.looked >= 3:
+                self.meet(max(self.number, self.seen) + 1)
+        elif self.phase == "meet":
+            self.ask(self.wanted_in_meeting() + self._missing_end())
+            self.look_at_meeting()
+        elif self.phase == "run":
+            self._tick_round()
+        elif self.phase == "over" and self._tick_over():
+            self.stopped = True
+            self.effects.append(Leave())
+
+    def _tick_round(self) -> None:
+        """Ask for what is missing; leave behind who stays silent."""
+        missing = self._missing()
+        if missing:
+            self.ask(missing)
+        gone = [s.sender for s in missing if self._has_left(s.sender)]
+        if missing and (gone or self.now > self.waiting + self.setup.patience):
+            names = sorted({self.setup.names[s.sender] for s in missing})
+            if self.setup.all_needed:
+                self.stop(Reason.LEFT_ALONE, f"{', '.join(names[:5])} silent, and all sites are needed.")
+                return
+            self.note(f"{', '.join(names[:5])} silent: going on without, in a new attempt", warning=True)
+            self.meet(max(self.number, self.seen) + 1)
+
+    def waits_for(self) -> frozenset[int]:
+        """The other sites whose frames this one waits for."""
+        if self.phase == "run":
+            missing = self._missing()
+            first = [slot for slot in missing if slot.kind == Kind.COMMIT]
+            found = {slot.sender for slot in first or missing}
+        elif self.phase == "meet":
+            found = self.absent()
+        elif self.phase == "over" and self.attempt is not None:
+            number = self.attempt.number
+            found = {i for i in self.attempt.members if self.find(Kind.LEAVE, number, 0, i) is None}
+        else:
+            found = set()
+        return frozenset(found - {self.setup.own})
+
+    def _has_left(self, site: int) -> bool:
+        return self.gone.get(site, -1) >= self.number
+
+    def _advance(self) -> None:
+        """Do whatever can be done; one store at a time."""
+        before = -1
+        while not self.stopped and not self.then and before != len(self.effects):
+            before = len(self.effects)
+            if self.phase == "meet" and not self._end_elsewhere():
+                self.advance_meeting()
+            elif self.phase == "run":
+                self._advance_round()

@@ -1,0 +1,391 @@
+"""The meeting: hello, proposal, signatures. An attempt is live once every member has signed the same id.
+
+A site signs one id for each number, and numbers only rise. What it signs follows from the members' hellos, so
+nobody can be talked into an attempt whose base, budget or members it does not know. Keys of earlier attempts
+are deleted before it signs.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from .catching_up import CatchingUp
+from .events import ChargedRelease, Reason
+from .frames import NOTHING, FrameRefused, Kind, SignedFrame, Slot
+from .membership import (
+    Agreed,
+    Hello,
+    Past,
+    agree,
+    merge_past,
+    pack_proposal,
+    read_hello,
+    read_proposal,
+    set_bits,
+)
+from .pads import RoundKeys, agree_keys, public_key, valid_key
+
+MOST_ATTEMPTS = 24  # in which a site was charged; then it stops
+MOST_ADMITTED = 8  # attempts after which nobody else is admitted
+MOST_DOUBLES = 3  # times that a hello of another process with this site's key was taken for an old one
+LONGEST_BACKOFF = 5
+
+
+class Meeting(CatchingUp):
+    """Everything up to a live attempt."""
+
+    def meet(self, number: int) -> None:
+        """Say hello for attempt `number`; nothing of an earlier one is committed from now on."""
+        if self.phase not in ("meet", "look"):
+            self.since = self.now
+            self.fails = 0
+        self.phase, self.number, self.entered, self.signed = "meet", number, self.now, None
+        secret = self.fresh()
+        hello = Hello(
+            nonce=self.fresh(),
+            key=public_key(secret),
+            finish=self.finishing is not None,
+            without=set_bits(self.finishing or ()),
+            completed=(self.completed[0], max(self.completed[1], self.setup.mark)),
+            digest=self.digest,
+            past=tuple(self._stated_past()),
+            vector=self.method.vector(self.state),
+            lost=self.lost,
+        )
+        data = self.seal(Kind.HELLO, number, payload=hello.pack())
+        self.hold(secret=struct.pack("<I", number) + secret)
+        records = {"number": struct.pack("<I", number), "hello": data, "commit": None, "message": None}
+        records["lost"] = b"1" if self.lost else None
+        if self.finishing is not None:
+            records["finish"] = b"".join(struct.pack("<H", i) for i in sorted(self.finishing))
+        self.store(records, lambda: self._say_hello(data))
+
+    def _say_hello(self, data: bytes) -> None:
+        frame = self.read(data)
+        if frame.attempt == self.number and self.phase == "meet":
+            self.hello = self.publish(data)
+            self.ask(self.wanted_in_meeting())
+
+    def _stated_past(self) -> list[Past]:
+        """The attempts that this site was charged in, each with the last round that it saw a commit of."""
+        return [
+            Past(p.number, p.members, p.base, p.left, max(p.charged, self._seen_commit(p)))
+            for _, p in sorted(self.past.items())
+        ]
+
+    def _seen_commit(self, past: Past) -> int:
+        kinds = (Kind.COMMIT, Kind.MESSAGE)
+        rounds = [s.t for s, _ in self.board if s.kind in kinds and s.attempt == past.number]
+        return min(max(rounds, default=0), int(self.method.rounds))
+
+    def greet(self, frame: SignedFrame) -> None:
+        """Somebody said hello: a member that cannot go on, or a site that wants to be admitted."""
+        self.seen = max(self.seen, frame.attempt)
+        if frame.attempt <= self.number or self.phase in ("over", "new", "look"):
+            return
+        member = self.attempt is not None and frame.sender in self.attempt.members
+        if self.phase == "run" and not member and len(self.past) >= MOST_ADMITTED:
+            return
+        self.meet(frame.attempt)
+
+    def advance_meeting(self) -> None:
+        """Propose, sign, or begin, as far as what has come allows."""
+        if self.hello is None or self.hello.attempt != self.number:
+            return
+        if self.signed is None:
+            for sender in range(len(self.setup.names)):
+                frame = self.find(Kind.PROPOSE, self.number, 0, sender)
+                if frame is not None and self._consider(frame):
+                    return
+            self._propose()
+        elif self._all_signed(*self.signed):
+            self._begin(*self.signed)
+
+    def _present(self) -> dict[int, SignedFrame]:
+        """The hellos of this number that this site could sign together with its own."""
+        if self.hello is None:
+            return {}
+        known = (self.number, self.greeted, self.hello.digest)
+        if self._gathered[0] == known:
+            return self._gathered[1]
+        own, mine = self.setup.own, read_hello(self.hello.payload)
+        found = {own: self.hello}
+        for i in range(len(self.setup.names)):
+            for frame, _ in self.hellos.get(Slot(Kind.HELLO, self.number, 0, i), {}).values():
+                if i != own and i not in found and self._fits(mine, frame):
+                    found[i] = frame
+        self._gathered = known, found
+        return found
+
+    def absent(self) -> set[int]:
+        """In a meeting: who has not said hello, or has not signed what this site has signed."""
+        if self.signed is not None:
+            agreed, scope = self.signed
+            return {i for i in agreed.members if self.find(Kind.SIGN, self.number, 0, i, scope) is None}
+        return set(range(len(self.setup.names))) - set(self._present()) - (self.finishing or frozenset())
+
+    def finishers(self) -> list[int]:
+        """Who has signed that the run ends here, while this site has not."""
+        if self.finishing is not None:
+            return []
+        newest = {slot.sender: slot for slot in sorted(self.hellos)}
+        said = {i: self.hellos[slot].values() for i, slot in newest.items() if i != self.setup.own}
+        return [i for i, found in said.items() if any(read_hello(frame.payload).finish for frame, _ in found)]
+
+    def _fits(self, mine: Hello, frame: SignedFrame) -> bool:
+        try:
+            theirs = read_hello(frame.payload)
+        except FrameRefused:
+            return False
+        if not self._usable_key(theirs.key):
+            return False
+        same = theirs.completed != mine.completed or theirs.digest == mine.digest or not self.common
+        return same and (theirs.finish, theirs.without) == (mine.finish, mine.without)
+
+    def _usable_key(self, key: bytes) -> bool:
+        """Whether a key can be agreed on; a key of low order would make pads that everybody knows."""
+        if key not in self._valid:
+            self._valid[key] = valid_key(key)
+        return self._valid[key]
+
+    def _propose(self) -> None:
+        """Propose all who are there, once everybody is, or after a while."""
+        if self.find(Kind.PROPOSE, self.number, 0, self.setup.own) is not None:
+            return
+        present, sites = self._present(), len(self.setup.names)
+        if self.finishing is not None:
+            if set(present) != set(range(sites)) - self.finishing:
+                return
+        elif len(present) < self.setup.quorum or self.now < self._may_propose(present):
+            return
+        payload = pack_proposal({i: frame.digest for i, frame in present.items()})
+        self.publish(self.seal(Kind.PROPOSE, self.number, payload=payload))
+        self.advance_meeting()
+
+    def _may_propose(self, present: Mapping[int, SignedFrame]) -> float:
+        """When to propose without everybody: the first among those present goes first."""
+        rank = sorted(present).index(self.setup.own)
+        if len(present) == len(self.setup.names):
+            return self.entered + rank * self.setup.gather / 2
+        opening = self.attempt is None and not self.past and self.seen <= 1
+        wait = self.setup.patience if opening and self.fails == 0 else self.setup.gather
+        return self.entered + wait + rank * self.setup.gather / 2
+
+    def _consider(self, frame: SignedFrame) -> bool:
+        """Sign what a proposal comes to; False where this site does not, or not yet."""
+        own = self.setup.own
+        try:
+            chosen = read_proposal(frame.payload)
+            if self.hello is None or own not in chosen or frame.sender not in chosen:
+                return False
+            if chosen[own] != self.hello.digest:
+                self._look_for_copy(chosen[own])
+                return False
+            hellos = {i: self._variant(i, digest) for i, digest in chosen.items()}
+            if None in hellos.values():
+                return False
+            if not all(self._usable_key(read_hello(f.payload).key) for f in hellos.values() if f is not None):
+                return False
+            agreed = agree(
+                self.number,
+                {i: found for i, found in hellos.items() if found is not None},
+                self.method.spent,
+                common=self.common,
+            )
+        except FrameRefused:
+            return False
+        if not self._acceptable(agreed) or not self.reach(agreed):
+            return False
+        self._sign(agreed)
+        return True
+
+    def _acceptable(self, agreed: Agreed) -> bool:
+        """A quorum, or all that are left by agreement; and no charge of this site is forgotten."""
+        wanted = read_hello(agreed.hellos[self.setup.own].payload)
+        if wanted.finish:
+            everybody = set(range(len(self.setup.names))) - (self.finishing or frozenset())
+            if not agreed.finish or set(agreed.members) != everybody:
+                return False
+        elif len(agreed.members) < self.setup.quorum or not self.method.connected(agreed.members):
+            return False
+        known = {entry.number: entry.charged for entry in agreed.past}
+        return all(known.get(number, -1) >= entry.charged for number, entry in self.past.items())
+
+    def _look_for_copy(self, digest: bytes) -> None:
+        """A proposal names another hello of this site: is there one, with this site's signature?"""
+        if self._variant(self.setup.own, digest) is None:
+            return
+        self.doubles += 1
+        if self.doubles < MOST_DOUBLES:  # perhaps it was said before this site's state was put back
+            self.meet(max(self.number, self.seen) + 1)
+        else:
+            self.stop(
+                Reason.COPY,
+                "another process signs with the name and key of this site: a copy of it is running. Nothing "
+                "more is released by this one; stop it for good, or the other.",
+                about=self.setup.own,
+            )
+
+    def _sign(self, agreed: Agreed) -> None:
+        _, numbers = self.numbers(agreed)
+        scope = agreed.id(self.setup.job, numbers)
+        self.signed = agreed, scope
+        self.hold(keys=None, y=None)  # of whatever attempt was before
+        self.keys = None
+        records = {"signed": self._pack_attempt(agreed, ()), f"sign/{agreed.number}": b"1"}
+        hellos = [read_hello(frame.payload) for frame in agreed.hellos.values()]
+        releases = self.raised([h.past for h in hellos], [h.past for h in hellos if not h.lost])
+        data = self.seal(Kind.SIGN, self.number, scope=scope)
+        self.store(
+            {**records, "past": self._pack_pasts(), "sign": data}, lambda: self._say_signed(data), releases
+        )
+
+    def raised(
+        self, stated: Sequence[Sequence[Past]], lived: Sequence[Sequence[Past]]
+    ) -> tuple[ChargedRelease, ...]:
+        """Charges that others state, where this site may have forgotten its own: it was rolled back.
+
+        A site that never lost its memory, and signed the attempt, knows what it was charged there: what
+        others state only sets the noise. One that lost its memory believes any of them. One that does not
+        remember the attempt may never have been in it: it believes as many as must include an honest one, of
+        those who state what they lived through and not what they were told.
+        """
+        releases: list[ChargedRelease] = []
+        for entry in merge_past(stated):
+            if not self.lost and f"sign/{entry.number}" in self.saved:
+                continue
+            told = stated if self.lost else lived
+            levels = sorted(p.charged for past in told for p in past if p.number == entry.number)[::-1]
+            least = 0 if self.lost else self.liars
+            own = self.past.get(entry.number)
+            known = max(self.marked, entry.base if own is None else own.charged)
+            charged = levels[least] if least < len(levels) else 0
+            if self.setup.own not in entry.members or known >= charged:
+                continue
+            node = self.method.attempt(entry.members, entry.base, entry.left)
+            for t in range(known + 1, charged + 1) if node is not None else ():
+                releases.append(self.release(node, entry, bytes(32), t))
+            self.past[entry.number] = replace(entry, charged=charged)
+        return tuple(releases)
+
+    def _say_signed(self, data: bytes) -> None:
+        if self.signed is not None and self.read(data).attempt == self.number:
+            self.publish(data)
+            self.advance_meeting()
+
+    def _all_signed(self, agreed: Agreed, scope: bytes) -> bool:
+        return all(self.find(Kind.SIGN, agreed.number, 0, i, scope) for i in agreed.members)
+
+    def _begin(self, agreed: Agreed, scope: bytes) -> None:
+        """Everybody has signed: derive the keys, and note on disk that the attempt is live."""
+        node, _ = self.numbers(agreed)
+        if node is not None:
+            keys = self._derive(agreed, node, scope)
+            if keys is None:
+                return
+            self.keys = keys
+            self.hold(keys=keys.pack(), secret=None)
+        signs = [self.board[Slot(Kind.SIGN, agreed.number, 0, i), scope][1] for i in agreed.members]
+        live = self._pack_attempt(agreed, signs)
+        self.enter(agreed, scope, node)
+        self.store({"live": live, f"attempt/{agreed.number}": live}, self.resume_round)
+
+    def _derive(self, agreed: Agreed, node: Any, scope: bytes) -> RoundKeys | None:
+        secret = self.volatile.get("secret", b"")
+        if secret[:4] != struct.pack("<I", agreed.number):
+            self.meet(self.number + 1)  # a reboot took the key of this hello
+            return None
+        shown = {j: read_hello(agreed.hellos[j].payload).key for j in node.partners()}
+        first = agreed.base[1] + 1
+        return agree_keys(self.setup.own, secret[4:], shown, scope=scope, attempt=agreed.number, t=first)
+
+    def enter(self, agreed: Agreed, scope: bytes, node: Any) -> None:
+        """Be in an attempt that is live."""
+        self.attempt, self.scope, self.node, self.last = agreed, scope, node, {}
+        self.phase, self.since, self.waiting, self.fails = "run", self.now, self.now, 0
+        vectors = {i: read_hello(frame.payload).vector for i, frame in agreed.hellos.items()}
+        if not self.common:
+            self.completed = agreed.base
+            self.state = self.method.enter(agreed.members, vectors, agreed.base[1])
+
+    def resume_round(self) -> None:
+        """Go on with the rounds of the attempt."""
+        raise NotImplementedError
+
+    def wanted_in_meeting(self) -> list[Slot]:
+        """The frames that this site waits for."""
+        sites = [i for i in range(len(self.setup.names)) if i != self.setup.own]
+        hellos, proposals = (
+            [Slot(kind, self.number, 0, i) for i in sites] for kind in (Kind.HELLO, Kind.PROPOSE)
+        )
+        wanted = [slot for slot in hellos if slot not in self.hellos]
+        wanted += [slot for slot in proposals if (slot, NOTHING) not in self.board and self.signed is None]
+        wanted += self._unknown_variants()
+        if self.signed is not None:
+            agreed, scope = self.signed
+            return [
+                Slot(Kind.SIGN, self.number, 0, i)
+                for i in agreed.members
+                if self.find(Kind.SIGN, self.number, 0, i, scope) is None
+            ] + wanted
+        if not self.common:
+            return wanted
+        ahead = [read_hello(f.payload).completed for f in self._present().values()]
+        base = max(ahead, default=self.completed)
+        if base > self.completed:
+            if self.attempt is not None and base == (self.attempt.number, self.completed[1] + 1):
+                wanted += [Slot(Kind.MESSAGE, *base, i) for i in self.attempt.members]
+            servers = [i for i, f in self._present().items() if read_hello(f.payload).completed == base]
+            wanted += [Slot(Kind.TOTAL, base[0], t, i) for i in servers for t in range(1, base[1] + 1)]
+            wanted += [Slot(Kind.SIGN, self.number, 0, i) for i in sites]
+        return wanted
+
+    def _unknown_variants(self) -> list[Slot]:
+        """Hellos that a proposal names and that this site has not seen, its own name's among them."""
+        found: list[Slot] = []
+        for sender in range(len(self.setup.names)):
+            frame = self.find(Kind.PROPOSE, self.number, 0, sender)
+            chosen = {} if frame is None else read_proposal(frame.payload)
+            found += [
+                Slot(Kind.HELLO, self.number, 0, i) for i, d in chosen.items() if not self._variant(i, d)
+            ]
+        return found
+
+    def look_at_meeting(self) -> None:
+        """A tick in a meeting: give up a number that leads nowhere."""
+        setup = self.setup
+        opening = self.attempt is None and not self.past and self.seen <= 1 and self.fails == 0
+        longest = setup.gather * (2 + len(setup.names) / 2) * 2 ** min(self.fails, LONGEST_BACKOFF)
+        longest += setup.patience if opening or self.finishing is not None else 0.0
+        needed = setup.quorum if self.finishing is None else len(setup.names) - len(self.finishing)
+        bound = setup.patience if setup.all_needed or self.finishing is not None else 2 * setup.patience
+        alone = self.now > self.since + bound and len(self._present()) < needed
+        if self.now < self.entered + longest and not (alone and setup.all_needed):
+            return
+        if alone:
+            names = [setup.names[i] for i in sorted(self.absent())]
+            self.stop(
+                Reason.LEFT_ALONE,
+                f"too few sites to go on: {', '.join(names[:5])} silent, and {needed} of "
+                f"{len(setup.names)} are needed. Everything is kept: run the same command to go on.",
+            )
+            return
+        self.fails += 1
+        if self.fails > 2:
+            self._step_back()
+        self.meet(max(self.number, self.seen) + 1)
+
+    def _step_back(self) -> None:
+        """Give up a round that this site alone could complete.
+
+        A quorum is there, and none of the others has completed it: a certificate that this site still
+        accepted, by its clock or its list of revoked ones, the others refuse. Nobody else can have gone on
+        from that round, and what was charged stays charged.
+        """
+        present = self._present()
+        stated = [read_hello(f.payload).completed for i, f in present.items() if i != self.setup.own]
+        if self.common and len(present) >= self.setup.quorum and max(stated, default=(0, 0)) < self.completed:
+            self.rewind(self.completed[1] - 1)

@@ -1,0 +1,203 @@
+"""Who takes part: hello, proposal, and the attempt that follows from them. Pure functions of signed bytes.
+
+A hello states what a site has completed and every attempt that it was charged in. Whatever an attempt needs
+to know follows from its members' hellos, so that all members compute the same attempt, or sign none:
+
+    base      the furthest (attempt, round) that a member completed, with the digest of the public state there
+    spent     for each earlier attempt, the highest round that any member states, charged to everybody
+    left      the share of the budget that these leave
+    id        hash(job, number, members, base, left, numbers of the rounds, hellos)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .frames import FrameRefused, SignedFrame
+
+_HELLO = struct.Struct("<32s32sB32sII32sHI")
+_PAST = struct.Struct("<IIdIH")
+MOST_PAST = 64
+FINISH, LOST = 1, 2
+
+
+@dataclass(frozen=True)
+class Past:
+    """An attempt in which a site was charged: who was in it, after which round it began, with which share of
+    the budget, and the last round that was charged."""
+
+    number: int
+    members: tuple[int, ...]
+    base: int
+    left: float
+    charged: int
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a site says of itself before an attempt.
+
+    nonce, key : fresh; the X25519 key is made for this attempt alone.
+    finish : its operator wants the run to end after the last complete round, without the sites in `without`.
+    completed, digest : the attempt and round that it completed last, and the public state there.
+    vector : what its neighbours must know of its state, where states differ.
+    lost : it lost its memory once, so that it may have `past` from others.
+    """
+
+    nonce: bytes
+    key: bytes
+    finish: bool
+    without: bytes
+    completed: tuple[int, int]
+    digest: bytes
+    past: tuple[Past, ...] = ()
+    vector: bytes = b""
+    lost: bool = False
+
+    def pack(self) -> bytes:
+        flags = FINISH * self.finish + LOST * self.lost
+        head = _HELLO.pack(
+            self.nonce,
+            self.key,
+            flags,
+            self.without,
+            *self.completed,
+            self.digest,
+            len(self.past),
+            len(self.vector),
+        )
+        return head + b"".join(map(pack_past, self.past)) + self.vector
+
+
+@lru_cache(maxsize=1024)
+def read_hello(payload: bytes) -> Hello:
+    """A hello from its bytes; `FrameRefused` where they have another form. Read once, asked for often."""
+    try:
+        nonce, key, flags, without, a, t, digest, count, size = _HELLO.unpack_from(payload)
+        place, past = _HELLO.size, []
+        for _ in range(min(count, MOST_PAST)):
+            entry, place = read_past(payload, place)
+            past.append(entry)
+    except struct.error as error:
+        raise FrameRefused("hello", "not a hello: it is too short") from error
+    vector = payload[place:]
+    if count > MOST_PAST or len(vector) != size or flags > FINISH + LOST:
+        raise FrameRefused("hello", "not a hello: its parts do not fit")
+    return Hello(
+        nonce, key, bool(flags & FINISH), without, (a, t), digest, tuple(past), vector, bool(flags & LOST)
+    )
+
+
+def pack_past(past: Past) -> bytes:
+    head = _PAST.pack(past.number, past.base, past.left, past.charged, len(past.members))
+    return head + struct.pack(f"<{len(past.members)}H", *past.members)
+
+
+def read_past(payload: bytes, place: int) -> tuple[Past, int]:
+    number, base, left, charged, size = _PAST.unpack_from(payload, place)
+    place += _PAST.size
+    members = struct.unpack_from(f"<{size}H", payload, place)
+    if list(members) != sorted(set(members)) or not 0 < left <= 1 or charged < base:
+        raise FrameRefused("hello", "not a hello: it states an attempt that cannot be")
+    return Past(number, members, base, left, charged), place + 2 * size
+
+
+def set_bits(numbers: Iterable[int]) -> bytes:
+    """A set of at most 256 sites as 32 bytes; of larger networks its hash."""
+    chosen = sorted(numbers)
+    if all(number < 256 for number in chosen):
+        return sum(1 << number for number in chosen).to_bytes(32, "little")
+    return hashlib.sha256(repr(chosen).encode()).digest()
+
+
+def pack_proposal(hellos: Mapping[int, bytes]) -> bytes:
+    """The digests of the members' hellos, by their numbers."""
+    return b"".join(struct.pack("<H32s", i, hellos[i]) for i in sorted(hellos))
+
+
+def read_proposal(payload: bytes) -> dict[int, bytes]:
+    """Which hello of each member is meant."""
+    if not payload or len(payload) % 34:
+        raise FrameRefused("proposal", "not a proposal: it has a strange length")
+    pairs = list(struct.iter_unpack("<H32s", payload))
+    numbers = [i for i, _ in pairs]
+    if numbers != sorted(set(numbers)):
+        raise FrameRefused("proposal", "not a proposal: its members are not in order")
+    return dict(pairs)
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What follows from the hellos of the members: all of them compute the same, or sign nothing.
+
+    base, digest : where the attempt begins.   past : the earlier attempts, as charged to everybody.
+    left : the share of the budget.   finish : no further round; the run ends here.
+    """
+
+    number: int
+    members: tuple[int, ...]
+    base: tuple[int, int]
+    digest: bytes
+    past: tuple[Past, ...]
+    left: float
+    finish: bool
+    hellos: Mapping[int, SignedFrame]
+
+    def id(self, job: bytes, numbers: bytes) -> bytes:
+        """The id that every member signs; `numbers` is a hash of spread and grid of the rounds to come."""
+        parts = [
+            job,
+            struct.pack("<III?d", self.number, *self.base, self.finish, self.left),
+            self.digest,
+            numbers,
+        ]
+        parts += [struct.pack("<H", i) + self.hellos[i].digest for i in self.members]
+        parts += [pack_past(entry) for entry in self.past]
+        return hashlib.sha256(b"taciturn attempt 3" + b"".join(parts)).digest()
+
+
+def agree(
+    number: int, hellos: Mapping[int, SignedFrame], spent: Callable[[int, float, int], float], *, common: bool
+) -> Agreed:
+    """What the hellos of the members come to, or `FrameRefused` where they contradict each other.
+
+    spent : the share of the budget that rounds of an attempt cost (base, left, last round).
+    common : whether all sites hold one public state; else each goes on from its own.
+    """
+    members = tuple(sorted(hellos))
+    read = {i: read_hello(hellos[i].payload) for i in members}
+    past = merge_past([hello.past for hello in read.values()])
+    finish = all(hello.finish for hello in read.values())
+    if finish and len({hello.without for hello in read.values()}) > 1:
+        raise FrameRefused("finish", "the members would finish without different sites")
+    if common:
+        base = max(hello.completed for hello in read.values())
+        digests = {hello.digest for hello in read.values() if hello.completed == base}
+        if len(digests) > 1:
+            raise FrameRefused("state", "two members state different sums for the same round")
+        digest = digests.pop()
+    else:
+        reached = [entry.charged for entry in past] + [hello.completed[1] for hello in read.values()]
+        base, digest = (number, max(reached)), bytes(32)
+    left = 1.0 - sum(spent(entry.base, entry.left, entry.charged) for entry in past)
+    return Agreed(number, members, base, digest, past, max(0.0, left), finish, hellos)
+
+
+def merge_past(stated: Sequence[Sequence[Past]]) -> tuple[Past, ...]:
+    """Every attempt that a member states, each with the highest round that any of them states."""
+    found: dict[int, Past] = {}
+    for entry in (entry for entries in stated for entry in entries):
+        known = found.get(entry.number)
+        if known is None or entry.charged > known.charged:
+            found[entry.number] = entry
+        if known is not None and (known.members, known.base, known.left) != (
+            entry.members,
+            entry.base,
+            entry.left,
+        ):
+            raise FrameRefused("past", f"two members state different facts about attempt {entry.number}")
+    return tuple(found[number] for number in sorted(found))

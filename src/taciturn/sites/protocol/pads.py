@@ -1,0 +1,118 @@
+"""Keys, commitments and pads of one attempt [rule R].
+
+    K_ij      X25519 of fresh keys, HKDF over the id of the attempt and both numbers; ratcheted every round
+    C_i       H(salt, y_i): what site i will add in round t, fixed before anybody sends anything
+    pad       ChaCha20 under HKDF(K_ij; attempt, t, C_i, C_j): it is bound to what both sites add
+
+A site that is rolled back, by a backup, a copy or a machine image with its memory, draws another y. It then
+has another C and other pads, so that no pad ever covers two messages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+from ...methods.sums.masks import KEY_BYTES, expand_keystream, label_bytes, pair_key
+
+_HEAD = struct.Struct("<II")
+_ENTRY = struct.Struct("<H32s")
+
+
+def public_key(secret: bytes) -> bytes:
+    """What a hello shows of a secret of 32 bytes."""
+    return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+
+
+@dataclass(frozen=True)
+class RoundKeys:
+    """The pair keys of one site as they stand in round t of an attempt."""
+
+    attempt: int
+    t: int
+    keys: Mapping[int, bytes]
+
+    def next(self) -> RoundKeys:
+        """The keys of the next round; those of this one cannot be computed from them."""
+        info = label_bytes("ratchet")
+        ratcheted = {j: hmac.digest(key, info, "sha256") for j, key in self.keys.items()}
+        return RoundKeys(self.attempt, self.t + 1, ratcheted)
+
+    def hashes(self, scope: bytes) -> dict[int, bytes]:
+        """H(K_ij) for every partner: both ends state it, so that masks which would not cancel are noticed."""
+        info = label_bytes("shown", scope, self.t)
+        return {j: hmac.digest(key, info, "sha256") for j, key in self.keys.items()}
+
+    def pack(self) -> bytes:
+        entries = (_ENTRY.pack(j, self.keys[j]) for j in sorted(self.keys))
+        return _HEAD.pack(self.attempt, self.t) + b"".join(entries)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> RoundKeys:
+        attempt, t = _HEAD.unpack_from(data)
+        return cls(attempt, t, dict(_ENTRY.iter_unpack(data[_HEAD.size :])))
+
+
+_PROBE = X25519PrivateKey.from_private_bytes(bytes(range(32)))  # no secret: it only tests others' keys
+
+
+def valid_key(key: bytes) -> bool:
+    """Whether a public key gives a shared secret at all: one of low order does not."""
+    try:
+        _PROBE.exchange(X25519PublicKey.from_public_bytes(key))
+    except ValueError:
+        return False
+    return True
+
+
+def agree_keys(
+    own: int, secret: bytes, shown: Mapping[int, bytes], *, scope: bytes, attempt: int, t: int
+) -> RoundKeys:
+    """The pair keys of an attempt that begins with round t, from keys that are valid."""
+    private, keys = X25519PrivateKey.from_private_bytes(secret), {}
+    for j, key in shown.items():
+        shared = private.exchange(X25519PublicKey.from_public_bytes(key))
+        keys[j] = pair_key(shared, scope, f"{min(own, j)}", f"{max(own, j)}")
+    return RoundKeys(attempt, t, keys)
+
+
+def commitment(salt: bytes, y: bytes) -> bytes:
+    """C = H(salt, y)"""
+    return hashlib.sha256(b"taciturn commit 3" + salt + y).digest()
+
+
+def pack_commit(value: bytes, digest: bytes, hashes: Mapping[int, bytes]) -> bytes:
+    """The payload of a commit: C, the digest of the public state and numbers, H(K_ij) by partner."""
+    return value + digest + b"".join(_ENTRY.pack(j, hashes[j]) for j in sorted(hashes))
+
+
+def read_commit(payload: bytes) -> tuple[bytes, bytes, dict[int, bytes]] | None:
+    """C, digest and key hashes; None where it has another form."""
+    rest = payload[2 * KEY_BYTES :]
+    if len(payload) < 2 * KEY_BYTES or len(rest) % _ENTRY.size:
+        return None
+    return payload[:KEY_BYTES], payload[KEY_BYTES : 2 * KEY_BYTES], dict(_ENTRY.iter_unpack(rest))
+
+
+def pad_key(key: bytes, scope: bytes, t: int, first: bytes, second: bytes) -> bytes:
+    """The key of one pad; `first` is the commitment of the site with the smaller number."""
+    return hmac.digest(key, label_bytes("pad", scope, t, first, second), "sha256")
+
+
+def mask(own: int, y: bytes, keys: RoundKeys, scope: bytes, commits: Mapping[int, bytes]) -> bytes:
+    """m = y + sum_{j > i} u_ij - sum_{j < i} u_ji mod 2^64."""
+    total = np.frombuffer(y, dtype="<u8").copy()
+    for j, key in keys.keys.items():
+        first, second = commits[min(own, j)], commits[max(own, j)]
+        stream = expand_keystream(pad_key(key, scope, keys.t, first, second), len(total))
+        if j > own:
+            total += stream
+        else:
+            total -= stream
+    return total.tobytes()

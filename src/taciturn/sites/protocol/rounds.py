@@ -1,0 +1,293 @@
+"""A round in two steps.
+
+    commit     draw the noise; keep y and the salt in volatile memory, store the charge and C; send C, the
+               digest of the public state and numbers, and H(K_ij) for every partner
+    message    once every member's commit is there, with equal digests and matching key hashes: derive the
+               pads from the commitments, store the masked message, send it
+    total      once every message is there: refuse a sum that no rows can have; else the state moves on
+
+A round that only neighbours hear has no masks and no commit: its message is stored with its charge and sent.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from dataclasses import replace
+
+from .events import ChargedRelease, Reason, SendFrame
+from .frames import NOTHING, Kind, Slot, pack_plain, read_plain
+from .meeting import MOST_ATTEMPTS, Meeting
+from .pads import commitment, mask, pack_commit, read_commit
+
+_Y = struct.Struct("<II32s")
+GAVE_UP = b"\2"
+
+
+class RoundSteps(Meeting):
+    """The rounds of a live attempt."""
+
+    def _missing(self) -> list[Slot]:
+        """The frames that the round in progress waits for."""
+        if self.attempt is None:
+            return []
+        a, t = self.attempt.number, self.completed[1] + 1
+        if self.node is None or t > self.method.rounds:
+            kinds: tuple[tuple[Kind, int], ...] = ((Kind.DONE, 0),)
+        else:
+            kinds = ((Kind.COMMIT, t), (Kind.MESSAGE, t))
+        needed = [Slot(kind, a, k, i) for kind, k in kinds for i in self._needed(kind, k)]
+        return [slot for slot in needed if (slot, self.scope) not in self.board]
+
+    def _needed(self, kind: Kind, t: int) -> tuple[int, ...]:
+        """The members whose frame of round t this site needs."""
+        members = () if self.attempt is None else self.attempt.members
+        if kind == Kind.DONE:
+            return members
+        if self.node.hears(t) == "everybody":
+            return members
+        if kind == Kind.COMMIT:
+            return ()
+        return members if t == self.method.rounds else tuple(self.node.neighbours())
+
+    def _lacks(self, kind: Kind, attempt: int, t: int) -> bool:
+        """Whether a frame of round t is missing; the one that was missing last is looked for first."""
+        key = self.lacked
+        if key is not None and key[0][:3] == (kind, attempt, t) and key[1] == self.scope:
+            if key not in self.board:
+                return True
+        for i in self._needed(kind, t):
+            key = Slot(kind, attempt, t, i), self.scope
+            if key not in self.board:
+                self.lacked = key
+                return True
+        return False
+
+    def resume_round(self) -> None:
+        self.waiting = self.now
+
+    def _advance_round(self) -> None:
+        t = self.completed[1] + 1
+        if self.node is None or t > self.method.rounds:
+            self._close()
+        elif self.node.hears(t) == "everybody":
+            if self.find(Kind.COMMIT, self.number, t, self.setup.own, self.scope) is None:
+                self._commit(t)
+            elif self.find(Kind.MESSAGE, self.number, t, self.setup.own, self.scope) is None:
+                self._send_masked(t)
+            else:
+                self.complete_round()
+        elif self.find(Kind.MESSAGE, self.number, t, self.setup.own, self.scope) is None:
+            self._send_plain(t)
+        else:
+            self.complete_round()
+
+    def _state_digest(self, t: int) -> bytes:
+        return hashlib.sha256(self.digest + self.node.facts(t) + self.scope).digest()
+
+    def _charge(self, t: int) -> tuple[ChargedRelease, ...]:
+        facts = self.current()
+        self.past[facts.number] = replace(facts, charged=t)
+        return (self.release(self.node, facts, self.scope, t),)
+
+    def _commit(self, t: int) -> None:
+        """Step 1: what this site will add is drawn, charged and fixed; only its hash leaves."""
+        if self.keys is None or self.keys.t != t:
+            self.meet(max(self.number, self.seen) + 1)
+            return
+        if len(self.past) >= MOST_ATTEMPTS and self.number not in self.past:
+            self._give_up(Reason.LEFT_ALONE, f"{MOST_ATTEMPTS} attempts have failed.")
+            return
+        salt, y = self._drawn_before(t) or (self.fresh(), self.node.message(self.state))
+        self.hold(y=_Y.pack(self.number, t, salt) + y)
+        payload = pack_commit(commitment(salt, y), self._state_digest(t), self.keys.hashes(self.scope))
+        data = self.seal(Kind.COMMIT, self.number, t, self.scope, payload)
+        releases = self._charge(t)
+        records = {"commit": data, "past": self._pack_pasts()}
+        self.store(records, lambda: self._say(data), releases)
+
+    def _drawn_before(self, t: int) -> tuple[bytes, bytes] | None:
+        """Salt and y that this site drew before it was restarted: it commits to the same again."""
+        drawn = self.volatile.get("y", b"")
+        if drawn[:8] != struct.pack("<II", self.number, t):
+            return None
+        return drawn[8:40], drawn[_Y.size :]
+
+    def _say(self, data: bytes) -> None:
+        """Send what is stored now, unless the attempt is over meanwhile."""
+        if self.phase == "run" and self.read(data).scope == self.scope:
+            self.publish(data)
+            self.waiting = self.now
+
+    def _commits(self, t: int) -> dict[int, bytes] | None:
+        """Every member's commitment, if all are there and fit together."""
+        if self._lacks(Kind.COMMIT, self.number, t):
+            return None
+        found, digests, hashes = {}, {}, {}
+        for i in self._needed(Kind.COMMIT, t):
+            frame = self.find(Kind.COMMIT, self.number, t, i, self.scope)
+            read = None if frame is None else read_commit(frame.payload)
+            if frame is None:
+                return None
+            if read is None:
+                self._disagree(f"{self.setup.names[i]} sent a commit of another form.", i)
+                return None
+            found[i], digests[i], hashes[i] = read
+        own = self.setup.own
+        for i in found:
+            if digests[i] != digests[own]:
+                self._show_round(self.completed[1])
+                self._disagree(f"{self.setup.names[i]} holds another state before round {t}.", i)
+                return None
+            if any(hashes[j].get(i) != shown for j, shown in hashes[i].items() if j in hashes):
+                self._disagree(
+                    f"the keys of {self.setup.names[i]} and another member differ in round {t}.", i
+                )
+                return None
+        return found
+
+    def _disagree(self, text: str, about: int) -> None:
+        self.stop(Reason.DISAGREEMENT, f"{text} Nothing of this round was sent.", about=about)
+
+    def _show_round(self, t: int) -> None:
+        """Let everybody compare the messages of a round: whoever signed two is caught."""
+        for slot, scope in list(self.board):
+            if slot.kind == Kind.MESSAGE and scope == self.scope and slot.t == t:
+                self.effects.append(SendFrame(self.board[slot, scope][1]))
+
+    def _send_masked(self, t: int) -> None:
+        """Step 2: the pads are bound to what everybody has committed to."""
+        commits = self._commits(t)
+        if commits is None:
+            return
+        drawn = self._drawn_before(t)
+        if drawn is None or self.keys is None or self.keys.t != t:
+            self.meet(max(self.number, self.seen) + 1)
+            return
+        salt, y = drawn
+        if commitment(salt, y) != commits[self.setup.own]:
+            self.meet(max(self.number, self.seen) + 1)
+            return
+        payload = mask(self.setup.own, y, self.keys, self.scope, commits)
+        data = self.seal(Kind.MESSAGE, self.number, t, self.scope, payload)
+        self.store({"message": data}, lambda: self._say_message(data))
+
+    def _say_message(self, data: bytes) -> None:
+        self._forget_key()
+        self._say(data)
+
+    def _forget_key(self) -> None:
+        """The message of a round is stored: its noise and its keys are needed no more."""
+        stored = self.saved.get("message")
+        frame = None if stored is None else self.read(stored)
+        if frame is None or self.keys is None or frame.scope != self.scope or frame.t != self.keys.t:
+            return
+        self.keys = self.keys.next()
+        self.hold(keys=self.keys.pack(), y=None)
+
+    def _send_plain(self, t: int) -> None:
+        """A round without masks: the message is charged and stored, then sent."""
+        if self.keys is None or self.keys.t != t:
+            self.meet(max(self.number, self.seen) + 1)
+            return
+        payload = self.node.message(self.state)
+        releases = self._charge(t)
+        if payload is None:
+            charged = replace(releases[0], charge=releases[0].charge._replace(aborted=True))
+            text = f"the solve of round {t} gave up. The round is charged, nothing of it was sent."
+            self.store({"past": self._pack_pasts()}, lambda: self._give_up(Reason.ABORTED, text), (charged,))
+            return
+        payload = pack_plain(self._message_before(t), payload)
+        data = self.seal(Kind.MESSAGE, self.number, t, self.scope, payload)
+        records = {"message": data, "past": self._pack_pasts()}
+        self.store(records, lambda: self._say_message(data), releases)
+
+    def _message_before(self, t: int) -> bytes:
+        """The digest of this site's last message; zeros before the first of an attempt."""
+        stored = self.saved.get("message")
+        frame = None if stored is None else self.read(stored)
+        before = frame is not None and (frame.scope, frame.t) == (self.scope, t - 1)
+        return frame.digest if frame is not None and before else NOTHING
+
+    def _said(self, t: int, payload: bytes) -> bytes | None:
+        """What a message adds in round t; None where it has another form."""
+        if self.node.hears(t) != "everybody":
+            plain = read_plain(payload)
+            payload = b"" if plain is None else plain[1]
+        return payload if len(payload) == self.node.size(t) else None
+
+    def complete_round(self) -> None:
+        """The total of the round in progress, once every message that it needs is there."""
+        if self.attempt is None or self.node is None or self.completed[1] >= self.method.rounds:
+            return
+        a, t = self.attempt.number, self.completed[1] + 1
+        if self._lacks(Kind.MESSAGE, a, t):
+            return
+        frames = {
+            i: self.board.get((Slot(Kind.MESSAGE, a, t, i), self.scope))
+            for i in self._needed(Kind.MESSAGE, t)
+        }
+        held = {i: found for i, found in frames.items() if found is not None}
+        if len(held) < len(frames):
+            return
+        said = {i: self._said(t, frame.payload) for i, (frame, _) in held.items()}
+        payloads = {i: payload for i, payload in said.items() if payload is not None}
+        odd = [i for i in said if i not in payloads]
+        if odd:
+            self._disagree(f"{self.setup.names[odd[0]]} sent a message of another form.", odd[0])
+            return
+        if t == self.method.rounds:
+            self.last = payloads
+        own = self.find(Kind.MESSAGE, a, t, self.setup.own, self.scope)
+        if own is None and not self.common:
+            return  # rolled back: this site's own state needs what it sent
+        heard = self.node.heard(t, payloads)
+        if self.node.impossible(t, heard, payloads):
+            blamed = self.node.blamed(t, payloads)
+            self._show_round(t)
+            who = "" if blamed is None else f" {self.setup.names[blamed]} sent the values that make it so."
+            self.stop(
+                Reason.IMPOSSIBLE,
+                f"the sum of round {t} is impossible: no rows within the public bounds have it.{who} A site "
+                "lies or has a fault. Nothing more is spent, and no model of this round is given out.",
+                about=blamed,
+            )
+            return
+        for i in self.node.at_edge(payloads):
+            if i not in self.edged:
+                self.edged.add(i)
+                name = self.setup.names[i]
+                self.note(f"{name} sends values at the edge of the range since round {t}", warning=True)
+        if own is not None and t > self.charged(a):  # sent before this site's state was put back
+            self.owed += self._charge(t)
+            self.pending["past"] = self._pack_pasts()
+        mine = b"" if own is None else self._said(t, own.payload) or b""
+        self.take(self.current(), t, mine, heard, self.node)
+        for key in [key for key in self.board if key[1] == self.scope and 0 < key[0].t < t - 1]:
+            del self.board[key]
+        self.pending["frames"] = pack_frames([data for _, data in held.values()])
+        self.waiting = self.now
+        self.note(f"round {t} is complete", round=t)
+
+    def _close(self) -> None:
+        """After the last round."""
+        raise NotImplementedError
+
+    def _give_up(self, reason: Reason, text: str) -> None:
+        """Tell the others that nothing more comes from here, so that they need not wait."""
+        if reason is not Reason.DISK:
+            self.publish(self.seal(Kind.LEAVE, self.number, 0, payload=GAVE_UP))
+        self.stop(reason, text)
+
+
+def pack_frames(frames: list[bytes]) -> bytes:
+    return b"".join(struct.pack("<I", len(data)) + data for data in frames)
+
+
+def unpack_frames(data: bytes) -> list[bytes]:
+    found, place = [], 0
+    while place < len(data):
+        (size,) = struct.unpack_from("<I", data, place)
+        found.append(data[place + 4 : place + 4 + size])
+        place += 4 + size
+    return found

@@ -1,0 +1,109 @@
+"""When a run is approved and charged: approved before anybody is met, charged with its first message."""
+
+from __future__ import annotations
+
+from ...core.errors import BudgetExceeded, StateLost, TaciturnError
+from ...core.formatting import format_at_least, format_cost, format_delta, format_given
+from ..state.account import Account, open_account
+from ..state.approval import question, require, what_for
+from ..state.high_water import CONFIRM, HighWaterMark
+from .prepare import PreparedSite
+from .store import SiteStore
+
+
+def admit(ready: PreparedSite, account: Account | None, store: SiteStore | None = None) -> None:
+    """Before anybody is met: the owner has approved the job, and the account can pay for it.
+
+    Without a `store` only where there is no state yet: a job that is refused leaves none.
+    """
+    if account is None:
+        _check_rehearsal(ready)
+    if account is None or (store is None and ready.site.database.exists()):
+        return
+    charged = store is not None and (bool(store.charges) or account.holds(store.id))
+    if store is not None and charged:
+        account.check(store.id)
+    require(ready.site, ready.planned(), account, charged=charged)
+
+
+def _check_rehearsal(ready: PreparedSite) -> None:
+    """Nothing of a rehearsal is charged, but a job that the budget would not pay for is refused as well."""
+    forecast, budget = ready.forecast(), ready.budget.epsilon
+    if forecast.epsilon > budget:
+        raise BudgetExceeded(
+            f"all {ready.run.rounds} rounds would cost epsilon {format_cost(forecast.epsilon)}, and the "
+            f"budget is {format_given(budget)}; nothing was drawn."
+        )
+
+
+def charge_first(ready: PreparedSite, account: Account | None, store: SiteStore) -> None:
+    """Right before a message is stored: the whole run is charged, once; later it must still be."""
+    if account is None:
+        return
+    if store.charges:
+        account.check(store.id)
+    else:
+        account.charge_once(store.id, ready.planned(), what_for(ready.site))
+
+
+def high_water(ready: PreparedSite) -> HighWaterMark | None:
+    """The marks of this site's runs, with the account of its table; none for a rehearsal."""
+    account = open_account(ready.site)
+    return None if account is None else HighWaterMark(account.beside("marks"))
+
+
+def read_mark(
+    ready: PreparedSite, store: SiteStore, marks: HighWaterMark | None, *, newest: bool = False
+) -> bool:
+    """Whether the state is the newest that there was; if not, more may have left than it knows.
+
+    Under masks such a state goes on: it needs a new attempt, and no mask covers two messages. Without masks
+    it goes on only with the owner's word that it is the `newest`; else `StateLost`.
+    """
+    if marks is None:
+        return True
+    account, what = open_account(ready.site), what_for(ready.site)
+    forgotten = not store.charges and account is not None and account.unfinished(what, store.id)
+    if forgotten and not newest and not ready.site.job.masked:
+        raise StateLost(
+            "this table was charged for this job before, that run did not come to its end, and this `state` "
+            f"knows nothing of it: it was lost. {CONFIRM}"
+        )
+    mark = marks.read(store.id)
+    try:
+        marks.check(store.id, *store.reached, store.identity)
+    except StateLost:
+        if not newest and not ready.site.job.masked:
+            raise
+        marks.confirm(store.id, *store.reached, store.identity)
+        forgotten = True
+    if forgotten:
+        store.confirm(*((0, 0) if mark is None or ready.site.job.masked else mark.reached))
+        marks.confirm(store.id, *store.reached, store.identity)
+    look_at_mark(store, marks)
+    return not forgotten
+
+
+def look_at_mark(store: SiteStore, marks: HighWaterMark | None) -> None:
+    """What the mark says of the figures of this run."""
+    mark = None if marks is None else marks.read(store.id)
+    store.at_least |= mark is not None and mark.at_least
+
+
+def foresee(ready: PreparedSite, account: Account) -> list[tuple[bool, str]]:
+    """What the job costs as its owner counts it, and whether the account can pay, for `check`."""
+    try:
+        account.check_place()
+        planned, seen = ready.planned(), account.seen()
+        asked = question(ready.site, planned)
+        cost = f"epsilon {format_cost(asked.epsilon)} at delta {format_delta(asked.delta)}"
+        text = f"all {asked.rounds} rounds cost {cost} for any one {asked.unit}, {asked.against}"
+        left = format_at_least(account.can_pay(planned, what_for(ready.site)))
+    except TaciturnError as error:
+        return [(False, f"account: {error}")]
+    new = "" if account.place.exists() else f"; it is begun anew, at {account.place}"
+    return [
+        (True, text),
+        (True, seen.line()),
+        (True, f"account: pays for this job, which leaves {left}{new}"),
+    ]

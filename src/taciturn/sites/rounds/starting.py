@@ -1,0 +1,56 @@
+"""Before a site goes on the network: is its run over, is its state the newest, and what had it said?"""
+
+from __future__ import annotations
+
+from ...core.errors import Contradiction, RunOver, StateLost
+from ..protocol.core import SiteSetup
+from ..protocol.frames import decode
+from ..protocol.machine import SiteProtocol
+from ..state.high_water import HighWaterMark
+from ..wire.trust import intact
+from .charging import read_mark
+from .evidence import find_proof, state_released
+from .prepare import PreparedSite
+from .store import SiteStore, unreadable_as
+
+OWN_FRAMES = {"hello", "sign", "commit", "message", "done", "left"}  # records that are frames of this site
+
+
+def recall(
+    ready: PreparedSite, store: SiteStore, setup: SiteSetup, volatile: dict[str, bytes]
+) -> SiteProtocol:
+    """The protocol as it was left; what waits to be sent is sealed with the certificate of today."""
+    records = store.records()
+    with unreadable_as(store.path):
+        for key in OWN_FRAMES & records.keys():
+            frame = decode(records[key], largest=setup.largest)
+            if (frame.job, frame.sender) != (setup.job, setup.own) or not intact(frame):
+                raise ValueError("not the frame that was kept")
+            if frame.certificate != ready.identity.certificate:
+                records[key] = ready.identity.seal(frame.content)
+        return SiteProtocol(setup, records, volatile)
+
+
+def check_start(ready: PreparedSite, store: SiteStore, marks: HighWaterMark | None, *, newest: bool) -> bool:
+    """A run that is over does not begin again, and a state below its mark only where its owner says so.
+
+    Returns whether the state is the newest that there was, by its mark.
+    """
+    proof = find_proof(ready)
+    if proof is not None:
+        said = state_released(ready, store, proof[1].owner)
+        raise Contradiction(
+            f"{proof[1].owner} signed two frames that contradict each other; both are in {proof[0]}, for "
+            f"anyone to check. {said}. The run is over for everybody."
+        )
+    lost = next((body["round"] for body in store.charges if body.get("charge", {}).get("aborted")), None)
+    if lost is not None:
+        raise RunOver(
+            f"round {lost} gave up when it was solved. It is charged and is never drawn again, so this run "
+            "is over; agree on a new job, with a larger `tol`, and a new `state` folder."
+        )
+    try:
+        return read_mark(ready, store, marks, newest=newest)
+    except StateLost as error:
+        store.at_least = True
+        raise StateLost(f"{state_released(ready, store, ready.site.name)}. {error}") from error

@@ -1,0 +1,148 @@
+"""For whom a site waits, and since when: said in the log, on the network, and in a file for `status`.
+
+All of it is for people. Nothing that the protocol does depends on it.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from ..files.site import Site
+from ..protocol.frames import Kind
+from ..protocol.machine import SiteProtocol
+from ..transport.zenoh import ZenohLinks
+from ..wire.network import write_seen
+from ..wire.probe import probe
+from ..wire.whereabouts import Whereabouts
+
+SAY = 10.0  # seconds of silence before it is worth a line; then ten times as long each time
+log = logging.getLogger("taciturn.site")
+
+
+@dataclass
+class WaitingRoom:
+    """Who is missing, and since when; looked at with every tick of the protocol."""
+
+    site: Site
+    protocol: SiteProtocol
+    links: ZenohLinks
+    whereabouts: Whereabouts
+    heard: dict[str, tuple[int, float]] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    place: tuple[str, int, int] = ("new", 0, 0)
+    since: float = 0.0  # by the monotonic clock
+    began_at: float = 0.0  # by the wall clock
+    say_at: float = 0.0
+    gap: float = SAY
+
+    def note_heard(self) -> None:
+        """Which round of each neighbour was heard last; before its first round, 0."""
+        for slot, _ in self.protocol.board:
+            name = self.site.job.names[slot.sender]
+            if slot.kind in (Kind.COMMIT, Kind.MESSAGE) and name in self.site.neighbours:
+                known = self.heard.get(name, (0, 0.0))
+                if slot.t > known[0]:
+                    self.heard[name] = slot.t, time.time()
+
+    def look(self) -> None:
+        """A tick: see who is missing, tell the neighbours, write it down, and say it if it lasts."""
+        names = tuple(self.site.job.names[i] for i in sorted(self.protocol.waits_for()))
+        now, place = time.monotonic(), (self.protocol.phase, self.protocol.number, self.round)
+        if not self.names or place != self.place:
+            self.since, self.began_at, self.gap = now, time.time(), SAY
+            self.say_at = now + min(SAY, self.site.file.patience / 2)
+        self.names, self.place = names, place
+        self.note_heard()
+        self.whereabouts.be(self.round, names, self.began_at)
+        with suppress(OSError):  # only to be looked at: no room or no descriptor is no reason to stop
+            write_seen(self.site.state, self.whereabouts, self.heard)
+        if names:
+            self.links.say_where(self.whereabouts.pack())
+        if names and now >= self.say_at:
+            self.say_at, self.gap = now + self.gap, 10 * self.gap
+            self._say(names)
+
+    @property
+    def round(self) -> int:
+        """The round that this site is in; 0 in the opening, the last plus one at the end."""
+        protocol = self.protocol
+        if protocol.phase in ("new", "look") or (protocol.attempt is None and not protocol.past):
+            return 0
+        return protocol.completed[1] + 1
+
+    def what(self) -> str:
+        """What this site does, in words."""
+        protocol, rounds = self.protocol, self.site.job.rounds
+        if protocol.phase == "over":
+            return "until it is done too"
+        if protocol.finishing is not None:
+            return "the early end"
+        if self.round < 1:
+            return "the opening"
+        if protocol.phase == "meet":
+            return "a new attempt"
+        return f"round {self.round}" if self.round <= rounds else "the end"
+
+    def hint(self) -> str:
+        """Who holds up the run in the end, and who would finish it."""
+        blockers, site = self.whereabouts.blockers(), self.site
+        said = "" if set(blockers) <= set(self.names) else f"; {', '.join(blockers[:5])} holds up the run"
+        finishers = [site.job.names[i] for i in self.protocol.finishers()]
+        if finishers and self.protocol.phase == "meet":
+            said += (
+                f"; {', '.join(finishers[:5])} wants to finish the run here, and releases nothing more: to "
+                "agree, stop this site and run taciturn site finish"
+            )
+        return said
+
+    def silence(self) -> str:
+        """What is said where patience is at its end."""
+        since = _clock(self.began_at or time.time())
+        reasons = "; ".join(
+            f"{name}: {why}" for name in self.names if (why := self.links.refusals.reason(name))
+        )
+        return (
+            f"{_names(self.names)} silent since {since} ({self.what()}){self.hint()}"
+            f"{f': {reasons}' if reasons else ''}; stopped after {self.site.file.patience:g} s. Everything "
+            "is kept: run the same command to go on."
+        )
+
+    def _say(self, names: Sequence[str]) -> None:
+        """One line, with a reason where one can be found; a probe takes its time, on a thread of its own."""
+        what, hint, since = self.what(), self.hint(), self.began_at
+        connected = self.links.connected()
+
+        def say() -> None:
+            reasons = "; ".join(reason for name in names if (reason := self._why(name, connected)))
+            log.warning(
+                "waiting for %s since %s (%s)%s%s",
+                _names(names),
+                _clock(since),
+                what,
+                f": {reasons}" if reasons else "",
+                hint,
+                extra={"facts": {"event": "waiting", "for": list(names), "since": since, "what": what}},
+            )
+
+        threading.Thread(target=say, daemon=True).start()
+
+    def _why(self, name: str, connected: set[str]) -> str:
+        if refused := self.links.refusals.reason(name):
+            return f"{name}: {refused}"
+        dials: Mapping[str, str] = self.site.dials()
+        if name in connected or name not in dials:
+            return ""
+        return f"{name}: {why}" if (why := probe(self.site, name, dials[name])) else ""
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))

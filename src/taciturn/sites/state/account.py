@@ -1,0 +1,186 @@
+"""The account of a table: one budget for all jobs that ever used it, in a file that belongs to the table.
+
+A run is charged whole, right before its first message is stored, and stays charged however it ends. Until
+then it costs nothing: a site that only met the others has released nothing. The charge is made once for each
+run, whatever was restarted or put back. Estimators and training jobs may use the same file: it is a
+`taciturn.Budget`.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from ...core.errors import LedgerError, WrongFiles
+from ...core.formatting import format_at_least, format_cost, format_given
+from ...privacy.facts import RunFacts
+from ...privacy.ledger.active import active_budget
+from ...privacy.ledger.budget import Budget
+from ...privacy.ledger.pricing import Planned
+from ..files.database import check_ledger, wrong_ledger_as
+from ..files.site import BudgetEntry, Site
+from .place import account_place, check_copies, make_place
+
+log = logging.getLogger("taciturn.site")
+
+
+@dataclass(frozen=True)
+class AccountSeen:
+    """What an account holds: how many runs, what they spent together, and what is left for one more."""
+
+    runs: int
+    spent: float
+    left: float
+    epsilon: float
+    unit: str
+    place: str
+
+    def line(self) -> str:
+        """For people."""
+        left = f"{format_at_least(self.left)} left of {format_given(self.epsilon)} for any one {self.unit}"
+        return f"account of the table: {self.runs} runs spent epsilon {format_cost(self.spent)}, {left}"
+
+
+@dataclass
+class Account:
+    """The account of one site's table.
+
+    `seen` is how the file looked when a run was last found in it: where it looks the same, it still holds it.
+    """
+
+    site: Site
+    place: Path
+    _looked: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def terms(self) -> BudgetEntry:
+        """What the owner allows."""
+        return self.site.file.budget
+
+    def beside(self, name: str) -> Path:
+        """A file or folder of the same table, next to the account."""
+        return self.place.with_name(f"{self.place.stem}-{name}")
+
+    def check_place(self) -> None:
+        """Before anybody is met: an account that cannot be charged, or is damaged, is a wrong file."""
+        around = active_budget()
+        if around is not None and not around.is_at(self.place):
+            raise LedgerError(
+                f"the budget {around.path} is open, and a site charges the account of its table, "
+                f"{self.place}; run the site outside of the block. Nothing was released."
+            )
+        check_ledger(self.place)
+        check_copies(self.site, self.place)
+        if self.place.exists():
+            self._open()
+
+    def can_pay(self, planned: Planned, what: str) -> float:
+        """What would be left after a run; `BudgetExceeded` where the account cannot pay for it.
+
+        Nothing is charged, and no file is made.
+        """
+        self.check_place()
+        if self.place.exists():
+            return self._open().check(planned, what)
+        with tempfile.TemporaryDirectory() as folder:
+            return self._begin(Path(folder) / self.place.name).check(planned, what)
+
+    def charge_once(self, run: str, planned: Planned, what: str) -> None:
+        """Charge the whole run, right before its first message is stored; again, it changes nothing."""
+        self.check_place()
+        if not self.place.exists():
+            log.warning("a new account of this table is begun: %s; was there none before?", self.place)
+            make_place(self.site, self.place)
+        with wrong_ledger_as(self.place):
+            self._begin(self.place).reserve(planned, what, run=run)
+        self.check(run)
+
+    def check(self, run: str) -> None:
+        """`WrongFiles` where the account no longer holds a run that was charged to it.
+
+        It was deleted, emptied, put back, or is another one. Another job that pays into it changes the file
+        as well: then it is read, and holds the run. Without a change this is one `stat`.
+        """
+        found = self._look()  # before it is read: what changes meanwhile is seen the next time
+        if not found or found != self._looked.get(run):
+            self._read(run)
+            self._looked[run] = found
+
+    def holds(self, run: str) -> bool:
+        """Whether a run was charged to the account."""
+        return self.place.exists() and any(other.run == run for other in self._open().runs)
+
+    def unfinished(self, what: str, run: str) -> bool:
+        """Whether another run of the same job was charged and has not come to its end."""
+        if not self.place.exists():
+            return False
+        return any(r.what == what and r.run != run and not r.finished for r in self._open().runs)
+
+    def finish(self, run: str) -> None:
+        """Note that the run has come to its end; what it cost stays."""
+        account = self._read(run)
+        if any(other.run == run and not other.finished for other in account.runs):
+            account.finish(run)
+
+    def seen(self) -> AccountSeen:
+        """What it holds now; an account that is not there yet has all that the owner allows."""
+        terms = self.terms
+        if not self.place.exists():
+            return AccountSeen(0, 0.0, terms.epsilon, terms.epsilon, terms.unit, str(self.place))
+        account = self._open()
+        return AccountSeen(
+            runs=len(account.runs),
+            spent=account.spent,
+            left=account.left,
+            epsilon=account.epsilon,
+            unit=account.unit,
+            place=str(self.place),
+        )
+
+    def _open(self) -> Budget:
+        with wrong_ledger_as(self.place):
+            return self._begin(self.place)
+
+    def _begin(self, place: Path) -> Budget:
+        terms = self.terms
+        return Budget(place, terms.epsilon, terms.delta, unit=terms.unit, large_delta=terms.large_delta)
+
+    def _read(self, run: str) -> Budget:
+        """The account, which holds the run."""
+        if self._look():
+            with wrong_ledger_as(self.place):
+                account = Budget(self.place)
+                if any(other.run == run for other in account.runs):
+                    return account
+        raise WrongFiles(
+            f"{self.place}: does not hold this run, which was charged to it: it was deleted, emptied, put "
+            "back from a backup, or is another file. Nothing more is released; put the right one back."
+        )
+
+    def _look(self) -> tuple[int, ...]:
+        """What no other file has, and what every change to this one moves; nothing where there is none."""
+        try:
+            found = self.place.stat()
+        except OSError:
+            return ()
+        if not found.st_size:
+            return ()
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def judged(run: RunFacts, colluding: int | None) -> RunFacts:
+    """The run against as many others as its owner counts: None, all of them.
+
+    A job that counts more than the owner does is taken at its word.
+    """
+    if not run.masked or colluding is None:
+        return replace(run, colluding=None) if run.masked else run
+    claimed = run.sites - 1 if run.colluding is None else run.colluding
+    return replace(run, colluding=min(run.sites - 1, max(claimed, colluding)))
+
+
+def open_account(site: Site) -> Account | None:
+    """The account of a site's table; None for a rehearsal, which no budget can pay for."""
+    return None if site.job.simulated else Account(site, account_place(site))

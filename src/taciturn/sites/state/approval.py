@@ -1,0 +1,185 @@
+"""Approval: a site runs nothing that its owner has not approved, by hand or by the rules in site.toml."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ...core.canonical import digest
+from ...core.errors import BudgetExceeded, WrongFiles
+from ...core.formatting import format_cost, format_delta, format_given
+from ...jobfile.job_format import TRAIN
+from ...privacy.ledger.pricing import Planned
+from ..files.site import ApprovalRules, Site
+from .account import Account, AccountSeen
+from .audit_log import AuditLog
+
+APPROVED, REFUSED = "approved", "refused"
+
+
+@dataclass(frozen=True)
+class JobQuestion:
+    """What a job asks of a table: which kinds, of which columns, and at what cost to one unit.
+
+    programs : the SHA-256 of every installed program that it runs.
+    by_site : whether single sites, and so this one, get figures of their own.
+    epsilon : against as many other sites that work together as the owner counts: `against` says it in words.
+    """
+
+    job: str
+    name: str
+    kinds: tuple[str, ...]
+    columns: tuple[str, ...]
+    programs: tuple[str, ...]
+    by_site: bool
+    rounds: int
+    unit: str
+    epsilon: float
+    delta: float
+    against: str
+
+    def lines(self, account: AccountSeen) -> list[str]:
+        """For the owner, before anything is spent."""
+        cost = f"epsilon {format_cost(self.epsilon)} at delta {format_delta(self.delta)}"
+        return [
+            f"job {self.name}, {self.job[:16]}, asks: {', '.join(self.kinds)}, in {self.rounds} rounds",
+            f"  of the columns {', '.join(self.columns)}",
+            *(f"  by an installed program with the SHA-256 {one}" for one in self.programs),
+            *["  with figures for every single site"] * self.by_site,
+            f"  at a cost of {cost} for any one {self.unit}, {self.against}",
+            f"  {account.line()}",
+        ]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether a site may take part in a job, and why; what it costs, and what was left before it."""
+
+    allowed: bool
+    why: str
+    cost: float
+    left: float
+
+
+def question(site: Site, planned: Planned) -> JobQuestion:
+    """What the job of a site asks; `planned` is its cost as the owner counts it."""
+    job, run = site.job, planned.run
+    asked = () if job.kind == TRAIN else job.asking.questions
+    others = run.sites - 1
+    number = others if run.colluding is None or not run.masked else run.colluding
+    against = f"if {number} of {others} other sites work together"
+    return JobQuestion(
+        job=job.hash.hex(),
+        name=job.name,
+        kinds=tuple(dict.fromkeys(one.kind for one in asked)) or (job.kind,),
+        columns=_columns(site),
+        programs=tuple(one.digest for one in asked if one.digest is not None),
+        by_site=any(one.names_sites for one in asked),
+        rounds=run.rounds,
+        unit=run.unit,
+        epsilon=planned.epsilon,
+        delta=site.file.budget.delta,
+        against=f"{against}{'' if number < others else ', which is all of them'}",
+    )
+
+
+def _columns(site: Site) -> tuple[str, ...]:
+    """The columns that a job reads; arrays are read whole."""
+    job = site.job
+    columns: tuple[str, ...] = ("X", "y") if job.kind == TRAIN else ("X",)
+    if job.table is not None and job.kind != TRAIN:
+        columns = job.asking.reads
+    elif job.label is not None:
+        columns = (*job.schema_.names, job.label.column)
+    return tuple(dict.fromkeys((*columns, *([] if job.person is None else [job.person]))))
+
+
+def audit_log(account: Account) -> AuditLog:
+    """The log of all answers about the account's table."""
+    return AuditLog(account.beside("audit.sqlite"))
+
+
+def decide(
+    site: Site, planned: Planned, account: Account, *, charged: bool = False, log: bool = True
+) -> Decision:
+    """Whether the site may take part now; what is `charged` already need not be paid for again.
+
+    An answer that is new is written to the audit log, unless `log` is False.
+    """
+    account.check_place()
+    asked, seen, answers = question(site, planned), account.seen(), audit_log(account)
+    number = _number(site, asked)
+    before = [entry for entry in answers.entries() if entry.get("question") == number]
+    by_hand = [entry["answer"] for entry in before if entry.get("by") == "hand"]
+    failed = list(_misses(site.file.approve, asked))
+    if by_hand:
+        allowed, why, by = by_hand[-1] == APPROVED, f"{by_hand[-1]} by hand", "hand"
+    elif not failed:
+        allowed, why, by = True, "approved by the rules in site.toml", "rules"
+    else:
+        allowed, why, by = False, f"{failed[0]}; to look at it and approve it: taciturn site approve", "rules"
+    try:
+        if not charged:
+            account.can_pay(planned, what_for(site))
+    except BudgetExceeded as error:
+        allowed, why, by = False, str(error), "account"
+    answer = APPROVED if allowed else REFUSED
+    if log and (not before or (before[-1]["answer"], before[-1].get("by")) != (answer, by)):
+        _write(answers, number, asked, answer, by)
+    return Decision(allowed, why, asked.epsilon, seen.left)
+
+
+def answer_by_hand(site: Site, planned: Planned, account: Account, *, approve: bool) -> None:
+    """Write the owner's own answer to the audit log; the latest one counts."""
+    asked = question(site, planned)
+    _write(audit_log(account), _number(site, asked), asked, APPROVED if approve else REFUSED, "hand")
+
+
+def require(site: Site, planned: Planned, account: Account, *, charged: bool = False) -> None:
+    """Raise where the site may not take part: nothing was charged, stored or sent."""
+    decision = decide(site, planned, account, charged=charged)
+    if not decision.allowed:
+        if not charged:
+            account.can_pay(planned, what_for(site))  # too dear is `BudgetExceeded`
+        raise WrongFiles(f"the job {site.job.name} is not approved by the owner of the table: {decision.why}")
+
+
+def _misses(rules: ApprovalRules | None, asked: JobQuestion) -> Iterator[str]:
+    """Which rules a question does not meet."""
+    if rules is None:
+        yield "site.toml has no rules in `approve`, and it was not approved by hand"
+        return
+    if other := sorted(set(asked.kinds) - set(rules.kinds)):
+        yield f"`approve.kinds` does not allow {', '.join(other)}"
+    if other := sorted(set(asked.programs) - set(rules.programs)):
+        yield f"`approve.programs` does not allow the program {other[0]}"
+    if asked.by_site and not rules.by_site:
+        yield "`approve.by_site` does not allow figures for single sites"
+    unknown = () if rules.columns is None else sorted(set(asked.columns) - set(rules.columns))
+    if unknown:
+        yield f"`approve.columns` does not allow {', '.join(unknown)}"
+    if rules.epsilon is not None and asked.epsilon > rules.epsilon:
+        most = format_given(rules.epsilon)
+        yield f"it costs epsilon {format_cost(asked.epsilon)}, and `approve.epsilon` is {most}"
+
+
+def _number(site: Site, asked: JobQuestion) -> str:
+    """One number for one question at one cost, on these rows with these schedules."""
+    facts = {**_plain(asked), "schedules": site.schedules.hex(), "rows": site.rows.fingerprint}
+    return digest(facts)[:32]
+
+
+def _write(log: AuditLog, number: str, asked: JobQuestion, answer: str, by: str) -> None:
+    log.append({"question": number, "answer": answer, "by": by, **_plain(asked)})
+
+
+def _plain(asked: JobQuestion) -> dict[str, Any]:
+    """As JSON, which knows no infinity."""
+    return asdict(asked) | {"epsilon": asked.epsilon if math.isfinite(asked.epsilon) else None}
+
+
+def what_for(site: Site) -> str:
+    """What the run is called in the account."""
+    return f"site {site.name} in job {site.job.name}, {site.job.hash.hex()[:12]}"

@@ -1,0 +1,157 @@
+"""The high-water mark: how far a run had got, kept with the account of the table, outside the state folder.
+
+A state that was put back from a backup does not know what has left since; the mark does. It is raised after a
+message is stored and before it is sent, so a state is never below it unless it was put back. Such a state, or
+one that was moved, goes on only if the owner confirms it, never on neighbours' word alone; from then on all
+figures of the run are 'at least'.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from ...core.canonical import canonical
+from ...core.errors import SiteError, StateLost, WrongFiles
+
+SLOT = 512  # bytes: two slots take turns, so that one of them is always whole
+CONFIRM = (
+    "Nothing is released. If you know that this is the newest state, say so, and all figures of the run will "
+    "be 'at least': taciturn site run --newest-state"
+)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The newest round that was stored, in which attempt and in which file (a hash of its identity).
+
+    at_least : the owner has confirmed a state that was put back or moved, so more may have left.
+    writes : how often the mark was written.
+    """
+
+    attempt: int
+    round: int
+    place: str
+    at_least: bool = False
+    writes: int = 0
+
+    @property
+    def reached(self) -> tuple[int, int]:
+        """What is compared: the attempt, then the round."""
+        return self.attempt, self.round
+
+
+@dataclass(frozen=True)
+class HighWaterMark:
+    """The marks of all runs with one table, a file for each."""
+
+    folder: Path
+
+    def read(self, run: str) -> Mark | None:
+        """The mark of a run; None before its first message."""
+        try:
+            data = self._path(run).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SiteError(f"{self._path(run)}: cannot be read ({error.strerror}).") from error
+        return self._parse(run, data) if data else None  # made, and stopped before the first write
+
+    def check(self, run: str, attempt: int, round: int, place: str) -> None:
+        """Raise `StateLost` where a state is below the mark, or not the file that it was; see `confirm`."""
+        mark = self.read(run)
+        if mark is None:
+            return
+        if mark.reached > (attempt, round):
+            raise StateLost(
+                f"this `state` was put back from a backup: it stands at round {round} of attempt {attempt}, "
+                f"and round {mark.round} of attempt {mark.attempt} has left this site. {CONFIRM}"
+            )
+        if mark.place != _digest(place):
+            raise StateLost(
+                f"this `state` was moved, copied or put back since round {mark.round} was stored. {CONFIRM}"
+            )
+
+    def confirm(self, run: str, attempt: int, round: int, place: str) -> None:
+        """The owner says that this state is the newest: it goes on, and its figures are 'at least'.
+
+        Where the state is what the mark says, there is nothing to confirm.
+        """
+        with self._locked(run) as (descriptor, mark):
+            if mark is None or (mark.reached <= (attempt, round) and mark.place == _digest(place)):
+                return
+            self._write(descriptor, Mark(attempt, round, _digest(place), True, mark.writes))
+
+    def raise_to(self, run: str, attempt: int, round: int, place: str) -> None:
+        """On disk on return. Where the mark is higher already, another process has gone on: `StateLost`."""
+        with self._locked(run) as (descriptor, mark):
+            if mark is None:
+                self._write(descriptor, Mark(attempt, round, _digest(place)))
+            elif mark.reached < (attempt, round):
+                self._write(descriptor, replace(mark, attempt=attempt, round=round, place=_digest(place)))
+            elif mark.reached > (attempt, round):
+                raise StateLost(
+                    f"round {mark.round} of attempt {mark.attempt} has left this site, and this process is "
+                    f"at round {round}: another one runs, or has run, with a newer state. Nothing is sent."
+                )
+
+    @contextmanager
+    def _locked(self, run: str) -> Iterator[tuple[int, Mark | None]]:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            new = not self._path(run).exists()
+            descriptor = os.open(self._path(run), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                data = os.pread(descriptor, 2 * SLOT, 0)
+                yield descriptor, self._parse(run, data) if data else None
+                if new:
+                    self._sync_folder()
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            why = error.strerror
+            raise SiteError(f"{self.folder}: the high-water mark cannot be written ({why}).") from error
+
+    def _parse(self, run: str, data: bytes) -> Mark:
+        found = [_read_slot(data[start : start + SLOT]) for start in (0, SLOT)]
+        marks = [mark for mark in found if mark is not None]
+        if not marks:
+            raise WrongFiles(
+                f"{self._path(run)}: is damaged: the high-water mark of this run cannot be read."
+            )
+        return max(marks, key=lambda mark: mark.writes)
+
+    def _write(self, descriptor: int, mark: Mark) -> None:
+        mark = replace(mark, writes=mark.writes + 1)
+        text = canonical(asdict(mark)).encode()
+        slot = hashlib.sha256(text).hexdigest().encode() + text
+        os.pwrite(descriptor, slot.ljust(SLOT, b"\n"), SLOT * (mark.writes % 2))
+        os.fsync(descriptor)
+
+    def _sync_folder(self) -> None:
+        descriptor = os.open(self.folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _path(self, run: str) -> Path:
+        return self.folder / f"{hashlib.sha256(run.encode()).hexdigest()[:32]}.mark"
+
+
+def _read_slot(slot: bytes) -> Mark | None:
+    text = slot[64:].rstrip(b"\n")
+    if hashlib.sha256(text).hexdigest().encode() != slot[:64]:
+        return None
+    return Mark(**json.loads(text))
+
+
+def _digest(place: str) -> str:
+    return hashlib.sha256(place.encode()).hexdigest()

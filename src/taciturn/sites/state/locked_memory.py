@@ -1,0 +1,143 @@
+"""A folder in memory: a tmpfs, checked to be one and never to be swapped to a disk."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import BinaryIO
+
+from ...core.errors import SiteError, WrongFiles
+
+TMPFS, RAMFS = 0x01021994, 0x858458F6  # f_type of statfs(2)
+_MOUNT = "mount -t tmpfs -o noswap,size=16m,mode=0700,uid=USER tmpfs FOLDER (Linux 6.4 and later)"
+
+
+def find_fault(folder: Path) -> str:
+    """What is wrong with a folder as a place for keys, and what to do about it; nothing where it is right."""
+    try:
+        kind = file_system(folder)
+    except OSError as error:
+        return f"cannot be looked at ({error.strerror}); make it, or name another folder."
+    if kind not in (TMPFS, RAMFS):
+        return f"must be on a tmpfs, which a power cut ends. Mount one: {_MOUNT}"
+    if kind == TMPFS and swaps() and not has_option(folder, "noswap"):
+        return (
+            "is a tmpfs that may be swapped to a disk. Mount one with `noswap`: "
+            f'{_MOUNT}; or turn swap off: swapoff -a; or say volatile = "keyring" in `keys`.'
+        )
+    return ""
+
+
+@lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def file_system(folder: Path) -> int:
+    """The magic number of the file system that a folder is on."""
+    buffer = ctypes.create_string_buffer(512)
+    try:
+        call = _library().statfs
+    except AttributeError as error:
+        raise OSError(0, "this system has no statfs") from error
+    if call(os.fsencode(folder), buffer) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return int(ctypes.c_long.from_buffer(buffer).value) & 0xFFFFFFFF
+
+
+def swaps() -> bool:
+    """Whether the machine has swap; one that cannot be looked at has."""
+    try:
+        return len(Path("/proc/swaps").read_text().splitlines()) > 1
+    except OSError:
+        return True
+
+
+def has_option(folder: Path, option: str) -> bool:
+    """Whether the file system of a folder was mounted with an option."""
+    device = os.stat(folder).st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    except OSError:
+        return False
+    mine = [line.split() for line in lines if line.split()[2] == number]
+    return bool(mine) and all(option in fields[-1].split(",") for fields in mine)
+
+
+@dataclass(frozen=True)
+class MemoryFolder:
+    """Secrets as files of a folder that only this user can read; each is whole or not there."""
+
+    folder: Path
+
+    def write(self, name: str, secret: bytes) -> None:
+        """Keep a secret; where swap was turned on meanwhile, it is refused."""
+        self._make()
+        if fault := find_fault(self.folder):
+            raise WrongFiles(f"{self.folder} {fault}")
+        part = self.folder / f".{name}.{secrets.token_hex(4)}"
+        try:
+            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(secret)
+            before = _opened(self.folder / name)
+            os.rename(part, self.folder / name)  # a process that is killed here has the one or the other
+            if before is not None:
+                with before:
+                    before.write(bytes(os.fstat(before.fileno()).st_size))
+        except OSError as error:
+            with suppress(OSError):
+                os.unlink(part)
+            raise SiteError(f"{self.folder}: keys cannot be kept there ({error.strerror}).") from error
+
+    def read(self, name: str) -> bytes | None:
+        """A secret, or None."""
+        if not self.folder.is_dir():
+            return None
+        self._check()
+        try:
+            return (self.folder / name).read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SiteError(f"{self.folder}: keys cannot be read there ({error.strerror}).") from error
+
+    def delete(self, name: str) -> None:
+        """Overwrite a secret, and remove it."""
+        path = self.folder / name
+        with suppress(FileNotFoundError):
+            with path.open("r+b") as file:
+                file.write(bytes(path.stat().st_size))
+            path.unlink()
+
+    def names(self) -> list[str]:
+        """What is there, unfinished files of a killed process too."""
+        return sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
+
+    def _make(self) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise WrongFiles(f"{self.folder}: cannot be made ({error.strerror}).") from error
+        self._check()
+
+    def _check(self) -> None:
+        """Shared memory is open to everybody: the folder must be this user's, and no link."""
+        found = os.lstat(self.folder)
+        if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not os.path.isdir(self.folder):
+            raise WrongFiles(f"{self.folder}: must be a folder of this user alone; remove it first.")
+
+
+def _opened(path: Path) -> BinaryIO | None:
+    """A file that will be overwritten once another has its name."""
+    try:
+        return path.open("r+b")
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,248 @@
+"""Sites in one process: a scheduler with a virtual clock, virtual disks and a virtual network, from one seed.
+
+Everything that happens follows from the seed: two worlds with the same seed do the same to the last bit. No
+real time passes. What a disk holds survives a kill; what was not synced is lost in a power cut; volatile
+memory survives a kill and is lost in a power cut.
+"""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ..protocol.events import (
+    Ask,
+    ChargedRelease,
+    Effect,
+    Event,
+    Finished,
+    Heard,
+    Hold,
+    Leave,
+    Note,
+    QuestionAsked,
+    SendFrame,
+    SetTimer,
+    Started,
+    Stop,
+    Stored,
+    StoreFailed,
+    StoreRecords,
+    Tick,
+)
+from ..protocol.machine import SiteProtocol
+
+
+class Scheduler:
+    """A virtual clock: what is to happen, in the order of time and, at one time, of asking for it."""
+
+    def __init__(self, seed: int) -> None:
+        self.now, self.random = 0.0, random.Random(seed)
+        self._queue: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+
+    def at(self, time: float, act: Callable[[], None]) -> None:
+        """Do something at a time that is still to come."""
+        self._count += 1
+        heapq.heappush(self._queue, (max(time, self.now), self._count, act))
+
+    def after(self, delay: float, act: Callable[[], None]) -> None:
+        self.at(self.now + delay, act)
+
+    def run(self, until: float, done: Callable[[], bool] = lambda: False) -> None:
+        """Let time pass."""
+        while self._queue and not done():
+            time, _, act = self._queue[0]
+            if time > until:
+                break
+            heapq.heappop(self._queue)
+            self.now = time
+            act()
+        else:
+            return
+        self.now = until
+
+
+@dataclass
+class VirtualDisk:
+    """What a site has on its disk, in volatile memory, and in the account of its table.
+
+    full : nothing more can be stored.   pays : whether the account pays for the run.
+    account_mark : the high-water mark of rounds without masks, kept with the account.
+    """
+
+    records: dict[str, bytes] = field(default_factory=dict)
+    ledger: list[ChargedRelease] = field(default_factory=list)
+    volatile: dict[str, bytes] = field(default_factory=dict)
+    account: int = 0
+    account_mark: int = 0
+    pays: bool = True
+    full: bool = False
+
+    def copy(self) -> VirtualDisk:
+        """A backup."""
+        return replace(
+            self, records=dict(self.records), ledger=list(self.ledger), volatile=dict(self.volatile)
+        )
+
+    def write(self, effect: StoreRecords) -> None:
+        """One transaction, all or none."""
+        for key, value in effect.records.items():
+            if value is None:
+                self.records.pop(key, None)
+            else:
+                self.records[key] = value
+        self.ledger += effect.releases
+        for release in effect.releases:
+            self.account = 1
+            if release.sum is None:
+                self.account_mark = max(self.account_mark, release.charge.t)
+
+
+@dataclass
+class MemorySite:
+    """One simulated process and its machine."""
+
+    number: int
+    make: Callable[[MemorySite], SiteProtocol]
+    disk: VirtualDisk = field(default_factory=VirtualDisk)
+    protocol: SiteProtocol | None = None
+    life: int = 0
+    timer: int = 0
+    writing: list[StoreRecords] = field(default_factory=list)
+    finished: Finished | None = None
+    stops: list[Stop] = field(default_factory=list)
+    away: bool = False
+
+    @property
+    def running(self) -> bool:
+        return self.protocol is not None
+
+
+class MemoryNetwork:
+    """All sites of one run, their links, and what a fault may do to either.
+
+    delay : how long a frame takes from one site to another; None loses it.
+    watch : is told of every frame that leaves a site, before anything can happen to it.
+    twist : what a lying site makes of its own frames.
+    """
+
+    def __init__(
+        self, scheduler: Scheduler, sites: list[MemorySite], links: tuple[tuple[int, ...], ...]
+    ) -> None:
+        self.scheduler, self.sites, self.links = scheduler, sites, links
+        self.delay: Callable[[int, int], list[float]] = lambda one, other: [0.01]
+        self.watch: Callable[[MemorySite, bytes], None] = lambda site, data: None
+        self.twist: Callable[[MemorySite, bytes, int], list[bytes]] = lambda site, data, to: [data]
+        self.noted: Callable[[MemorySite, Effect], None] = lambda site, effect: None
+        self.twins: dict[int, list[MemorySite]] = {}
+        self.fsync: Callable[[], float] = lambda: 0.002
+
+    # -- processes --------------------------------------------------------------------------------------
+
+    def start(self, site: MemorySite) -> None:
+        """Start the process of a site, on what its disk and its memory hold."""
+        if site.running or site.away:
+            return
+        site.life += 1
+        site.writing = []
+        site.protocol = site.make(site)
+        self.tell(site, Started())
+
+    def kill(self, site: MemorySite, *, power: bool = False) -> None:
+        """End the process at once; with `power`, the machine too, and its volatile memory is gone.
+
+        A transaction that was under way is on disk or not: both happen.
+        """
+        site.protocol = None
+        site.life += 1
+        for effect in site.writing[:1]:
+            if not site.disk.full and self.scheduler.random.random() < (0.3 if power else 0.5):
+                site.disk.write(effect)
+        site.writing = []
+        if power:
+            site.disk.volatile.clear()
+
+    # -- events and effects -----------------------------------------------------------------------------
+
+    def tell(self, site: MemorySite, event: Event) -> None:
+        """Hand an event to a running site, and carry out what it wants."""
+        if site.protocol is None:
+            return
+        entropy = self.scheduler.random.getrandbits(256).to_bytes(32, "little")
+        effects = site.protocol.handle(event, self.scheduler.now, entropy)
+        for effect in effects:
+            self.noted(site, effect)
+            self._carry_out(site, effect)
+            if site.protocol is None:
+                return
+
+    def _later(self, delay: float, site: MemorySite, event: Event) -> None:
+        """An event for this process; its successor does not get it."""
+        life = site.life
+        self.scheduler.after(delay, lambda: self.tell(site, event) if site.life == life else None)
+
+    def _carry_out(self, site: MemorySite, effect: Effect) -> None:
+        match effect:
+            case Ask(to, question):
+                self._deliver(site.number, to, QuestionAsked(question, site.number))
+            case SendFrame(data, to):
+                self._send(site, data, to or self.links[site.number])
+            case StoreRecords():
+                self._store(site, effect)
+            case Hold(entries):
+                for key, value in entries.items():
+                    if value is None:
+                        site.disk.volatile.pop(key, None)
+                    else:
+                        site.disk.volatile[key] = value
+            case SetTimer(at):
+                site.timer += 1
+                life, timer = site.life, site.timer
+                self.scheduler.at(at, lambda: self._tick(site, life, timer))
+            case Stop():
+                site.stops.append(effect)
+                site.protocol = None
+                site.life += 1
+            case Finished():
+                site.finished = effect
+            case Leave():
+                site.protocol = None
+                site.life += 1
+            case Note():
+                pass
+
+    def _tick(self, site: MemorySite, life: int, timer: int) -> None:
+        if site.life == life and site.timer == timer:
+            self.tell(site, Tick())
+
+    def _store(self, site: MemorySite, effect: StoreRecords) -> None:
+        if effect.releases and not site.disk.account and not site.disk.pays:
+            self._later(0.001, site, StoreFailed(effect.number, "the account does not pay.", budget=True))
+            return
+        if site.disk.full:
+            self._later(0.001, site, StoreFailed(effect.number, "the disk is full."))
+            return
+        site.writing.append(effect)
+        life = site.life
+
+        def synced() -> None:
+            if site.life == life:
+                site.writing.remove(effect)
+                site.disk.write(effect)
+                self.tell(site, Stored(effect.number))
+
+        self.scheduler.after(self.fsync(), synced)
+
+    def _send(self, site: MemorySite, data: bytes, to: tuple[int, ...]) -> None:
+        self.watch(site, data)
+        for other in to:
+            for twisted in self.twist(site, data, other):
+                self._deliver(site.number, other, Heard(twisted, site.number))
+
+    def _deliver(self, one: int, other: int, event: Event) -> None:
+        for target in (self.sites[other], *self.twins.get(other, ())):
+            for delay in self.delay(one, other):
+                self.scheduler.after(delay, lambda target=target: self.tell(target, event))  # type: ignore[misc]

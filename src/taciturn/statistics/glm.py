@@ -1,0 +1,377 @@
+"""PrivateGLM: regressions that a paper can print, with intervals that include the noise of privacy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Self, cast
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ..core import checks
+from ..core.errors import DataError, ParameterError
+from ..core.notebook import Picture
+from ..core.types import Array
+from ..data.tables.schema import Schema
+from ..data.tables.table_inputs import take_columns
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.ledger.active import ORIGIN, join_budget, note_origin, origin_of
+from ..questions.estimates import Estimate
+from ..questions.glm.regression_answer import PrivateRegression
+from ..questions.glm.regression_question import Design, GivenRegression, Glm, RegressionQuestion
+from ..questions.kinds import read_questions
+from ..questions.pictures import Line, draw_lines
+from ..questions.question import PublicTable, SiteTable
+from ..runtime.simulate import Engine
+from .counting import CountWishes, ask_here
+from .reference import fit_without_noise
+from .regression_plan import (
+    RegressionFacts,
+    RegressionPlan,
+    explain_refusal,
+    plan_regression,
+    require_possible,
+    strength,
+)
+
+
+class PrivateGLM(BaseEstimator):  # type: ignore[misc]
+    """A regression with estimates, standard errors, intervals and p-values in the user's units.
+
+    Standard errors include the sample and the noise of privacy, which are also shown apart. Where the budget
+    is too small for intervals that hold, the fit is refused, and the error says what would be enough.
+    `taciturn.check(table, schema)` shows the owner of the rows, before anything is spent, which cells lie
+    outside of the ranges: a fit moves them to the nearer end.
+
+    Parameters
+    ----------
+    family : "binomial" (logit), "gaussian" (identity), "poisson" (log), or "hazard": the odds of an event in
+        each period in which a person is at risk. For a hazard, y holds two columns: time, and event (0 or 1).
+    epsilon, delta : what the whole fit may cost any one record, against `colluding` of the other sites.
+        epsilon = inf adds no noise, protects nothing, and gives the maximum-likelihood estimate.
+    sites, colluding : among how many sites rows are dealt where `fit` is not told; how many of the others
+        may work together, None for all of them.
+    bounds : the public range of every column; one pair more is the range of the outcome.
+    outcome : the public range of the outcome, for "gaussian" and "poisson".
+    periods : of a hazard, the public ends of its periods.
+    link : of a hazard, "logit" for odds ratios in a period, or "cloglog" for hazard ratios, as Cox has them.
+    names : of the columns, for the summary.
+    formula, schema, indicators : in place of bounds, outcome and names: see `from_formula`.
+    large_delta : insists on a delta above one over the number of records.
+    ledger : a file that records every charge.
+    random_state : a seed, for a simulation that protects nobody; None draws secret noise.
+    engine : "local", this process; or, with a seed, "ray" or a `taciturn.runtime.RayEngine`: the same bits.
+
+    Examples
+    --------
+    >>> import numpy as np, taciturn as tt
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(0, 1, (20_000, 2))
+    >>> y = rng.random(20_000) < 1 / (1 + np.exp(-(X[:, 0] - 2 * X[:, 1])))
+    >>> model = tt.PrivateGLM(epsilon=2.0, bounds=[(0, 1), (0, 1)], random_state=0).fit(X, y)
+    >>> low, high = model.interval(0.99).T
+    >>> bool((low < [1, -2]).all() and (high > [1, -2]).all())
+    True
+    """
+
+    def __init__(
+        self,
+        family: str = "binomial",
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        sites: int = 5,
+        colluding: int | None = 1,
+        bounds: Sequence[tuple[float, float]] | None = None,
+        outcome: tuple[float, float] | None = None,
+        periods: Sequence[float] = (),
+        link: str = "",
+        names: Sequence[str] | None = None,
+        formula: str | None = None,
+        schema: Schema | None = None,
+        indicators: Sequence[str] = (),
+        large_delta: bool = False,
+        ledger: str | PathLike[str] | None = None,
+        random_state: int | None = None,
+        engine: str | Engine = "local",
+    ) -> None:
+        self.family = family
+        self.epsilon = epsilon
+        self.delta = delta
+        self.sites = sites
+        self.colluding = colluding
+        self.bounds = bounds
+        self.outcome = outcome
+        self.periods = periods
+        self.link = link
+        self.names = names
+        self.formula = formula
+        self.schema = schema
+        self.indicators = indicators
+        self.large_delta = large_delta
+        self.ledger = ledger
+        self.random_state = random_state
+        self.engine = engine
+
+    @classmethod
+    def from_formula(cls, formula: str, schema: Schema, **settings: Any) -> PrivateGLM:
+        """The same for a table: `fit(table)`. Ranges and categories come from the schema alone.
+
+        formula : "death ~ age + C(sex) + age:bmi"; `site` is a fixed effect. A hazard has two columns on the
+            left: "time + event ~ age".
+        settings : the other parameters. A row with a missing cell does not count, and the summary says how
+            many do; `indicators` names columns whose missing cells get a column of their own instead.
+        """
+        model = cls(formula=formula, schema=schema, **settings)
+        model._asked(("first", "second"))
+        return model
+
+    def fit(self, X: Any, y: Any = None, *, site: Any = None, person: Any = None) -> Self:
+        """Fit on the rows of all sites; with a formula, X is the table and there is no y.
+
+        site : the site of every row, one name or number each; None deals them by chance.
+        person : whose row it is: all rows of a person, at one site, are then protected together, and may
+            depend on each other.
+        """
+        with join_budget(origin_of(self)):
+            return self._fit(X, y, site, person)
+
+    def plan(
+        self,
+        records: int,
+        *,
+        spreads: Sequence[float] | None = None,
+        rate: float = 0.5,
+        residual: float | None = None,
+        exposure: float = 1.0,
+    ) -> RegressionPlan:
+        """How large standard errors will be, from public numbers: the table for a study protocol.
+
+        records : of all sites together.
+        spreads : the standard deviation that each column is expected to have; a quarter of its range.
+        rate : the expected mean of a binomial or Poisson outcome, or the hazard of a period.
+        residual : the standard deviation of a gaussian outcome around its mean; a quarter of its range.
+        exposure : of a hazard, the mean number of periods at risk.
+        """
+        units = checks.whole("records", records, least=1)
+        design = self._design(len(self.bounds or ())) if self.formula is None else self._planned()
+        low, high = np.array(design.bounds).T
+        expected = tuple(float(one) for one in ((high - low) / 4 if spreads is None else spreads))
+        if len(expected) != len(design.names):
+            raise ParameterError(f"`spreads` must hold {len(design.names)} numbers; got {len(expected)}.")
+        for spread in expected:
+            checks.positive("spreads", spread)
+        usual = (design.outcome[1] - design.outcome[0]) / 4
+        given = {"gaussian": residual is not None, "hazard": exposure != 1.0}
+        for name, family in (("residual", "gaussian"), ("exposure", "hazard")):
+            if given[family] and self.family != family:
+                raise ParameterError(f"`{name}` belongs to the family {family}; got {self.family}.")
+        mean = checks.positive("rate", rate) if self.family == "poisson" else checks.probability("rate", rate)
+        size = usual if residual is None else checks.positive("residual", residual)
+        facts = RegressionFacts(design.names, expected, mean, size, checks.positive("exposure", exposure))
+        require_possible(design.program, units, self.epsilon, self.delta, self.sites, self.colluding)
+        power = strength(self.epsilon, self.delta, self.sites, self.colluding)
+        return plan_regression(design.program, facts, units, self.epsilon, self.delta, power)
+
+    def _planned(self) -> Design:
+        """The public facts of a formula, with the sites numbered."""
+        question, public = self._asked(tuple(f"{k + 1}" for k in range(self.sites)))
+        return question.design(public)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Takes the budget that is in use along, so that a fit in another process is charged to it too."""
+        return {**super().__getstate__(), ORIGIN: note_origin(self)}
+
+    def __sklearn_clone__(self) -> Self:
+        """A clone is charged where its model would be."""
+        copy = type(self)(**self.get_params(deep=False))
+        if (origin := origin_of(self)) is not None:
+            setattr(copy, ORIGIN, origin)
+        return copy
+
+    def _fit(self, X: Any, y: Any, site: Any, person: Any) -> Self:
+        question, public, columns, rows = self._question(X, y, site, person is not None)
+        design = question.design(public)
+        if self.epsilon == math.inf:
+            return self._fit_without_noise(question, public, columns, rows, site, person)
+        wishes = CountWishes(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            site=site,
+            person=person,
+            sites=self.sites,
+            colluding=self.colluding,
+            large_delta=self.large_delta,
+            ledger=self.ledger,
+            random_state=self.random_state,
+            engine=self.engine,
+        )
+        count = self.sites if site is None else len(np.unique(np.asarray(site)))
+        units = rows if person is None else len(np.unique(np.asarray(person)))
+        require_possible(design.program, units, self.epsilon, self.delta, count, self.colluding)
+        (found,) = ask_here([question], public, columns, rows, wishes, "PrivateGLM")
+        self.result_ = cast(PrivateRegression, found)
+        if self.formula is None:
+            self.result_ = replace(self.result_, counted=None)
+        self.certificate_: Certificate | None = self.result_.certificate
+        if self.result_.reason:
+            raise ParameterError(explain_refusal(self.result_, units, self.epsilon, self.delta))
+        return self
+
+    def _question(
+        self, X: Any, y: Any, site: Any, persons: bool
+    ) -> tuple[RegressionQuestion, PublicTable, Any, int]:
+        if self.formula is not None:
+            if y is not None:
+                raise ParameterError("`y` must not be given with a formula: the table holds it.")
+            names = () if site is None else tuple(str(one) for one in np.unique(np.asarray(site)))
+            self.site_names_ = names or tuple(f"{k + 1}" for k in range(self.sites))
+            question, public = self._asked(names, persons)
+            columns = take_columns(question.reads(public), X)
+            return question, public, columns, len(next(iter(columns.values())))
+        wrong = "schema" if self.schema is not None else "indicators" if len(self.indicators) else ""
+        if wrong:
+            raise ParameterError(f"`{wrong}` must not be given without a formula.")
+        rows = _matrix(X, y, self.family)
+        design = replace(self._design(np.shape(X)[1], getattr(X, "columns", None)), persons=persons)
+        return GivenRegression(given=design), PublicTable(width=rows.shape[1]), rows, len(rows)
+
+    def _asked(self, sites: tuple[str, ...], persons: bool = False) -> tuple[Glm, PublicTable]:
+        """The formula as a question, checked as far as public facts go."""
+        wrong = [name for name in ("bounds", "outcome", "names") if getattr(self, name) is not None]
+        if wrong:
+            raise ParameterError(f"`{wrong[0]}` must not be given with a formula: the schema says it.")
+        entry = {"kind": "glm", "formula": self.formula, "family": self.family, "link": self.link}
+        lists = {"indicators": list(self.indicators), "periods": [float(end) for end in self.periods]}
+        (found,) = read_questions([entry | lists], several=False)
+        public = PublicTable(self.schema, sites=sites, by_person=persons)
+        cast(Glm, found).design(public)
+        return cast(Glm, found), public
+
+    def _design(self, columns: int, named: Any = None) -> Design:
+        """The public facts of arrays."""
+        if self.bounds is None:
+            raise ParameterError("`bounds` must hold the public range of every column: [(0, 1), ...].")
+        outcome = self.outcome
+        bounds = [(float(low), float(high)) for low, high in self.bounds]
+        if len(bounds) == columns + 1 and outcome is None:
+            outcome = bounds.pop()
+        if len(bounds) != columns:
+            raise ParameterError(
+                f"`bounds` must hold {columns} ranges, one for each column; got {len(bounds)}."
+            )
+        if self.family in ("gaussian", "poisson") and outcome is None:
+            raise ParameterError(f"`outcome` must be the public range of y for the family {self.family}.")
+        if self.family in ("binomial", "hazard") and outcome not in (None, (0, 1)):
+            raise ParameterError(f"`outcome` must not be given for the family {self.family}: it is 0 or 1.")
+        given = self.names if self.names is not None else named
+        names = tuple(f"x{k + 1}" for k in range(columns)) if given is None else tuple(map(str, given))
+        low, high = outcome or (0.0, 1.0)
+        periods = tuple(float(end) for end in self.periods)
+        span = float(low), float(high)
+        return Design(self.family, names, tuple(bounds), span, periods, link=self.link)
+
+    def _fit_without_noise(
+        self,
+        question: RegressionQuestion,
+        public: PublicTable,
+        columns: Any,
+        rows: int,
+        site: Any,
+        person: Any,
+    ) -> Self:
+        where = 0 if site is None else np.unique(np.asarray(site), return_inverse=True)[1]
+        array = columns if isinstance(columns, np.ndarray) else None
+        table = SiteTable({} if array is not None else columns, rows, None, where, array)
+        variables = question.variables(public, table)
+        whose = None if person is None else np.asarray(person)
+        self.result_ = fit_without_noise(question.design(public), *variables, whose)
+        self.certificate_ = None
+        return self
+
+    @property
+    def coef_(self) -> Array:
+        """One coefficient for each column, in the user's units."""
+        return self._fitted().estimates.values[: len(self._fitted().names)]
+
+    @property
+    def intercept_(self) -> Any:
+        """The intercept; one for each period of a hazard."""
+        found = self._fitted().estimates.values[len(self._fitted().names) :]
+        return found if self._fitted().periods else float(found[0])
+
+    @property
+    def se_(self) -> Array:
+        """Standard errors of the coefficients, sampling and privacy together."""
+        return self._fitted().estimates.se()[: len(self._fitted().names)]
+
+    @property
+    def p_values_(self) -> Array:
+        """Two-sided p-values of the coefficients."""
+        return self._fitted().p_values[: len(self._fitted().names)]
+
+    def interval(self, level: float = 0.95) -> Array:
+        """(columns, 2): both ends of an interval for every coefficient, without the intercept."""
+        return self._fitted().interval(level)
+
+    def intercept_interval(self, level: float = 0.95) -> Array:
+        """Both ends of an interval for the intercept."""
+        return self._fitted().intercept_interval(level)
+
+    def summary(self, level: float = 0.95) -> PrivateRegression:
+        """The table: `print(model.summary())`; `.html()`, `.latex()`, `.csv()`, `.plot()`."""
+        return replace(self._fitted(), level=checks.probability("level", level))
+
+    def plot(self, level: float = 0.95) -> Picture | None:
+        """The forest plot."""
+        return self.summary(level).plot()
+
+    def survival(self, x: Any, level: float = 0.95) -> Array:
+        """(periods, 3): the share without an event after each period of a hazard, and both ends.
+
+        x : the columns of one person; with a formula, {"age": 70, "sex": "male"}.
+        """
+        return self._fitted().survival(self._columns_of(x) if isinstance(x, Mapping) else x, level)
+
+    def plot_survival(self, persons: Mapping[str, Any], level: float = 0.95) -> Picture:
+        """The curves of some persons with their bands, {"a woman of 70": x, ...}."""
+        periods, lines = self._fitted().periods, []
+        for name, x in persons.items():
+            shares = [Estimate(1.0, 1.0, 1.0), *(Estimate(*row) for row in self.survival(x, level).tolist())]
+            lines.append(Line(str(name), [0.0, *periods], shares))
+        title = f"Share without an event, {level:.0%} bands"
+        return draw_lines(lines, "time", "share without an event", title, steps=True)
+
+    def _columns_of(self, person: Mapping[str, Any]) -> Array:
+        """The columns that a formula makes of one person."""
+        if self.formula is None:
+            raise ParameterError("`x` must hold one number for each column; names go with a formula.")
+        question, public = self._asked(self.site_names_)
+        return question.columns_of(public, person)
+
+    def _fitted(self) -> PrivateRegression:
+        check_is_fitted(self, "result_")
+        self.result_.require_valid()
+        return self.result_
+
+
+def _matrix(X: Any, y: Any, family: str) -> Array:
+    """Columns and outcome as one array of finite numbers."""
+    try:
+        rows, target = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("`X` and `y` must contain numbers.") from None
+    shape = (len(rows), 2) if family == "hazard" else (len(rows),)
+    if rows.ndim != 2 or rows.size == 0 or target.shape != shape:
+        raise DataError(
+            f"`y` must have shape {shape} and `X` two dimensions; got {target.shape}, {rows.shape}."
+        )
+    if not np.isfinite(rows).all() or not np.isfinite(target).all():
+        raise DataError("`X` and `y` must be finite; for missing values use `PrivateGLM.from_formula`.")
+    if family == "binomial" and not np.isin(target, (0.0, 1.0)).all():
+        raise DataError("`y` must hold 0 and 1 for the family binomial.")
+    return np.column_stack([rows, target])

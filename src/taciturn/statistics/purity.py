@@ -1,0 +1,65 @@
+"""check_purity: whether an installed private half looks at nothing but its row, as far as trying can tell."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core import checks
+from ..core.errors import ParameterError
+from ..methods.programs.own_program import Program, row_by_row
+
+
+def check_purity(
+    program: Program, X: Any, *, length: int, parameters: Mapping[str, Any] | None = None, seed: int = 0
+) -> list[str]:
+    """What is wrong with the private half of a program: rows in another order, or fewer of them, change it.
+
+    It finds accidents, not malice: code that wants to look pure can. Run it on rows about nobody, before the
+    program is installed where the rows are; an empty list is what an owner wants to see.
+
+    Parameters
+    ----------
+    program : with a `private` function.
+    X : made-up rows, some dozens.
+    length : how many numbers `private` gives for a row.
+    parameters : of the query, by name.
+    seed : of the order.
+
+    Examples
+    --------
+    >>> import numpy as np, taciturn as tt
+    >>> class Means(tt.Program):
+    ...     steps = start = query = advance = result = None
+    ...     seen = []
+    ...     @staticmethod
+    ...     def private(row, parameters):
+    ...         Means.seen.append(row)
+    ...         return np.mean(Means.seen, axis=0)
+    >>> tt.check_purity(Means(), np.eye(4), length=4)[0]
+    'a row gives something else when it is asked again'
+    """
+    if program.private is None:
+        raise ParameterError("`program` must have a function `private`; an expression needs no check.")
+    try:
+        rows = np.array(X, dtype=np.float64)
+        named = {name: np.array(value, dtype=np.float64) for name, value in (parameters or {}).items()}
+    except ValueError:
+        raise ParameterError("`X` and `parameters` must hold numbers.") from None
+    length = checks.whole("length", length, least=1)
+    order = np.random.default_rng(checks.whole("seed", seed)).permutation(len(rows))
+
+    def run(chosen: Any) -> Any:
+        return row_by_row(copy.copy(program).private, rows[chosen], named, length)
+
+    first, half = run(slice(None)), len(rows) // 2
+    trials = {
+        "a row gives something else when it is asked again": (run(slice(None)), first),
+        "a row gives something else in another order": (run(order), first[order]),
+        "a row gives something else beside fewer rows": (run(slice(half, None)), first[half:]),
+        "a row gives something else by itself": (np.concatenate([run([k]) for k in range(len(rows))]), first),
+    }
+    return [words for words, (one, other) in trials.items() if not np.array_equal(one, other, equal_nan=True)]

@@ -1,0 +1,85 @@
+"""run_program: a program of one's own on rows in this process, with one certificate for all it asks."""
+
+from __future__ import annotations
+
+from typing import Any, Unpack, cast
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..core.types import Array
+from ..methods.programs.own_program import Program
+from ..privacy.ledger.active import join_budget
+from ..questions.question import PublicTable
+from ..questions.shipped.own import UNCHECKED, ProgramQuestion, ProgramResult
+from .counting import AskOptions, CountWishes, ask_here, spell_options
+
+
+class _Given(ProgramQuestion):
+    """A program that is an object of this process."""
+
+    given: Any
+
+    def program(self) -> Program:
+        return cast(Program, self.given)
+
+    def marks(self, public: PublicTable) -> tuple[str, ...]:
+        return () if self.given.private is None else (UNCHECKED,)
+
+
+@spell_options
+@join_budget()
+def run_program(
+    program: Program,
+    X: Any,
+    y: Any = None,
+    *,
+    epsilon: float,
+    **options: Unpack[AskOptions],
+) -> ProgramResult:
+    """Run a program on the rows of all sites, within (epsilon, delta) for the whole of it.
+
+    Parameters
+    ----------
+    X, y : the rows; a target is the last column that an expression sees.
+    site, sites, person : as in the estimators: where each row is, or among how many sites rows are dealt; and
+        whose row it is, where the promise is about persons.
+    colluding : how many of the other sites may work together; None: all of them.
+    random_state : a seed, for a simulation that protects nobody; None draws secret noise.
+    epsilon, delta, large_delta, ledger, engine : as in `private_score`.
+
+    Examples
+    --------
+    >>> import numpy as np, taciturn as tt
+    >>> class Mean(tt.Program):
+    ...     def steps(self, facts):
+    ...         return [tt.Step("mean", length=facts.columns, bound=1.0)]
+    ...     def start(self):
+    ...         return None
+    ...     def query(self, state):
+    ...         return tt.Query(tt.expressions.columns())
+    ...     def advance(self, state, total):
+    ...         return total.values
+    ...     def result(self, state):
+    ...         return state.round(2).tolist()
+    >>> X = np.tile([[0.6, 0.0], [0.0, 0.2]], (5000, 1))
+    >>> tt.run_program(Mean(), X, epsilon=1.0, random_state=0).value
+    [0.3, 0.1]
+    """
+    rows = _matrix(X, y)
+    wishes = CountWishes(epsilon, **options)
+    public = PublicTable(width=rows.shape[1])
+    (found,) = ask_here([_Given(given=program)], public, rows, len(rows), wishes, type(program).__name__)
+    return cast(ProgramResult, found)
+
+
+def _matrix(X: Any, y: Any) -> Array:
+    """The rows as numbers, with the target behind them; what is not a number stays NaN and adds zeros."""
+    try:
+        rows = np.asarray(X, dtype=np.float64)
+        rows = rows if y is None else np.column_stack([rows, np.asarray(y, dtype=np.float64)])
+    except ValueError:
+        raise DataError("`X` and `y` must contain numbers, and as many rows as each other.") from None
+    if rows.ndim != 2 or rows.size == 0:
+        raise DataError(f"`X` must have rows and columns; got shape {np.shape(X)}.")
+    return rows

@@ -1,0 +1,125 @@
+"""Which models may be scored on private rows, and what they say of each row.
+
+The cost of a score counts one record as one row of the tables. That is true if a prediction depends on its
+own row alone, and if the model is either paid for by itself or knows nothing of these rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.pipeline import Pipeline
+
+from ..core.errors import CertificateError, DataError, ParameterError
+from ..core.types import Array
+from ..data.features.feature_map import FeatureMap
+from ..data.tables.clipping import RowClipper
+from ..data.tables.encoder import BoundedEncoder
+from ..data.tables.numeric_columns import PlainColumns
+from ..estimators.additive.models import PrivateAdditiveClassifier
+from ..estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from ..estimators.loaded import LoadedModel
+from ..privacy.certificate.certificate import Certificate
+from ..privacy.certificate.released import Released
+from ..privacy.ledger.pricing import check_proof
+
+PUBLIC = "the scored model is public, as its user says; how it was made was not checked"
+_OURS = (PrivateLogisticRegression, PrivateLinearSVC, PrivateAdditiveClassifier)
+_STEPS = (BoundedEncoder, FeatureMap, PlainColumns, RowClipper)
+
+
+def model_marks(clf: Any, *, public: bool, simulated: bool) -> tuple[str, ...]:
+    """What the certificate says of the model; an error where it is neither public nor paid for."""
+    if hasattr(clf[-1] if isinstance(clf, Pipeline) else clf, "strength_"):
+        raise ParameterError("`clf` is a site's own model; neither it nor a score of it may leave the site.")
+    if public:
+        return (PUBLIC,)
+    certificate = _certificate(clf) if _is_ours(clf) else None
+    if certificate is None:
+        raise ParameterError(
+            f"`clf` must be an estimator of taciturn with its certificate, or `public` must be True; got "
+            f"{type(clf).__name__}. The score of a model that saw these rows without noise reveals them."
+        )
+    try:
+        certificate.check()
+        model = clf[-1] if isinstance(clf, Pipeline) else clf
+        certificate.check_released(Released.model(model.coef_, model.intercept_, model.whitening_))
+        if not simulated:
+            check_proof(certificate.run)
+    except (CertificateError, ParameterError) as error:
+        raise ParameterError(f"`clf` has a certificate that does not cover its model: {error}") from error
+    if not (simulated or math.isfinite(certificate.epsilon)):
+        raise ParameterError("`clf` was fitted without noise; if no private row was used, say `public=True`.")
+    return ()
+
+
+def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
+    """(rows, 1) for two classes, the second one's score, else (rows, classes), from 0 to 1; NaN: no answer.
+
+    Our own models compute each row by itself, and how many rows there are is public: they see all at once.
+    Any other is asked row by row.
+    """
+    given = _length(X)
+    if given != rows:
+        raise DataError(f"`X` and `y` must have one entry per row; got {given} and {rows}.")
+    if _is_ours(clf):
+        return np.asarray(np.clip(_ask(clf, X, classes), 0.0, 1.0))
+    found = np.full((rows, 1 if classes == 2 else classes), np.nan)
+    failed: Exception | None = None
+    for k in range(rows):
+        try:
+            found[k] = _ask(clf, _row(X, k), classes)
+        except Exception as error:
+            failed = error  # like a row without an answer: that it failed may depend on the row
+    if failed is not None and np.isnan(found).all():
+        raise ParameterError(f"`clf` fails for every row, with {type(failed).__name__}; nothing was drawn.")
+    return np.asarray(np.clip(found, 0.0, 1.0))
+
+
+def _is_ours(clf: Any) -> bool:
+    """Whether all its steps are known to treat every row by itself.
+
+    A subclass may do anything, and so may a method that was replaced on the object itself.
+    """
+    steps = [step for _, step in clf.steps] if type(clf) in (Pipeline, LoadedModel) else [clf]
+    encoders = [*steps[:-1]]
+    if hasattr(steps[-1], "encoder_"):  # of an additive model
+        encoders.append(steps[-1].encoder_)
+    known = type(steps[-1]) in _OURS and all(type(step) in _STEPS for step in encoders)
+    return known and not any(_is_patched(step) for step in (clf, *steps, *encoders))
+
+
+def _is_patched(step: Any) -> bool:
+    return any(callable(getattr(type(step), name, None)) for name in vars(step))
+
+
+def _certificate(clf: Any) -> Certificate | None:
+    holder = clf[-1] if type(clf) is Pipeline else clf
+    found = getattr(holder, "certificate_", None)
+    return found if isinstance(found, Certificate) else None
+
+
+def _ask(clf: Any, X: Any, classes: int) -> Array:
+    if hasattr(clf, "predict_proba"):
+        found = np.asarray(clf.predict_proba(X), dtype=np.float64)
+        found = found[:, 1:] if classes == 2 else found
+    else:
+        found = expit(np.asarray(clf.decision_function(X), dtype=np.float64))
+    return found.reshape(len(found), 1 if classes == 2 else classes)
+
+
+def _length(X: Any) -> int:
+    if isinstance(X, Mapping):
+        return len(next(iter(X.values()), ()))
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _row(X: Any, k: int) -> Any:
+    """One row, in the form that all of them have."""
+    if isinstance(X, Mapping):
+        return {name: values[k : k + 1] for name, values in X.items()}
+    return getattr(X, "iloc", X)[k : k + 1]

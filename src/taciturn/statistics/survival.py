@@ -1,0 +1,102 @@
+"""private_survival and private_correlations: questions to rows in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack, cast
+
+from ..core import checks
+from ..core.errors import ParameterError
+from ..data.tables.column_types import Boolean, Category, Number
+from ..data.tables.schema import Schema
+from ..privacy.ledger.active import join_budget
+from ..questions.shipped.correlations import Correlations, PrivateCorrelations
+from ..questions.shipped.survival import Survival
+from ..questions.shipped.survival_curves import PrivateSurvival
+from .counting import AskOptions, CountWishes, ask_table, spell_options
+
+
+@spell_options
+@join_budget()
+def private_survival(
+    time: Any,
+    event: Any,
+    *,
+    horizon: float,
+    epsilon: float,
+    group: Any = None,
+    groups: Sequence[str] | None = None,
+    bins: int = 24,
+    level: float = 0.95,
+    **options: Unpack[AskOptions],
+) -> PrivateSurvival:
+    """Kaplan-Meier curves with bands, life tables and the log-rank test, under one (epsilon, delta) in all.
+
+    Parameters
+    ----------
+    time, event : how long each unit was observed, and whether that ended with the event.
+    horizon : the public end of the study; a unit that was observed longer is censored there.
+    group, groups : which group each unit is in, and the public list of the groups.
+    bins : intervals of time; more of them tell more and are noisier.
+    epsilon, delta, site, person, sites, colluding, large_delta, level, ledger, random_state, engine : as in
+        `private_score`.
+
+    Examples
+    --------
+    >>> import numpy as np, taciturn as tt
+    >>> time = np.random.default_rng(0).exponential(20, 4000)
+    >>> found = tt.private_survival(time, time < 30, horizon=30, epsilon=1.0, random_state=0)
+    >>> half = found.all.survival[11]
+    >>> bool(half.low < np.exp(-15 / 20) < half.high)
+    True
+    """
+    wishes = CountWishes(epsilon, **options)
+    fields: list[Any] = [Number("time", 0.0, checks.positive("horizon", horizon)), Boolean("event")]
+    columns = {"time": time, "event": event}
+    if group is not None or groups is not None:
+        if group is None or groups is None:
+            raise ParameterError("`group` and `groups`, the public list of their names, go together.")
+        fields.append(Category("group", tuple(groups)))
+        columns["group"] = group
+    question = Survival(
+        time="time",
+        event="event",
+        by=None if group is None else "group",
+        bins=checks.whole("bins", bins, least=2),
+        level=checks.probability("level", level),
+    )
+    found = ask_table(question, columns, Schema(tuple(fields)), wishes, "private_survival")
+    return cast(PrivateSurvival, found)
+
+
+@spell_options
+@join_budget()
+def private_correlations(
+    table: Any,
+    schema: Schema | Mapping[str, tuple[float, float]],
+    *,
+    epsilon: float,
+    level: float = 0.95,
+    **options: Unpack[AskOptions],
+) -> PrivateCorrelations:
+    """Means, covariances, correlations and principal components, under one (epsilon, delta) in all.
+
+    Parameters
+    ----------
+    table, schema : as in `private_description`; categories are left out. A missing value counts as the middle
+        of its public range, so that tight ranges tell more.
+    epsilon, delta, site, person, sites, colluding, large_delta, level, ledger, random_state, engine : as in
+        `private_score`. The noise grows with the number of columns.
+
+    Examples
+    --------
+    >>> import numpy as np, taciturn as tt
+    >>> a = np.random.default_rng(0).uniform(-1, 1, (5000, 2))
+    >>> table, ranges = {"x": a[:, 0], "y": (a[:, 0] + a[:, 1]) / 2}, {"x": (-1, 1), "y": (-1, 1)}
+    >>> found = tt.private_correlations(table, ranges, epsilon=1.0, random_state=0)["x", "y"]
+    >>> bool(found.low < 0.707 < found.high)
+    True
+    """
+    wishes = CountWishes(epsilon, **options)
+    question = Correlations(level=checks.probability("level", level))
+    return cast(PrivateCorrelations, ask_table(question, table, schema, wishes, "private_correlations"))

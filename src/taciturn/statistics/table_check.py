@@ -1,0 +1,285 @@
+"""check: what a fit would make of a table, for the owner of its rows. Nothing is spent or written.
+
+Everything here is computed from the rows, and no noise covers it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core import checks
+from ..core.errors import ParameterError
+from ..core.formatting import format_given
+from ..core.notebook import draw_bars, facts_table
+from ..core.types import Array
+from ..data.tables.cell_counts import CellCounts, count_cells, count_column
+from ..data.tables.clipping import row_norms
+from ..data.tables.column_parsing import is_blank, parse, read_numbers
+from ..data.tables.column_types import Boolean, Category, Date, Number
+from ..data.tables.encoder import BoundedEncoder
+from ..data.tables.schema import Schema
+from ..data.tables.table_inputs import take_columns
+from ..estimators.labels import places, public_labels
+from ..estimators.noise_check import noise_over_signal
+
+OWNER_ONLY = "for the owner of these rows only: the counts are computed from the rows, never share them"
+_CELLS, _CLASSES = 12, 12
+_NARROW = 0.05  # a column that uses less of its range than this is mostly squeezed flat
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedColumn:
+    """One column: its counts, how its cells lie between the ends of the range, and what is wrong with it.
+
+    heights : cells of a histogram over the public range, or the rows of each category.
+    """
+
+    counts: CellCounts
+    heights: tuple[int, ...]
+    troubles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TableCheck:
+    """What a fit would make of a table. It is for the owner of the rows alone.
+
+    columns : every column of the schema, then the label.
+    rows, zeros : how many rows there are, and how many of them become zeros and teach nothing.
+    clipped : how many rows a fit shortens to `data_norm`; with a schema the encoder has seen to it.
+    noise : the length of the noise over that of a strong signal at this budget, on these rows alone; above
+        1 a model is little better than chance.
+    troubles : what the owner should look at before anything is spent, one line each.
+    """
+
+    columns: tuple[CheckedColumn, ...]
+    rows: int
+    zeros: int
+    clipped: int
+    noise: float
+    support: str
+    troubles: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"TableCheck({self.rows} rows, {len(self.columns)} columns, {len(self.troubles)} troubles)"
+
+    def __str__(self) -> str:
+        return "\n".join([f"({OWNER_ONLY})", *self.lines()])
+
+    def lines(self) -> list[str]:
+        """The table of counts, whether there are enough rows, and the troubles."""
+        width = max(len(column.counts.name) for column in self.columns)
+        shown = [f"  {'column':{width}} {'fit':>9} {'moved':>9} {'unknown':>9} {'missing':>9}"]
+        for c in (column.counts for column in self.columns):
+            shown.append(f"  {c.name:{width}} {c.fit:>9} {c.moved:>9} {c.unknown:>9} {c.missing:>9}")
+        return [*shown, f"  {self.support}", *(f"  WARNING {line}" for line in self.troubles)]
+
+    def _repr_html_(self) -> str:
+        facts, pictures = {}, {}
+        for column in self.columns:
+            c = column.counts
+            facts[c.name] = f"{c.fit} fit, {c.moved} moved, {c.unknown} unknown, {c.missing} missing"
+            pictures[c.name] = draw_bars(column.heights, _ends(column), label=c.name)
+        facts["rows"] = f"{self.rows}, of which {self.zeros} become zeros and {self.clipped} are shortened"
+        facts["enough rows?"] = self.support
+        for k, line in enumerate(self.troubles, start=1):
+            facts[f"look at this ({k})"] = line
+        return facts_table("Check", facts, f"Nothing was spent. This is {OWNER_ONLY}.", pictures=pictures)
+
+
+def check(
+    table: Any,
+    schema: Schema | Mapping[str, Any] | None = None,
+    y: Any = None,
+    *,
+    classes: Sequence[Any] | None = None,
+    target_scale: float | None = None,
+    missing: str = "row",
+    data_norm: float = 1.0,
+    epsilon: float = 1.0,
+    delta: float = 1e-5,
+    sites: int = 5,
+    colluding: int | None = None,
+    total_rows: int | None = None,
+) -> TableCheck:
+    """What fits a schema, what is lost or clipped, and whether there are rows enough for this epsilon.
+
+    Run it before a fit. It spends nothing, and its result is computed from the rows without noise: it is for
+    their owner's eyes and must not be shared.
+
+    Parameters
+    ----------
+    table : the rows, as for `BoundedEncoder`; or a plain array of numbers, without a schema.
+    schema : the public columns. None: the table is what a fit will be given as X.
+    y : labels or targets.
+    classes, target_scale, missing, data_norm : as the estimator or `BoundedEncoder` is given them.
+    epsilon, delta, sites, colluding : the budget in mind, as the estimator is given it.
+    total_rows : how many rows all sites have together, where `table` is the table of one of them.
+
+    Examples
+    --------
+    >>> import taciturn as tt
+    >>> schema = tt.data.Schema.of(age=(0, 110), ward=["medical", "surgical"])
+    >>> found = tt.check({"age": [31, 250, None], "ward": ["medical", "surgical", "icu"]}, schema)
+    >>> found.columns[0].counts.moved, found.zeros
+    (1, 1)
+    """
+    label = None if y is None else _label(y, classes, target_scale)
+    if y is None and (classes is not None or target_scale is not None):
+        raise ParameterError("`classes` and `target_scale` describe `y`; give `y`, or leave them out.")
+    budget = {"epsilon": epsilon, "delta": delta, "sites": sites, "colluding": colluding}
+    return examine(
+        table, schema, label, missing=missing, data_norm=data_norm, total_rows=total_rows, **budget
+    )
+
+
+def examine(
+    table: Any,
+    schema: Schema | Mapping[str, Any] | None,
+    label: tuple[CheckedColumn, NDArray[np.bool_]] | None,
+    *,
+    missing: str,
+    data_norm: float,
+    total_rows: int | None,
+    **budget: Any,
+) -> TableCheck:
+    """`check` with the label as a column, and which rows have none."""
+    X, columns = _features(table, schema, missing, data_norm)
+    zeros, rows = ~X.any(axis=1), len(X)
+    if label is not None:
+        if len(label[1]) != rows:
+            raise ParameterError(f"`y` must hold one entry per row, {rows}; got {len(label[1])}.")
+        columns, zeros = [*columns, label[0]], zeros | label[1]
+    troubles = [line for column in columns for line in column.troubles]
+    lost, clipped = int(zeros.sum()), int(np.sum(row_norms(X) > data_norm * (1 + 1e-9)))
+    if 10 * lost > rows:
+        troubles.append(f"{lost} of {rows} rows become zeros and teach nothing")
+    if 10 * clipped > rows:
+        troubles.append(
+            f"{clipped} of {rows} rows are longer than data_norm = {data_norm:g} and are shortened to it; "
+            "scale the columns by public bounds, as BoundedEncoder does"
+        )
+    total = rows if total_rows is None else checks.whole("total_rows", total_rows, least=max(rows, 1))
+    noise, support = _support(total, X.shape[1], **budget)
+    if noise > 1:
+        troubles.append(support)
+    return TableCheck(tuple(columns), rows, lost, clipped, noise, support, tuple(troubles))
+
+
+def _features(
+    table: Any, schema: Schema | Mapping[str, Any] | None, missing: str, data_norm: float
+) -> tuple[Array, list[CheckedColumn]]:
+    """The rows as a fit gets them, and the columns."""
+    checks.positive("data_norm", data_norm)
+    if schema is None:
+        if missing != "row":
+            raise ParameterError("`missing` belongs to a schema; leave it out without one.")
+        X = np.asarray(table, dtype=np.float64)
+        if X.ndim != 2 or not np.isfinite(X).all():
+            raise ParameterError("`table` must be rows of finite numbers where there is no `schema`.")
+        return X, [_plain_column(k, X[:, k]) for k in range(X.shape[1])]
+    encoder = BoundedEncoder(schema, data_norm=data_norm, missing=missing)
+    X = encoder.fit(table).transform(table)
+    public = schema if isinstance(schema, Schema) else Schema.from_dict(schema)
+    raw, parsed = take_columns(public.names, table), parse(public, table)
+    counts = count_cells(public, raw)
+    return X, [_column(f, c, parsed[f.name]) for f, c in zip(public, counts, strict=True)]
+
+
+def _column(field: Number | Category | Date | Boolean, counts: CellCounts, values: Array) -> CheckedColumn:
+    """A column of a schema, with its histogram over the public range."""
+    troubles = [counts.losses()] if counts.many_lost else []
+    if isinstance(field, Category):
+        heights = np.bincount(values[values >= 0], minlength=len(field.values))
+        return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles))
+    low, high = 0.0, 1.0
+    if isinstance(field, Date):
+        low, high = float(field.start), float(field.start + field.days)
+    elif isinstance(field, Number):
+        low, high = field.low, field.high
+    known = np.clip(values[~np.isnan(values)], low, high)
+    heights, _ = np.histogram(known, 2 if isinstance(field, Boolean) else _CELLS, (low, high))
+    if isinstance(field, Number) and not field.log and len(known):
+        used = float(np.subtract(*np.quantile(known, [0.95, 0.05]))) / (high - low)
+        if used < _NARROW:
+            troubles.append(
+                f"`{field.name}`: nine tenths of the cells lie within {100 * used:.2g}% of the range, so the "
+                "model hardly sees their differences; declare a narrower range from public knowledge, or log"
+            )
+    return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles))
+
+
+def _plain_column(k: int, values: Array) -> CheckedColumn:
+    heights, _ = np.histogram(values, _CELLS)
+    return CheckedColumn(CellCounts(f"column {k}", len(values), 0, 0, 0), tuple(heights.tolist()))
+
+
+def _label(
+    y: Any, classes: Sequence[Any] | None, target_scale: float | None
+) -> tuple[CheckedColumn, NDArray[np.bool_]]:
+    """The label as a column, and which rows have none."""
+    values = np.asarray(y).ravel()
+    rows = len(values)
+    if target_scale is not None:
+        return _target(values, checks.positive("target_scale", target_scale))
+    blank = np.fromiter(map(is_blank, values), dtype=bool, count=rows)
+    known = public_labels(classes) if classes is not None else np.unique(values[~blank])
+    at = np.where(blank, -1, places(known, np.where(blank, known[0], values))) if len(known) else -1 - blank
+    heights = np.bincount(at[at >= 0], minlength=len(known))
+    unknown = int(np.sum(at < 0)) - int(blank.sum())
+    counts = CellCounts("label", int(heights.sum()), 0, unknown, int(blank.sum()))
+    troubles = [counts.losses()] if counts.many_lost else []
+    if len(known) > _CLASSES and classes is None:
+        troubles.append(f"the label has {len(known)} values; if it is a number, give `target_scale`")
+    elif np.count_nonzero(heights) < 2:
+        troubles.append("fewer than two classes occur among the labels, so there is nothing to tell apart")
+    return CheckedColumn(counts, tuple(heights.tolist()[: 4 * _CLASSES]), tuple(troubles)), at < 0
+
+
+def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool_]]:
+    """A number to predict, in units of `target_scale`."""
+    counts = count_column(Number("target", -1e300, 1e300), values)
+    found = read_numbers(values)
+    known = np.abs(found[np.isfinite(found)]) / scale
+    heights, _ = np.histogram(known, _CELLS)
+    troubles = [counts.losses()] if counts.many_lost else []
+    typical = float(np.median(known)) if len(known) else 1.0
+    if not 0.1 <= typical <= 10:
+        troubles.append(
+            f"half of the targets are above {typical:.2g} times `target_scale` in size; "
+            "choose the size of a typical target, from public knowledge"
+        )
+    return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles)), ~np.isfinite(found)
+
+
+def _support(
+    rows: int, dimension: int, *, epsilon: float, delta: float, sites: int, colluding: int | None
+) -> tuple[float, str]:
+    """Noise over signal, and what it means."""
+    checks.whole("sites", sites, least=2)
+    checks.positive("epsilon", epsilon) if math.isfinite(epsilon) else None
+    checks.probability("delta", delta)
+    budget = f"epsilon {format_given(epsilon)}, {rows:,} rows at {sites} sites and {dimension} columns"
+    noise = noise_over_signal(
+        max(rows, 1), dimension, sites=sites, colluding=colluding, epsilon=epsilon, delta=delta
+    )
+    if noise <= 0.2:
+        return (
+            noise,
+            f"enough rows: at {budget} the noise is about {noise:.2f} of a strong signal",
+        )
+    needed = math.ceil(rows * noise / 0.2)
+    advice = f"about {needed:,} rows, or {max(int(dimension * 0.2 / noise), 1)} columns, would do"
+    if noise <= 1:
+        return noise, f"few rows: at {budget} the noise is about {noise:.2f} of a strong signal; {advice}"
+    return noise, f"too few rows: at {budget} the noise is about {noise:.2g} times the signal; {advice}"
+
+
+def _ends(column: CheckedColumn) -> tuple[int, ...]:
+    """The bars that hold moved cells."""
+    return (0, len(column.heights) - 1) if column.counts.moved else ()

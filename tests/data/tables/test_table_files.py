@@ -1,0 +1,110 @@
+"""Tables: columns by name, whatever the cells hold; an error never quotes one."""
+
+from __future__ import annotations
+
+import pytest
+
+from taciturn.core.errors import DataError, MissingExtra, ParameterError
+from taciturn.data.tables.table_files import CsvForm, read_table
+
+
+def test_csv_as_columns_and_a_row_of_another_length_without_values(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('\ufeffage, sex\n31,f\n32\n\n"3,3",m,x\n', encoding="utf-8")
+    assert read_table(path, ["age", "sex"]) == {"age": ("31", None, None), "sex": ("f", None, None)}
+
+
+def test_the_nameless_column_of_row_numbers_that_pandas_writes_is_let_be(tmp_path):
+    (tmp_path / "a.csv").write_text(",age\n0,31\n")
+    assert read_table(tmp_path / "a.csv", ["age"])["age"] == ("31",)
+
+
+def test_parquet_as_columns(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(arrow.table({"age": [31, None], "sex": ["f", "m"]}), tmp_path / "a.parquet")
+    assert read_table(tmp_path / "a.parquet", ["age"]) == {"age": [31, None], "sex": ["f", "m"]}
+    (tmp_path / "b.parquet").write_text("age\n31\n")
+    with pytest.raises(DataError, match=r"b\.parquet: is not a Parquet file"):
+        read_table(tmp_path / "b.parquet", ["age"])
+
+
+def test_parquet_without_the_extra_names_the_command(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'taciturn\[tables\]'"):
+        read_table(tmp_path / "a.parquet", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.csv", "age,sex\n31,f\n", r"a\.csv, line 1: lacks the columns height, weight\."),
+        ("a.csv", "age,age\n1,2\n", r"line 1: the first line must contain the names of the columns"),
+        ("a.csv", "", r"a\.csv, line 1: is empty; it must contain the names"),
+        (
+            "a.csv",
+            "height;weight\n180,5;80\n",
+            r"a\.csv, line 1: is separated by semicolons; set csv.separator = ",
+        ),
+        ("a.csv", "height\tweight\n180\t80\n", r"a\.csv, line 1: is separated by tabs"),
+        ("a.csv", 'height,weight\n1,"2\n3,4\n5,6\n', r"a\.csv, line 4: is not CSV; is a quote left open\?$"),
+        ("a.csv", "height,weight\n", r"a\.csv: has no rows"),
+        ("a.txt", "", r"a\.txt: a table must end in \.csv or \.parquet"),
+    ],
+)
+def test_what_is_wrong_with_a_file(tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=words):
+        read_table(tmp_path / name, ["height", "weight"])
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(DataError, match=r"none\.csv: cannot be read \(No such file"):
+        read_table(tmp_path / "none.csv", [])
+
+
+def test_a_cell_beyond_the_csv_limit_is_an_error_without_the_cell(tmp_path):
+    (tmp_path / "a.csv").write_text("age\n" + "7" * 200_000 + "\n")
+    with pytest.raises(DataError, match=r"a\.csv, line 2: is not CSV; is a quote left open\?$"):
+        read_table(tmp_path / "a.csv", ["age"])
+
+
+def test_utf16_from_a_spreadsheet_is_recognised(tmp_path):
+    (tmp_path / "a.csv").write_text("age,sex\n31,f\n", encoding="utf-16")
+    with pytest.raises(DataError, match=r"a\.csv: is UTF-16; save it as CSV in UTF-8, or set"):
+        read_table(tmp_path / "a.csv", ["age"])
+
+
+def test_the_case_of_the_ending_does_not_matter(tmp_path):
+    (tmp_path / "A.CSV").write_text("age\n31\n")
+    assert read_table(tmp_path / "A.CSV", ["age"])["age"] == ("31",)
+
+
+def test_parquet_with_a_name_twice(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
+    from pyarrow import parquet
+
+    parquet.write_table(arrow.table([[1], [2], [3]], names=["a", "a", "b"]), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a\.parquet: must have each of its columns once"):
+        read_table(tmp_path / "a.parquet", ["b"])
+
+
+def test_the_form_of_another_country(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("größe;dose;wort\n1.234,5;-2;a,b\n,5;1e3;3,\n".encode("latin-1"))
+    table = read_table(path, ["größe"], CsvForm(separator=";", decimal=",", encoding="latin-1"))
+    assert table == {"größe": ("1234.5", ".5"), "dose": ("-2", "1e3"), "wort": ("a,b", "3.")}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"separator": "x"}, "`csv.separator` must be one of"),
+        ({"decimal": ","}, "must differ from `csv.separator`"),
+        ({"encoding": "klingon"}, "`csv.encoding` must be a text encoding; got 'klingon'"),
+    ],
+)
+def test_a_form_that_cannot_be_is_refused(wrong, words):
+    with pytest.raises(ParameterError, match=words):
+        CsvForm(**wrong)

@@ -1,0 +1,158 @@
+"""The seam: charges are made in few places, and only methods, privacy and sites ask which method it is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import taciturn
+
+SRC = Path(taciturn.__file__).parent
+CHARGING = ("charge", "charge_round", "charge_all")
+ON_THE_WAY_OUT = {
+    "methods/loop.py: charged": "a message that leaves its node in one process or on a cluster",
+    "methods/loop.py: charge_again": "rounds before a checkpoint, on the new ledger of a simulation",
+    "sites/protocol/catching_up.py: release": "the protocol's effect: what a round of an attempt costs",
+}
+"""What pays for a release."""
+PRICED = {
+    "methods/base.py: price": "what a run will cost",
+    "methods/admm/accounts.py: price_run": "what a run will cost, from its tables",
+    "methods/sums/accounts.py: price_run": "what a run will cost, from its tables",
+    "sites/rounds/store.py: charged_ledger": "a ledger made of the charges that are stored",
+    "sites/rounds/evidence.py: cost_of": "what another site's frames have cost it",
+}
+"""What fills a ledger of its own with charges that nobody released."""
+PASSED_ON = {
+    "privacy/ledger/memory.py: charge": "one charge is a round of one site",
+    "privacy/ledger/memory.py: charge_round": "a round, one charge after the other",
+    "privacy/ledger/shared.py: charge": "several outputs, one charge",
+    "privacy/ledger/shared.py: charge_round": "several outputs, one charge",
+    "auditing/observer.py: store": "an audit drives the loop itself",
+    "auditing/masked_audit.py: _messages": "an audit drives the loop itself",
+}
+"""Ledgers among each other, and audits."""
+
+KINDS = {"masked", "penalty", "dual", "primal", "admm", "madmm"}
+CLASSES = {
+    "ADMM",
+    "ADMMMethod",
+    "Counts",
+    "DualPerturbation",
+    "MADMM",
+    "MaskedDescent",
+    "PenaltyPerturbation",
+    "PreparedADMM",
+    "PreparedSums",
+    "PrimalPerturbation",
+    "SumTables",
+    "Tables",
+}
+MAY_ASK = ("methods", "privacy", "sites")
+ASKED = {
+    "auditing/attack.py: _check_exact": "the density of a transcript is exact for some perturbations only",
+    "auditing/observer.py: log_density": "the density of a transcript depends on where the noise goes",
+    "cli/certify.py: _check": "each option of a certificate belongs to one method or more",
+    "jobfile/job_format.py: _check_parts": "a job has `colluding` where it is masked, and only there",
+    "paper/claims/privacy.py: _uneven": "the paper compares its methods by name",
+    "paper/claims/privacy.py: pairs": "the paper compares its methods by name",
+    "paper/figures/build.py: _method": "a figure's file names the method of a curve",
+    "paper/figures/spec.py: _complete": "a figure's file names the method of a curve",
+    "jobfile/job_format.py: _check_asked": "a question is a sum, and sums are masked",
+    "planning/given.py: plan_given": "each planner belongs to one method",
+    "planning/given.py: plan_unprotected": "each planner belongs to one method",
+    "planning/masked.py: plan_masked": "each planner belongs to one method",
+    "report/brief.py: cost": "words about a certificate",
+    "report/brief.py: holds_against": "words about a certificate",
+    "report/card.py: _floats": "words about a certificate",
+    "report/claims.py: marks": "words about a certificate",
+    "report/cost_curves.py: _site": "words about a certificate",
+}
+"""Functions elsewhere that ask which method it is, and why they must."""
+
+
+def functions(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Every node of a module with the name of the innermost function around it."""
+
+    def walk(node: ast.AST, name: str) -> Iterator[tuple[str, ast.AST]]:
+        for child in ast.iter_child_nodes(node):
+            inner = child.name if isinstance(child, ast.FunctionDef) else name
+            yield inner, child
+            yield from walk(child, inner)
+
+    place = path.relative_to(SRC).as_posix()
+    for name, node in walk(ast.parse(path.read_text(encoding="utf-8")), "module"):
+        yield f"{place}: {name}", node
+
+
+def found(wanted: object) -> set[str]:
+    """The places in src whose code `wanted` picks."""
+    every = (entry for path in sorted(SRC.rglob("*.py")) for entry in functions(path))
+    return {place for place, node in every if wanted(place, node)}  # type: ignore[operator]
+
+
+def charges(place: str, node: ast.AST) -> bool:
+    """Whether this is a call that charges a ledger."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHARGING
+
+
+def asks(place: str, node: ast.AST) -> bool:
+    """Whether this asks which method it is, outside of the rooms that know methods."""
+    if place.split("/")[0] in MAY_ASK:
+        return False
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        return node.attr == "masked"
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+        return bool(names_in(node.args[1]) & CLASSES)
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        return any(of_method(side) for side in sides) and any(texts_in(side) & KINDS for side in sides)
+    if isinstance(node, ast.Match):
+        return of_method(node.subject)
+    return False
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names in an expression, with or without their module."""
+    inner = list(ast.walk(node))
+    return {n.id for n in inner if isinstance(n, ast.Name)} | {
+        n.attr for n in inner if isinstance(n, ast.Attribute)
+    }
+
+
+def texts_in(node: ast.AST) -> set[str]:
+    return {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+
+
+def of_method(node: ast.AST) -> bool:
+    """Whether this is somebody's `method`: a name, an attribute or an entry."""
+    if isinstance(node, ast.Subscript):
+        return texts_in(node.slice) == {"method"}
+    return isinstance(node, ast.Name | ast.Attribute) and (getattr(node, "id", "") or node.attr) == "method"
+
+
+def test_only_the_loop_and_the_store_of_a_site_pay_for_a_release() -> None:
+    assert found(charges) == {*ON_THE_WAY_OUT, *PRICED, *PASSED_ON}
+
+
+def test_no_other_room_branches_on_the_method() -> None:
+    """A new method must not need a change in an engine, an estimator, a report or a command."""
+    assert found(asks) == set(ASKED), (
+        "answer through the method seam, or say why in ASKED; drop those that ask no more"
+    )
+
+
+def test_the_search_sees_what_it_is_for() -> None:
+    seen = """
+run.masked
+isinstance(method, tt.MaskedDescent)
+isinstance(x, (int, PreparedSums))
+run.method == "masked"
+given["method"] in ("dual", "penalty")
+"masked" != method
+"""
+    assert [asks("cli/a.py", node.value) for node in ast.parse(seen).body] == [True] * 6  # type: ignore[attr-defined]
+    unseen = 'masked.plan()\nisinstance(x, Problem)\nnoise == "none"\nrun.method\nmethod == chosen'
+    assert not any(asks("cli/a.py", node) for node in ast.walk(ast.parse(unseen)))
+    assert charges("a", ast.parse("ledger.charge_round(c)").body[0].value)  # type: ignore[attr-defined]

@@ -1,0 +1,95 @@
+"""Certificates of masked runs in which sites came and went: a release counts those who took part in it."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from tools.simulation.program import DELTA, EPSILON, ROWS, tables
+
+from taciturn.core.errors import CertificateError, ParameterError
+from taciturn.methods.sums.accounts import run_facts, site_facts
+from taciturn.methods.sums.attempt import SumsSite, certified_run
+from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.collusion import masked_mu
+from taciturn.privacy.facts import Charge
+from taciturn.privacy.ledger.memory import MemoryLedger
+
+FIVE, FOUR = (0, 1, 2, 3, 4), (0, 1, 2, 3)
+
+
+def site(colluding=1, rounds=4):
+    numbers = tables(5, colluding, rounds)
+    return SumsSite(0, numbers, None, None, (ROWS,) * 5)
+
+
+def lived(colluding=1, rounds=4, common=1, charged=2):
+    """Facts of a site that was charged for two rounds among five, then went on from round 1 among four."""
+    method = site(colluding, rounds)
+    first = method.attempt(FIVE, 0, 1.0)
+    left = 1.0 - method.spent(0, 1.0, charged)
+    second = method.attempt(FOUR, common, left)
+    releases = [("a" * 64, FIVE, first.sum_facts(t)) for t in range(1, charged + 1)]
+    releases += [("b" * 64, FOUR, second.sum_facts(t)) for t in range(common + 1, rounds + 1)]
+    base = run_facts(method.tables, C=1.0, regularization=0.0, simulated=True)
+    return certified_run(base, releases)
+
+
+def certificate(run):
+    ledger = MemoryLedger(run, [site_facts([ROWS], [4])[0]])
+    for entry in run.sums:
+        ledger.charge(Charge(0, entry.t, scale=entry.std))
+    return Certificate.from_ledger(ledger, DELTA)
+
+
+def test_the_whole_budget_is_spent_and_not_more():
+    found = certificate(lived())
+    assert 0.99 * EPSILON < found.epsilon <= EPSILON
+
+
+def test_every_release_counts_those_who_took_part():
+    run = lived()
+    for c in range(5):
+        by_hand = 0.0
+        for entry in run.sums:
+            members = 5 if entry.t <= 2 else 4
+            units = entry.reach + math.sqrt(entry.length)
+            by_hand += (units / entry.std) ** 2 / max(1, members - c)
+        assert masked_mu(run, range(1, 6), run.honest(c)) ** 2 == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_the_certificate_lists_attempts_and_can_be_verified():
+    found = Certificate.from_json(certificate(lived()).to_json())
+    found.verify()
+    assert [entry.members for entry in found.run.attempts] == [FIVE, FOUR]
+
+
+def test_a_certificate_that_omits_a_dropout_is_rejected():
+    run = lived()
+    forged = replace(run, attempts=tuple(replace(entry, members=FIVE) for entry in run.attempts))
+    stated = (
+        certificate(run)
+        .to_json()
+        .replace('"members": [\n     0,\n     1,\n     2,\n     3\n    ]', '"members": [0, 1, 2, 3, 4]')
+    )
+    assert certificate(forged).epsilon < certificate(run).epsilon
+    if stated != certificate(run).to_json():
+        with pytest.raises(CertificateError):
+            Certificate.from_json(stated).verify()
+
+
+def test_a_run_that_all_sites_completed_lists_no_attempts():
+    method = site()
+    base = run_facts(method.tables, C=1.0, regularization=0.0, simulated=True)
+    whole = method.attempt(FIVE, 0, 1.0)
+    assert certified_run(base, [("a" * 64, FIVE, whole.sum_facts(t)) for t in range(1, 5)]) is base
+    assert "attempts" not in certificate(base).to_json()
+
+
+def test_attempts_begin_with_the_first_release():
+    run = lived()
+    with pytest.raises(ParameterError, match="from the first on"):
+        replace(run, attempts=run.attempts[1:])
+
+
+def test_no_dropout_is_allowed_if_all_others_may_collude():
+    assert site(colluding=4).attempt(FOUR, 0, 1.0) is None

@@ -1,0 +1,27 @@
+"""The crew: as many workers as there is room for, with the driver's packages."""
+
+from __future__ import annotations
+
+import pytest
+
+from taciturn.core.errors import WorkerLost
+from taciturn.runtime.partition import cut
+from taciturn.runtime.ray import worker
+
+
+def test_other_packages_give_other_bits(joined, problem, ring, monkeypatch):
+    monkeypatch.setattr(worker, "versions", lambda: {"numpy": "0.1"})
+    with pytest.raises(
+        WorkerLost, match=r"a worker has numpy [\d.]+, the driver has 0\.1; install the same version there"
+    ):
+        with worker.crew(cut(ring, 1), problem):
+            pass
+
+
+def test_a_full_cluster_is_reported(joined, problem, ring, monkeypatch):
+    with worker.crew(cut(ring, 2), problem) as workers:
+        assert len(workers) == 2, "both CPUs are taken"
+        monkeypatch.setattr(worker, "PATIENCE", 1.0)
+        with pytest.raises(WorkerLost, match="1 of 1 workers found no slot on the cluster within 1 s"):
+            with worker.crew(cut(ring, 1), problem):
+                pass

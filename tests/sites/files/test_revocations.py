@@ -1,0 +1,91 @@
+"""Which certificates are believed no more."""
+
+import datetime
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+
+from support.sitework import frame, sites
+from taciturn.core.errors import SiteError
+from taciturn.sites.files.keys import Authority, fingerprint, load_certificates, short_fingerprint
+from taciturn.sites.protocol.frames import FrameRefused, Kind, decode
+from taciturn.sites.wire.trust import load_trust
+
+DAY = datetime.timedelta(days=1)
+
+
+@pytest.fixture
+def network(tmp_path):
+    """The authority's folder, a certificate that will be revoked, and a frame that it signed."""
+    made = sites(tmp_path / "net")
+    certificate = load_certificates(made[1].path(made[1].file.keys.certificate))[0]
+    return tmp_path / "net", certificate, decode(frame(made[1], Kind.DONE, 1), largest=100)
+
+
+def revocation_list(authority, *certificates, ends=DAY, key=None):
+    now = datetime.datetime.now(datetime.UTC)
+    builder = x509.CertificateRevocationListBuilder().issuer_name(authority.certificate.subject)
+    builder = builder.last_update(now - 2 * DAY).next_update(now + ends)
+    for certificate in certificates:
+        entry = x509.RevokedCertificateBuilder().serial_number(certificate.serial_number)
+        builder = builder.add_revoked_certificate(entry.revocation_date(now - DAY).build())
+    return builder.sign(key or authority.key, None)
+
+
+@pytest.mark.parametrize("how", ["serial", "certificate", "key", "short key", "read out"])
+def test_a_revoked_certificate_is_believed_no_more(network, how):
+    folder, certificate, signed = network
+    key = fingerprint(certificate.public_key())
+    entry = {
+        "serial": f"{certificate.serial_number:x}",
+        "certificate": certificate.fingerprint(hashes.SHA256()).hex(),
+        "key": key.replace(" ", ""),
+        "short key": short_fingerprint(certificate.public_key()),
+        "read out": key.upper(),
+    }[how]
+    load_trust(folder / "authority.pem").check(signed, "site-1")
+    with pytest.raises(FrameRefused, match="was revoked"):
+        load_trust(folder / "authority.pem", [entry]).check(signed, "site-1")
+    with pytest.raises(FrameRefused, match="was revoked"):  # not even what it signed before
+        load_trust(folder / "authority.pem", [entry]).check(signed, "site-1", ever=True)
+
+
+@pytest.mark.parametrize("form", ["PEM", "DER"])
+def test_the_list_of_the_authority_counts(network, form):
+    folder, certificate, signed = network
+    path = folder / "revoked.crl"
+    found = revocation_list(Authority.load(folder), certificate)
+    path.write_bytes(found.public_bytes(getattr(serialization.Encoding, form)))
+    trust = load_trust(folder / "authority.pem", lists=[path])
+    with pytest.raises(FrameRefused, match="was revoked"):
+        trust.check(signed, "site-1")
+
+
+def test_a_list_that_proves_nothing_is_refused(network):
+    folder, certificate, _ = network
+    authority, path = Authority.load(folder), folder / "revoked.crl"
+    cases = {
+        "is not signed by this network's authority": revocation_list(Authority.throw_away(), certificate),
+        "is not signed by": revocation_list(authority, key=Authority.throw_away().key),
+        "is out of date since": revocation_list(authority, ends=-DAY),
+    }
+    for words, found in cases.items():
+        path.write_bytes(found.public_bytes(serialization.Encoding.PEM))
+        with pytest.raises(SiteError, match=words):
+            load_trust(folder / "authority.pem", lists=[path])
+    path.write_bytes(b"nonsense")
+    with pytest.raises(SiteError, match="no certificate revocation list"):
+        load_trust(folder / "authority.pem", lists=[path])
+    with pytest.raises(SiteError, match="cannot be read"):
+        load_trust(folder / "authority.pem", lists=[folder / "none.crl"])
+
+
+def test_a_job_lists_the_keys_of_all_sites_or_of_none(network):
+    folder, certificate, signed = network
+    keys = {"site-1": short_fingerprint(certificate.public_key())}
+    load_trust(folder / "authority.pem", keys=keys).check(signed, "site-1")
+    with pytest.raises(FrameRefused, match="its key is not the one that the job lists"):
+        load_trust(folder / "authority.pem", keys={"site-1": "0000" + "-0000" * 7}).check(signed, "site-1")
+    with pytest.raises(FrameRefused, match="its key is not the one"):
+        load_trust(folder / "authority.pem", keys={"site-2": keys["site-1"]}).check(signed, "site-1")

@@ -1,0 +1,110 @@
+"""Who really holds up the run, from what neighbours say; and that nobody can say much that hurts."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import taciturn.sites.wire.whereabouts as module
+from taciturn.sites.wire.network import NetworkSeen, read_seen, seen, write_seen
+from taciturn.sites.wire.whereabouts import ENTRY, FADES, MOST, NAMED, Whereabouts
+
+NAMES = ("alpha", "beta", "gamma", "delta")
+
+
+def told(*sites: Whereabouts) -> None:
+    """Each asks the one after it, from the last to the first."""
+    for asks, answers in reversed(list(itertools.pairwise(sites))):
+        asks.told(answers.pack())
+
+
+@pytest.fixture
+def line() -> list[Whereabouts]:
+    return [Whereabouts(i, NAMES) for i in range(4)]
+
+
+def test_the_last_of_a_chain_is_named_and_not_the_next(line):
+    for i in range(3):
+        line[i].be(7 - i, [NAMES[i + 1]])
+    line[3].be(4, [])
+    told(*line)
+    assert line[0].blockers() == line[1].blockers() == line[2].blockers() == ("delta",)
+    assert {j: p.t for j, p in line[0].known().items()} == {0: 7, 1: 6, 2: 5, 3: 4}
+
+
+def test_one_of_whom_nobody_hears_is_named_too(line):
+    line[0].be(3, ["beta"])
+    line[1].be(2, ["gamma"])
+    told(line[0], line[1])
+    assert line[0].blockers() == ("gamma",)
+
+
+def test_two_that_wait_for_each_other_are_no_ones_fault(line):
+    line[0].be(3, ["beta"])
+    line[1].be(3, ["alpha"])
+    told(line[0], line[1])
+    assert line[0].blockers() == ()
+
+
+def test_what_was_so_fades_and_the_later_word_counts(line, monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    line[0].be(3, ["beta"])
+    line[1].be(3, ["gamma"])
+    before = line[1].pack()
+    clock[0] += 2.0
+    line[1].be(4, ["delta"])
+    told(line[0], line[1])
+    line[0].told(before[:6] + struct.pack("<I", 50) + before[10:])
+    assert line[0].blockers() == ("delta",)
+    clock[0] += FADES
+    assert line[0].blockers() == ("beta",)
+
+
+def test_a_report_is_as_old_as_its_sender_says_in_tenths_of_a_second(line, monkeypatch):
+    clock = [1000.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
+    line[2].be(3, ["delta"])
+    told(line[1], line[2])
+    clock[0] += 7.0
+    told(line[0], line[1])
+    assert line[0].known()[2].at == 1000.0
+
+
+def test_nobody_says_where_this_site_is(line):
+    line[0].be(3, ["beta"])
+    line[0].told(ENTRY.pack(0, 9, 0, 0))
+    assert line[0].known()[0].t == 3
+
+
+@given(st.binary(max_size=200))
+def test_any_answer_is_taken_or_left(data):
+    site = Whereabouts(0, NAMES)
+    site.be(1, ["beta"])
+    site.told(data)
+    assert all(j < 4 and max(p.waits_for, default=0) < 4 for j, p in site.known().items())
+    assert set(site.blockers()) <= set(NAMES)
+
+
+def test_an_answer_stays_small():
+    names = [f"s{i}" for i in range(2000)]
+    site = Whereabouts(0, names)
+    for i in range(1, 2000):
+        site.told(ENTRY.pack(i, 1, 0, 0))
+    site.be(1, names[1:])
+    assert len(site.pack()) <= MOST * (ENTRY.size + 2 * NAMED)
+
+
+def test_the_file_says_the_same_and_garbage_says_nothing(line, tmp_path):
+    line[0].be(3, ["beta"], since=5e8)
+    write_seen(tmp_path, line[0], {"beta": (2, 4e8)})
+    was = read_seen(tmp_path)
+    assert was.blockers == ("beta",) and was.since == 5e8 and was.of("alpha").waits_for == ("beta",)
+    assert was.heard == {"beta": (2, 4e8)}
+    assert was.sites[0].at == pytest.approx(seen(line[0]).sites[0].at, abs=1.0)
+    (tmp_path / "network.json").write_text('{"sites": [1]}')
+    assert read_seen(tmp_path) == NetworkSeen()

@@ -1,0 +1,113 @@
+"""Formulas: categories and ranges come from the schema, nothing is evaluated, missing cells are counted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+import statsmodels.formula.api as smf
+
+import taciturn as tt
+from taciturn.core.errors import ParameterError
+from taciturn.questions.kinds import read_questions
+from taciturn.questions.question import PublicTable
+
+SCHEMA = tt.data.Schema.of(age=(18, 100), bmi=(10, 60), sex=["f", "m"], ward=["a", "b", "c"], death=(0, 1))
+
+
+def make_table(n: int) -> Any:
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {
+            "age": rng.uniform(20, 90, n),
+            "bmi": rng.normal(27, 4, n).clip(15, 50),
+            "sex": rng.choice(["f", "m"], n),
+            "ward": rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2]),
+            "site": rng.choice(["A", "B", "C"], n),
+        }
+    )
+    eta = -3 + 0.03 * table.age + 0.5 * (table.sex == "m") + 0.4 * (table.ward == "c")
+    return table.assign(death=(rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float))
+
+
+def test_interactions_and_site_effects_equal_those_of_statsmodels() -> None:
+    table = make_table(1500)
+    formula = "death ~ age + C(sex) + ward + age:bmi + site + age:C(sex)"
+    found = tt.PrivateGLM.from_formula(formula, SCHEMA, epsilon=math.inf).fit(table, site=table["site"])
+    oracle = smf.glm(formula, table, family=sm.families.Binomial()).fit(tol=1e-12)
+    named = {"C(sex)[T.m]": "sex[m]", "age:C(sex)[T.m]": "age:sex[m]", "Intercept": "intercept"}
+    for name, value in oracle.params.items():
+        own = named.get(name, name.replace("[T.", "["))
+        place = found.result_.all_names.index(own)
+        assert found.result_.estimates.values[place] == pytest.approx(value, abs=1e-6)
+        assert found.result_.estimates.se()[place] == pytest.approx(oracle.bse[name], abs=1e-6)
+
+
+def test_rows_with_missing_cells_do_not_count_and_the_rest_is_counted() -> None:
+    table = make_table(8000)
+    table.loc[table.index[:2000], "bmi"] = np.nan
+    asked = tt.PrivateGLM.from_formula("death ~ age + bmi", SCHEMA, epsilon=3.0, random_state=0).fit(table)
+    share, error = asked.result_.counted
+    assert abs(share - 0.75) < 5 * error < 0.1 and "Complete records: about" in asked.summary().text()
+    plain = tt.PrivateGLM.from_formula("death ~ age + bmi", SCHEMA, epsilon=math.inf).fit(table)
+    assert plain.result_.units == 6000
+    assert asked.se_ == pytest.approx(plain.se_, rel=0.3)
+    both = tt.PrivateGLM.from_formula("death ~ age + bmi", SCHEMA, indicators=["bmi"], epsilon=math.inf).fit(
+        table
+    )
+    assert both.result_.all_names == ("age", "bmi", "bmi missing", "intercept") and both.result_.units == 8000
+
+
+@pytest.mark.parametrize(
+    ("formula", "match"),
+    [
+        ("death ~ weight", "must name columns of the schema"),
+        ("death ~ np.log(age)", "must be made of columns"),
+        ("death ~ __import__('os').system('true')", "must be made of columns|must have the form"),
+        ("death ~ {age + 1}", "must be made of columns|must name columns"),
+        ("death ~ age - 1", "must keep its intercept"),
+        ("death ~ 1", "at least one column"),
+        ("age ~ bmi", "an outcome with two values"),
+        ("~ age", "the form"),
+        ("death ~ age:ward", "'ward' by itself too"),
+        ("death + age ~ bmi", "of the form"),
+    ],
+)
+def test_a_formula_is_read_and_never_evaluated(formula: str, match: str) -> None:
+    with pytest.raises(ParameterError, match=match):
+        tt.PrivateGLM.from_formula(formula, SCHEMA)
+
+
+def test_a_job_asks_for_the_same_with_the_same_keys() -> None:
+    (question,) = read_questions([{"kind": "glm", "formula": "death ~ age + ward"}], several=False)
+    public = PublicTable(SCHEMA)
+    assert question.reads(public) == ("death", "age", "ward")
+    with pytest.raises(ParameterError, match=r"`glm.family`"):
+        read_questions([{"kind": "glm", "formula": "death ~ age", "family": "gamma"}], several=False)
+
+
+@pytest.mark.parametrize(
+    ("formula", "match"),
+    [
+        ("died ~ age + age**2", "must hold no powers"),
+        ("died ~ age + died", "on both sides"),
+        ("died ~ np.log(age)", "must be made of columns"),
+        ("died ~ age + site", "give `fit` the `site` of every row"),
+    ],
+)
+def test_formulas_that_would_mislead_are_refused_before_anything_is_spent(formula, match):
+    schema = tt.data.Schema.of(age=(18, 100), died=(0, 1))
+    with pytest.raises(ParameterError, match=match):
+        tt.PrivateGLM.from_formula(formula, schema, epsilon=1.0).fit({"age": [20.0] * 99, "died": [1.0] * 99})
+
+
+def test_names_with_spaces_stand_in_backticks():
+    schema = tt.data.Schema((tt.data.Number("age in years", 18, 100), tt.data.Number("died", 0, 1)))
+    age = np.linspace(18, 100, 400)
+    table = {"age in years": age, "died": (np.arange(400) % 7 < age / 20) * 1.0}
+    found = tt.PrivateGLM.from_formula("died ~ `age in years`", schema, epsilon=math.inf).fit(table)
+    assert found.result_.names == ("age in years",) and found.coef_[0] > 0

@@ -1,0 +1,50 @@
+"""Sites that are known by the keys that their job lists; a key that was revoked, or is not listed, is out."""
+
+import time
+
+import pytest
+
+from sites.state.test_account import edit
+from support.sitekeys import enrol, rekey
+from support.siteprocess import run_all
+from support.sitework import PATH_OF_3, network
+from taciturn.core.errors import ExitCode
+from taciturn.sites.files.keys import load_certificates
+from taciturn.sites.files.site import load_site
+from taciturn.sites.wire.probe import NOBODY, probe
+
+KEYS = {"private": "site-0.key", "certificate": "site-0.pem", "authority": "../authority.pem"}
+
+
+def test_sites_that_are_known_by_their_keys_run_without_an_authority(tmp_path):
+    paths = network(tmp_path, PATH_OF_3, job={"rounds": 2})
+    enrol(paths)
+    run_all(paths)
+    assert len({(path.parent / "state" / "model.json").read_bytes() for path in paths}) == 1
+
+
+def test_a_key_that_the_job_does_not_list_is_refused_at_home(tmp_path, started):
+    paths = network(tmp_path, [(0, 1)], job={"rounds": 2})
+    enrol(paths)
+    rekey(paths[1])
+    stopped = started(paths[1])
+    assert stopped.wait() == ExitCode.WRONG_FILES
+    assert "its key is not the one that the job lists for it" in stopped.text()
+
+
+@pytest.mark.parametrize("how", ["serial", "fingerprint"])
+def test_a_revoked_key_cannot_connect(tmp_path, started, how):
+    """TLS itself refuses it, and it is no copy of its owner: the site waits for the site, and says why."""
+    paths = network(tmp_path, [(0, 1)], job={"rounds": 2}, site={"patience": 8.0})
+    enrol(paths)
+    certificate = load_certificates(paths[1].parent / "site-1.pem")[0]
+    listed = load_site(paths[1]).job.keys["site-1"]
+    edit(paths[0], keys=KEYS | {"revoked": [f"{certificate.serial_number:x}" if how == "serial" else listed]})
+    running, site = started(paths[0]), load_site(paths[1])
+    endpoint, said = site.dials()["site-0"], NOBODY[0]
+    while any(words in str(said) for words in NOBODY):  # it is not up yet
+        said = probe(site, "site-0", endpoint)
+        time.sleep(0.1)
+    assert said is not None and "certificate" in said, said
+    assert running.wait() == ExitCode.NEIGHBOUR, running.text()
+    assert "the certificate of site-1 is left out: its certificate was revoked" in running.text()

@@ -1,0 +1,337 @@
+"""What must hold of everything that ever left a site, whatever happened.
+
+pads        no pad covers two messages of one site
+once        without masks, a site sends one message for each round
+keys        no key and no salt is on a disk
+ledger      what the ledgers say is at least what left
+idle        an account is charged only where something was committed to
+epsilon     recomputed from the transcript it is at most the certificate's, for any number of colluders,
+            and the certificate's is at most the planned one
+model       all honest sites that finish hold the same result, and keep it
+sums        a total is the sum of what the members added, and no site goes on from an impossible one
+blame       nobody is blamed but who lies, runs twice or was rolled back
+end         if no more sites than allowed are lost and none lies, all others finish in bounded time
+
+What is left out, and why:
+
+image       a machine image brings memory and account back. The site cannot know; its figures are 'at least'
+account     without masks, a state that comes back together with its account may repeat rounds: 'at least'
+unmet       a site that was rolled back learns what left it from the others; until then its account counts
+lie         a liar can stop a run. A site that runs twice can too, for it signs twice. Where more sites do
+            either than `colluding`, two groups may end with two models: the quorum is made for `colluding`
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from taciturn.methods.admm.attempt import EDGE
+from taciturn.methods.sums.accounts import run_facts
+from taciturn.methods.sums.attempt import certified_run
+from taciturn.privacy.collusion import masked_cost, masked_mu
+from taciturn.sites.protocol import core, pads, rounds
+from taciturn.sites.protocol.core import read_total
+from taciturn.sites.protocol.events import (
+    Ask,
+    ChargedRelease,
+    Effect,
+    Finished,
+    Hold,
+    Reason,
+    SendFrame,
+    StoreRecords,
+)
+from taciturn.sites.protocol.frames import Kind, decode
+from taciturn.sites.protocol.rounds import unpack_frames
+from taciturn.sites.transport.memory import MemorySite
+
+from .liars import split_message
+from .program import CLIP, DELTA, EPSILON, tables
+from .world import LARGEST, World
+
+_ROUNDING = 1 + 1e-6
+
+
+@dataclass
+class Observer:
+    """Sees all that leaves honest sites, and what they stored; knows every pad and every value."""
+
+    world: World
+    pads_of: dict[bytes, list[bytes]] = field(default_factory=dict)
+    covered: dict[tuple[int, bytes], set[bytes]] = field(default_factory=lambda: defaultdict(set))
+    commits: dict[int, set[tuple[int, int]]] = field(default_factory=lambda: defaultdict(set))
+    messages: dict[int, set[tuple[int, int]]] = field(default_factory=lambda: defaultdict(set))
+    sent: dict[tuple[int, int], set[bytes]] = field(default_factory=lambda: defaultdict(set))
+    committed: set[int] = field(default_factory=set)
+    results: dict[int, set[bytes]] = field(default_factory=lambda: defaultdict(set))
+    extreme: set[tuple[int, int, int]] = field(default_factory=set)
+    releases: dict[tuple[int, int, int], ChargedRelease] = field(default_factory=dict)
+    values: dict[tuple[int, int], dict[int, set[bytes]]] = field(default_factory=dict)
+    totals: list[tuple[int, int, tuple[int, ...], int, bytes]] = field(default_factory=list)
+    secrets: dict[int, set[bytes]] = field(default_factory=lambda: defaultdict(set))
+
+    def mask(self, own: int, y: bytes, keys: Any, scope: bytes, commits: Any) -> bytes:
+        """`pads.mask`, observed."""
+        masked = pads.mask(own, y, keys, scope, commits)
+        self.pads_of[masked] = [
+            pads.pad_key(key, scope, keys.t, commits[min(own, j)], commits[max(own, j)])
+            for j, key in keys.keys.items()
+        ]
+        self.values.setdefault((keys.attempt, keys.t), defaultdict(set))[own].add(y)
+        return masked
+
+    def watch(self, site: MemorySite, data: bytes) -> None:
+        """A frame leaves a site."""
+        frame = _decode_once(data, largest=LARGEST)
+        if frame.sender != site.number or site.number in self.world.plan.liars:
+            return
+        if frame.kind == Kind.COMMIT:
+            self.commits[site.number].add((frame.attempt, frame.t))
+        if frame.kind == Kind.MESSAGE:
+            self.messages[site.number].add((frame.attempt, frame.t))
+            self.sent[site.number, frame.t].add(frame.payload)
+            for key in self.pads_of.get(frame.payload, ()):
+                self.covered[site.number, key].add(frame.payload)
+
+    def left(self, number: int) -> set[tuple[int, int]]:
+        """The rounds that left a site. A commit is a salted hash: who forgot one owes nothing."""
+        rolled_back = number in self.world.rolled_back
+        return self.messages[number] | (set() if rolled_back else self.commits[number])
+
+    def noted(self, site: MemorySite, effect: Effect) -> None:
+        """A site wants something done."""
+        if isinstance(effect, Ask | SendFrame):
+            return
+        if isinstance(effect, Finished):
+            self.results[site.number].add(effect.digest)
+        if isinstance(effect, Hold):
+            self.secrets[site.number].update(_secrets(effect))
+        if not isinstance(effect, StoreRecords) or site.number in self.world.plan.liars:
+            return
+        if effect.releases and (effect.records.get("commit") or effect.records.get("message")):
+            self.committed.add(site.number)
+        for release in effect.releases:
+            self.releases[site.number, release.attempt, release.charge.t] = release
+        for key, value in effect.records.items():
+            if key.startswith("total/") and value is not None:
+                facts, _, heard = read_total(value)
+                self.totals.append((site.number, facts.number, facts.members, int(key[6:]), heard))
+        if self.world.plan.method == "penalty" and effect.records.get("frames"):
+            self._look_at(site.number, effect.records["frames"] or b"")
+
+    def _look_at(self, number: int, frames: bytes) -> None:
+        """Without masks: vectors near the edge of the range, as a whole, that a site has taken in."""
+        for frame in (decode(data, largest=LARGEST) for data in unpack_frames(frames)):
+            values = np.abs(np.frombuffer(split_message(frame.payload)[1], dtype="<f8"))
+            far = np.median(values) >= EDGE * CLIP or not (values <= CLIP).all()
+            if frame.sender != number and far:
+                self.extreme.add((number, frame.sender, frame.t))
+
+
+_decode_once = lru_cache(maxsize=8192)(decode)  # the same bytes reach many sites, and a frame does not change
+
+
+@contextmanager
+def observed(world: World) -> Iterator[Observer]:
+    """Watch a world."""
+    observer, mask, noted = Observer(world), rounds.mask, world.network.noted
+
+    def both(site: MemorySite, effect: Effect) -> None:
+        observer.noted(site, effect)
+        noted(site, effect)
+
+    rounds.mask, core.decode = observer.mask, _decode_once
+    world.network.watch, world.network.noted = observer.watch, both
+    try:
+        yield observer
+    finally:
+        rounds.mask, core.decode = mask, decode
+
+
+def check(world: World, observer: Observer) -> list[str]:
+    """Every invariant that does not hold, in words."""
+    return [line for test in CHECKS for line in test(world, observer)]
+
+
+def _honest(world: World) -> list[MemorySite]:
+    return [site for site in world.sites if site.number not in world.plan.liars]
+
+
+def _doubled(world: World) -> set[int]:
+    """Sites of which two lives may sign: a copy that runs beside, or an image that came back."""
+    return world.copied | world.imaged
+
+
+def check_pads(world: World, observer: Observer) -> list[str]:
+    return [
+        f"pads: s{site} covered {len(messages)} messages with one pad"
+        for (site, _), messages in observer.covered.items()
+        if len(messages) > 1
+    ]
+
+
+def check_once(world: World, observer: Observer) -> list[str]:
+    if world.plan.method != "penalty":
+        return []
+    return [
+        f"once: s{site} sent {len(payloads)} messages of round {t}"
+        for (site, t), payloads in observer.sent.items()
+        if len(payloads) > 1 and site not in _doubled(world) | world.restored
+    ]
+
+
+def check_keys(world: World, observer: Observer) -> list[str]:
+    found = []
+    for site in _honest(world):
+        disk = b"".join(site.disk.records.values())
+        if any(secret in disk for secret in observer.secrets[site.number]):
+            found.append(f"keys: a secret of s{site.number} is on its disk")
+    return found
+
+
+def _secrets(effect: Hold) -> Iterator[bytes]:
+    """The keys and salts that go into volatile memory."""
+    for name, value in effect.entries.items():
+        if value is not None and name == "keys":
+            yield from pads.RoundKeys.unpack(value).keys.values()
+        elif value is not None:
+            yield value[8:40] if name == "y" else value[4:]
+
+
+def check_ledgers(world: World, observer: Observer) -> list[str]:
+    """Beside a copy, the ledgers of both count; a site that has yet to meet the others has its account."""
+    found = []
+    masked = world.plan.method == "masked"  # without masks, a round leaves a site in one attempt at most
+    for site in _honest(world):
+        number = site.number
+        disks = [site.disk, *(twin.disk for twin in world.network.twins.get(number, ()))]
+        left = {(a * masked, t) for a, t in observer.left(number)}
+        if left and number not in world.restored and not any(disk.account for disk in disks):
+            found.append(f"ledger: s{number} sent {sorted(left)}, and its account is not charged")
+        unmet = number in world.rolled_back and site.finished is None
+        if unmet or number in world.imaged or (not masked and number in world.restored):
+            continue
+        charged = {(r.attempt * masked, r.charge.t) for disk in disks for r in disk.ledger}
+        if left - charged:
+            found.append(f"ledger: s{number} sent {sorted(left - charged)} and charged {sorted(charged)}")
+    return found
+
+
+def check_idle(world: World, observer: Observer) -> list[str]:
+    """Nobody pays for a run in which it has committed to nothing, unless it says that it lost its memory."""
+    if len(world.plan.liars | _doubled(world)) > world.plan.colluding:
+        return []
+    known = observer.committed | world.rolled_back | world.copied
+    charged = [site for site in _honest(world) if site.disk.account and site.number not in known]
+    idle = [site for site in charged if "lost" not in site.disk.records]
+    return [f"idle: the account of s{site.number} is charged, and it committed to nothing" for site in idle]
+
+
+def check_costs(world: World, observer: Observer) -> list[str]:
+    """mu of what left, recomputed here, beside that of the certificate's facts."""
+    plan, found = world.plan, []
+    if plan.method != "masked":
+        return found
+    numbers = tables(plan.sites, plan.colluding, plan.rounds)
+    base = run_facts(numbers, C=1.0, regularization=0.0, simulated=True)
+    for site in _honest(world):
+        if site.finished is None or not site.disk.ledger or site.number in _doubled(world):
+            continue
+        ledger = sorted({(r.attempt, r.charge.t): r for r in site.disk.ledger}.items())
+        stated = [(f"{number:064x}", r.members, r.sum) for (number, _), r in ledger if r.sum is not None]
+        run = certified_run(base, stated)
+        sent = [observer.releases.get((site.number, *key)) for key in observer.left(site.number)]
+        for c in range(plan.sites):
+            certified = masked_mu(run, range(1, len(stated) + 1), run.honest(c)) ** 2
+            real = sum(_mu2(release, c) for release in sent if release is not None)
+            if real > certified * _ROUNDING:
+                found.append(f"epsilon: s{site.number} mu^2 {real:g} left, {certified:g} certified, c={c}")
+        cost = masked_cost(run, range(1, len(stated) + 1), DELTA, run.honest(plan.colluding))
+        lied = bool(plan.liars | _doubled(world))
+        misled = lied and "lost" in site.disk.records  # it says that it lost its memory, and believes any
+        if cost > EPSILON * _ROUNDING and not misled:
+            found.append(f"epsilon: s{site.number} certifies {cost:g}, above the plan's {EPSILON:g}")
+    return found
+
+
+def _mu2(release: ChargedRelease, colluding: int) -> float:
+    entry = release.sum
+    if entry is None:
+        return 0.0
+    units = (entry.sensitivity + 2 * entry.stray) / entry.grid + math.sqrt(entry.length)
+    return (units / entry.std) ** 2 / max(1, len(release.members) - colluding)
+
+
+def check_models(world: World, observer: Observer) -> list[str]:
+    """A site that runs twice may sign twice: it counts as one that may lie."""
+    if len(world.plan.liars | _doubled(world)) > world.plan.colluding:
+        return []
+    results = {n: digests for n, digests in observer.results.items() if n not in world.plan.liars}
+    if len(set().union(*results.values())) < 2:
+        return []
+    return [f"model: { ({n: [digest.hex()[:6] for digest in found] for n, found in results.items()}) }"]
+
+
+def check_totals(world: World, observer: Observer) -> list[str]:
+    plan, found = world.plan, []
+    for one, other, t in sorted(observer.extreme):
+        found.append(f"sums: s{one} took in values of s{other} at the edge of the range, in round {t}")
+    if plan.method != "masked":
+        return found
+    odd = world.plan.liars | _doubled(world)
+    for site, number, members, t, heard in observer.totals:
+        release = next((r for (_, a, k), r in observer.releases.items() if (a, k) == (number, t)), None)
+        if release is None or release.sum is None:
+            continue
+        total = np.frombuffer(heard, dtype="<i8").astype(float) * release.sum.grid
+        noise = release.sum.grid * release.sum.std * math.sqrt(len(members))
+        if np.linalg.norm(total) > 1.0 + noise * (math.sqrt(release.sum.length) + 7.0):
+            found.append(f"sums: s{site} accepted an impossible sum of round {t}")
+        values = observer.values.get((number, t), {})
+        if not odd & set(members) and all(len(values.get(i, ())) == 1 for i in members):
+            true = sum(np.frombuffer(next(iter(values[i])), dtype="<i8") for i in members)
+            if np.asarray(true, dtype="<i8").tobytes() != heard:
+                found.append(f"sums: the total of round {t} at s{site} is not what the members added")
+    return found
+
+
+def check_blame(world: World, observer: Observer) -> list[str]:
+    odd = world.plan.liars | _doubled(world) | world.rolled_back
+    return [
+        f"blame: s{site.number} blames s{stop.about}: {stop.text:.80}"
+        for site in _honest(world)
+        for stop in site.stops
+        if stop.reason in (Reason.CONTRADICTION, Reason.IMPOSSIBLE) and stop.about not in {None, *odd}
+    ]
+
+
+def check_end(world: World, observer: Observer) -> list[str]:
+    """Everybody else finishes, unless somebody lies or runs twice, or too many are lost."""
+    rest = world.must_finish()
+    return [
+        f"end: s{site.number} has not finished: {[stop.reason.value for stop in site.stops][-3:]}"
+        for site in world.sites
+        if site.number in rest and site.finished is None
+    ]
+
+
+CHECKS = (
+    check_pads,
+    check_once,
+    check_keys,
+    check_ledgers,
+    check_idle,
+    check_costs,
+    check_models,
+    check_totals,
+    check_blame,
+    check_end,
+)

@@ -1,0 +1,332 @@
+"""Sites that lie: what one of them makes of the frames that an honest site in its place would send."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from taciturn.sites.protocol.ending import Farewell
+from taciturn.sites.protocol.events import Event, Heard
+from taciturn.sites.protocol.frames import (
+    NOTHING,
+    Kind,
+    SignedFrame,
+    Slot,
+    decode,
+    encode,
+    pack_plain,
+    read_plain,
+)
+from taciturn.sites.protocol.membership import FrameRefused, Past, pack_proposal, read_hello, read_proposal
+from taciturn.sites.protocol.pads import pack_commit, read_commit
+from taciturn.sites.transport.memory import MemorySite
+
+from .program import tables
+from .world import JOB, LARGEST, Plan, World
+
+Lie = Callable[["Liar", SignedFrame, int], list[bytes]]
+LIES: dict[str, Lie] = {}
+
+
+def _lie(act: Lie) -> Lie:
+    LIES[act.__name__] = act
+    return act
+
+
+class Liar:
+    """One lying site: honest but for its lies, each told with some chance."""
+
+    def __init__(self, number: int, world: World, draw: random.Random) -> None:
+        self.number, self.world, self.draw = number, world, draw
+        self.lies = [LIES[name] for name in draw.sample(sorted(LIES), draw.randint(1, 3))]
+        self.chance = draw.choice((0.2, 0.5, 1.0))
+        self.heard: list[bytes] = []
+        self.others: dict[tuple[int, int, int, bytes], dict[int, bytes]] = {}
+        self.held: dict[tuple[int, int, bytes], list[tuple[SignedFrame, int]]] = {}
+
+    def tell(self, data: bytes, to: int) -> list[bytes]:
+        """What `to` is sent instead of this frame."""
+        frame = decode(data, largest=LARGEST)
+        self.heard.append(data)
+        for lie in self.lies:
+            if self.draw.random() < self.chance:
+                told = lie(self, frame, to)
+                if told != [data]:
+                    return told
+        return [data]
+
+    def sign(self, frame: SignedFrame, payload: bytes) -> bytes:
+        """Another payload in the same slot, signed by the liar."""
+        return self.seal(frame.slot, frame.scope, payload)
+
+    def seal(self, slot: Slot, scope: bytes, payload: bytes) -> bytes:
+        """Any frame in the liar's name."""
+        return self.world.identity(self.number).seal(encode(JOB, slot, scope, payload))
+
+    def send(self, data: bytes, to: int) -> None:
+        """Hand a frame to a site, a moment later."""
+        target = self.world.network.sites[to]
+        later = Heard(data, self.number)
+        self.world.scheduler.after(0.01, lambda: self.world.network.tell(target, later))
+
+    def listen(self, data: bytes) -> None:
+        """What others send: a liar may sign what it is shown, and choose after it has seen the others."""
+        try:
+            frame = decode(data, largest=LARGEST)
+        except FrameRefused:
+            return
+        if frame.sender == self.number:
+            return
+        said = self.others.setdefault((frame.kind, frame.attempt, frame.t, frame.scope), {})
+        said[frame.sender] = frame.payload
+        if frame.kind == Kind.SIGN and LIES["sign_all"] in self.lies:
+            self.send(
+                self.seal(Slot(Kind.SIGN, frame.attempt, 0, self.number), frame.scope, b""), frame.sender
+            )
+        if frame.kind == Kind.MESSAGE:
+            self._dictate(frame)
+
+    def _dictate(self, frame: SignedFrame) -> None:
+        """Send what was held back once all other messages are there: their sum is what the liar wants."""
+        place = (frame.attempt, frame.t, frame.scope)
+        commits = self.others.get((Kind.COMMIT, *place), {})
+        messages = self.others.get((Kind.MESSAGE, *place), {})
+        if not commits or set(commits) - set(messages) or place not in self.held:
+            return
+        total = sum((np.frombuffer(messages[i], dtype="<u8") for i in commits), np.uint64(0))
+        wanted = np.zeros_like(total)
+        plan = self.world.plan
+        wanted[0] = int(0.9 / tables(plan.sites, plan.colluding, plan.rounds).sums[frame.t - 1].grid)
+        for mine, to in self.held.pop(place):
+            self.send(self.sign(mine, (wanted - total).tobytes()), to)
+
+
+@lru_cache(maxsize=32)
+def earlier_frames(sites: int) -> list[bytes]:
+    """All frames of an earlier run of the same job by the same sites."""
+    every = tuple(tuple(j for j in range(sites) if j != i) for i in range(sites))
+    world, frames = World(Plan(0, sites, 0, 2, sites, every)), list[bytes]()
+    world.network.watch = lambda site, data: frames.append(data)
+    world.run()
+    return frames
+
+
+def plant_liars(world: World) -> None:
+    """Let the liars of a run lie."""
+    draw = random.Random(f"liars {world.plan.seed}")
+    liars = {number: Liar(number, world, draw) for number in sorted(world.plan.liars)}
+
+    def twist(site: MemorySite, data: bytes, to: int) -> list[bytes]:
+        liar = liars.get(site.number)
+        return [data] if liar is None else liar.tell(data, to)
+
+    tell = world.network.tell
+
+    def listening(site: MemorySite, event: Event) -> None:
+        if site.number in liars and isinstance(event, Heard):
+            liars[site.number].listen(event.data)
+        tell(site, event)
+
+    world.network.twist = twist
+    if liars:
+        world.network.tell = listening  # type: ignore[method-assign]
+
+
+def split_message(payload: bytes) -> tuple[bytes, bytes]:
+    """What stands before the numbers of a message, and the numbers; a masked message has numbers only."""
+    plain = read_plain(payload)
+    return (b"", payload) if plain is None else (pack_plain(plain[0], b""), plain[1])
+
+
+def flipped(payload: bytes) -> bytes:
+    """The same message with one bit of its numbers changed."""
+    head, body = split_message(payload)
+    return head + bytes([body[0] ^ 1]) + body[1:]
+
+
+def _same(liar: Liar, frame: SignedFrame) -> list[bytes]:
+    return [liar.heard[-1]]
+
+
+@_lie
+def huge(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Values that no rows can have, in what everybody adds up."""
+    if frame.kind != Kind.MESSAGE or frame.sender != liar.number:
+        return _same(liar, frame)
+    head, body = split_message(frame.payload)
+    values = np.frombuffer(body, dtype="<u8") + np.uint64(2**61)
+    return [liar.sign(frame, head + values.tobytes())]
+
+
+@_lie
+def equivocate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Different frames of one slot to different sites."""
+    if frame.kind not in (Kind.MESSAGE, Kind.COMMIT, Kind.DONE) or frame.sender != liar.number or to % 2:
+        return _same(liar, frame)
+    return [liar.sign(frame, flipped(frame.payload))]
+
+
+@_lie
+def two_faced(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Different messages of a round to different sites, and nothing else that would give it away."""
+    if frame.kind != Kind.MESSAGE or frame.sender != liar.number or to % 2:
+        return _same(liar, frame)
+    return [liar.sign(frame, flipped(frame.payload))]
+
+
+@_lie
+def withhold(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Send something to some, and nothing to others."""
+    return [] if (to + frame.kind) % 2 else _same(liar, frame)
+
+
+@_lie
+def wrong_keys(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """State the hash of a key that the other end does not have."""
+    read = read_commit(frame.payload) if frame.kind == Kind.COMMIT and frame.sender == liar.number else None
+    if read is None:
+        return _same(liar, frame)
+    value, digest, hashes = read
+    return [liar.sign(frame, pack_commit(value, digest, dict.fromkeys(hashes, bytes(32))))]
+
+
+@_lie
+def boast(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """State rounds that nobody has completed, or attempts that never were."""
+    if frame.kind != Kind.HELLO or frame.sender != liar.number:
+        return _same(liar, frame)
+    hello = read_hello(frame.payload)
+    if liar.draw.random() < 0.5:
+        changed = replace(hello, completed=(hello.completed[0] + 1, hello.completed[1] + 1), digest=bytes(32))
+    else:
+        invented = Past(1, tuple(range(liar.world.plan.sites)), 0, 0.5, 1)
+        changed = replace(hello, past=(invented,))
+    return [liar.sign(frame, changed.pack())]
+
+
+@_lie
+def forget(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Vouch for whoever lost its state: state nothing of what was charged before."""
+    if frame.kind != Kind.HELLO or frame.sender != liar.number:
+        return _same(liar, frame)
+    return [liar.sign(frame, replace(read_hello(frame.payload), past=()).pack())]
+
+
+@_lie
+def weak_key(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """A public key of low order, with which every shared secret is known."""
+    if frame.kind != Kind.HELLO or frame.sender != liar.number:
+        return _same(liar, frame)
+    return [liar.sign(frame, replace(read_hello(frame.payload), key=bytes(32)).pack())]
+
+
+@_lie
+def forge_members(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Propose fewer sites than a quorum, or others than are there."""
+    if frame.kind != Kind.PROPOSE:
+        return _same(liar, frame)
+    try:
+        chosen = read_proposal(frame.payload)
+    except FrameRefused:
+        return _same(liar, frame)
+    kept = {i: digest for i, digest in chosen.items() if i in (liar.number, to)}
+    slot = Slot(Kind.PROPOSE, frame.attempt, 0, liar.number)
+    return [liar.seal(slot, NOTHING, pack_proposal(kept or chosen))]
+
+
+@_lie
+def replay(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Old frames beside new ones: of this run, and of earlier ones."""
+    old = liar.draw.choice(liar.heard)
+    return [*_same(liar, frame), old, liar.draw.choice(earlier_frames(liar.world.plan.sites))]
+
+
+@_lie
+def restart_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Ask for one new attempt after another."""
+    if frame.kind not in (Kind.COMMIT, Kind.MESSAGE) or liar.draw.random() < 0.7:
+        return _same(liar, frame)
+    hellos = [data for data in liar.heard if decode(data, largest=LARGEST).kind == Kind.HELLO]
+    mine = [f for f in (decode(data, largest=LARGEST) for data in hellos) if f.sender == liar.number]
+    if not mine:
+        return _same(liar, frame)
+    slot = Slot(Kind.HELLO, frame.attempt + 1, 0, liar.number)
+    return [*_same(liar, frame), liar.seal(slot, NOTHING, mine[-1].payload)]
+
+
+@_lie
+def rush(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Choose what to commit to after having seen the others: send one's own frames late."""
+    if frame.kind in (Kind.COMMIT, Kind.MESSAGE) and frame.sender == liar.number:
+        data = liar.heard[-1]
+        network = liar.world.network
+        target = network.sites[to]
+        liar.world.scheduler.after(0.5, lambda: network.tell(target, Heard(data, liar.number)))
+        return []
+    return _same(liar, frame)
+
+
+@_lie
+def dictate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Hold one's message back until all others are there: the sum is then what the liar wants."""
+    if frame.kind != Kind.MESSAGE or frame.sender != liar.number or liar.world.plan.method != "masked":
+        return _same(liar, frame)
+    liar.held.setdefault((frame.attempt, frame.t, frame.scope), []).append((frame, to))
+    return []
+
+
+@_lie
+def sign_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Sign every attempt that anybody signs, also two of one number."""
+    return _same(liar, frame)
+
+
+@_lie
+def two_hellos(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Another hello to every other site."""
+    if frame.kind != Kind.HELLO or frame.sender != liar.number or to % 2:
+        return _same(liar, frame)
+    hello = read_hello(frame.payload)
+    return [liar.sign(frame, replace(hello, nonce=bytes(32 - len(b"%d" % to)) + b"%d" % to).pack())]
+
+
+@_lie
+def absurd(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """A hello with sites, rounds, attempts or shares that cannot be."""
+    if frame.kind != Kind.HELLO or frame.sender != liar.number:
+        return _same(liar, frame)
+    hello, sites = read_hello(frame.payload), tuple(range(liar.world.plan.sites))
+    past = liar.draw.choice(
+        (
+            Past(1, (0, 400), 0, 1.0, 1),
+            Past(1, sites, 0, 1.0, 2**31),
+            Past(2**31, sites, 0, 1e-300, 1),
+            Past(1, sites, 2**31, 1.0, 2**31),
+            Past(1, (), 0, 1.0, 1),
+        )
+    )
+    return [liar.sign(frame, replace(hello, past=(past,)).pack())]
+
+
+@_lie
+def false_end(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """State a result that nobody holds, and leave with charges that never were."""
+    if frame.sender != liar.number or frame.kind not in (Kind.COMMIT, Kind.DONE, Kind.LEAVE):
+        return _same(liar, frame)
+    done = liar.seal(Slot(Kind.DONE, frame.attempt, 0, liar.number), frame.scope, bytes(32))
+    sites = tuple(range(liar.world.plan.sites))
+    words = Farewell((frame.attempt, 1), (Past(1, sites, 0, 0.5, 1),), ()).pack()
+    left = liar.seal(Slot(Kind.LEAVE, frame.attempt, 0, liar.number), NOTHING, words)
+    return [done, left] if frame.kind == Kind.LEAVE else [*_same(liar, frame), done, left]
+
+
+@_lie
+def false_totals(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
+    """Other totals, or last vectors, for a site that was away."""
+    if frame.kind != Kind.TOTAL or frame.sender != liar.number:
+        return _same(liar, frame)
+    return [liar.sign(frame, frame.payload[:-1] + bytes([frame.payload[-1] ^ 1]))]

@@ -1,0 +1,314 @@
+"""One simulated run: its sites and their keys, the faults that befall them, and how it ends."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from taciturn.methods.admm.attempt import _connected as connected
+from taciturn.sites.files.keys import Authority, signing_request
+from taciturn.sites.protocol.core import SiteSetup
+from taciturn.sites.protocol.events import (
+    Ask,
+    Effect,
+    Finished,
+    Hold,
+    Reason,
+    SendFrame,
+    SetTimer,
+    Stop,
+    StoreRecords,
+)
+from taciturn.sites.protocol.frames import FrameRefused, Kind, SignedFrame, decode
+from taciturn.sites.protocol.machine import SiteProtocol
+from taciturn.sites.transport.memory import MemoryNetwork, MemorySite, Scheduler, VirtualDisk
+from taciturn.sites.wire.trust import Identity, Trust
+
+from .program import penalty_site, walking_site
+
+JOB = hashlib.sha256(b"a simulated job").digest()
+PATIENCE, GATHER, TICK = 4.0, 0.4, 0.25
+HEALED, LONGEST = 10.0, 60.0  # when the last passing fault is over, and when a run must have ended
+LOST = (Reason.BUDGET,)  # why a site never comes back
+RESTARTS = (Reason.LEFT_ALONE, Reason.COPY, Reason.DISK)
+TRIES = 1  # times that a site is started again, once everything is healed, before its operator gives up
+LARGEST = 2**16
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run is like, before anything happens."""
+
+    seed: int
+    sites: int
+    colluding: int
+    rounds: int
+    quorum: int
+    links: tuple[tuple[int, ...], ...]
+    liars: frozenset[int] = frozenset()
+    method: str = "masked"
+
+
+@lru_cache(maxsize=1)
+def _authority() -> Authority:
+    return Authority.throw_away(days=30)
+
+
+@lru_cache(maxsize=128)
+def identity(number: int, days: float = 30.0, key: int = 0) -> Identity:
+    """A site's key and certificate, made once for all runs; one of negative days has expired.
+
+    key : 0, and 1 of a site whose first key was revoked.
+    """
+    name = f"s{number}"
+    private = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(f"{name} {key}".encode()).digest())
+    starts = datetime.timedelta(days=-1.0 if days > 0 else days - 5)
+    certificate = _authority().sign(signing_request(private, name, ["127.0.0.1"]), days=days, starts=starts)
+    return Identity(name, private, certificate.public_bytes(serialization.Encoding.DER))
+
+
+@cache
+def trust(revoked: frozenset[int] = frozenset()) -> Trust:
+    """What a site believes once it has learnt that the first keys of these sites are revoked."""
+    keys = [identity(number).key.public_key() for number in sorted(revoked)]
+    return Trust([_authority().certificate], [_fingerprint(key) for key in keys])
+
+
+def _fingerprint(key: Ed25519PublicKey) -> str:
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return hashlib.sha256(key.public_bytes(serialization.Encoding.DER, form)).hexdigest()
+
+
+_verified: dict[tuple[bytes, bytes], bool] = {}
+_refused: dict[int, dict[bytes, str]] = {}  # revoked certificates, by the trust that refuses them
+
+
+def check_signature(trust: Trust, frame: SignedFrame, name: str, at: datetime.datetime) -> None:
+    """`Trust.check`, with the signature of the same bytes verified once for all simulated sites."""
+    refused = _refused.setdefault(id(trust), {})
+    if frame.certificate in refused:
+        raise FrameRefused("certificate", refused[frame.certificate])
+    try:
+        key = trust.key_of(frame.certificate, name, at)
+    except FrameRefused as error:
+        if "revoked" in str(error):
+            refused[frame.certificate] = str(error)
+        raise
+    known = frame.digest, frame.signature
+    if known not in _verified:
+        if len(_verified) > 50_000:
+            _verified.clear()
+        try:
+            key.verify(frame.signature, frame.signed)
+            _verified[known] = True
+        except Exception:
+            _verified[known] = False
+    if not _verified[known]:
+        raise FrameRefused("signature", f"its signature is not that of {name}")
+
+
+@dataclass
+class World:
+    """A run under way."""
+
+    plan: Plan
+    trace: list[str] | None = None
+    random: random.Random = field(init=False)
+    network: MemoryNetwork = field(init=False)
+    scheduler: Scheduler = field(init=False)
+    clock: dict[int, float] = field(default_factory=dict)
+    revoked: dict[int, frozenset[int]] = field(default_factory=dict)  # by the site that has learnt it
+    rekeyed: set[int] = field(default_factory=set)
+    expired: set[int] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)
+    rolled_back: set[int] = field(default_factory=set)
+    restored: set[int] = field(default_factory=set)  # those whose account came back too
+    imaged: set[int] = field(default_factory=set)
+    happened: list[str] = field(default_factory=list)
+    backups: dict[int, VirtualDisk] = field(default_factory=dict)
+    cuts: list[tuple[set[int], bool]] = field(default_factory=list)
+    lost: set[int] = field(default_factory=set)  # sites whose key was revoked, without another
+    copied: set[int] = field(default_factory=set)
+    tries: dict[int, int] = field(default_factory=dict)
+    healed: bool = False
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(f"faults {self.plan.seed}")
+        self.scheduler = Scheduler(self.plan.seed)
+        sites = [MemorySite(i, self._make) for i in range(self.plan.sites)]
+        self.network = MemoryNetwork(self.scheduler, sites, self.plan.links)
+        self.network.noted = self._noted
+        self._began = datetime.datetime.now(datetime.UTC)
+
+    @property
+    def sites(self) -> list[MemorySite]:
+        return self.network.sites
+
+    def _make(self, site: MemorySite) -> SiteProtocol:
+        plan, number = self.plan, site.number
+        source = random.Random(f"noise {plan.seed} {number} {site.life} {id_of(site)}")
+        method = self.method(number, source)
+        setup = SiteSetup(
+            job=JOB,
+            names=tuple(f"s{i}" for i in range(plan.sites)),
+            own=number,
+            links=plan.links,
+            quorum=plan.quorum,
+            patience=PATIENCE,
+            method=method,
+            seal=lambda content: self.identity(number).seal(content),
+            believe=lambda frame: self._believe(number, frame),
+            largest=LARGEST,
+            mark=site.disk.account_mark,
+            paid=bool(site.disk.account),
+            gather=GATHER,
+            tick=TICK,
+        )
+        return SiteProtocol(setup, site.disk.records, site.disk.volatile)
+
+    def method(self, number: int, source: random.Random) -> Any:
+        """What one site computes."""
+        plan = self.plan
+        if plan.method == "penalty":
+            return penalty_site(number, plan.links, plan.rounds, source)
+        return walking_site(number, plan.sites, plan.colluding, plan.rounds, source)
+
+    def _believe(self, number: int, frame: SignedFrame) -> None:
+        """A frame was signed by the site that it names, with a certificate that is valid."""
+        at = self._began + datetime.timedelta(seconds=self.scheduler.now + self.clock.get(number, 0.0))
+        check_signature(trust(self.revoked.get(number, frozenset())), frame, f"s{frame.sender}", at)
+
+    def identity(self, number: int) -> Identity:
+        """The key and certificate that a site signs with by now."""
+        return identity(number, -2.0 if number in self.expired else 30.0, int(number in self.rekeyed))
+
+    def revoke(self, number: int, delay: Callable[[], float]) -> None:
+        """The first key of a site is revoked; every other site learns it after a delay of its own."""
+        for site in self.sites:
+            if site.number != number:
+                self.scheduler.after(delay(), lambda n=site.number: self._learn(n, number))  # type: ignore[misc]
+
+    def _learn(self, number: int, revoked: int) -> None:
+        self.revoked[number] = self.revoked.get(number, frozenset()) | {revoked}
+
+    def _noted(self, site: MemorySite, effect: Effect) -> None:
+        if isinstance(effect, Stop) and effect.reason in RESTARTS:
+            self.scheduler.after(1.0, lambda: self._run_again(site))
+        if self.trace is not None and (text := _in_words(effect)):
+            self.say(f"s{site.number}.{site.life} {text}")
+
+    def _run_again(self, site: MemorySite) -> None:
+        """Operators run the same command again, as the site that stopped asks: also where a run has ended."""
+        self.network.start(site)
+        if self.healed:
+            self.tries[site.number] = self.tries.get(site.number, 0) + 1
+            for other in self.sites:
+                if other.finished is not None:
+                    self.network.start(other)
+
+    def cut(self, one: int, other: int) -> bool:
+        """Whether a partition keeps a frame of one site from another."""
+        return any((one in part) - (other in part) in ((1, -1) if both else (1,)) for part, both in self.cuts)
+
+    def add_copy(self, site: MemorySite, disk: VirtualDisk) -> None:
+        """A second process with the number and key of a site; both hear what is sent to that number."""
+        twin = MemorySite(site.number, self._make, disk, life=1000)
+        self.copied.add(site.number)
+        self.network.twins.setdefault(site.number, []).append(twin)
+        self.network.start(twin)
+
+    def say(self, text: str) -> None:
+        """One line of the trace."""
+        if self.trace is not None:
+            self.trace.append(f"{self.scheduler.now:9.3f} {text}")
+
+    def fault(self, at: float, text: str, act: Callable[[], None]) -> None:
+        """Let something go wrong at a time."""
+
+        def happen() -> None:
+            self.happened.append(f"{self.scheduler.now:.2f} {text}")
+            self.say(f"FAULT {text}")
+            act()
+
+        self.scheduler.at(at, happen)
+
+    def over(self) -> bool:
+        """Whether every honest site that is still there has ended."""
+        return all(self.ended(site) for site in self.sites if site.number not in self.plan.liars)
+
+    def ended(self, site: MemorySite) -> bool:
+        if site.number in self.gone or site.away:
+            return True
+        if site.finished is not None:
+            return not site.running
+        if self.tries.get(site.number, 0) > TRIES:
+            return True
+        return bool(site.stops) and not site.running and site.stops[-1].reason not in RESTARTS
+
+    def run(self) -> None:
+        """From the first start to the last end."""
+        for site in self.sites:
+            late = self.random.random() * 0.2
+            self.scheduler.at(late, lambda site=site: self.network.start(site))  # type: ignore[misc]
+        self.scheduler.run(HEALED)
+        self.heal()
+        self.scheduler.run(LONGEST if self.must_finish() else 2 * HEALED, self.over)
+
+    def must_finish(self) -> tuple[int, ...]:
+        """All that are not lost; nobody, where somebody lies or runs twice, or too few are left."""
+        plan, lost = self.plan, self.gone | self.lost | self.expired
+        lost |= {site.number for site in self.sites if any(stop.reason in LOST for stop in site.stops)}
+        rest = tuple(i for i in range(plan.sites) if i not in lost)
+        enough = len(rest) >= plan.quorum and connected(rest, plan.links)
+        return () if plan.liars or self.copied or self.imaged or not enough else rest
+
+    def heal(self) -> None:
+        """All faults that pass are over: processes run, disks have room, links carry, clocks are right."""
+        self.say("HEALED")
+        self.healed = True
+        self.clock.clear()
+        self.cuts.clear()
+        self.network.delay = lambda one, other: [0.005 + 0.02 * self.random.random()]
+        for site in self.sites:
+            site.disk.full = False
+            site.away = site.number in self.gone
+            if site.number not in self.gone and not site.running and site.finished is None:
+                if not site.stops or site.stops[-1].reason in RESTARTS:
+                    self.network.start(site)
+
+
+def id_of(site: MemorySite) -> int:
+    """Tells the processes of one number apart: a copy draws other noise than the original."""
+    return site.disk.records.get("copy", b"")[:1] == b"1"
+
+
+def _in_words(effect: Effect) -> str:
+    """An effect as one line of a trace; timers and questions are left out."""
+    match effect:
+        case SendFrame(data, to):
+            frame = decode(data, largest=LARGEST)
+            name = Kind(frame.kind).name.lower()
+            shown = f"{name} a={frame.attempt} t={frame.t} of s{frame.sender}"
+            return f"sends {shown} {frame.scope.hex()[:6]} to {to or 'all'}"
+        case StoreRecords(_, records, releases):
+            charged = [(release.attempt, release.charge.t) for release in releases]
+            return f"stores {', '.join(records)}" + (f"; charges {charged}" if charged else "")
+        case Hold(entries):
+            kept = [key if value is not None else f"no {key}" for key, value in entries.items()]
+            return f"holds {', '.join(kept)}"
+        case Ask() | SetTimer():
+            return ""
+        case Finished():
+            return (
+                f"FINISHED after {effect.rounds} rounds, members {effect.members}, {effect.digest.hex()[:6]}"
+            )
+        case _:
+            return f"{effect!r:.200}"

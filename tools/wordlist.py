@@ -1,0 +1,101 @@
+"""`python -m tools.wordlist`: sentences in docs, docstrings, comments, errors and tests to look at again.
+
+A sign is a phrase that style.md names: an archaic word, or an actor who is not named. Names in code do not
+count; names of tests do, since people read them as sentences.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SIGNS = {
+    r"(?<!there )(is|are|were) none\b(?! of)": "say what it is not: `some entries are not numeric`",
+    r"shall\b": "must, or will",
+    r"rightly\b": "correctly",
+    r"(mend|mends|mended|heed|heeds)\b": "fix, adjust, or follow",
+    r"at the door\b": "reject, or before anything else",
+    r"by the word of\b": "name who states it",
+    r"nobody's (word|about)\b": "name the actor",
+    r"lays? (it|them|him|her|the site) bare\b": "reveals",
+    r"is (as|so) good as (lost|gone)\b": "is lost",
+    r"come to naught\b": "fail",
+    r"comes? of (it|them)\b": "follows, or is released",
+    r"holds something\b": "is not empty",
+    r"floats (may )?stray\b": "floating-point errors",
+    r"in our (own )?words\b": "say it plainly",
+    r"(is|was|are) said so\b": "is reported",
+    r"is no other\b": "is the same",
+    r"a method of one's own\b": "your own method",
+    r"(hitherto|thereof|whence|forthwith)\b": "an everyday word",
+}
+TEXT_SIGNS = {
+    r"[Ww]hoever\b": "name the actor: the attacker, the operator, the reader",
+    r"([Ss]omebody|[Aa]nybody|[Ee]verybody)\b": "name the actor, or anyone and all sites",
+    r"anew\b": "again, or new",
+    r"without a word\b": "without a message",
+    r"next to nothing\b": "almost nothing",
+}
+"""Signs in the pages that users read first (`PAGES`); code, tests and proofs may have them."""
+PATTERN, TEXT_PATTERN = (
+    re.compile("|".join(rf"\b(?:{sign})" for sign in signs)) for signs in (SIGNS, SIGNS | TEXT_SIGNS)
+)
+TEXTS = ("README.md", "CONTRIBUTING.md", "docs")
+PAGES = ("README.md", "howto", "operate", "index.md", "tutorial.md", "choose.md", "glossary.md", "gallery.md")
+CODE = ("src", "tests", "benchmarks", "examples", "tools")
+
+
+def main() -> int:
+    """Print every sign with its place; 1 if there is one."""
+    found = 0
+    for path in _files():
+        for line, text in _sentences(path):
+            for match in _pattern(path).finditer(text.replace("_", " ")):
+                found += 1
+                print(f"{path.relative_to(ROOT)}:{line}: {match.group()!r}: {advice(match.group())}")
+    return int(found > 0)
+
+
+def advice(words: str) -> str:
+    """What to write instead."""
+    return next(better for sign, better in (SIGNS | TEXT_SIGNS).items() if re.match(sign, words))
+
+
+def _pattern(path: Path) -> re.Pattern[str]:
+    return TEXT_PATTERN if path.name in PAGES or path.parent.name in PAGES else PATTERN
+
+
+def _files() -> Iterator[Path]:
+    for place in TEXTS:
+        path = ROOT / place
+        yield from [path] * path.is_file() or sorted(path.rglob("*.md"))
+    for place in CODE:
+        yield from (path for path in sorted((ROOT / place).rglob("*.py")) if "wordlist" not in path.name)
+
+
+def _sentences(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of what people read in a file."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":  # what stands in code is quoted from elsewhere, where it is checked
+        outside = re.sub(
+            r"^```.*?^```", lambda code: "\n" * code.group().count("\n"), text, flags=re.M | re.S
+        )
+        yield from enumerate(re.sub(r"`[^`\n]*`", "", outside).splitlines(), 1)
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING):
+            for number, line in enumerate(token.string.splitlines()):
+                yield token.start[0] + number, line
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            yield node.lineno, node.name
+
+
+if __name__ == "__main__":
+    sys.exit(main())
