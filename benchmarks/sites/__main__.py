@@ -80,10 +80,10 @@ ZENOH = "rx", "tx", "net", "acc", "app"  # what it calls its threads
 PARTS = {
     "solve": "solve, noise and masks",
     "sign": "signature",
-    "commit": "charge and commit, all of it",
+    "commit": "charge and commit, in total",
     "sync": "of that: SQLite writes and syncs",
-    "send": "send, handed to Zenoh",
-    "check": "look at what came in: name, signature, values",
+    "send": "pass frames to Zenoh",
+    "check": "check incoming frames: name, signature, values",
     "wait": "wait for the neighbours",
 }
 
@@ -106,7 +106,7 @@ def table(times: list[dict[str, Any]], rounds: int) -> list[str]:
     own, check = (per_round(times, "cpu", part, rounds) for part in ("own thread", "check"))
     inside = sum(per_round(times, "cpu", part, rounds) for part in ("solve", "sign", "commit", "send"))
     zenoh = sum(per_round(times, "cpu", f"thread {name}", rounds) for name in ZENOH)
-    lines.append(f"| all else that the site's own thread does | | {own - inside - check:.2f} |")
+    lines.append(f"| everything else in the site's own thread | | {own - inside - check:.2f} |")
     lines.append(f"| Zenoh's threads: TLS, sockets, routing | | {zenoh:.2f} |")
     lines.append(f"| other threads: the meter, Zenoh's log, answers | | {cpu - own - zenoh:.2f} |")
     return lines
