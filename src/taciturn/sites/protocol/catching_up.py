@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +50,7 @@ class CatchingUp(Core):
         self.lost = "lost" in saved
         self.last: dict[int, bytes] = {}
         self.edged: set[int] = set()
+        self.aside: dict[Slot, tuple[SignedFrame, bytes]] = {}  # messages whose certificate has ended
         self.lacked: tuple[Slot, bytes] | None = None
         self._valid: dict[bytes, bool] = {}
         self._gathered: tuple[tuple[int, int, bytes], dict[int, SignedFrame]] = ((-1, 0, b""), {})
@@ -73,7 +74,7 @@ class CatchingUp(Core):
         if agreed.base < self.completed:
             return False  # this site has completed more since it said hello
         if self.attempt is not None and agreed.base == (self.attempt.number, self.completed[1] + 1):
-            self.complete_round()
+            self.complete_round({agreed.digest})
             if self.completed == agreed.base:
                 return self.digest == agreed.digest
         servers = self._servers(agreed)
@@ -91,8 +92,12 @@ class CatchingUp(Core):
         scope, own = agreed.id(self.setup.job, numbers), self.setup.own
         return [i for i in agreed.members if i != own and self.find(Kind.SIGN, self.number, 0, i, scope)]
 
-    def complete_round(self) -> None:
-        """Complete the round in progress from the members' messages, if all are there."""
+    def complete_round(self, stated: Collection[bytes] = ()) -> None:
+        """Complete the round in progress from the members' messages, if all are there.
+
+        stated : what others say that this round leads to. A message whose certificate has ended since its
+            site signed the attempt completes a round that leads to one of them, and no other.
+        """
         raise NotImplementedError
 
     def adopt(self, base: tuple[int, int], wanted: bytes, server: int) -> bool:
@@ -141,15 +146,6 @@ class CatchingUp(Core):
         self.digest = chain(self.digest, facts, t, heard)
         self.completed = (facts.number, t)
         self.pending[f"total/{t}"] = pack_total(facts, own, heard)
-
-    def rewind(self, last: int) -> None:
-        """Go back to the public state after round `last`."""
-        totals = {**self.saved, **self.pending}
-        self.state, self.digest, self.completed = self.method.start(), first_digest(self.setup.job), (0, 0)
-        for t in range(1, last + 1):
-            facts, own, heard = read_total(totals[f"total/{t}"] or b"")
-            self.take(facts, t, own, heard, self.method.attempt(facts.members, facts.base, facts.left))
-        self.pending[f"total/{last + 1}"] = None
 
     def release(self, node: Any, entry: Past, scope: bytes, t: int) -> ChargedRelease:
         """The charge of a round, with what a certificate says of it."""

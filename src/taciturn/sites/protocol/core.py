@@ -194,6 +194,8 @@ class Core:
         except FrameRefused as error:
             self.refused[via, error.kind] = self.refused.get((via, error.kind), 0) + 1
             self.note(str(error), refused=error.kind, via=via)
+            if error.kind == "certificate":
+                self.set_aside(frame, data)
             return None
         if frame.sender != self.setup.own:
             if self._contradicts(frame, data) or len(self.board) > MOST_HELD:
@@ -202,6 +204,9 @@ class Core:
             if (to := self.setup.passes(frame.sender, via)) and frame.kind != Kind.TOTAL:
                 self.effects.append(SendFrame(data, to))
         return frame
+
+    def set_aside(self, frame: SignedFrame, data: bytes) -> None:
+        """A frame whose certificate has ended, or was revoked."""
 
     def _check_hello(self, hello: Hello, number: int) -> None:
         """Refuse what no site can have completed or been charged: it would be computed with."""

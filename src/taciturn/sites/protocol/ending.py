@@ -11,16 +11,15 @@ and the totals or last vectors that it is shown must lead to that digest.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from .core import SiteSetup
+from .core import SiteSetup, read_total
 from .events import Finished, SendFrame
 from .frames import NOTHING, FrameRefused, Kind, SignedFrame, Slot
 from .membership import Past, merge_past, pack_past, read_hello, read_past
-from .rounds import RoundSteps, pack_frames, unpack_frames
+from .rounds import RoundSteps, digest_of, pack_frames, unpack_frames
 
 FINISHED = b"\1"
 MOST_ENDS = 3  # results that a site asks about, those first that most sites state
@@ -63,17 +62,12 @@ class Ending(RoundSteps):
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         super().__init__(setup, saved, volatile)
         self.end: tuple[int, bytes] | None = None  # the attempt whose members stated the result, and its id
-        self.helped: set[int] = set()  # sites that met while this one had its result
+        self.helped: set[int] = set()  # sites that meet though there is a result
 
     def advance_meeting(self) -> None:
         """Where states differ, the members make the result: who has stated one signs no other attempt."""
         if self.common or not self._has_stated():
             super().advance_meeting()
-
-    def _step_back(self) -> None:
-        """Nobody is left behind who has stated a result."""
-        if not self._has_stated():
-            super()._step_back()
 
     def _has_stated(self) -> bool:
         data = self.saved.get("done", b"")
@@ -84,7 +78,7 @@ class Ending(RoundSteps):
     def _end_digest(self) -> bytes:
         if self.common:
             return self.digest
-        return _digest(self.last_vectors())
+        return digest_of(self.last_vectors())
 
     def last_vectors(self) -> dict[int, bytes]:
         """The last message of every member, where no common state holds the result."""
@@ -133,6 +127,7 @@ class Ending(RoundSteps):
 
     def _finished(self, data: bytes) -> None:
         self.phase, self.waiting = "over", self.now
+        self.helped |= {slot.sender for slot in self.hellos if slot.attempt > self.read(data).attempt}
         self.publish(data)
         self._conclude()
 
@@ -142,14 +137,22 @@ class Ending(RoundSteps):
         self.effects.append(Finished(self.state, rounds, self._end_members(), self._end_digest(), early))
 
     def _end_members(self) -> tuple[int, ...]:
-        """Who made the result; those who stated it, if this site was not among the members."""
-        if self.end is None:
-            return ()
-        number, scope = self.end
-        if self.attempt is not None and self.attempt.number == number and self.scope == scope:
+        """Who made the result; who was in its last round, where this site has taken it over."""
+        if self.attempt is not None and self.end == (self.attempt.number, self.scope):
             return self.attempt.members
-        stated = [tuple(sorted(found)) for key, found in self.dones.items() if key[:2] == self.end]
-        return max(stated, key=lambda senders: len(senders), default=())
+        if not self.common:
+            return tuple(sorted(self.last))
+        last = self.saved.get(f"total/{self.completed[1]}")
+        return (
+            tuple(sorted(f.sender for f in self._end_frames()))
+            if last is None
+            else read_total(last)[0].members
+        )
+
+    def _end_frames(self) -> list[SignedFrame]:
+        """Those who state the result."""
+        stated = [list(found.values()) for key, found in self.dones.items() if key[:2] == self.end]
+        return max(stated, key=len, default=[])
 
     def _come_back(self) -> None:
         """The run was over for this site; it answers those who still need its frames."""
@@ -168,10 +171,8 @@ class Ending(RoundSteps):
     def _help(self, site: int, via: int) -> None:
         """This site has its result: whoever still meets may need what all members stated at the end."""
         self.helped.add(site)
-        number, scope = self.end or (0, b"")
-        for i in self._end_members():
-            found = self.board.get((Slot(Kind.DONE, number, 0, i), scope))
-            self.effects += [] if found is None else [SendFrame(found[1], (via,))]
+        frames = self._end_frames()
+        self.effects += [SendFrame(self.board[frame.slot, frame.scope][1], (via,)) for frame in frames]
 
     def _tick_over(self) -> bool:
         """Whether nobody needs this site any more; else who has left is asked for."""
@@ -209,11 +210,11 @@ class Ending(RoundSteps):
     def _end_elsewhere(self) -> bool:
         """Go back to the end of an attempt that others have completed, or take its result over."""
         if self.signed is None and (self._others_done() or self._another_done()):
-            self.complete_round()
+            self.complete_round([key[2] for key in self.dones if key[1] == self.scope])
             if self.node is None or self.completed[1] >= self.method.rounds:
                 self.phase = "run"
                 return True
-        return any(self._take_over(key, frames) for key, frames in self._final()) or self._state_too()
+        return self._state_too() or any(self._take_over(key, frames) for key, frames in self._final())
 
     def _state_too(self) -> bool:
         """State the result that others state, if what they show leads to it: it may lack this site's word."""
@@ -314,7 +315,7 @@ class Ending(RoundSteps):
             slots = [Slot(Kind.TOTAL, a, i + 1, server) for i in range(len(self.setup.names))]
             held = [self.board[slot, NOTHING] for slot in slots if (slot, NOTHING) in self.board]
             vectors = {frame.t - 1: frame.payload for frame, _ in held}
-            if held and _digest(vectors) == digest:
+            if held and digest_of(vectors) == digest:
                 self.last, self.completed = vectors, (a, int(self.method.rounds))
                 self.pending["end"] = pack_frames([data for _, data in held])
                 return True
@@ -325,7 +326,3 @@ class Ending(RoundSteps):
         frames = [self.read(data) for data in unpack_frames(self.saved["end"])]
         self.last = {frame.t - 1: frame.payload for frame in frames}
         self.completed = (frames[0].attempt, int(self.method.rounds))
-
-
-def _digest(vectors: Mapping[int, bytes]) -> bytes:
-    return hashlib.sha256(b"".join(vectors[i] for i in sorted(vectors))).digest()

@@ -27,6 +27,10 @@ from enum import IntEnum
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.x509 import load_der_x509_certificate
+
 VERSION = 3
 MAGIC = b"taciturn/3\0\0"
 HEADER = struct.Struct("<12s32sBIIH32sI")
@@ -175,6 +179,18 @@ def contradict(first: SignedFrame, second: SignedFrame) -> bool:
     earlier, later = sorted((first, second), key=lambda frame: frame.t)
     plain = read_plain(later.payload) if later.t == earlier.t + 1 else None
     return plain is not None and read_plain(earlier.payload) is not None and plain[0] != earlier.digest
+
+
+def signed_with(frame: SignedFrame, certificate: bytes) -> bool:
+    """Whether the key of a certificate signed a frame, whoever vouches for that key by now."""
+    try:
+        key = load_der_x509_certificate(certificate).public_key()
+        if not isinstance(key, Ed25519PublicKey):
+            return False
+        key.verify(frame.signature, frame.signed)
+    except (ValueError, InvalidSignature):
+        return False
+    return True
 
 
 def _other_version(data: bytes) -> FrameRefused | None:

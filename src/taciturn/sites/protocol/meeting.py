@@ -374,18 +374,4 @@ class Meeting(CatchingUp):
             )
             return
         self.fails += 1
-        if self.fails > 2:
-            self._step_back()
         self.meet(max(self.number, self.seen) + 1)
-
-    def _step_back(self) -> None:
-        """Give up a round that this site alone could complete.
-
-        A quorum is there, and none of the others has completed it: a certificate that this site still
-        accepted, by its clock or its list of revoked ones, the others refuse. Nobody else can have gone on
-        from that round, and what was charged stays charged.
-        """
-        present = self._present()
-        stated = [read_hello(f.payload).completed for i, f in present.items() if i != self.setup.own]
-        if self.common and len(present) >= self.setup.quorum and max(stated, default=(0, 0)) < self.completed:
-            self.rewind(self.completed[1] - 1)

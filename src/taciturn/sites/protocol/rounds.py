@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from .core import chain
 from .events import ChargedRelease, Reason, SendFrame
-from .frames import NOTHING, Kind, Slot, pack_plain, read_plain
+from .frames import NOTHING, Kind, SignedFrame, Slot, pack_plain, read_plain, signed_with
 from .meeting import MOST_ATTEMPTS, Meeting
 from .pads import commitment, mask, pack_commit, read_commit
 
@@ -216,19 +218,49 @@ class RoundSteps(Meeting):
             payload = b"" if plain is None else plain[1]
         return payload if len(payload) == self.node.size(t) else None
 
-    def complete_round(self) -> None:
+    def set_aside(self, frame: SignedFrame, data: bytes) -> None:
+        """Keep the message of a member whose key signed the attempt, and was valid then.
+
+        Others may have completed the round with it, before they learnt what this site knows of its key.
+        """
+        sign = self.find(Kind.SIGN, frame.attempt, 0, frame.sender, self.scope)
+        now = frame.kind == Kind.MESSAGE and (frame.scope, frame.t) == (self.scope, self.completed[1] + 1)
+        if now and sign is not None and signed_with(frame, sign.certificate):
+            self.aside = {slot: held for slot, held in self.aside.items() if slot.t == frame.t}
+            self.aside[frame.slot] = frame, data
+
+    def _messages(self, t: int, stated: Collection[bytes]) -> dict[int, tuple[SignedFrame, bytes]] | None:
+        """Every message that round t needs, or None; see `complete_round` of those that are set aside."""
+        whole = not self._lacks(Kind.MESSAGE, self.current().number, t)
+        if not whole and not (stated and self.aside):
+            return None
+        slots = [Slot(Kind.MESSAGE, self.current().number, t, i) for i in self._needed(Kind.MESSAGE, t)]
+        found = {slot.sender: self.board.get((slot, self.scope)) or self.aside.get(slot) for slot in slots}
+        held = {i: pair for i, pair in found.items() if pair is not None}
+        if len(held) < len(found) or (not whole and self._leads_to(t, held) not in stated):
+            return None
+        for frame, data in held.values():
+            self.keep(frame, data)
+        return held
+
+    def _leads_to(self, t: int, held: Mapping[int, tuple[SignedFrame, bytes]]) -> bytes:
+        """What others state after round t, if these are its messages; of neighbours alone, nothing."""
+        said = {i: self._said(t, frame.payload) or b"" for i, (frame, _) in held.items()}
+        if not all(said.values()) or (not self.common and t < self.method.rounds):
+            return b""
+        return (
+            chain(self.digest, self.current(), t, self.node.heard(t, said))
+            if self.common
+            else digest_of(said)
+        )
+
+    def complete_round(self, stated: Collection[bytes] = ()) -> None:
         """The total of the round in progress, once every message that it needs is there."""
         if self.attempt is None or self.node is None or self.completed[1] >= self.method.rounds:
             return
         a, t = self.attempt.number, self.completed[1] + 1
-        if self._lacks(Kind.MESSAGE, a, t):
-            return
-        frames = {
-            i: self.board.get((Slot(Kind.MESSAGE, a, t, i), self.scope))
-            for i in self._needed(Kind.MESSAGE, t)
-        }
-        held = {i: found for i, found in frames.items() if found is not None}
-        if len(held) < len(frames):
+        held = self._messages(t, stated)
+        if held is None:
             return
         said = {i: self._said(t, frame.payload) for i, (frame, _) in held.items()}
         payloads = {i: payload for i, payload in said.items() if payload is not None}
@@ -278,6 +310,11 @@ class RoundSteps(Meeting):
         if reason is not Reason.DISK:
             self.publish(self.seal(Kind.LEAVE, self.number, 0, payload=GAVE_UP))
         self.stop(reason, text)
+
+
+def digest_of(vectors: Mapping[int, bytes]) -> bytes:
+    """What a member states of the last vectors, where no common state holds the result."""
+    return hashlib.sha256(b"".join(vectors[i] for i in sorted(vectors))).digest()
 
 
 def pack_frames(frames: list[bytes]) -> bytes:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from ...core.errors import Contradiction, RunOver, StateLost
 from ..protocol.core import SiteSetup
-from ..protocol.frames import decode
+from ..protocol.frames import decode, signed_with
 from ..protocol.machine import SiteProtocol
 from ..state.high_water import HighWaterMark
-from ..wire.trust import intact
 from .charging import read_mark
 from .evidence import find_proof, state_released
 from .prepare import PreparedSite
@@ -24,7 +23,8 @@ def recall(
     with unreadable_as(store.path):
         for key in OWN_FRAMES & records.keys():
             frame = decode(records[key], largest=setup.largest)
-            if (frame.job, frame.sender) != (setup.job, setup.own) or not intact(frame):
+            own = (frame.job, frame.sender) == (setup.job, setup.own)
+            if not own or not signed_with(frame, frame.certificate):
                 raise ValueError("not the frame that was kept")
             if frame.certificate != ready.identity.certificate:
                 records[key] = ready.identity.seal(frame.content)

@@ -146,18 +146,6 @@ class Identity:
         return unsigned + self.sign(unsigned)
 
 
-def intact(frame: Signed) -> bool:
-    """Whether a frame is as it was signed, whoever vouched for the key then."""
-    try:
-        key = x509.load_der_x509_certificate(frame.certificate).public_key()
-        if not isinstance(key, Ed25519PublicKey):
-            return False
-        key.verify(frame.signature, frame.signed)
-    except (ValueError, InvalidSignature):
-        return False
-    return True
-
-
 def load_trust(
     authority: Path,
     revoked: Sequence[str] = (),
