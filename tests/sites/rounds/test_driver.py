@@ -11,16 +11,24 @@ from support.siteend import in_process
 from support.sitehub import Killed, start, until, use_hub
 from support.sitemasked import masked_network, model_in_process
 from support.sitework import PATH_OF_3, RING_OF_3, network
-from taciturn.core.errors import Contradiction, NeighbourFailed, ParameterError, RunOver, StateLost
+from taciturn.core.errors import (
+    BudgetExceeded,
+    Contradiction,
+    NeighbourFailed,
+    ParameterError,
+    RunOver,
+    StateLost,
+)
 from taciturn.jobs.verify_run import verify_run
 from taciturn.methods.admm.node import Node
 from taciturn.methods.sums.attempt import SumsAttempt
 from taciturn.sites.files.site import load_site
 from taciturn.sites.protocol.frames import Kind, encode
+from taciturn.sites.protocol.rounds import GAVE_UP
 from taciturn.sites.rounds.evidence import read_proof
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.rounds.results import verify_statement
-from taciturn.sites.rounds.store import read_ledger
+from taciturn.sites.rounds.store import SiteStore, read_ledger
 from taciturn.sites.state.account import open_account
 from taciturn.sites.watch.status import completed_rounds, read_status
 from taciturn.sites.wire.trust import load_trust
@@ -179,6 +187,28 @@ def test_an_end_before_there_is_a_model_states_what_was_spent(hub, tmp_path, kin
     errors = [thread.wait() for thread in start(paths, without=frozenset())]
     assert all(isinstance(error, RunOver) for error in errors), errors
     assert stopped(paths[0])["released"] == []
+
+
+@KINDS
+def test_a_claim_that_a_budget_is_spent_ends_the_run_of_that_site_only(hub, tmp_path, kind, monkeypatch):
+    """The claim is a signed frame that cannot be checked. So it ends the run of nobody else with a result."""
+    paths = make(tmp_path, kind, rounds=5, seed=None, site={"patience": 2.0})
+    real = SiteStore.write
+
+    def claim(self, effect):
+        if self.facts.name == "site-2" and any(release.charge.t == 3 for release in effect.releases):
+            raise BudgetExceeded("the budget does not pay for another round.")
+        real(self, effect)
+
+    with monkeypatch.context() as lie:
+        lie.setattr(SiteStore, "write", claim)
+        outcomes = [thread.wait() for thread in start(paths)]
+    assert [type(outcome) for outcome in outcomes] == [NeighbourFailed, NeighbourFailed, BudgetExceeded]
+    assert [frame.payload for frame in hub.frames(2, Kind.LEAVE)] == [GAVE_UP]
+    assert not any((path.parent / "state" / "model.json").exists() for path in paths)
+    assert [thread.code for thread in start(paths)] == [0] * 3  # once the site takes part again
+    assert len(models(paths)) == 1
+    assert not any("ended" in statement(path) for path in paths)
 
 
 def test_a_site_that_waits_is_told_who_wants_to_finish(hub, tmp_path, monkeypatch):
