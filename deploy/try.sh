@@ -1,12 +1,13 @@
 #!/bin/sh
 # Three sites in three containers on one host, each in a network namespace of its own behind a bridge: the image is
-# tried as it is meant to run, without root, on a read-only root file system. Needs root, buildah, runc and iproute2.
-#   deploy/try.sh FOLDER      FOLDER/alpha, FOLDER/beta and FOLDER/gamma hold job.toml, site.toml, keys and rows,
-#                             readable for user 10001; their endpoints are tls/10.77.0.2:7447, .3 and .4
+# tried as it is meant to run, without root, on a read-only root file system. Needs root, buildah, runc, iproute2 and
+# `taciturn` on the path, which makes the folders of the sites.
+#   deploy/try.sh
 set -eu
-folder=$(cd "$1" && pwd)
 image=${IMAGE:-localhost/taciturn}
 work=$(mktemp -d)
+folder=$work/sites
+"$(dirname "$0")/trial.sh" "$folder" 10.77.0.2 10.77.0.3 10.77.0.4
 container=$(buildah from "$image")
 root=$(buildah mount "$container")
 ip link add taciturn0 type bridge
@@ -41,6 +42,7 @@ for site in alpha beta gamma; do
           "XDG_DATA_HOME=/var/lib", "XDG_RUNTIME_DIR=/run/taciturn", "OMP_NUM_THREADS=1"]},
  "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
   {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755"]},
+  {"destination": "/dev/shm", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "noexec", "mode=1777"]},
   {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "mode=1777"]},
   {"destination": "/run/taciturn", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "noexec", "uid=10001", "gid=10001", "mode=700"]},
   {"destination": "/site", "source": "$folder/$site", "options": ["bind", "ro"]},
@@ -75,3 +77,4 @@ for site in alpha beta gamma; do
   sha256sum "$work/$site/disk/state/model.json"
 done
 echo "logs and results: $work"
+[ "$(sha256sum "$work"/*/disk/state/model.json | cut -d ' ' -f 1 | sort -u | wc -l)" -eq 1 ]

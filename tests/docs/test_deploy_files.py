@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from taciturn.cli.app import run
 
 yaml = pytest.importorskip("yaml", reason="the extra `docs` is not installed")
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +41,26 @@ def test_containers_run_without_root_on_a_read_only_file_system():
     for name, service in services.items():
         assert service["read_only"] and service["user"] == "10001:10001" and service["cap_drop"] == ["ALL"]
         assert f"{name}:/var/lib/taciturn" in service["volumes"]
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_the_folders_of_the_trial_are_ready_to_run(tmp_path, monkeypatch, capsys):
+    folder = tmp_path / "sites"
+    own = Path(sys.executable).parent
+    env = os.environ | {"PATH": f"{own}:{os.environ['PATH']}"}
+    hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
+    subprocess.run(["sh", DEPLOY / "trial.sh", folder, *hosts], env=env, check=True, capture_output=True)
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))["services"]
+    for name, service in services.items():
+        assert service["volumes"][0] == f"./sites/{name}:/site:ro"
+        site = folder / name / "site.toml"
+        text = site.read_text()
+        assert 'state = "/var/lib/taciturn/state"' in text
+        site.write_text(text.replace("/var/lib/taciturn/state", str(tmp_path / name)))
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / f"share-{name}"))
+        assert run(["site", "check", str(site), "--wait", "0"]) == 0, capsys.readouterr()
+        assert "approval: approved by the rules" in capsys.readouterr().out
 
 
 def test_kubernetes_keeps_one_copy_its_keys_in_memory_and_its_certificate_in_a_secret():

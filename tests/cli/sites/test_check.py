@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import shutil
 import socket
 import threading
@@ -18,6 +19,7 @@ from taciturn.cli.app import run
 from taciturn.sites.files.keys import Authority, new_key, pem, signing_request
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.prepare import make_ready
+from taciturn.sites.watch import own
 from taciturn.sites.watch.checkup import neighbours
 from taciturn.sites.watch.findings import Finding
 
@@ -55,6 +57,26 @@ def test_a_key_that_others_can_read_is_reported_with_the_command_to_protect_it(t
     assert f"FAIL  keys: others can read {key} (mode 640); run: chmod 600 {key}" in said(path, capsys)
     key.chmod(0o600)
     assert "others can read" not in said(path, capsys, 0)
+
+
+@pytest.mark.parametrize(
+    ("owner", "group", "mode", "user", "others"),
+    [
+        (10001, 10001, 0o600, 10001, False),
+        (10001, 10001, 0o640, 10001, True),
+        (0, 10001, 0o440, 10001, False),  # a Kubernetes secret
+        (0, 10001, 0o444, 10001, True),
+        (0, 10001, 0o460, 10001, True),
+        (0, 5, 0o440, 10001, True),
+        (0, 0, 0o640, 0, True),
+    ],
+)
+def test_only_a_secret_of_root_may_be_read_by_the_group(monkeypatch, owner, group, mode, user, others):
+    monkeypatch.setattr(own.os, "geteuid", lambda: user)
+    monkeypatch.setattr(own.os, "getegid", lambda: user)
+    monkeypatch.setattr(own.os, "getgroups", list)
+    found = os.stat_result((mode, 0, 0, 1, owner, group, 0, 0, 0, 0))
+    assert own._open_to_others(found) == others
 
 
 def test_a_certificate_that_ends_before_the_run_could_is_said_with_its_date(tmp_path, capsys):

@@ -41,10 +41,19 @@ def keys(ready: PreparedSite) -> Iterator[Finding]:
         yield Finding(True, f"keys: {shown}; compare it with the others' by telephone")
     private = site.path(files.private)
     mode = private.stat().st_mode & 0o777
-    if os.name == "posix" and mode & 0o077:
+    if os.name == "posix" and _open_to_others(private.stat()):
         yield Finding(False, f"keys: others can read {private} (mode {mode:o}); run: chmod 600 {private}")
     yield _dates(ready)
     yield from _uses(site, load_certificates(site.path(files.certificate))[0])
+
+
+def _open_to_others(key: os.stat_result) -> bool:
+    """Whether others than this site can read its key.
+
+    A Kubernetes secret belongs to root, and the group of its pod reads it.
+    """
+    lent = key.st_uid == 0 != os.geteuid() and key.st_gid in {os.getegid(), *os.getgroups()}
+    return bool(key.st_mode & (0o037 if lent else 0o077))
 
 
 def fingerprint(certificate: x509.Certificate) -> str:
