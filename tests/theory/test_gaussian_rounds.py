@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 import taciturn as tt
 from support.one_round import OneRound, random_pair
-from taciturn.privacy.accounting import bounds
+from taciturn.privacy.accounting import bounds, totals
 from taciturn.privacy.accounting.gaussian import compose_mu, gaussian_delta, gaussian_epsilon
 from taciturn.privacy.accounting.widening import NODES, penalty_mu, widening
 
@@ -187,7 +187,7 @@ def test_a_run_on_adult_that_renyi_divergence_certifies_at_one():
     eta, sigma = 0.000146276 * 1.118 ** np.arange(3), 4.15817 * 0.68 ** np.arange(3)
     k, a = bounds.sample_weight(1.0, eta, 2, 9044), bounds.least_eigenvalue(5.85104e-05 / 5, eta, 2)
     D, x = bounds.displacement(k, 1.0), bounds.bend(k, a, 0.25)
-    renyi = bounds.renyi_gaussian_total(bounds.ORDERS, D, sigma, x)
+    renyi = totals.renyi_gaussian_total(bounds.ORDERS, D, sigma, x)
     assert float(bounds.to_epsilon(bounds.ORDERS, renyi, 1e-5)[0]) == pytest.approx(0.9999, abs=1e-4)
     mu = compose_mu(penalty_mu(D, sigma, x, "logistic"))
     assert float(gaussian_epsilon(mu, 1e-5)) == pytest.approx(0.7957, abs=1e-3)

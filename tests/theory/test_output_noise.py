@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 import taciturn as tt
+from support import single_releases
 from support.one_round import OneRound
-from taciturn.privacy.accounting import bounds
 
 GAP, ALPHA, SIGMA = 0.05, 0.8, 2.0
 NORM, GAUSSIAN = tt.NormNoise(rate=1.0), tt.GaussianNoise(std=1.0)
@@ -40,7 +40,7 @@ def test_norm_output_noise_keeps_a_pure_guarantee(pair, errors, alpha_out):
     output = stats.laplace(scale=1 / alpha_out)
     z = np.linspace(-25, 25, 301)
     p, q = (released(site, error, NORM, ALPHA, output, z) for site, error in zip(pair, errors, strict=True))
-    allowed = pair[0].pure(ALPHA) + float(bounds.output_pure(GAP, alpha_out))
+    allowed = pair[0].pure(ALPHA) + float(single_releases.output_pure(GAP, alpha_out))
     assert np.abs(np.log(p / q)).max() <= allowed * (1 + 1e-6)
 
 
@@ -50,7 +50,7 @@ def test_the_extra_cost_is_needed(pair):
     old, _ = pair
     z = np.linspace(-1, 1, 201)
     p, q = (released(old, error, NORM, ALPHA, output, z) for error in ERRORS[1])
-    assert np.abs(np.log(p / q)).max() > 0.5 * float(bounds.output_pure(GAP, 30.0))
+    assert np.abs(np.log(p / q)).max() > 0.5 * float(single_releases.output_pure(GAP, 30.0))
 
 
 @pytest.mark.parametrize("errors", ERRORS)
@@ -64,6 +64,6 @@ def test_gaussian_output_noise_adds_to_the_renyi_bound(pair, errors):
     x = pair[0].x
     for order in (1.3, 2.0, 1 + 0.9 / x):
         exact = np.log((p**order * q ** (1 - order)).sum() * (z[1] - z[0])) / (order - 1)
-        bound = bounds.renyi_gaussian(order, pair[0].D, SIGMA, x)
-        bound = bound + bounds.output_renyi_gaussian(order, GAP, sigma_out)
+        bound = single_releases.renyi_gaussian(order, pair[0].D, SIGMA, x)
+        bound = bound + single_releases.output_renyi_gaussian(order, GAP, sigma_out)
         assert exact <= bound

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import taciturn as tt
+from support import single_releases
 from support.one_round import (
     OneRound,
     divergence,
@@ -15,7 +16,6 @@ from support.one_round import (
     random_pair,
     smooth_width,
 )
-from taciturn.privacy.accounting import bounds
 from taciturn.privacy.accounting.moment import log_moment
 
 GAUSSIAN, NORM = tt.GaussianNoise(std=1.0), tt.NormNoise(rate=1.0)
@@ -44,7 +44,7 @@ def test_gaussian_quadrature_stays_below(seed):
         sigma = new.D * np.exp(rng.uniform(np.log(0.7), np.log(4)))
         orders = 1 + rng.uniform(0.05, 0.95, 3) * min(4.0, 1 / new.x)
         exact = exact_gaussian(old, new, sigma, orders)
-        bound = bounds.renyi_gaussian(orders, new.D, sigma, new.x)
+        bound = single_releases.renyi_gaussian(orders, new.D, sigma, new.x)
         assert (exact <= bound).all()
         share.append(np.max(exact / bound))
     assert max(share) > 0.93
@@ -60,7 +60,7 @@ def test_norm_quadrature_stays_below(seed):
         alpha = max(np.exp(rng.uniform(np.log(0.1), np.log(3))) / new.D, 0.4 / new.a)
         orders = 1 + np.exp(rng.uniform(np.log(0.05), np.log(20), 4))
         exact = exact_norm(old, new, alpha, orders)
-        bound = bounds.renyi_norm(orders, new.D, alpha, 2, new.x, new.pure(alpha))
+        bound = single_releases.renyi_norm(orders, new.D, alpha, 2, new.x, new.pure(alpha))
         assert (exact <= bound).all()
         share.append(np.max(exact / bound))
     assert max(share) > 0.85
@@ -114,10 +114,10 @@ def test_wide_noise_needs_the_jacobian(loss, kind):
         log_w = log_ratio(old, new, f, noise, scale)
         exact = np.array([divergence(log_w, weights, q) for q in orders])
         if kind == "gaussian":
-            bound = bounds.renyi_gaussian(orders, old.D, scale, old.x)
+            bound = single_releases.renyi_gaussian(orders, old.D, scale, old.x)
             without = orders * old.D**2 / (2 * scale**2)
         else:
-            bound = bounds.renyi_norm(orders, old.D, scale, 1, old.x, old.pure(scale))
+            bound = single_releases.renyi_norm(orders, old.D, scale, 1, old.x, old.pure(scale))
             without = log_moment(orders, old.D * scale, 1) / (orders - 1)
         assert (exact <= bound).all()
         assert (exact > 1.5 * without).all()
@@ -139,7 +139,7 @@ def test_one_dimension_stays_below(loss, kind):
                 orders = 1 + np.array([0.05, 0.5, 0.95]) / max(old.x, 0.25)
                 exact = np.array([divergence(log_w, weights, q) for q in orders])
                 if kind == "gaussian":
-                    bound = bounds.renyi_gaussian(orders, old.D, scale, old.x)
+                    bound = single_releases.renyi_gaussian(orders, old.D, scale, old.x)
                 else:
-                    bound = bounds.renyi_norm(orders, old.D, scale, 1, old.x, old.pure(scale))
+                    bound = single_releases.renyi_norm(orders, old.D, scale, 1, old.x, old.pure(scale))
                 assert (exact <= bound).all()

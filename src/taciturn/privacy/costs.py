@@ -17,7 +17,7 @@ from ..core import checks
 from ..core.errors import ParameterError
 from ..core.formatting import format_cost
 from ..core.types import Array
-from .accounting import bounds, persons
+from .accounting import bounds, persons, totals
 from .accounting.gaussian import compose_mu, gaussian_epsilon, gaussian_mu
 from .accounting.masked_sums import Slack, discrete_slack, masked_epsilon
 from .accounting.rounding import down, up
@@ -195,10 +195,10 @@ def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
     x = np.where(on, bounds.bend(k, a, loss.curvature_bound, _reach(run)), 0.0)
     if run.noise == "gaussian":
         moved, bent = _renyi_gaussian(D, releases.scale, x, loss_shape(run.loss))
-        total = bounds.renyi_gaussian_total(orders, moved, releases.scale, bent)
+        total = totals.renyi_gaussian_total(orders, moved, releases.scale, bent)
         return np.asarray(total + _person_bend(run, bent, orders))
     pure = np.where(on, _pure_update(run, releases), 0.0)
-    total = bounds.renyi_norm_total(orders, D, releases.scale, run.dimension, x, pure)
+    total = totals.renyi_norm_total(orders, D, releases.scale, run.dimension, x, pure)
     return np.asarray(total + _person_bend(run, x, orders))
 
 
@@ -294,8 +294,8 @@ def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: 
     """
     bend = np.full_like(moved, _BEYOND if run.integers and noise == "norm" else 0.0)
     if noise == "gaussian":
-        return bounds.renyi_gaussian_total(orders, moved, scale, bend)
-    return bounds.renyi_norm_total(
+        return totals.renyi_gaussian_total(orders, moved, scale, bend)
+    return totals.renyi_norm_total(
         orders, moved, scale, run.dimension, bend, bounds.primal_pure(moved, scale)
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..core import checks
 from ..core.errors import ParameterError
 from ..core.types import Array
-from .accounting.renyi import pure_renyi
+from .accounting.bounds import pure_renyi
 from .accounting.rounding import up
 
 OWN = "own"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 from taciturn.core.errors import ParameterError
+from taciturn.privacy.accounting.bounds import pure_renyi, to_epsilon
 from taciturn.privacy.accounting.budgets import BUDGET_ORDERS, Limit, RunCost, composed_epsilon, pure_mu
 from taciturn.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
-from taciturn.privacy.accounting.renyi import pure_renyi, to_epsilon
 
 EPSILON, DELTA = 3.0, 1e-5
 

@@ -8,12 +8,12 @@ import mpmath
 import numpy as np
 import pytest
 
+from support import single_releases
 from taciturn.core.errors import ParameterError
 from taciturn.privacy.accounting.gaussian import gaussian_epsilon, gaussian_mu
 from taciturn.privacy.accounting.masked_sums import (
     Slack,
     discrete_slack,
-    epsilon_against,
     masked_epsilon,
     release_mu,
 )
@@ -31,7 +31,7 @@ WIDE = 2.0**16
 )
 def test_noise_set_for_one_colluder_against_more(sites, expected):
     alone = float(gaussian_mu(1.0, 1e-5)) * math.sqrt(sites - 1)
-    found = epsilon_against(alone, sites, 1e-5, WIDE, d=10, releases=1)
+    found = single_releases.epsilon_against(alone, sites, 1e-5, WIDE, d=10, releases=1)
     assert found.shape == (sites,) and np.all(np.diff(found) > 0)
     for colluding, epsilon in expected.items():
         assert found[colluding] == pytest.approx(epsilon, abs=0.006)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import special
 
+from support.single_releases import psi
 from taciturn.privacy.accounting import moment
-from taciturn.privacy.accounting.bounds import psi
 from taciturn.privacy.accounting.moment import log_moment
 
 

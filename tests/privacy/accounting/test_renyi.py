@@ -8,6 +8,7 @@ from decimal import Decimal, getcontext
 import numpy as np
 import pytest
 
+from support import single_releases
 from taciturn.core.errors import ParameterError
 from taciturn.privacy.accounting import bounds
 
@@ -22,19 +23,19 @@ def test_psi_against_brute_force_over_the_angle():
         there = np.sqrt(np.maximum(R**2 + 2 * q * D * R * cosine + (q * D) ** 2, 0))
         back = np.sqrt(np.maximum(R**2 + 2 * r * D * R * cosine + (r * D) ** 2, 0))
         brute = alpha * np.max(r * there + R - q * back)
-        assert bounds.psi(R, q, D, alpha) == pytest.approx(brute, rel=1e-6, abs=1e-9)
+        assert single_releases.psi(R, q, D, alpha) == pytest.approx(brute, rel=1e-6, abs=1e-9)
 
 
 def test_psi_has_one_peak_and_no_jump():
     q, D = 3.5, 0.8
     r = q - 1
     R = np.linspace(0, 40, 400_001)
-    values = bounds.psi(R, q, D)
+    values = single_releases.psi(R, q, D)
     assert R[np.argmax(values)] == pytest.approx(r * D, abs=1e-4)
     assert (np.diff(values[R <= r * D]) > 0).all() and (np.diff(values[R >= r * D]) < 0).all()
     assert np.abs(np.diff(values)).max() < 2e-4 * (1 + 2 * r)
-    assert bounds.psi(r * D, q, D) == pytest.approx(2 * r * D)
-    assert bounds.psi(0.0, q, D) == 0.0
+    assert single_releases.psi(r * D, q, D) == pytest.approx(2 * r * D)
+    assert single_releases.psi(0.0, q, D) == 0.0
 
 
 def test_a_shorter_displacement_is_never_worse():
@@ -57,7 +58,7 @@ def test_jacobian_is_second_order_and_ends_at_r_x_1():
     assert bounds.jacobian_renyi(3.0, 0.0) == 0.0
     assert np.isfinite(bounds.jacobian_renyi(1.999, 1.0))
     assert np.isinf(bounds.jacobian_renyi([2.0, 2.5], 1.0)).all()
-    assert np.isinf(bounds.renyi_gaussian(2.0, 0.1, 1.0, 1.0))
+    assert np.isinf(single_releases.renyi_gaussian(2.0, 0.1, 1.0, 1.0))
 
 
 def test_jacobian_is_the_product_at_both_ends():
@@ -71,40 +72,30 @@ def test_jacobian_is_the_product_at_both_ends():
 
 
 def test_gaussian_parts():
-    assert bounds.renyi_gaussian(4.0, 0.5, 2.0, 0.0) == pytest.approx(4 * 0.25 / 8)
-    assert bounds.primal_renyi_gaussian(4.0, 0.5, 2.0) == pytest.approx(4 * 0.25 / 8)
-    assert bounds.output_renyi_gaussian(4.0, 0.25, 2.0) == pytest.approx(4 * 0.25 / 8)
+    assert single_releases.renyi_gaussian(4.0, 0.5, 2.0, 0.0) == pytest.approx(4 * 0.25 / 8)
+    assert single_releases.primal_renyi_gaussian(4.0, 0.5, 2.0) == pytest.approx(4 * 0.25 / 8)
+    assert single_releases.output_renyi_gaussian(4.0, 0.25, 2.0) == pytest.approx(4 * 0.25 / 8)
 
 
 def test_norm_is_never_above_what_the_pure_bound_allows():
     q = 1 + np.geomspace(1e-3, 1e5, 60)
     for u, x, d in ((0.01, 0.1, 2), (0.6, 0.02, 105), (3.0, 1.5, 10), (40.0, 0.0, 1)):
         pure = u + math.log1p(x)
-        cost = bounds.renyi_norm(q, u, 1.0, d, x, pure)
+        cost = single_releases.renyi_norm(q, u, 1.0, d, x, pure)
         assert (cost <= pure * (1 + 1e-12)).all()
         assert (cost <= bounds.pure_renyi(q, pure)).all()
         assert (np.diff(cost) >= -1e-4 * cost[1:]).all()
         assert cost[-1] == pytest.approx(pure, rel=1e-2)
-    beyond = bounds.renyi_norm(3.0, 0.1, 1.0, 105, 0.6, 1.0)
+    beyond = single_releases.renyi_norm(3.0, 0.1, 1.0, 105, 0.6, 1.0)
     assert beyond == pytest.approx(float(bounds.pure_renyi(3.0, 1.0)))
 
 
 def test_primal_and_output_are_the_norm_bound_without_bend():
     q = np.array([1.5, 4.0, 30.0])
-    straight = bounds.renyi_norm(q, 0.4, 2.0, 7, 0.0, 0.8)
-    assert bounds.primal_renyi_norm(q, 0.4, 2.0, 7) == pytest.approx(straight, rel=1e-12)
-    assert bounds.output_renyi_norm(q, 0.2, 2.0, 7) == pytest.approx(straight, rel=1e-12)
-    assert bounds.output_renyi_norm(q, 0.0, 2.0, 7).tolist() == [0.0, 0.0, 0.0]
-
-
-def test_joint_draw_in_all_dimensions_at_once():
-    q, D, alpha, d, x, K = np.array([1.5, 3.0]), 0.2, 2.0, 7, 0.05, 3
-    joint = bounds.joint_norm_renyi(q, D, alpha, d, x, K, 100.0)
-    straight = bounds.renyi_norm(q, math.sqrt(K) * D, alpha, K * d, 0.0, 100.0)
-    assert joint == pytest.approx(straight + K * bounds.jacobian_renyi(q, x))
-    assert bounds.joint_norm_renyi(q, D, alpha, d, x, 1, 0.5) == pytest.approx(
-        bounds.renyi_norm(q, D, alpha, d, x, 0.5)
-    )
+    straight = single_releases.renyi_norm(q, 0.4, 2.0, 7, 0.0, 0.8)
+    assert single_releases.primal_renyi_norm(q, 0.4, 2.0, 7) == pytest.approx(straight, rel=1e-12)
+    assert single_releases.output_renyi_norm(q, 0.2, 2.0, 7) == pytest.approx(straight, rel=1e-12)
+    assert single_releases.output_renyi_norm(q, 0.0, 2.0, 7).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_pure_renyi_is_randomised_response():
@@ -159,4 +150,4 @@ def test_orders_must_exceed_one():
     with pytest.raises(ParameterError, match="`q` must be above 1; got 1"):
         bounds.jacobian_renyi([2.0, 1.0], 0.1)
     with pytest.raises(ParameterError, match="`d` must be at least 1"):
-        bounds.renyi_norm(2.0, 0.1, 1.0, 0, 0.0, 1.0)
+        single_releases.renyi_norm(2.0, 0.1, 1.0, 0, 0.0, 1.0)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from privacy.accounting.test_moment import quadrature
-from taciturn.privacy.accounting import bounds
+from support import single_releases
+from taciturn.privacy.accounting import bounds, totals
 
 ORDERS = bounds.ORDERS[::12]
 
@@ -25,8 +26,8 @@ def schedules(sites, rounds, seed=0, distinct=True):
 @pytest.mark.parametrize("distinct", [True, False])
 def test_gaussian_total_is_the_sum_of_rounds(distinct):
     D, alpha, x, _ = schedules(4, 300, distinct=distinct)
-    exact = bounds.renyi_gaussian(ORDERS[:, None, None], D, 1 / alpha, x).sum(axis=-1).T
-    total = bounds.renyi_gaussian_total(ORDERS, D, 1 / alpha, x)
+    exact = single_releases.renyi_gaussian(ORDERS[:, None, None], D, 1 / alpha, x).sum(axis=-1).T
+    total = totals.renyi_gaussian_total(ORDERS, D, 1 / alpha, x)
     assert total.shape == (4, len(ORDERS))
     assert (total >= exact).all()
     both = np.isfinite(total) & np.isfinite(exact)
@@ -41,8 +42,8 @@ def test_gaussian_total_is_the_sum_of_rounds(distinct):
 @pytest.mark.parametrize("d", [2, 40])
 def test_norm_total_is_the_sum_of_rounds(d, distinct):
     D, alpha, x, pure = schedules(3, 250, distinct=distinct)
-    exact = bounds.renyi_norm(ORDERS[:, None, None], D, alpha, d, x, pure).sum(axis=-1).T
-    total = bounds.renyi_norm_total(ORDERS, D, alpha, d, x, pure)
+    exact = single_releases.renyi_norm(ORDERS[:, None, None], D, alpha, d, x, pure).sum(axis=-1).T
+    total = totals.renyi_norm_total(ORDERS, D, alpha, d, x, pure)
     assert (total >= exact * (1 - 1e-12)).all()
     assert total == pytest.approx(exact, rel=0.05)
     for delta in (1e-3, 1e-6):
@@ -54,65 +55,57 @@ def test_norm_total_is_the_sum_of_rounds(d, distinct):
 def test_chords_of_the_pure_bound_stay_above_it_up_to_the_last_node(least):
     spread, top = np.append(np.geomspace(least, 0.5, 999), 1.0), np.linspace(0.99, 0.998, 5)
     pure = np.concatenate([spread, *(np.full(5000, value) for value in top)])
-    total = bounds.renyi_norm_total(ORDERS, 1e9, 1.0, 5, 1e9, pure)
+    total = totals.renyi_norm_total(ORDERS, 1e9, 1.0, 5, 1e9, pure)
     exact = np.array([bounds.pure_renyi(q, pure).sum() for q in ORDERS])
     assert (total >= exact * (1 - 1e-12)).all()
 
 
 def test_equal_rounds_cost_n_times_one_and_order_does_not_matter():
     D, alpha, x, pure = (part[0] for part in schedules(1, 40))
-    one = bounds.renyi_norm(ORDERS, D[0], alpha[0], 9, x[0], pure[0])
-    many = bounds.renyi_norm_total(ORDERS, np.full(17, D[0]), alpha[0], 9, x[0], pure[0])
+    one = single_releases.renyi_norm(ORDERS, D[0], alpha[0], 9, x[0], pure[0])
+    many = totals.renyi_norm_total(ORDERS, np.full(17, D[0]), alpha[0], 9, x[0], pure[0])
     assert many == pytest.approx(17 * one, rel=1e-12)
-    one = bounds.renyi_gaussian(ORDERS, D[0], 1.0, x[0])
-    many = bounds.renyi_gaussian_total(ORDERS, np.full(17, D[0]), 1.0, x[0])
+    one = single_releases.renyi_gaussian(ORDERS, D[0], 1.0, x[0])
+    many = totals.renyi_gaussian_total(ORDERS, np.full(17, D[0]), 1.0, x[0])
     assert many == pytest.approx(17 * one, rel=1e-12)
-    forth = bounds.renyi_norm_total(ORDERS, D, alpha, 9, x, pure)
-    back = bounds.renyi_norm_total(ORDERS, D[::-1], alpha[::-1], 9, x[::-1], pure[::-1])
+    forth = totals.renyi_norm_total(ORDERS, D, alpha, 9, x, pure)
+    back = totals.renyi_norm_total(ORDERS, D[::-1], alpha[::-1], 9, x[::-1], pure[::-1])
     assert forth == pytest.approx(back, rel=1e-12)
-
-
-def test_joint_draws():
-    D, alpha, x, pure = (part[0] for part in schedules(1, 5))
-    exact = bounds.joint_norm_renyi(ORDERS[:, None], D, alpha, 9, x, 3, 3 * pure).sum(axis=1)
-    total = bounds.renyi_norm_total(ORDERS, D, alpha, 9, x, 3 * pure, K=3)
-    assert (total >= exact * (1 - 1e-12)).all()
-    assert total == pytest.approx(exact, rel=1e-9)
 
 
 def test_one_round_too_bent_makes_gaussian_orders_infinite_for_its_site_only():
     x = np.array([[0.1, 0.1], [0.1, 2.0]])
-    total = bounds.renyi_gaussian_total([1.2, 1.6, 5.0], 0.1, 1.0, x)
+    total = totals.renyi_gaussian_total([1.2, 1.6, 5.0], 0.1, 1.0, x)
     assert np.isfinite(total).tolist() == [[True, True, True], [True, False, False]]
 
 
 def test_primal_and_output_noise_have_no_bend():
     S, alpha = np.array([0.1, 0.2, 0.3]), np.array([1.0, 1.5, 2.0])
-    total = bounds.renyi_norm_total(ORDERS, S, alpha, 6, 0.0, bounds.primal_pure(S, alpha))
-    exact = bounds.primal_renyi_norm(ORDERS[:, None], S, alpha, 6).sum(axis=1)
+    total = totals.renyi_norm_total(ORDERS, S, alpha, 6, 0.0, bounds.primal_pure(S, alpha))
+    exact = single_releases.primal_renyi_norm(ORDERS[:, None], S, alpha, 6).sum(axis=1)
     assert total == pytest.approx(exact, rel=1e-2)
-    silent = bounds.renyi_norm_total(ORDERS, np.array([0.0, 0.0]), 1.0, 6, 0.0, 0.0)
+    silent = totals.renyi_norm_total(ORDERS, np.array([0.0, 0.0]), 1.0, 6, 0.0, 0.0)
     assert (silent == 0).all()
     zeros = np.where(np.arange(900) % 2, np.geomspace(0.01, 1, 900), 0.0)
-    mixed = bounds.renyi_norm_total(ORDERS, zeros, 1.0, 6, 0.0, zeros)
-    exact = bounds.primal_renyi_norm(ORDERS[:, None], zeros[1::2], 1.0, 6).sum(axis=1)
+    mixed = totals.renyi_norm_total(ORDERS, zeros, 1.0, 6, 0.0, zeros)
+    exact = single_releases.primal_renyi_norm(ORDERS[:, None], zeros[1::2], 1.0, 6).sum(axis=1)
     assert (mixed >= exact).all() and mixed == pytest.approx(exact, rel=0.05)
 
 
 def test_one_round_as_plain_numbers_and_no_round_at_all():
-    assert bounds.renyi_gaussian_total(ORDERS, 0.1, 1.0, 0.0) == pytest.approx(ORDERS * 0.005)
-    one = bounds.renyi_norm_total(ORDERS, 0.1, 2.0, 5, 0.01, 0.25)
-    assert one == pytest.approx(bounds.renyi_norm(ORDERS, 0.1, 2.0, 5, 0.01, 0.25), rel=1e-12)
+    assert totals.renyi_gaussian_total(ORDERS, 0.1, 1.0, 0.0) == pytest.approx(ORDERS * 0.005)
+    one = totals.renyi_norm_total(ORDERS, 0.1, 2.0, 5, 0.01, 0.25)
+    assert one == pytest.approx(single_releases.renyi_norm(ORDERS, 0.1, 2.0, 5, 0.01, 0.25), rel=1e-12)
     none = np.zeros((3, 0))
-    assert (bounds.renyi_gaussian_total(ORDERS, none, 1.0, none) == np.zeros((3, len(ORDERS)))).all()
-    assert (bounds.renyi_norm_total(ORDERS, none, 1.0, 5, none, none) == np.zeros((3, len(ORDERS)))).all()
+    assert (totals.renyi_gaussian_total(ORDERS, none, 1.0, none) == np.zeros((3, len(ORDERS)))).all()
+    assert (totals.renyi_norm_total(ORDERS, none, 1.0, 5, none, none) == np.zeros((3, len(ORDERS)))).all()
 
 
 def test_a_thousand_sites_and_rounds_fit_in_memory():
     D, alpha, x, pure = schedules(1000, 100)
-    total = bounds.renyi_gaussian_total(bounds.ORDERS, D, 1 / alpha, x)
+    total = totals.renyi_gaussian_total(bounds.ORDERS, D, 1 / alpha, x)
     assert total.shape == (1000, len(bounds.ORDERS))
-    assert (bounds.renyi_norm_total(ORDERS, D, alpha, 20, x, pure)[:, 0] > 0).all()
+    assert (totals.renyi_norm_total(ORDERS, D, alpha, 20, x, pure)[:, 0] > 0).all()
 
 
 @pytest.mark.parametrize("q", [1.5, 4.0, 10.0])
@@ -121,5 +114,5 @@ def test_chords_of_norm_noise_stay_above_it_across_the_peak(q):
     d, top = 20, 12.0 / (q - 1)
     near = top * np.linspace(0.7, 0.98, 5)
     u = np.concatenate([np.geomspace(1e-300, top / 2, 999), [top], np.repeat(near, 5000)])
-    total = bounds.renyi_norm_total([q], u, 1.0, d, 0.0, 1e9)[0]
+    total = totals.renyi_norm_total([q], u, 1.0, d, 0.0, 1e9)[0]
     assert total >= sum(5000 * quadrature(q, value, d) for value in near) / (q - 1)

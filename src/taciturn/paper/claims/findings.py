@@ -14,7 +14,7 @@ from ...objective.local import Objective
 from ...objective.problem import Problem
 from ...objective.solver.gradient_evaluator import GradientEvaluator
 from ...objective.solver.newton import newton
-from ...privacy.accounting import bounds
+from ...privacy.accounting import bounds, totals
 from ...runtime.simulate import simulate
 
 
@@ -96,7 +96,7 @@ def constant_of_theorem_3() -> OneRun:
     C, B, V, eta, alpha, d, T = 1750.0, 9044.0, 2.0, 0.5, 3.0, 105, 100
     k = bounds.sample_weight(C, eta, V, B)
     pure = float(bounds.pure_logistic(k, 1.0, alpha))
-    total = bounds.renyi_norm_total(
+    total = totals.renyi_norm_total(
         bounds.ORDERS,
         np.full(T, bounds.displacement(k, 1.0)),
         np.full(T, alpha),

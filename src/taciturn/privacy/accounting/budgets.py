@@ -25,9 +25,9 @@ from scipy import special
 from ...core import checks
 from ...core.errors import ParameterError
 from ...core.types import Array
+from .bounds import ORDERS, to_epsilon
 from .gaussian import gaussian_epsilon, gaussian_mu
 from .masked_sums import Slack, masked_epsilon
-from .renyi import ORDERS, to_epsilon
 from .rounding import down, floats, up
 
 ACCOUNTANTS = ("gaussian", "renyi", "pure")

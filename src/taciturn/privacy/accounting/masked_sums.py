@@ -75,17 +75,3 @@ def masked_epsilon(mu: ArrayLike, delta: float, slack: Slack) -> Array:
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is lost
         lost = np.exp(plain + slack.epsilon) * slack.failure
     return np.where(lost <= _SHARE * delta, up(plain + slack.epsilon), np.inf)
-
-
-def epsilon_against(mu_alone: float, sites: int, delta: float, spread: float, d: int, releases: int) -> Array:
-    """epsilon for c = 0 .. N-1 colluding sites, (N,); `mu_alone` is what holds if all the others do.
-
-    Every mu(t) falls with the square root of the number of honest sites, so their composition does.
-    """
-    sites = checks.whole("sites", sites, least=1)
-    mu = up(checks.nonnegative("mu_alone", mu_alone) / np.sqrt(np.arange(sites, 0, -1.0)))
-    each = [
-        masked_epsilon(value, delta, discrete_slack(spread, d, releases, sites - c))
-        for c, value in enumerate(mu.tolist())
-    ]
-    return np.asarray(each, dtype=np.float64)

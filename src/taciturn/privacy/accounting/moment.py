@@ -142,7 +142,10 @@ def _below(q: Array, u: Array, v: Array, cells: _Cells) -> Array:
 
 
 def _psi(R: Array, q: Array, u: Array) -> Array:
-    """`renyi.psi` at alpha D = u, for rows of columns."""
+    """max over the angle of r ||S + q Delta|| + ||S|| - q ||S + r Delta||, ||S|| = R, ||Delta|| = u; columns.
+
+    2 R up to R = r u, then 2 r (q u - R) up to R = (r + 1/2) u, then R - sqrt(R^2 - q r u^2): one peak.
+    """
     r = q - 1
     c = q * r * u**2
     far = np.minimum(c, R * R) / (R + np.sqrt(np.maximum(R * R - c, 0.0)))

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from ...core import checks
 from ...core.types import Array
-from .renyi import excess, jacobian_renyi
+from .bounds import excess
 from .rounding import floats, up
 
 _HALVINGS = 80
@@ -32,16 +32,6 @@ def person_pure(cost: Callable[[Array], Array], k: ArrayLike, R: int) -> Array:
     ln(1 + x) becomes R ln(1 + x/R): R numbers s_j >= 0 with sum x have prod (1 + s_j) <= (1 + x/R)^R.
     """
     return up(R * cost(up(floats(k) / R)))
-
-
-def person_jacobian_renyi(q: ArrayLike, x: ArrayLike) -> Array:
-    """J(q) of a person: [phi(x) + x max over s <= x of chi(s)/s] / r, infinite where r x >= 1.
-
-    phi(m) = - r ln(1+m) - ln(1 - r m),  chi(s) = phi(-s/(1+s)) = q ln(1+s) - ln(1 + q s)
-
-    chi(s)/s rises up to some s*(q) and falls from there on, so up to x = s* this is `jacobian_renyi`.
-    """
-    return up(jacobian_renyi(q, x) + person_excess(q, x))
 
 
 def person_excess(q: ArrayLike, x: ArrayLike) -> Array:

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core import checks
 from ...core.types import Array
+from .bounds import curl, curl_renyi, excess, scaled_pure_renyi
 from .moment import log_moment
-from .renyi import curl, curl_renyi, excess, scaled_pure_renyi
 from .rounding import floats, up
 
 _STEP, _FEW, _MANY = 0.015, 400, 1500
@@ -26,7 +26,7 @@ IntArray = NDArray[np.intp]
 
 
 def renyi_gaussian_total(orders: ArrayLike, D: ArrayLike, sigma: ArrayLike, x: ArrayLike) -> Array:
-    """Sum over the rounds of `renyi_gaussian`: (..., rounds) -> (..., orders)."""
+    """Sum over the rounds of q D^2 / (2 sigma^2) + J(q): (..., rounds) -> (..., orders)."""
     q = floats(orders)
     D, sigma, y = np.broadcast_arrays(np.atleast_1d(floats(D)), floats(sigma), curl(x))
     shift = up(np.sum((D / sigma) ** 2, axis=-1) / 2)[..., None] * q
@@ -42,19 +42,19 @@ def renyi_norm_total(
     d: int,
     x: ArrayLike,
     pure: ArrayLike,
-    K: int = 1,
 ) -> Array:
-    """Sum over the rounds of `renyi_norm`, or `joint_norm_renyi` for K > 1: (..., rounds) -> (..., orders).
+    """Sum over the rounds of ln E exp psi(R) / r + J(q), R ~ Gamma(d, 1/alpha), never above `pure` allows.
 
-    In every round the Renyi bound counts below some order and the pure one from there on: where they cross.
+    (..., rounds) -> (..., orders); psi is that of `moment.py`, `pure` the pure epsilon of each release. In
+    every round the Renyi bound counts below some order and the pure one from there on: where they cross.
     """
     q, r = floats(orders), excess(orders)
-    d, K = checks.whole("d", d, least=1), checks.whole("K", K, least=1)
-    u = up(np.sqrt(K) * np.atleast_1d(floats(D)) * floats(alpha))
+    d = checks.whole("d", d, least=1)
+    u = up(np.atleast_1d(floats(D)) * floats(alpha))
     u, y, pure = np.broadcast_arrays(u, curl(x), floats(pure))
     moves, bends, pures = (_Axis(_table(part)) for part in (u, y, pure))
-    move = moves.table(lambda v, w: log_moment(q, v, d * K, w) / r)
-    bend = bends.table(lambda v, _: K * curl_renyi(q, v))
+    move = moves.table(lambda v, w: log_moment(q, v, d, w) / r)
+    bend = bends.table(lambda v, _: curl_renyi(q, v))
     cap = pures.table(lambda v, w: _pure_node(q, v, w) / r)
 
     def smaller(j: IntArray) -> NDArray[np.bool_]:
