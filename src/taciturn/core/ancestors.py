@@ -76,5 +76,4 @@ def remember_ancestors() -> None:
         ancestors_at_start[:] = known or []
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=remember_ancestors)
+os.register_at_fork(after_in_child=remember_ancestors)

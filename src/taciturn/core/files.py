@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,11 +55,11 @@ class LockFile:
     def __init__(self, path: Path) -> None:
         beside = path.with_name(path.name + ".lock")
         try:
-            self._fd = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+            self._fd = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise LedgerError(f"the ledger's folder cannot be written: {error.strerror}.") from error
         try:
-            _lock(self._fd)
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._fd)
             raise LedgerError(
@@ -71,15 +71,3 @@ class LockFile:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(fd: int) -> None:
-        msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _lock(fd: int) -> None:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -192,24 +192,41 @@ def matrix_product(A: Array, B: Array) -> Array:
 
 
 @compiled
+def factor(A: Array, size: int) -> bool:
+    """A = U'U; False where A is not positive, to floats."""
+    for k in range(size):
+        pivot = A[k, k]
+        if not pivot > 0.0:
+            return False
+        scale = 1.0 / math.sqrt(pivot)
+        for j in range(k, size):
+            A[k, j] *= scale
+        for i in range(k + 1, size):
+            c = A[k, i]
+            for j in range(i, size):
+                A[i, j] -= c * A[k, j]
+    return True
+
+
+@compiled
+def solve(U: Array, size: int, v: Array) -> None:
+    """v becomes (U'U)^-1 v."""
+    for k in range(size):
+        v[k] /= U[k, k]
+        c = v[k]
+        for j in range(k + 1, size):
+            v[j] -= c * U[k, j]
+    for k in range(size - 1, -1, -1):
+        rest = 0.0
+        for j in range(k + 1, size):
+            rest += U[k, j] * v[j]
+        v[k] = (v[k] - rest) / U[k, k]
+
+
+@compiled
 def solve_positive(A: Array, b: Array) -> Array:
     """A^-1 b for a symmetric positive definite A, by Cholesky's factors; A is overwritten."""
-    d, x = len(b), b.copy()
-    for k in range(d):
-        scale = 1.0 / math.sqrt(A[k, k])
-        for j in range(k, d):
-            A[k, j] *= scale
-        for i in range(k + 1, d):
-            c = A[k, i]
-            for j in range(i, d):
-                A[i, j] -= c * A[k, j]
-    for k in range(d):
-        x[k] /= A[k, k]
-        for j in range(k + 1, d):
-            x[j] -= x[k] * A[k, j]
-    for k in range(d - 1, -1, -1):
-        rest = 0.0
-        for j in range(k + 1, d):
-            rest += A[k, j] * x[j]
-        x[k] = (x[k] - rest) / A[k, k]
+    x = b.copy()
+    factor(A, len(b))
+    solve(A, len(b), x)
     return x

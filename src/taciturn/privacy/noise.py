@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,48 +19,51 @@ from ..rng import Purpose, SeededStreams, Streams
 from ..schedules import PerSite
 
 
-class Noise(Protocol):
-    """A distribution on R^d with one scale per site and round."""
+class Noise(ABC):
+    """A distribution on R^d with one scale per site and round; the scale is what `parameter` names."""
 
     kind: ClassVar[Literal["norm", "gaussian"]]
     parameter: ClassVar[Literal["rate", "std"]]
-    """What its scale is called."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, self.parameter, _check_scales(self.parameter, getattr(self, self.parameter)))
 
     @staticmethod
+    @abstractmethod
     def size(scale: Any) -> Any:
         """How large the noise of this scale is: std, or 1/rate."""
-        ...
+
+    @classmethod
+    def scale_of(cls, size: Any) -> Any:
+        """The inverse of `size`, which is its own."""
+        return cls.size(size)
 
     @staticmethod
-    def scale_of(size: Any) -> Any:
-        """The inverse of `size`."""
-        ...
-
-    @staticmethod
+    @abstractmethod
     def coordinate_std(scale: Any, d: int) -> Any:
         """The standard deviation of each coordinate in R^d."""
-        ...
 
-    @staticmethod
-    def scale_for(std: Any, d: int) -> Any:
-        """The inverse of `coordinate_std`."""
-        ...
+    @classmethod
+    def scale_for(cls, std: Any, d: int) -> Any:
+        """The inverse of `coordinate_std`, which is its own."""
+        return cls.coordinate_std(std, d)
 
     def scales(self, sites: int, rounds: int) -> Array:
         """The scale for every site and round, (sites, rounds)."""
-        ...
+        each = schedules.per_site(self.parameter, getattr(self, self.parameter), sites)
+        return schedules.tabulate(self.parameter, each, rounds)
 
+    @abstractmethod
     def sample(self, generator: np.random.Generator, scale: float, d: int) -> Array:
         """One vector in R^d."""
-        ...
 
+    @abstractmethod
     def log_density(self, e: ArrayLike, scale: ArrayLike) -> Array:
         """The normalised log density at e, whose last axis is R^d."""
-        ...
 
 
 @dataclass(frozen=True)
-class NormNoise:
+class NormNoise(Noise):
     """density(e) ~ exp(-rate ||e||): the norm is Gamma(d, 1/rate), the direction uniform [ZKL18, Alg 1].
 
     `rate` is a number, a schedule, or a list of them, one per site. A larger rate means less noise.
@@ -74,37 +78,19 @@ class NormNoise:
 
     rate: PerSite
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", _check_scales("rate", self.rate))
-
     @staticmethod
     def size(scale: Any) -> Any:
         """1 / rate"""
         return 1 / scale
 
     @staticmethod
-    def scale_of(size: Any) -> Any:
-        """1 / size"""
-        return 1 / size
-
-    @staticmethod
     def coordinate_std(scale: Any, d: int) -> Any:
         """sqrt(d + 1) / rate: E ||e||^2 = d (d + 1) / rate^2, shared by d coordinates."""
         return math.sqrt(d + 1) / scale
 
-    @staticmethod
-    def scale_for(std: Any, d: int) -> Any:
-        """sqrt(d + 1) / std"""
-        return math.sqrt(d + 1) / std
-
-    def scales(self, sites: int, rounds: int) -> Array:
-        """alpha_i(t), (sites, rounds)."""
-        return schedules.tabulate("rate", schedules.per_site("rate", self.rate, sites), rounds)
-
     def sample(self, generator: np.random.Generator, scale: float, d: int) -> Array:
         """One vector in R^d: a Gamma(d, 1/scale) norm times a uniform direction."""
-        direction = generator.standard_normal(d)
-        length = float(np.linalg.norm(direction))
+        length = 0.0
         while length == 0.0:
             direction = generator.standard_normal(d)
             length = float(np.linalg.norm(direction))
@@ -120,7 +106,7 @@ class NormNoise:
 
 
 @dataclass(frozen=True)
-class GaussianNoise:
+class GaussianNoise(Noise):
     """density(e) = N(0, std^2 I)
 
     `std` is a number, a schedule, or a list of them, one per site. A larger std means more noise.
@@ -134,32 +120,15 @@ class GaussianNoise:
 
     std: PerSite
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "std", _check_scales("std", self.std))
-
     @staticmethod
     def size(scale: Any) -> Any:
         """std"""
         return scale
 
     @staticmethod
-    def scale_of(size: Any) -> Any:
-        """std"""
-        return size
-
-    @staticmethod
     def coordinate_std(scale: Any, d: int) -> Any:
         """std, whatever d is."""
         return scale
-
-    @staticmethod
-    def scale_for(std: Any, d: int) -> Any:
-        """std"""
-        return std
-
-    def scales(self, sites: int, rounds: int) -> Array:
-        """sigma_i(t), (sites, rounds)."""
-        return schedules.tabulate("std", schedules.per_site("std", self.std, sites), rounds)
 
     def sample(self, generator: np.random.Generator, scale: float, d: int) -> Array:
         """One vector in R^d."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from .expansion import Expansion
 AUTO = "auto"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """x -> curves and surfaces of x, of norm at most 1: a linear model of them is a richer model of x.
 
@@ -49,26 +51,14 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (9, 100)
     """
 
-    def __init__(
-        self,
-        *,
-        ranges: Mapping[Any, tuple[Any, ...]] | None = None,
-        groups: Sequence[Sequence[Any]] = (),
-        curves: int | str = AUTO,
-        surfaces: int | str = AUTO,
-        seed: int = 0,
-        n: int | None = None,
-        epsilon: float | None = None,
-        delta: float = 1e-5,
-    ) -> None:
-        self.ranges = ranges
-        self.groups = groups
-        self.curves = curves
-        self.surfaces = surfaces
-        self.seed = seed
-        self.n = n
-        self.epsilon = epsilon
-        self.delta = delta
+    ranges: Mapping[Any, tuple[Any, ...]] | None = None
+    groups: Sequence[Sequence[Any]] = ()
+    curves: int | str = AUTO
+    surfaces: int | str = AUTO
+    seed: int = 0
+    n: int | None = None
+    epsilon: float | None = None
+    delta: float = 1e-5
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters and the columns; no value of X is read."""

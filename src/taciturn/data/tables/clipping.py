@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -80,6 +81,7 @@ def whitened_factors(X: Any, whitening: Array | None) -> Array:
     return np.asarray(1.0 / np.maximum(lengths, 1.0))
 
 
+@dataclass(eq=False, repr=False)
 class RowClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """x min(1, data_norm / ||x||): what a private fit does to long rows, as a step of a pipeline.
 
@@ -90,8 +92,7 @@ class RowClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [0.6, 0.8]])
     """
 
-    def __init__(self, data_norm: float = 1.0) -> None:
-        self.data_norm = data_norm
+    data_norm: float = 1.0
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameter; no value of the table is read."""

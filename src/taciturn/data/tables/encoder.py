@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self, TypeGuard
 
 import numpy as np
@@ -22,6 +23,7 @@ from .table_inputs import take_columns
 MISSING_AS = ("row", "field", "indicator")
 
 
+@dataclass(eq=False, repr=False)
 class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """x = encode(record), ||x|| <= data_norm, by a public schema alone: `fit` learns nothing.
 
@@ -63,26 +65,15 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [0.   , 0.   , 0.   ]])
     """
 
-    def __init__(
-        self,
-        schema: Schema | Mapping[str, Any],
-        *,
-        data_norm: float = 1.0,
-        intercept: bool = False,
-        rows: str = "clip",
-        missing: str | None = None,
-        curves: int = 0,
-        surfaces: int = 0,
-        seed: int = 0,
-    ) -> None:
-        self.schema = schema
-        self.data_norm = data_norm
-        self.intercept = intercept
-        self.rows = rows
-        self.missing = missing
-        self.curves = curves
-        self.surfaces = surfaces
-        self.seed = seed
+    schema: Schema | Mapping[str, Any]
+    _: KW_ONLY
+    data_norm: float = 1.0
+    intercept: bool = False
+    rows: str = "clip"
+    missing: str | None = None
+    curves: int = 0
+    surfaces: int = 0
+    seed: int = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters and the table's columns; no value of the table is read."""

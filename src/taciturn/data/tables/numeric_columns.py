@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from .column_parsing import read_numbers
 from .table_inputs import take_columns
 
 
+@dataclass(eq=False, repr=False)
 class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The columns `names` of a table as numbers, in this order; an array is taken as it is.
 
@@ -25,8 +27,7 @@ class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [3., 0.]])
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self.names = names
+    names: Sequence[str]
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn nothing: the names are all there is to know."""

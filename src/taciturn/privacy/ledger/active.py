@@ -95,5 +95,4 @@ def _find(origin: Origin | None) -> Budget | None:
     return None if found is None else Budget(found)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=lambda: _settled.set(None))
+os.register_at_fork(after_in_child=lambda: _settled.set(None))

@@ -268,8 +268,7 @@ def _leave_after_fork() -> None:
     entered.set(None)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_leave_after_fork)
+os.register_at_fork(after_in_child=_leave_after_fork)
 
 
 def describe_run(run: BudgetRun) -> str:

@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 import stat
-import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import NamedTuple
 from ...core.ancestors import ancestors, ancestors_at_start, is_gone, process_entry
 from ...core.errors import LedgerError
 
-FOLDERS = ("/tmp", "/var/tmp", "/dev/shm") if os.name == "posix" else (tempfile.gettempdir(),)
+FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
 """Fixed: a worker may have another TMPDIR. The first that can be written is used, all are read."""
 VARIABLE = "TACITURN_BUDGET"
 _KEPT = 86400.0  # seconds for which the file of a killed process tells its workers that it was in a block
@@ -102,14 +101,13 @@ def block_at_start() -> tuple[str, BudgetBlock | None]:
 
 
 def _folder(place: str) -> Path:
-    return Path(place) / f"taciturn-budgets-{os.getuid() if hasattr(os, 'getuid') else 'all'}"
+    return Path(place) / f"taciturn-budgets-{os.getuid()}"
 
 
 def _is_mine(folder: Path) -> bool:
     """Whether this user alone can write there: another one could send charges astray."""
     about = folder.lstat()
-    mine = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o022)
-    return stat.S_ISDIR(about.st_mode) and mine
+    return stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o022
 
 
 def _readable() -> list[Path]:

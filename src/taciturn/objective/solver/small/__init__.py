@@ -3,7 +3,6 @@
 sites.py           which sites are small
 packs.py           the rows of many of them in a few arrays; what is asked of a kernel
 kernel.py          dense rows: damped Newton with Cholesky's factor, one repeat after the other
-cholesky.py        symmetric matrices of a few rows
 sparse_kernel.py   sparse rows: damped Newton with conjugate gradients, four repeats abreast
 lanes.py           sparse rows times four models
 slopes.py          the shipped losses

@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....core.types import Array
+from ....kernels.algebra import factor, solve
 from ....kernels.arithmetic import assign, compiled, dot
-from .cholesky import add_gram, factor, product, solve
-from .slopes import LossCode, curvatures, mean_quality, slopes, total_value
+from .slopes import LossCode, curvatures, gradient_doubt, mean_quality, slopes, total_value
 
 Whole = NDArray[np.int64]
 
-_U = 2.0**-53
 _UP = 1.0 + 1e-9  # more than the rounding of a norm, and of m
 _STEPS = 60  # Newton steps, and
 _TRIALS = 60  # steps along one direction, after which the general solver takes over
@@ -40,6 +39,36 @@ class Matrices(NamedTuple):
     weight: float
     norm: float
     far: float
+
+
+@compiled
+def add_gram(A: Array, Z: Array, weights: Array) -> None:
+    """A += Z' diag(weights) Z, four rows at a time."""
+    rows, d = Z.shape
+    fours = rows - rows % 4
+    for n in range(0, fours, 4):
+        for i in range(d):
+            a, b = weights[n] * Z[n, i], weights[n + 1] * Z[n + 1, i]
+            c, e = weights[n + 2] * Z[n + 2, i], weights[n + 3] * Z[n + 3, i]
+            for j in range(i, d):
+                A[i, j] += (a * Z[n, j] + b * Z[n + 1, j]) + (c * Z[n + 2, j] + e * Z[n + 3, j])
+    for n in range(fours, rows):
+        for i in range(d):
+            a = weights[n] * Z[n, i]
+            for j in range(i, d):
+                A[i, j] += a * Z[n, j]
+
+
+@compiled
+def product(At: Array, v: Array, out: Array) -> None:
+    """out = A v, the transpose of A given: columns are added one after the other."""
+    rows = len(out)
+    for n in range(rows):
+        out[n] = 0.0
+    for j in range(len(v)):
+        c = v[j]
+        for n in range(rows):
+            out[n] += c * At[j, n]
 
 
 @compiled
@@ -110,18 +139,6 @@ def _step(
 
 
 @compiled
-def _doubt(law: LossCode, rows: Matrices, m: float, length: float, pull: float) -> float:
-    """A bound on the rounding of a gradient at ||f|| = length, with ||b|| = pull: see `rounding.py`."""
-    count, d = rows.Z.shape
-    reach: float = rows.weight * count * rows.norm
-    size = rows.norm * length + rows.far
-    wide, deep = (d + 1) * _U, (count + 3) * _U
-    ds = law.bend * wide * size + 8.0 * _U + 2.0 * _U * law.bend * (size + law.shift)
-    bound: float = reach * (ds + deep) * (1.0 + 1e-6) + 8.0 * _U * (reach + m * length + pull)
-    return bound
-
-
-@compiled
 def _minimise(
     law: LossCode, rows: Matrices, m: float, b: Array, f: Array, goal: float, work: Array, room: Array
 ) -> float:
@@ -141,7 +158,8 @@ def _minimise(
         size = math.sqrt(dot(g, g))
         if not size < np.inf:
             break
-        doubt = _doubt(law, rows, m, math.sqrt(dot(f, f)), pull)
+        sizes = rows.weight, rows.norm, rows.far, d + 1.0
+        doubt = gradient_doubt(law, sizes, count, m, math.sqrt(dot(f, f)), pull)
         idle = 0 if size < 0.5 * least else idle + 1
         if size < least:
             least, bound = size, _UP * (size + doubt)

@@ -8,6 +8,7 @@ from ....core.types import Array
 from ....kernels.arithmetic import compiled, exp, log1p
 
 LOGISTIC, HINGE, LOG_COSH = 0, 1, 2
+_U = 2.0**-53
 _FAR = 700.0  # exp(-700) is not yet subnormal
 
 
@@ -79,3 +80,19 @@ def mean_quality(z: Array, classify: bool) -> float:
     for n in range(len(z)):
         total += abs(z[n]) if not classify else 1.0 if z[n] > 0.0 else -1.0 if z[n] < 0.0 else 0.0
     return 0.5 * (1.0 + total / len(z)) if classify else total / len(z)
+
+
+@compiled
+def gradient_doubt(
+    law: LossCode, sizes: tuple[float, float, float, float], count: int, m: float, length: float, pull: float
+) -> float:
+    """A bound on the rounding of a gradient at ||f|| = length, with ||b|| = pull: see `rounding.py`.
+
+    sizes : weight, max ||x||, max |offset|, and the most entries in a row and one more.
+    """
+    weight, norm, far, wide = sizes
+    reach = weight * count * norm
+    size = norm * length + far
+    ds = law.bend * (wide * _U) * size + 8.0 * _U + 2.0 * _U * law.bend * (size + law.shift)
+    bound: float = reach * (ds + (count + 3) * _U) * (1.0 + 1e-6) + 8.0 * _U * (reach + m * length + pull)
+    return bound

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from ....core.types import Array
 from ....kernels.arithmetic import compiled
 from .lanes import LANES, SparseRows, add_scaled, backward, dots, fill_lanes, forward, margins, sparse_rows
-from .slopes import LossCode, curvatures, mean_quality, slopes, total_value
+from .slopes import LossCode, curvatures, gradient_doubt, mean_quality, slopes, total_value
 
-_U = 2.0**-53
 _UP = 1.0 + 1e-9  # more than the rounding of a norm, and of m
 _STEPS = 60  # Newton steps,
 _TRIALS = 60  # steps along one direction, and
@@ -113,18 +112,6 @@ def _steps(
 
 
 @compiled
-def _doubt(law: LossCode, rows: SparseRows, m: float, length: float, pull: float) -> float:
-    """A bound on the rounding of a gradient at ||f|| = length, with ||b|| = pull: see `rounding.py`."""
-    count = len(rows.pointers) - 1
-    reach = rows.weight * count * rows.norm
-    size = rows.norm * length + rows.far
-    wide, deep = (rows.width + 1.0) * _U, (count + 3) * _U
-    ds = law.bend * wide * size + 8.0 * _U + 2.0 * _U * law.bend * (size + law.shift)
-    bound: float = reach * (ds + deep) * (1.0 + 1e-6) + 8.0 * _U * (reach + m * length + pull)
-    return bound
-
-
-@compiled
 def _gradients(
     law: LossCode, rows: SparseRows, m: float, B: Array, F: Array, z: Array, s: Array, G: Array
 ) -> None:
@@ -169,6 +156,7 @@ def _minimise(
 ) -> None:
     """F (d, lanes), the starts, becomes the best models found; bound[lane] is on the gradients there."""
     d, count = len(F), len(rows.pointers) - 1
+    sizes = rows.weight, rows.norm, rows.far, rows.width + 1.0
     room, work, best = np.zeros((5, d, LANES)), np.zeros((6, count, LANES)), F.copy()
     size, length, pull, need = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
     least, before, idle = np.full(LANES, np.inf), np.full(LANES, np.inf), np.zeros(LANES)
@@ -184,7 +172,7 @@ def _minimise(
             if done[r]:
                 continue
             now = math.sqrt(size[r])
-            doubt = _doubt(law, rows, m, math.sqrt(length[r]), math.sqrt(pull[r]))
+            doubt = gradient_doubt(law, sizes, count, m, math.sqrt(length[r]), math.sqrt(pull[r]))
             idle[r] = 0.0 if now < 0.5 * least[r] else idle[r] + 1.0
             if now < least[r]:
                 least[r], bound[r] = now, _UP * (now + doubt)
