@@ -14,11 +14,10 @@ import taciturn as tt
 from support.problems import make_sites
 from taciturn.core.errors import ParameterError
 from taciturn.methods.admm import perturbations as methods
-from taciturn.methods.admm.accounts import price_run, run_facts, site_facts
 from taciturn.methods.admm.perturbations import ADMMMethod, Release
+from taciturn.methods.admm.prepared import PreparedADMM
 from taciturn.methods.base import Network
 from taciturn.methods.loop import drive, loop
-from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.facts import METHODS
 
 SITES, ROUNDS = 3, 4
@@ -108,10 +107,11 @@ def test_a_part_and_a_site_have_their_own_rows(method: Any) -> None:
 @every_method
 def test_its_cost_is_known_beforehand_and_finite_only_with_noise(method: Any) -> None:
     tables = method.tables(SITES, ROUNDS)
-    run = run_facts(
-        tables, tt.Logistic(), dimension=6, C=2.0, regularization=0.1, tol=1e-9, simulated=True, sites=SITES
-    )
-    certificate = Certificate.from_ledger(price_run(tables, run, site_facts(tables, [40] * 3, [2] * 3)), 1e-5)
+    public = {"loss": tt.Logistic(), "C": 2.0, "regularization": 0.1}
+    network = Network.without_rows([40] * 3, [2] * 3, total=SITES, dimension=6, **public)
+    prepared = PreparedADMM(network, tables, 1e-9, repr(method))
+    run = prepared.run_facts(simulated=True)
+    certificate = prepared.forecast(run, 1e-5)
     assert (certificate.epsilon < np.inf) == tables.private
     assert run.method == tables.method and run.rounds == ROUNDS
 

@@ -19,7 +19,6 @@ ON_THE_WAY_OUT = {
 PRICED = {
     "methods/base.py: price": "what a run will cost",
     "methods/admm/accounts.py: price_run": "what a run will cost, from its tables",
-    "methods/sums/accounts.py: price_run": "what a run will cost, from its tables",
     "sites/rounds/store.py: charged_ledger": "a ledger made of the charges that are stored",
     "sites/rounds/evidence.py: cost_of": "what another site's frames have cost it",
 }

@@ -11,9 +11,10 @@ import pytest
 
 from support.example_run import DELTA, run_facts, site_facts
 from taciturn.core.errors import BudgetExceeded, CertificateError, LedgerError, ParameterError
+from taciturn.methods.base import Network
 from taciturn.methods.programs.descent_losses import loss_facts
 from taciturn.methods.programs.masked_descent import MaskedDescent, PublicFacts
-from taciturn.methods.sums import accounts
+from taciturn.methods.sums.prepared import PreparedSums
 from taciturn.objective import Logistic, SmoothHinge
 from taciturn.privacy.accounting import bounds, sensitivity
 from taciturn.privacy.accounting.budgets import BUDGET_ORDERS, Limit
@@ -26,6 +27,8 @@ from taciturn.privacy.facts import Charge, Columns, SiteBudget
 from taciturn.privacy.ledger.disk import SqliteLedger
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.privacy.ledger.pricing import run_cost
+
+THREE = Network.without_rows([200, 100, 300], [2, 2, 2], total=3, dimension=5)
 
 
 def test_the_tolerance_is_part_of_the_primal_renyi_sensitivity():
@@ -115,9 +118,9 @@ def test_a_budget_is_charged_for_discrete_noise_and_for_floats():
 def test_a_budget_is_charged_for_the_discrete_noise_of_masked_sums():
     facts = PublicFacts(3, total=600, largest=300, dimension=5, loss=Logistic(), regularization=0.0)
     tables = MaskedDescent(epsilon=1.0, delta=DELTA, colluding=1).tables(facts, 5)
-    run = accounts.run_facts(tables, C=1.0, regularization=0.0, simulated=True)
-    sites = accounts.site_facts([200, 100, 300], [2, 2, 2])
-    cost = run_cost(Certificate.from_ledger(accounts.price_run(tables, run, sites), DELTA))
+    prepared = PreparedSums(THREE, tables)
+    run = prepared.run_facts(simulated=True)
+    cost = run_cost(prepared.forecast(run, DELTA))
     slack = masked_slack(run, range(1, 6), 2)
     assert (cost.slack, cost.failure) == (slack.epsilon, slack.failure)
     assert cost.slack > 0 and cost.failure > 0
@@ -139,7 +142,7 @@ def test_only_the_first_gradient_is_less_steep(t):
     """At f = 0 a logistic gradient is half as steep; a later sum that claims so much less is refused."""
     facts = PublicFacts(3, total=600, largest=300, dimension=5, loss=Logistic(), regularization=0.0)
     method = MaskedDescent(epsilon=1.0, delta=DELTA, colluding=1, bounded=False)
-    run = accounts.run_facts(method.tables(facts, 5), C=1.0, regularization=0.0, simulated=True)
+    run = PreparedSums(THREE, method.tables(facts, 5)).run_facts(simulated=True)
     assert [entry.part for entry in run.sums] == ["second moments"] + ["gradient"] * 4
     first, later = run.sums[1], run.sums[t]
     assert later.sensitivity == pytest.approx(2 * first.sensitivity)

@@ -34,8 +34,9 @@ from typing import Any
 import numpy as np
 
 from taciturn.methods.admm.attempt import EDGE
-from taciturn.methods.sums.accounts import run_facts
+from taciturn.methods.base import Network
 from taciturn.methods.sums.attempt import certified_run
+from taciturn.methods.sums.prepared import PreparedSums
 from taciturn.privacy.collusion import masked_cost, masked_mu
 from taciturn.sites.protocol import core, pads, rounds
 from taciturn.sites.protocol.core import read_total
@@ -241,7 +242,8 @@ def check_costs(world: World, observer: Observer) -> list[str]:
     if plan.method != "masked":
         return found
     numbers = tables(plan.sites, plan.colluding, plan.rounds)
-    base = run_facts(numbers, C=1.0, regularization=0.0, simulated=True)
+    network = Network.without_rows([1] * plan.sites, [1] * plan.sites, total=plan.sites, dimension=1)
+    base = PreparedSums(network, numbers).run_facts(simulated=True)
     for site in _honest(world):
         if site.finished is None or not site.disk.ledger or site.number in _doubled(world):
             continue

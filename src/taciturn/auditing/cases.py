@@ -14,9 +14,10 @@ import numpy as np
 
 from ..core.errors import ParameterError
 from ..core.types import Array
-from ..methods.admm import accounts
 from ..methods.admm.perturbations import DualPerturbation, Method, PenaltyPerturbation, PrimalPerturbation
+from ..methods.admm.prepared import PreparedADMM
 from ..methods.admm.tables import Tables
+from ..methods.base import Network
 from ..objective.local import LocalObjective
 from ..objective.losses import Logistic, Loss, SmoothHinge
 from ..privacy.facts import RunFacts, SiteFacts
@@ -93,18 +94,18 @@ class Case:
 
     def run_facts(self) -> RunFacts:
         """The facts that the accountant needs about the run."""
-        return accounts.run_facts(
-            self.tables(),
-            self.loss,
+        network = Network.without_rows(
+            [self.samples],
+            [1],
+            total=SITES,
             dimension=self.dimension,
+            loss=self.loss,
             C=self.C,
             regularization=self.regularization,
-            tol=self.tol,
-            simulated=not self.integers,
-            where="folders" if self.integers else "",
-            sites=SITES,
-            outputs=len(self.labels),
         )
+        prepared = PreparedADMM(network, self.tables(), self.tol, "audited")
+        where = "folders" if self.integers else ""
+        return prepared.run_facts(simulated=not self.integers, where=where, outputs=len(self.labels))
 
     def site_facts(self) -> SiteFacts:
         """The facts that the accountant needs about the site."""

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.types import Array
+from ..methods.base import Network
 from ..methods.loop import Loop, Send, loop
 from ..methods.programs.masked_descent import MaskedDescent, PublicFacts
-from ..methods.sums import accounts
 from ..methods.sums.masks import Message, PairKeys
 from ..methods.sums.node import SumsNode
-from ..methods.sums.prepared import process_keys
+from ..methods.sums.prepared import PreparedSums, process_keys
 from ..methods.sums.program import PrivateHalf, SumTables
 from ..methods.sums.sums import add_up
 from ..objective.local import LocalObjective
@@ -117,13 +117,22 @@ class MaskedCase:
     def tables(self) -> SumTables:
         return self.method.tables(self.public(), self.rounds)
 
+    def prepared(self) -> PreparedSums:
+        """The run, without its rows."""
+        sites = len(self.samples)
+        public = {"loss": self.loss, "regularization": _REGULARIZATION}
+        return PreparedSums(
+            Network.without_rows(self.samples, [sites - 1] * sites, total=sites, dimension=1, **public),
+            self.tables(),
+        )
+
     def run_facts(self) -> RunFacts:
         """The facts that the accountant needs about the run."""
-        return accounts.run_facts(self.tables(), C=1.0, regularization=_REGULARIZATION, simulated=True)
+        return self.prepared().run_facts(simulated=True)
 
     def site_facts(self) -> SiteFacts:
         """The facts that the accountant needs about the site of the record."""
-        return accounts.site_facts(self.samples, [len(self.samples) - 1] * len(self.samples))[0]
+        return self.prepared().site_facts()[0]
 
     def share(self, site: int, record: float, tables: SumTables) -> PrivateHalf:
         """What a site adds to each sum when site 0 holds this record."""

@@ -22,8 +22,8 @@ from ..graph import Graph
 from ..methods.base import Network
 from ..methods.programs.glm.regression import HESSIAN, MEAT, MOMENTS, OUTCOME, Regression
 from ..methods.programs.own_program import OwnProgram, ProgramTable, UnitRows
-from ..methods.sums import accounts
 from ..methods.sums.masks import Message
+from ..methods.sums.prepared import PreparedSums
 from ..methods.sums.program import PrivateHalf, SumTables
 from ..privacy.facts import RunFacts, SiteFacts
 
@@ -55,20 +55,24 @@ class RegressionCase:
     def honest(self) -> int:
         return len(self.samples) - self.colluders
 
-    def tables(self) -> SumTables:
-        """Every number of the run."""
+    def prepared(self) -> PreparedSums:
+        """The run, without its rows."""
         rows = [UnitRows(np.zeros((1, 3))) for _ in self.samples]
         network = Network.of(ProgramTable(rows, np.array(self.samples), 3), Graph.complete(len(self.samples)))
         method = OwnProgram(Regression("gaussian", 2, 1), self.epsilon, self.delta, self.colluding, columns=3)
-        return method.prepare(network).tables
+        return method.prepare(network)
+
+    def tables(self) -> SumTables:
+        """Every number of the run."""
+        return self.prepared().tables
 
     def run_facts(self) -> RunFacts:
         """What the accountant must know of the run."""
-        return accounts.run_facts(self.tables(), C=1.0, regularization=0.0, simulated=True)
+        return self.prepared().run_facts(simulated=True)
 
     def site_facts(self) -> SiteFacts:
         """What the accountant must know of the site whose record it is."""
-        return accounts.site_facts(self.samples, [len(self.samples) - 1] * len(self.samples))[0]
+        return self.prepared().site_facts()[0]
 
     def share(self, site: int, record: float, tables: SumTables) -> PrivateHalf:
         """What a site adds to each sum when site 0 holds this record; all other rows cannot be read."""

@@ -166,25 +166,24 @@ def _masked(given: dict[str, Any]) -> Certificate:
 
 def _perturbed(given: dict[str, Any]) -> Certificate:
     """One site's cost: the schedules of the others cost it nothing."""
-    from ..methods.admm.accounts import planned_certificate, run_facts
+    from ..methods.admm.prepared import PreparedADMM
+    from ..methods.base import Network
     from ..privacy.marks import PLANNED
 
-    tables = _method(given).tables(1, given["rounds"])
-    run = run_facts(
-        tables,
-        make_loss(given.get("loss")),
+    public = Network.without_rows(
+        [given["samples"]],
+        [given["degree"]],
+        total=given.get("sites") or max(given["degree"] + 1, 2),
         dimension=given["dimension"],
+        loss=make_loss(given.get("loss")),
         C=given["C"],
         regularization=given.get("regularization", 0.0),
-        tol=given.get("tol", 0.0),
-        simulated=True,
-        sites=given.get("sites") or max(given["degree"] + 1, 2),
-        outputs=given.get("outputs", 1),
-        marks=(PLANNED,),
     )
-    samples, degrees = [given["samples"]], [given["degree"]]
-    delta = given.get("delta", 1e-5)
-    return planned_certificate(tables, run, samples=samples, degrees=degrees, delta=delta)
+    prepared = PreparedADMM(
+        public, _method(given).tables(1, given["rounds"]), given.get("tol", 0.0), "planned"
+    )
+    run = prepared.run_facts(simulated=True, outputs=given.get("outputs", 1), marks=(PLANNED,))
+    return prepared.forecast(run, given.get("delta", 1e-5))
 
 
 _MAKERS = {"masked": _masked}

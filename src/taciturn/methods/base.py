@@ -9,7 +9,7 @@ some sites side by side, each array with a leading axis of sites; one real site 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..core.types import Array
 from ..graph import Graph
 from ..objective.persons import Persons
+from ..objective.regularizers import L2
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.facts import RoundCharges, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
@@ -91,6 +92,24 @@ class Network:
             regularizer=problem.regularizer,
             persons=problem.persons,
         )
+
+    @classmethod
+    def without_rows(
+        cls, samples: Iterable[int], degrees: Iterable[int], *, total: int, dimension: int, **public: Any
+    ) -> Network:
+        """Sites 0, 1, ... of which only numbers are known: those of a plan, or of an audit."""
+        usual = {"loss": None, "C": 1.0, "regularization": 0.0, "regularizer": L2()}
+        numbers = tuple(map(int, samples)), tuple(map(int, degrees))
+        return cls(total, tuple(range(len(numbers[0]))), *numbers, (), dimension, **{**usual, **public})
+
+    def facts(self) -> dict[str, Any]:
+        """What the accountant needs to know about the network, as `RunFacts` names it."""
+        shared = {"sites": self.total, "dimension": self.dimension, "C": self.C}
+        shared["regularization"] = self.regularization
+        if (persons := self.persons) is None:
+            return {**shared, "unit": "record"}
+        most = {"rows_per_person": persons.most_rows, "sites_per_person": persons.most_sites}
+        return {**shared, "unit": "person", "persons": persons.total, **most}
 
     @property
     def units(self) -> int:
@@ -169,22 +188,6 @@ class Stepping(Protocol):
         ...
 
 
-class RunNode(Stepping, Protocol):
-    """Some sites of a run side by side. A state holds what was released and heard, never a row."""
-
-    def start(self, first: Array | None, heard: Array | None) -> Any:
-        """The state before round 1, from the public first vectors of these sites and of their neighbours."""
-        ...
-
-    def models(self, state: Any) -> Array:
-        """The model that each site holds, (sites, repeats, d)."""
-        ...
-
-    def metrics(self, models: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) on each site's own rows, (sites, repeats) each; no noise covers them."""
-        ...
-
-
 class PreparedMethod(ABC):
     """A method whose every number is fixed. Schedules, noise and audience follow from public facts alone."""
 
@@ -206,10 +209,16 @@ class PreparedMethod(ABC):
         return self.network.dimension
 
     @abstractmethod
+    def method_facts(self, *, simulated: bool) -> dict[str, Any]:
+        """What `RunFacts` holds about the method, and whatever differs from the network's own numbers."""
+
     def run_facts(
         self, *, simulated: bool, where: str = "", outputs: int = 1, marks: tuple[str, ...] = ()
     ) -> RunFacts:
         """The facts that the accountant needs about the run as a whole."""
+        given = {"simulated": simulated, "where": where, "outputs": outputs, "marks": marks}
+        facts = {**self.network.facts(), **given, "rounds": self.rounds}
+        return RunFacts(**{**facts, **self.method_facts(simulated=simulated)})
 
     @abstractmethod
     def charges(self, t: int) -> RoundCharges:

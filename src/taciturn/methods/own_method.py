@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from ..core.errors import ParameterError
 from ..core.types import Array
-from ..privacy.facts import RoundCharges, RunFacts, SiteFacts
+from ..privacy.facts import RoundCharges, SiteFacts
 from ..privacy.stated_cost import OWN, StatedCost
 from ..rng import SecureStreams, SeededStreams, Streams
-from .admm.accounts import loss_facts, unit_facts
+from .admm.accounts import loss_facts
 from .base import UNSAID, Audience, Network, PreparedMethod, RunOptions, site_numbers
 
 
@@ -149,26 +149,8 @@ class PreparedOwn(PreparedMethod):
         """The same release in every round."""
         return [replace(facts, dual_step=(1.0,), eta=(1.0,), scale=(1.0,)) for facts in super().site_facts()]
 
-    def run_facts(
-        self, *, simulated: bool, where: str = "", outputs: int = 1, marks: tuple[str, ...] = ()
-    ) -> RunFacts:
-        network = self.network
-        return RunFacts(
-            method=OWN,
-            noise=OWN,
-            loss=loss_facts(network.loss),
-            sites=network.total,
-            rounds=self.rounds,
-            dimension=network.dimension,
-            C=network.C,
-            regularization=network.regularization,
-            simulated=simulated,
-            where=where,
-            outputs=outputs,
-            marks=marks,
-            stated=self.cost,
-            **unit_facts(network.persons),
-        )
+    def method_facts(self, *, simulated: bool) -> dict[str, Any]:
+        return {"method": OWN, "noise": OWN, "loss": loss_facts(self.network.loss), "stated": self.cost}
 
 
 def _charges(sites: NDArray[np.int64], t: int) -> RoundCharges:

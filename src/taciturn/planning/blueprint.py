@@ -10,8 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from ..core.types import Array
-from ..methods.admm.accounts import planned_certificate
+from ..methods.admm.accounts import price_run
 from ..methods.admm.perturbations import PenaltyPerturbation
+from ..methods.admm.prepared import PreparedADMM
+from ..methods.base import Network
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.facts import RunFacts
 from ..privacy.noise import NOISES
@@ -78,10 +80,10 @@ class Blueprint:
     def certificate(self) -> Certificate:
         """What a run of it will have cost; for a pure budget look at `pure_epsilon`."""
         tables = self.on_rows.tables(self.network.n, self.shape.rounds)
-        network, delta = self.network, self.network.budget.delta or 1e-5
-        return planned_certificate(
-            tables, self.run, samples=network.samples, degrees=network.degrees, delta=delta
-        )
+        samples, degrees, delta = self.network.samples, self.network.degrees, self.network.budget.delta
+        public = Network.without_rows(samples, degrees, total=self.network.n, dimension=self.run.dimension)
+        sites = PreparedADMM(public, tables, self.run.tol, "planned").site_facts()
+        return Certificate.from_ledger(price_run(tables, self.run, sites), delta or 1e-5)
 
     def draft(self, site: int, *, samples: int | None = None, degree: int | None = None) -> Draft:
         """One site's part, as it is or with other samples or neighbours."""

@@ -19,7 +19,9 @@ from taciturn import (
     PrimalPerturbation,
     SmoothHinge,
 )
-from taciturn.methods.admm.accounts import charges, loss_facts, price_run, run_facts, site_facts
+from taciturn.methods.admm.accounts import charges, loss_facts, price_run
+from taciturn.methods.admm.prepared import PreparedADMM
+from taciturn.methods.base import Network
 from taciturn.privacy.facts import PLANNED
 
 NOISE = NormNoise([Geometric(3.0, 1.03), 2.0, 1.0])
@@ -33,10 +35,22 @@ FULL = PenaltyPerturbation(
 )
 
 
-def facts(method=FULL, **changes):
-    given = {"dimension": 7, "C": 2.0, "regularization": 0.1, "tol": 1e-8, "simulated": False, "sites": 3}
-    given |= {"where": "" if PLANNED in changes.get("marks", ()) else "process"} | changes
-    return run_facts(method.tables(3, 4), SmoothHinge(0.5), **given)
+def prepared(method=FULL, sites=3, start="zeros"):
+    network = Network.without_rows(
+        [10, 20, 30],
+        [1, 2, 1],
+        total=sites,
+        dimension=7,
+        loss=SmoothHinge(0.5),
+        C=2.0,
+        regularization=0.1,
+    )
+    return PreparedADMM(network, method.tables(3, 4), 1e-8, "", start)
+
+
+def facts(method=FULL, sites=3, start="zeros", **given):
+    given = {"where": "" if PLANNED in given.get("marks", ()) else "process", "simulated": False} | given
+    return prepared(method, sites, start).run_facts(**given)
 
 
 def test_every_fact_of_the_method_reaches_the_run():
@@ -99,7 +113,7 @@ def test_all_charges_of_a_round_are_those_of_its_sites(method):
 
 def test_a_priced_run_holds_every_round_of_every_site():
     tables = FULL.tables(3, 4)
-    sites = site_facts(tables, np.array([10, 20, 30]), np.array([1, 2, 1]))
+    sites = prepared().site_facts()
     assert [(site.site, site.samples, site.degree, site.dual_step) for site in sites] == [
         (0, 10, 1, (0.4,)),
         (1, 20, 2, (0.4,)),

@@ -7,11 +7,12 @@ import pytest
 from tools.simulation.program import DELTA, EPSILON, ROWS, tables
 
 from taciturn.core.errors import CertificateError, ParameterError
-from taciturn.methods.sums.accounts import run_facts, site_facts
+from taciturn.methods.base import Network
 from taciturn.methods.sums.attempt import SumsSite, certified_run
+from taciturn.methods.sums.prepared import PreparedSums
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.collusion import masked_mu
-from taciturn.privacy.facts import Charge
+from taciturn.privacy.facts import Charge, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
 
 FIVE, FOUR = (0, 1, 2, 3, 4), (0, 1, 2, 3)
@@ -22,6 +23,11 @@ def site(colluding=1, rounds=4):
     return SumsSite(0, numbers, None, None, (ROWS,) * 5)
 
 
+def planned(tables):
+    network = Network.without_rows([ROWS] * 5, [4] * 5, total=5, dimension=1)
+    return PreparedSums(network, tables).run_facts(simulated=True)
+
+
 def lived(colluding=1, rounds=4, common=1, charged=2):
     """Facts of a site that was charged for two rounds among five, then went on from round 1 among four."""
     method = site(colluding, rounds)
@@ -30,12 +36,12 @@ def lived(colluding=1, rounds=4, common=1, charged=2):
     second = method.attempt(FOUR, common, left)
     releases = [("a" * 64, FIVE, first.sum_facts(t)) for t in range(1, charged + 1)]
     releases += [("b" * 64, FOUR, second.sum_facts(t)) for t in range(common + 1, rounds + 1)]
-    base = run_facts(method.tables, C=1.0, regularization=0.0, simulated=True)
+    base = planned(method.tables)
     return certified_run(base, releases)
 
 
 def certificate(run):
-    ledger = MemoryLedger(run, [site_facts([ROWS], [4])[0]])
+    ledger = MemoryLedger(run, [SiteFacts(0, ROWS, 4)])
     for entry in run.sums:
         ledger.charge(Charge(0, entry.t, scale=entry.std))
     return Certificate.from_ledger(ledger, DELTA)
@@ -79,7 +85,7 @@ def test_a_certificate_that_omits_a_dropout_is_rejected():
 
 def test_a_run_that_all_sites_completed_lists_no_attempts():
     method = site()
-    base = run_facts(method.tables, C=1.0, regularization=0.0, simulated=True)
+    base = planned(method.tables)
     whole = method.attempt(FIVE, 0, 1.0)
     assert certified_run(base, [("a" * 64, FIVE, whole.sum_facts(t)) for t in range(1, 5)]) is base
     assert "attempts" not in certificate(base).to_json()

@@ -20,8 +20,9 @@ from support.forger import (
     signed,
 )
 from taciturn.core.errors import CertificateError, ParameterError
+from taciturn.methods.base import Network
 from taciturn.methods.programs.masked_descent import PublicFacts
-from taciturn.methods.sums import accounts
+from taciturn.methods.sums.prepared import PreparedSums
 from taciturn.objective import Logistic
 from taciturn.privacy.certificate.certificate import Certificate
 from taciturn.privacy.facts import Charge, SiteBudget
@@ -107,9 +108,8 @@ def masked_certificate():
     """Of a run of three sites, as it will be after its last round."""
     facts = PublicFacts(3, total=600, largest=300, dimension=5, loss=Logistic(), regularization=0.0)
     tables = tt.MaskedDescent(epsilon=1.0, delta=DELTA, colluding=1).tables(facts, 5)
-    run = accounts.run_facts(tables, C=1.0, regularization=0.0, simulated=True)
-    sites = accounts.site_facts([200, 100, 300], [2, 2, 2])
-    return Certificate.from_ledger(accounts.price_run(tables, run, sites), DELTA)
+    prepared = PreparedSums(Network.without_rows([200, 100, 300], [2, 2, 2], total=3, dimension=5), tables)
+    return prepared.forecast(prepared.run_facts(simulated=True), DELTA)
 
 
 @pytest.mark.parametrize(

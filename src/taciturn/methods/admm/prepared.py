@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.types import Array
-from ...privacy.facts import RoundCharges, RunFacts, SiteFacts
+from ...privacy.facts import RoundCharges, SiteFacts
 from ...privacy.noise import GaussianNoise, draw
 from ...rng import SecureStreams, SeededStreams, Streams
 from ..base import Audience, Network, PreparedMethod, site_numbers
@@ -96,33 +96,24 @@ class PreparedADMM(PreparedMethod):
 
     def site_facts(self) -> list[SiteFacts]:
         """B_i, V_i and the schedules of every site."""
-        network = self.network
-        names = network.names or ("",) * len(network.sites)
-        rows = zip(network.sites, network.samples, network.degrees, names, strict=True)
-        return [
-            SiteFacts(site=i, samples=B, degree=V, name=name, **accounts.schedules(self.tables.site(row)))
-            for row, (i, B, V, name) in enumerate(rows)
-        ]
+        rows = enumerate(super().site_facts())
+        return [replace(facts, **accounts.schedules(self.tables.site(row))) for row, facts in rows]
 
-    def run_facts(
-        self, *, simulated: bool, where: str = "", outputs: int = 1, marks: tuple[str, ...] = ()
-    ) -> RunFacts:
-        network = self.network
-        return accounts.run_facts(
-            self.tables,
-            network.loss,
-            dimension=network.dimension,
-            C=network.C,
-            regularization=network.regularization * network.regularizer.strong_convexity,
-            tol=self.tol,
-            simulated=simulated,
-            sites=network.total,
-            where=where,
-            outputs=outputs,
-            start=self.begin,
-            marks=marks,
-            persons=network.persons,
-        )
+    def method_facts(self, *, simulated: bool) -> dict[str, Any]:
+        tables, network = self.tables, self.network
+        return {
+            "method": tables.method,
+            "noise": "none" if tables.noise is None else tables.noise.kind,
+            "loss": accounts.loss_facts(network.loss),
+            "rounds": tables.rounds,
+            "regularization": network.regularization * network.regularizer.strong_convexity,
+            "output_noise": None if tables.output_noise is None else tables.output_noise.kind,
+            "tol": self.tol,
+            "grid": tables.grid,
+            "clip": tables.clip,
+            "integers": tables.covered and not simulated,
+            "start": self.begin,
+        }
 
 
 def _streams(seed: int | None) -> Streams:

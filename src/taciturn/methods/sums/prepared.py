@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.types import Array
-from ...privacy.facts import RoundCharges, RunFacts
+from ...privacy.facts import RoundCharges
 from ...rng import SecureStreams, SeededStreams, Streams
 from ..base import Audience, Network, PreparedMethod, site_numbers
-from . import accounts
 from .masks import Message, PairKeys, expand
 from .node import SumsNode, sum_charges
 from .program import SumTables
@@ -68,19 +67,22 @@ class PreparedSums(PreparedMethod):
     def describe(self) -> dict[str, Any]:
         return {"start": "zeros"}
 
-    def run_facts(
-        self, *, simulated: bool, where: str = "", outputs: int = 1, marks: tuple[str, ...] = ()
-    ) -> RunFacts:
-        network = self.network
-        return accounts.run_facts(
-            self.tables,
-            C=network.C,
-            regularization=network.regularization,
-            simulated=simulated,
-            where=where,
-            marks=marks,
-            persons=network.persons,
-        )
+    def method_facts(self, *, simulated: bool) -> dict[str, Any]:
+        """The links carry messages, and do not enter the maths; all outputs are one release."""
+        tables, pairs = self.tables, self.tables.pairs
+        return {
+            "method": "masked",
+            "noise": "discrete",
+            "loss": tables.program.loss,
+            "dimension": tables.program.dimension,
+            "data_norm": tables.data_norm,
+            "outputs": 1,
+            "sums": tables.sums,
+            "records": tables.units if self.network.persons is None else None,
+            "largest": tables.largest,
+            "colluding": tables.colluding,
+            "connectivity": None if pairs.connectivity == pairs.sites - 1 else pairs.connectivity,
+        }
 
 
 def process_keys(tables: SumTables, root: bytes, site: int) -> PairKeys:
