@@ -20,7 +20,7 @@ from ...privacy.loss_facts import LossFacts
 from ...privacy.sums import ALIGNED, COUNTS, SumFacts
 from ..base import UNSAID, Network, RunOptions
 from ..sums.prepared import PreparedSums
-from ..sums.program import ProgramPart, SumPlan, SumTables, fix_sums, pair_graph
+from ..sums.program import ProgramPart, PublicHalf, SumPlan, SumTables, fix_sums, pair_graph
 from ..sums.sum_noise import Integers
 
 Cells = NDArray[np.int32]
@@ -80,7 +80,7 @@ class CountState:
 
 
 @dataclass(frozen=True)
-class CountsProgram:
+class CountsProgram(PublicHalf):
     """The public half: one total, which is the result.
 
     steps, scale : the weight of a unit in steps of the grid, and the factor from the total to counts;

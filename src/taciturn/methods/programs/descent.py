@@ -21,7 +21,7 @@ from ...core.types import Array
 from ...kernels.algebra import total
 from ...privacy.accounting.sensitivity import REACH
 from ...privacy.loss_facts import LossFacts
-from ..sums.program import PrivateHalf
+from ..sums.program import PrivateHalf, PublicHalf
 from . import step_size as rule
 from .descent_losses import TrainingLoss, loss_facts
 from .descent_rows import share_of
@@ -47,7 +47,7 @@ class DescentState:
 
 
 @dataclass(frozen=True)
-class Descent:
+class Descent(PublicHalf):
     """The public facts of a run, and what follows from them.
 
     full : whether the first release holds all second moments, or means and squares alone.
@@ -73,10 +73,6 @@ class Descent:
     def dimension(self) -> int:
         """The numbers of all models together."""
         return self.features * self.outputs
-
-    @property
-    def size(self) -> int:
-        return self.dimension
 
     @property
     def steps(self) -> int:

@@ -7,7 +7,7 @@ framework forms the products itself, row by row, and rounds what a unit adds onc
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...privacy.loss_facts import PROGRAM, LossFacts
 from ...privacy.sums import ALIGNED
@@ -15,7 +15,7 @@ from ..base import UNSAID, Network, RunOptions
 from ..sums.expressions import clip, columns, outer
 from ..sums.prepared import PreparedSums
 from ..sums.program import ProgramPart, SumPlan
-from ..sums.several import Several
+from ..sums.several import prepare_alone
 from .counts import CountsProgram, CountState
 from .own_program import Query, UnitRows, UnitVectors
 
@@ -31,10 +31,7 @@ class OuterProducts:
 
     def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
         """Grid and noise of the one sum."""
-        alone = Several((self,), (1.0,), self.epsilon, self.delta, self.colluding)
-        prepared = alone.prepare(network, rounds, options)
-        (program,) = prepared.tables.program.programs
-        return replace(prepared, tables=replace(prepared.tables, program=program))
+        return prepare_alone(self, network, rounds, options)
 
     def part(self, network: Network) -> ProgramPart:
         """The same beside other questions."""

@@ -31,12 +31,12 @@ from ...core.types import Array
 from ...kernels.row_functions import clipped
 from ...objective.persons import Persons
 from ...objective.regularizers import L2
-from ...privacy.loss_facts import PROGRAM, LossFacts
 from ...privacy.sums import ALIGNED, VECTORS, SumFacts
 from ..base import UNSAID, Network, RunOptions
 from ..sums.expressions import Expression, Installed, parts_of, widest
 from ..sums.prepared import PreparedSums
-from ..sums.program import ProgramPart, SumPlan, SumTables, fix_sums, pair_graph
+from ..sums.program import ProgramPart, PublicHalf, SumPlan
+from ..sums.several import prepare_alone
 from ..sums.sum_noise import Integers
 
 MOST_STEPS, _MOST_NUMBERS, _WIDEST = 10_000, 10_000_000, 10_000_000
@@ -126,7 +126,7 @@ class ProgramState:
 
 
 @dataclass(frozen=True, eq=False)
-class ProgramHalf:
+class ProgramHalf(PublicHalf):
     """A program as `PublicHalf` of masked sums; every sum is divided by its bound, so that its norm is 1."""
 
     program: Program
@@ -135,17 +135,9 @@ class ProgramHalf:
     noise: tuple[float, ...] = ()
 
     @property
-    def loss(self) -> LossFacts:
-        return LossFacts(PROGRAM, 1.0, 0.0)
-
-    @property
     def dimension(self) -> int:
         """The numbers of all sums together."""
         return sum(step.length for step in self.plan)
-
-    @property
-    def size(self) -> int:
-        return self.dimension
 
     def start(self, repeats: int) -> ProgramState:
         inner = tuple(self.program.start() for _ in range(repeats))
@@ -315,17 +307,7 @@ class OwnProgram:
 
     def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
         """Grid and noise of every sum; `rounds` must be the number of the program's steps, or 0."""
-        units, part = network.units, self.part(network)
-        if rounds not in (0, len(part.plans)):
-            raise ParameterError(f"`rounds` must be {len(part.plans)}, the program's steps; got {rounds}.")
-        pairs = pair_graph(network.total, self.colluding)
-        sums = fix_sums(
-            part.plans, epsilon=self.epsilon, delta=self.delta, pairs=pairs, colluding=self.colluding
-        )
-        half = part.half(sums, network.total)
-        return PreparedSums(
-            network, SumTables(sums, pairs, self.colluding, half, units, max(network.samples))
-        )
+        return prepare_alone(self, network, rounds, options)
 
     def part(self, network: Network) -> ProgramPart:
         """The same beside other questions."""

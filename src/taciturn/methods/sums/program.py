@@ -10,13 +10,14 @@ counts and a survival curve are programs; `SumTables` are the numbers of one run
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...core.types import Array
 from ...privacy.accounting.gaussian import gaussian_mu
-from ...privacy.loss_facts import LossFacts
+from ...privacy.loss_facts import PROGRAM, LossFacts
 from ...privacy.sums import SumFacts
 from .masks import Message
 from .pairs import PairGraph
@@ -60,43 +61,43 @@ class PrivateHalf(Protocol):
         ...
 
 
-class PublicHalf(Protocol):
+class PublicHalf(ABC):
     """The public half of a program. A state knows its number of rounds, `t`, and is made of totals alone."""
 
     @property
     def loss(self) -> LossFacts:
-        """The facts that the accountant needs about what is summed."""
-        ...
+        """The facts that the accountant needs about what is summed: by default, clipped vectors."""
+        return LossFacts(PROGRAM, 1.0, 0.0)
 
     @property
+    @abstractmethod
     def dimension(self) -> int:
         """What the accountant calls the dimension of what is summed."""
-        ...
 
     @property
     def size(self) -> int:
         """How many numbers the result has for each repeat."""
-        ...
+        return self.dimension
 
+    @abstractmethod
     def start(self, repeats: int) -> Any:
         """The state before the first sum."""
-        ...
 
+    @abstractmethod
     def query(self, state: Any) -> Any:
         """What the next sum is about: public parameters for the private half."""
-        ...
 
+    @abstractmethod
     def advance(self, state: Any, total: Array) -> Any:
         """The state after one more total, (repeats, length)."""
-        ...
 
+    @abstractmethod
     def result(self, state: Any) -> Array:
         """The public state, (repeats, size)."""
-        ...
 
+    @abstractmethod
     def private_half(self, rows: Any, units: int) -> PrivateHalf:
         """What a site with these rows adds to each sum, `units` records or persons being in all sites."""
-        ...
 
 
 @dataclass(frozen=True)

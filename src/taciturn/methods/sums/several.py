@@ -14,11 +14,10 @@ import numpy as np
 
 from ...core.errors import ParameterError
 from ...core.types import Array
-from ...privacy.loss_facts import PROGRAM, LossFacts
 from ...privacy.sums import SumFacts
 from ..base import UNSAID, Network, RunOptions
 from .prepared import PreparedSums
-from .program import PrivateHalf, ProgramPart, SumTables, fix_sums, pair_graph
+from .program import PrivateHalf, ProgramPart, PublicHalf, SumTables, fix_sums, pair_graph
 from .sum_noise import Integers
 
 
@@ -53,7 +52,7 @@ class Several:
             for plan in part.plans
         ]
         if rounds not in (0, len(plans)):
-            raise ParameterError(f"`rounds` must be {len(plans)}, the sums of all programs; got {rounds}.")
+            raise ParameterError(f"`rounds` must be {len(plans)}, the number of sums; got {rounds}.")
         pairs = pair_graph(network.total, self.colluding)
         sums = fix_sums(plans, epsilon=self.epsilon, delta=self.delta, pairs=pairs, colluding=self.colluding)
         halves, ends = [], np.cumsum([len(part.plans) for part in parts]).tolist()
@@ -63,6 +62,14 @@ class Several:
         program = SeveralHalf(tuple(halves), tuple(ends), sum(plan.length for plan in plans))
         tables = SumTables(sums, pairs, self.colluding, program, network.units, max(network.samples))
         return PreparedSums(network, tables)
+
+
+def prepare_alone(method: Any, network: Network, rounds: int, options: RunOptions) -> PreparedSums:
+    """The run of one such method with nothing beside it."""
+    alone = Several((method,), (1.0,), method.epsilon, method.delta, method.colluding)
+    prepared = alone.prepare(network, rounds, options)
+    (program,) = prepared.tables.program.programs
+    return replace(prepared, tables=replace(prepared.tables, program=program))
 
 
 class SeveralState(NamedTuple):
@@ -81,16 +88,12 @@ class SeveralQuery(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SeveralHalf:
+class SeveralHalf(PublicHalf):
     """The public half: one program after the other. `ends` are the rounds after which each is over."""
 
     programs: tuple[Any, ...]
     ends: tuple[int, ...]
     numbers: int
-
-    @property
-    def loss(self) -> LossFacts:
-        return LossFacts(PROGRAM, 1.0, 0.0)
 
     @property
     def dimension(self) -> int:

@@ -11,9 +11,9 @@ CIPHERS = "X25519 key agreement and the ChaCha20 stream cipher"
 
 
 def observer(run: RunFacts) -> str:
-    """The observer that the figures assume."""
+    """The observer that the figures assume; only masked sums depend on how many sites it controls."""
     c = colluders(run, run.colluding)
-    if c == run.sites - 1:
+    if c == run.sites - 1 or not run.masked:
         return "controls all the other sites"
     if c == 0:
         return "controls no other site"

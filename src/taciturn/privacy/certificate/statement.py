@@ -95,12 +95,12 @@ def _cost(claims: Claims) -> str:
     if run.noise == "none":
         return """No random noise was added, so nothing limits what an observer can learn about a person from
             what was sent: epsilon is infinite. Treat everything that was sent as personal data."""
-    said = f"Random noise was added {_WHERE[run.method]} before anything {_left(run)}."
+    said = f"Random noise was added {_WHERE[run.method]} before anything {_left(run)[0]}."
     if math.isinf(epsilon) and math.isfinite(claims.charged_epsilon):
         return said + " No finite epsilon is stated."
     if math.isinf(epsilon):
         return said + " It is too little for any guarantee: epsilon is infinite."
-    who = masked_words.observer(run) if run.masked else "controls all the other sites"
+    who = masked_words.observer(run)
     seen = "everything that left the process" if run.where == "process" else "everything that was ever sent"
     said += f""" Suppose an observer sees {seen}, {who} and knows {_UNKNOWN[run.unit]}, the probability of
         anything that the observer could see or compute would change by a factor of at most
@@ -134,7 +134,7 @@ def _reality(run: RunFacts) -> str:
         return ""
     if run.masked:
         return f"""The noise consists of whole numbers, drawn exactly, and only whole numbers
-            {_leave(run)}. The figures account for rounding and floating-point error."""
+            {_left(run)[1]}. The figures account for rounding and floating-point error."""
     if run.stated is not None:
         return """NOT PROVEN BY TACITURN: the author of the method states what one round costs. The figures
             add that cost up over the rounds, and are only as reliable as that statement."""
@@ -145,8 +145,8 @@ def _reality(run: RunFacts) -> str:
     said = f"""A computer solves each site's problem only up to an error, here at most {run.tol:g}. The
         figures include the cost of that error."""
     if run.integers:
-        said += f""" Only whole numbers {_leave(run)}, and the last noise consists of whole numbers, drawn
-        exactly. So the figures hold for the exact bits that were {_gone(run)}."""
+        said += f""" Only whole numbers {_left(run)[1]}, and the last noise consists of whole numbers, drawn
+        exactly. So the figures hold for the exact bits that were {_left(run)[2]}."""
     return said
 
 
@@ -179,16 +179,11 @@ def _messages(run: RunFacts) -> str:
         had received"""
 
 
-def _left(run: RunFacts) -> str:
-    return "was passed on to another site" if run.where == "process" else "left a site"
-
-
-def _leave(run: RunFacts) -> str:
-    return "are passed on" if run.where == "process" else "leave a site"
-
-
-def _gone(run: RunFacts) -> str:
-    return "passed on" if run.where == "process" else "sent"
+def _left(run: RunFacts) -> tuple[str, str, str]:
+    """How something leaves a site: what it did, what whole numbers do, and what bits were."""
+    if run.where == "process":
+        return "was passed on to another site", "are passed on", "passed on"
+    return "left a site", "leave a site", "sent"
 
 
 def _lists(run: RunFacts) -> str:

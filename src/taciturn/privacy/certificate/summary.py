@@ -33,7 +33,7 @@ def three_sentences(claims: Claims) -> list[str]:
         noise = "no noise" if run.noise == "none" else "too little noise for any guarantee"
         return [done, f"It added {noise}: nothing limits what an observer can learn about one person."]
     sees = "everything that left the process" if run.where == "process" else "everything that was sent"
-    controls = masked_words.observer(run) if run.masked else "controls all the other sites"
+    controls = masked_words.observer(run)
     reveals = (
         f"An attacker who sees {sees}, {controls} and {_LAST[run.unit]} with at most "
         f"{right_guesses(claims.epsilon, claims.delta)} certainty (epsilon = {format_cost(claims.epsilon)}); "
@@ -97,43 +97,34 @@ def _bounded(claims: Claims) -> bool:
 
 
 def who(run: RunFacts) -> str:
-    """Which sites trained, and where their records were."""
-    sites = count(run.sites, "site")
-    if run.loss.counting:
-        return _who_counted(run, sites)
-    if run.loss.programmed:
-        return _who_asked(run, sites)
+    """Which sites did what together, and where their records were."""
+    sites, inside, together, done = count(run.sites, "site"), *_done(run)
     if run.where == "process":
-        return f"""One process, which held the records of all {sites}, trained one model for them. The person
-            who ran it could see every record."""
+        return f"""One process, which held the records of all {sites}, {inside}. The person who ran it could
+            see every record."""
     if run.where == "simulated":
-        return f"One process simulated {sites} that train one model together without pooling their records."
-    if run.where == "folders":
+        return f"One process simulated {sites} that {together}."
+    if run.where == "folders" and not (run.loss.counting or run.loss.programmed):
         return f"""{sites} on one machine, each a process that read the records in its own folder, trained
             one model together."""
-    return f"{sites} trained one model together without pooling their records."
+    return f"{sites} {done}."
 
 
-def _who_counted(run: RunFacts, sites: str) -> str:
-    """The same sentence for a run that only counted."""
-    tables = count(run.dimension, "table")
-    if run.where == "process":
-        return f"""One process, which held the records of all {sites}, counted them in {tables}. The person
-            who ran it could see every record."""
-    if run.where == "simulated":
-        return f"One process simulated {sites} that count their records in {tables} without pooling them."
-    return f"{sites} counted their records in {tables} together without pooling them."
-
-
-def _who_asked(run: RunFacts, sites: str) -> str:
-    """The same sentence for questions that were answered by sums of clipped vectors."""
-    sums = count(run.rounds, "sum")
-    if run.where == "process":
-        return f"""One process, which held the records of all {sites}, answered questions about them from
-            {sums}. The person who ran it could see every record."""
-    if run.where == "simulated":
-        return f"One process simulated {sites} that answer questions from {sums} without pooling records."
-    return f"{sites} answered questions from {sums} over their records without pooling them."
+def _done(run: RunFacts) -> tuple[str, str, str]:
+    """What was done, as one process does it, as sites do it and as they did it."""
+    if run.loss.counting:
+        there, apart = f"in {count(run.dimension, 'table')}", "without pooling them"
+        verb = f"their records {there}"
+        return f"counted them {there}", f"count {verb} {apart}", f"counted {verb} together {apart}"
+    if run.loss.programmed:
+        sums = f"from {count(run.rounds, 'sum')}"
+        return (
+            f"answered questions about them {sums}",
+            f"answer questions {sums} without pooling records",
+            f"answered questions {sums} over their records without pooling them",
+        )
+    model = "one model together without pooling their records"
+    return "trained one model for them", f"train {model}", f"trained {model}"
 
 
 def count(number: int, noun: str) -> str:
