@@ -52,7 +52,7 @@ def test_every_default_case_passes() -> None:
     assert len(report.results) == len(default_cases())
     assert all(result.measured.epsilon > 0.3 * result.certified for result in report.results)
     plain = json.loads(json.dumps(report.to_dict(), allow_nan=False))
-    assert plain["passed"] and plain["sentence"].startswith("In 760,000 runs")
+    assert plain["passed"] and plain["sentence"].startswith("In 1,080,000 runs")
 
 
 def test_a_seed_repeats_the_audit() -> None:

@@ -25,8 +25,9 @@ from ..rng import Purpose, SecureStreams, SeededStreams, Streams
 from .cases import Case, admm_cases
 from .counting import MeanRatio, Measurement, mean_ratio, measure, measure_mu
 from .masked_audit import SumsCase, masked_case, masked_scores, whitened_case
-from .observer import clean_path, log_density, matched_filter, transcript
+from .observer import Charging, clean_path, log_density, matched_filter, transcript
 from .regression_audit import regression_case
+from .whitened_audit import later_rounds, moments_case, whitened_penalty_case
 
 _SUMMED = ("lean", "log_ratios")  # over the outputs, whose noises are independent
 _LARGE = 700.0  # exp of more is infinite
@@ -158,7 +159,7 @@ def audit(
     ----------
     cases : which releases to audit; by default every method and noise, where its bound is nearly reached.
     runs : runs on each of the two data sets of a case; half of them choose the event, half count it. Some
-        masked sums take four times as many.
+        cases take four times as many.
     confidence : that a measured bound is below the true epsilon; it holds for each case.
     seed : None draws from the secure source, as a real site does; a number makes the audit repeat.
     progress : whether to show which case is done; None shows a bar on a terminal only.
@@ -193,7 +194,8 @@ def audit(
 
 def default_cases() -> tuple[Case | SumsCase, ...]:
     """Each way in which a site makes a release, where its bound is nearly reached."""
-    return (*admm_cases(), masked_case(), whitened_case(), regression_case())
+    whitened = (whitened_penalty_case(), moments_case(), whitened_case())
+    return (*admm_cases(), masked_case(), *whitened, regression_case())
 
 
 def audit_masked(
@@ -222,12 +224,14 @@ def audit_masked(
 
 def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams, Streams]) -> AuditResult:
     """One case: runs on both data sets, every score, the certificate of the charges that were made."""
+    runs *= case.more
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
+    charge, before = later_rounds(case, runs, streams, ledger)
     seen = [
-        _observe(case, label, runs, streams, ledger if number == 0 else None)
+        _observe(case, label, runs, streams, charge if number == 0 else None)
         for number, label in enumerate(case.labels)
     ]  # one charge covers all outputs: the facts say how many there are
-    lean, log_ratios = (np.sum([getattr(part, name) for part in seen], axis=0) for name in _SUMMED)
+    lean, log_ratios = (np.sum([getattr(part, name) for part in seen], axis=0) + before for name in _SUMMED)
     released = np.concatenate([part.released for part in seen], axis=-1)
     certificate = Certificate.from_ledger(ledger, case.delta)
     scores = {
@@ -240,7 +244,7 @@ def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams,
     return AuditResult(
         case=case.name,
         about=case.about,
-        rounds=case.rounds,
+        rounds=ledger.run.rounds,
         runs=runs,
         certified=certificate.charged_epsilon,
         measured=measure(scores, delta=case.delta, confidence=confidence),
@@ -259,11 +263,11 @@ class _Observations(NamedTuple):
 
 
 def _observe(
-    case: Case, label: float, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger | None
+    case: Case, label: float, runs: int, streams: tuple[Streams, Streams], charge: Charging | None
 ) -> _Observations:
     """One of the problems that a case makes of its record."""
     old, new = case.objective(case.old, label), case.objective(case.new, label)
-    released = transcript(case, old, runs, streams[0], ledger), transcript(case, new, runs, streams[1])
+    released = transcript(case, old, runs, streams[0], charge), transcript(case, new, runs, streams[1])
     paths = clean_path(case, old, streams[0]), clean_path(case, new, streams[0])
     log_ratios = [log_density(case, old, part) - log_density(case, new, part) for part in released]
     lean = [matched_filter(case, part, *paths) for part in released]

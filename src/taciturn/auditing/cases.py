@@ -58,6 +58,7 @@ class Case:
     scores: Mapping[str, Score] = field(default_factory=dict)
     labels: tuple[float, ...] = (1.0,)
     integers: bool = False
+    more: int = 1  # so many times the runs of other cases
 
     def __post_init__(self) -> None:
         if len(self.old) != len(self.new):

@@ -6,7 +6,7 @@ one, and what the neighbours sent, so it can rebuild the site's state from the r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,21 +20,22 @@ from ..objective.local import LocalObjective
 from ..objective.solver.general import SolverState
 from ..objective.solver.many import ManySites
 from ..objective.solver.minimise import minimise
-from ..privacy.ledger.memory import Ledger
+from ..privacy.facts import RoundCharges
 from ..rng import Streams
 from .cases import Case
 
+Charging = Callable[[RoundCharges], None]
 _BATCH = 5_000  # runs at once; more would not fit the cache
 
 
 def transcript(
-    case: Case, objective: LocalObjective, runs: int, streams: Streams, ledger: Ledger | None = None
+    case: Case, objective: LocalObjective, runs: int, streams: Streams, charge: Charging | None = None
 ) -> Array:
     """What the site broadcasts in `runs` runs of the real node loop, (rounds, runs, d)."""
     sizes = [_BATCH] * (runs // _BATCH) + [runs % _BATCH] * (runs % _BATCH > 0)
     tables = case.tables()
     parts = [
-        _drive(_node(case, tables, objective, streams), case, size, ledger if number == 0 else None)
+        _drive(_node(case, tables, objective, streams), case, size, charge if number == 0 else None)
         for number, size in enumerate(sizes)
     ]
     return np.concatenate(parts, axis=1)
@@ -103,15 +104,15 @@ def _node(case: Case, tables: Tables, objective: LocalObjective, streams: Stream
     return Node(*one, tables=tables.alone(), tol=case.tol, streams=streams)
 
 
-def _drive(node: Node, case: Case, runs: int, ledger: Ledger | None) -> Array:
+def _drive(node: Node, case: Case, runs: int, charge: Charging | None) -> Array:
     """The broadcasts of one node whose neighbour sends the case's messages."""
     shape = (1, runs, case.dimension)
     heard = [np.broadcast_to(message, shape) for message in case.heard()]
     broadcasts: list[Array] = []
 
     def store(effect: Store) -> None:
-        if ledger is not None:
-            ledger.charge_round(effect.charges)
+        if charge is not None:
+            charge(effect.charges)
 
     def exchange(effect: Send) -> Array:
         broadcasts.append(effect.message[0])
