@@ -41,6 +41,9 @@ from taciturn.sites.wire.trust import load_trust  # noqa: E402
 
 PATIENT = {"patience": 60.0}  # for those who have left: a third of what one run may take
 REAL = PATIENT | {"output_noise": {"kind": "gaussian", "std": 1e-3}}
+RICH = PATIENT | {
+    "budget": {"epsilon": 50.0, "colluding": 1}
+}  # a state that is lost is paid for as a further run
 LONGEST = 180.0  # seconds for one run
 SETTLE = 30.0  # seconds for a site that cannot go on to say so
 
@@ -54,7 +57,7 @@ class Scene:
         job: dict[str, Any] = {"rounds": rounds, "seed": seed}
         self.masked = kind.startswith("masked")
         if self.masked:
-            self.paths = masked_network(folder / "net", ring, job=job, site=PATIENT)
+            self.paths = masked_network(folder / "net", ring, job=job, site=RICH)
         else:
             self.paths = network(folder / "net", ring, job=job, site=REAL)
         self.sites = [load_site(path) for path in self.paths]

@@ -57,6 +57,7 @@ FOUND = [
         300054,
     ),  # on a ring, all neighbours of a site took the result over, and nobody showed it to that site
     (20, 300075),
+    (5, 400227),  # without masks, nobody kept on disk what a neighbour lacked of the round before
 ]
 
 

@@ -297,6 +297,8 @@ class RoundSteps(Meeting):
         self.take(self.current(), t, mine, heard, self.node)
         for key in [key for key in self.board if key[1] == self.scope and 0 < key[0].t < t - 1]:
             del self.board[key]
+        if own is not None:
+            held[self.setup.own] = self.board[own.slot, own.scope]  # a neighbour may still need it
         self.pending["frames"] = pack_frames([data for _, data in held.values()])
         self.waiting = self.now
         self.note(f"round {t} is complete", round=t)
