@@ -6,13 +6,27 @@ import numpy as np
 import pytest
 
 from taciturn.auditing.audit import audit
-from taciturn.auditing.masked_audit import masked_case, pulled_case, whitened_case
+from taciturn.auditing.masked_audit import MaskedCase, masked_case, whitened_case
 from taciturn.methods.programs.whitened_rows import WhitenedShare
 from taciturn.methods.sums import masks
 from taciturn.methods.sums import sum_noise as discrete
 from taciturn.privacy.ledger.memory import MemoryLedger
 
 RUNS = 50_000  # the audit's default
+
+
+def pulled_case(sites: int = 40, epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
+    """Many sites: one site's messages of two rounds are compared; its record shows in one of them only."""
+    case = masked_case(epsilon, delta)
+    return replace(
+        case,
+        method=replace(case.method, connectivity=2),
+        name="masked sums, one site's messages",
+        about=f"a record against none, {sites} sites, pulled to where the record is flat",
+        samples=(2,) * sites,
+        new=0.0,
+        pull=-1e3,
+    )
 
 
 def found(case, runs=RUNS, seed=5):

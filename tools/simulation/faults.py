@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 from taciturn.sites.protocol.events import Heard
 from taciturn.sites.protocol.frames import Kind, decode, encode
-from taciturn.sites.transport.memory import MemorySite
 
 from .liars import flipped
+from .memory import MemorySite
 from .world import HEALED, JOB, LARGEST, Plan, World, identity
 
 KINDS: dict[str, Callable[[World, random.Random], None]] = {}

@@ -52,9 +52,9 @@ from taciturn.sites.protocol.events import (
 )
 from taciturn.sites.protocol.frames import Kind, decode
 from taciturn.sites.protocol.rounds import unpack_frames
-from taciturn.sites.transport.memory import MemorySite
 
 from .liars import split_message
+from .memory import MemorySite
 from .program import CLIP, DELTA, EPSILON, tables
 from .world import LARGEST, World
 

@@ -23,8 +23,8 @@ from taciturn.sites.protocol.frames import (
 )
 from taciturn.sites.protocol.membership import FrameRefused, Past, pack_proposal, read_hello, read_proposal
 from taciturn.sites.protocol.pads import pack_commit, read_commit
-from taciturn.sites.transport.memory import MemorySite
 
+from .memory import MemorySite
 from .program import tables
 from .world import JOB, LARGEST, Plan, World
 

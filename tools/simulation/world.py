@@ -29,9 +29,9 @@ from taciturn.sites.protocol.events import (
 )
 from taciturn.sites.protocol.frames import FrameRefused, Kind, SignedFrame, decode
 from taciturn.sites.protocol.machine import SiteProtocol
-from taciturn.sites.transport.memory import MemoryNetwork, MemorySite, Scheduler, VirtualDisk
 from taciturn.sites.wire.trust import Identity, Trust
 
+from .memory import MemoryNetwork, MemorySite, Scheduler, VirtualDisk
 from .program import penalty_site, walking_site
 
 JOB = hashlib.sha256(b"a simulated job").digest()

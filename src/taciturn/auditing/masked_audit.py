@@ -8,9 +8,10 @@ record shows most. Every honest message comes from the real node: share, grid, n
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Generator
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,100 +32,53 @@ from ..privacy.ledger.memory import MemoryLedger
 from ..rng import Streams
 
 _REGULARIZATION = 1e-3
-_HINGE = SmoothHinge()
 
 
-class SumsCase(Protocol):
-    """What the audit of masked sums asks of a case, besides what its certificate is made of."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def about(self) -> str: ...
-
-    @property
-    def samples(self) -> tuple[int, ...]: ...
-
-    @property
-    def honest(self) -> int: ...
-
-    @property
-    def old(self) -> float: ...
-
-    @property
-    def new(self) -> float: ...
-
-    @property
-    def rounds(self) -> int: ...
-
-    @property
-    def delta(self) -> float: ...
-
-    @property
-    def more(self) -> int: ...
-
-    def tables(self) -> SumTables: ...
-
-    def run_facts(self) -> RunFacts: ...
-
-    def site_facts(self) -> SiteFacts: ...
-
-    def share(self, site: int, record: float, tables: SumTables) -> PrivateHalf: ...
-
-    def total(self, tables: SumTables, t: int, runs: int) -> Message: ...
-
-
-@dataclass(frozen=True)
-class MaskedCase:
+@dataclass(frozen=True, kw_only=True)
+class SumsCase(ABC):
     """Some sites' run on either of two neighbouring data sets, which differ in one record of site 0.
 
-    samples : how many records each site has; all but the one are 0, as an invalid row is.
-    old, new : that record, with label +1, in one dimension.
-    colluders : so many of the last sites work with the observer, whatever `method.colluding` counts on.
-    pull : the mean gradient that the colluding sites make all sites see; 0 keeps the descent at its start.
-    delta : at which epsilon is compared.   loss : what is trained.
+    samples : how many records each site has.
+    old, new : that record.
+    colluders : so many of the last sites work with the observer, whatever the method counts on.
+    delta : at which epsilon is compared.
+    more : so many times the runs of other cases.
     """
 
     name: str
     about: str
     samples: tuple[int, ...]
-    method: MaskedDescent
-    rounds: int = 3
+    rounds: int
     old: float = 1.0
     new: float = -1.0
     colluders: int = 1
-    pull: float = 0.0
     delta: float = 0.05
-    loss: Loss = _HINGE
-    more: int = 4  # so many times the runs of other cases
+    more: int = 1
 
     @property
     def honest(self) -> int:
         return len(self.samples) - self.colluders
 
-    def public(self) -> PublicFacts:
-        """The public facts about the rows."""
-        return PublicFacts(
-            sites=len(self.samples),
-            total=sum(self.samples),
-            largest=max(self.samples),
-            dimension=1,
-            loss=self.loss,
-            regularization=_REGULARIZATION,
-        )
-
-    def tables(self) -> SumTables:
-        return self.method.tables(self.public(), self.rounds)
-
+    @abstractmethod
     def prepared(self) -> PreparedSums:
         """The run, without its rows."""
-        sites = len(self.samples)
-        public = {"loss": self.loss, "regularization": _REGULARIZATION}
-        return PreparedSums(
-            Network.without_rows(self.samples, [sites - 1] * sites, total=sites, dimension=1, **public),
-            self.tables(),
-        )
+
+    def tables(self) -> SumTables:
+        """Every number of the run."""
+        return self.prepared().tables
+
+    @abstractmethod
+    def rows(self, site: int, record: float) -> Any:
+        """The rows of a site when site 0 holds this record."""
+
+    @abstractmethod
+    def total(self, tables: SumTables, t: int, runs: int) -> Message:
+        """What the colluders make of the total of round t, (runs, length)."""
+
+    def share(self, site: int, record: float, tables: SumTables) -> PrivateHalf:
+        """What a site adds to each sum when site 0 holds this record."""
+        half: PrivateHalf = tables.program.private_half(self.rows(site, record), sum(self.samples))
+        return half
 
     def run_facts(self) -> RunFacts:
         """The facts that the accountant needs about the run."""
@@ -134,23 +88,35 @@ class MaskedCase:
         """The facts that the accountant needs about the site of the record."""
         return self.prepared().site_facts()[0]
 
-    def share(self, site: int, record: float, tables: SumTables) -> PrivateHalf:
-        """What a site adds to each sum when site 0 holds this record."""
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedCase(SumsCase):
+    """Masked descent in one dimension: all records but the one are 0, as an invalid row is.
+
+    pull : the mean gradient that the colluding sites make all sites see; 0 keeps the descent at its start.
+    loss : what is trained.
+    """
+
+    method: MaskedDescent
+    rounds: int = 3
+    pull: float = 0.0
+    loss: Loss = field(default_factory=SmoothHinge)
+    more: int = 4
+
+    def prepared(self) -> PreparedSums:
+        sites, total = len(self.samples), sum(self.samples)
+        model: Any = {"dimension": 1, "loss": self.loss, "regularization": _REGULARIZATION}
+        public = PublicFacts(sites=sites, total=total, largest=max(self.samples), **model)
+        network = Network.without_rows(self.samples, [sites - 1] * sites, total=sites, **model)
+        return PreparedSums(network, self.method.tables(public, self.rounds))
+
+    def rows(self, site: int, record: float) -> LocalObjective:
         X = np.zeros((self.samples[site], 1))
         X[0] = record if site == 0 else 0.0
-        rows = LocalObjective(
-            X,
-            np.ones(len(X)),
-            loss=self.loss,
-            C=1.0,
-            regularization=_REGULARIZATION,
-            sites=len(self.samples),
-        )
-        half: PrivateHalf = tables.program.private_half(rows, sum(self.samples))
-        return half
+        options: Any = {"loss": self.loss, "C": 1.0, "regularization": _REGULARIZATION}
+        return LocalObjective(X, np.ones(len(X)), **options, sites=len(self.samples))
 
     def total(self, tables: SumTables, t: int, runs: int) -> Message:
-        """What the colluders make of the total of round t, (runs, length)."""
         facts = tables.sums[t - 1]
         value = 0 if t == 1 else round(self.pull / facts.grid)
         return np.full((runs, facts.length), value, dtype=np.int64).view(np.uint64)
@@ -171,20 +137,6 @@ def masked_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
         samples=(2, 9, 4),
         method=MaskedDescent(epsilon=epsilon, delta=delta, colluding=1, share=1e-6),
         delta=delta,
-    )
-
-
-def pulled_case(sites: int = 40, epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
-    """Many sites: one site's messages of two rounds are compared; its record shows in one of them only."""
-    case = masked_case(epsilon, delta)
-    return replace(
-        case,
-        method=replace(case.method, connectivity=2),
-        name="masked sums, one site's messages",
-        about=f"a record against none, {sites} sites, pulled to where the record is flat",
-        samples=(2,) * sites,
-        new=0.0,
-        pull=-1e3,
     )
 
 

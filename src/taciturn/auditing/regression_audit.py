@@ -24,66 +24,40 @@ from ..methods.programs.glm.regression import HESSIAN, MEAT, MOMENTS, OUTCOME, R
 from ..methods.programs.own_program import OwnProgram, ProgramTable, UnitRows
 from ..methods.sums.masks import Message
 from ..methods.sums.prepared import PreparedSums
-from ..methods.sums.program import PrivateHalf, SumTables
-from ..privacy.facts import RunFacts, SiteFacts
+from ..methods.sums.program import SumTables
+from .masked_audit import SumsCase
 
 _Y = 0.999  # the outcome of the record: its residual is just inside the cut
 
 
-@dataclass(frozen=True)
-class RegressionCase:
-    """Three uneven sites' regression on either of two neighbouring data sets.
+@dataclass(frozen=True, kw_only=True)
+class RegressionCase(SumsCase):
+    """Three uneven sites' regression.
 
     cosine : between both records, in the coordinates that the colluder brings about.
-    more : so many times the runs of other cases.
     """
 
-    name: str
-    about: str
     samples: tuple[int, ...] = (200, 900, 400)
+    rounds: int = 16
     cosine: float = 0.37
     epsilon: float = 2.0
     delta: float = 0.2
-    old: float = 1.0
-    new: float = -1.0
-    colluders: int = 1
     colluding: int = 1
-    rounds: int = 16
-    more: int = 1
-
-    @property
-    def honest(self) -> int:
-        return len(self.samples) - self.colluders
 
     def prepared(self) -> PreparedSums:
-        """The run, without its rows."""
         rows = [UnitRows(np.zeros((1, 3))) for _ in self.samples]
         network = Network.of(ProgramTable(rows, np.array(self.samples), 3), Graph.complete(len(self.samples)))
         method = OwnProgram(Regression("gaussian", 2, 1), self.epsilon, self.delta, self.colluding, columns=3)
         return method.prepare(network)
 
-    def tables(self) -> SumTables:
-        """Every number of the run."""
-        return self.prepared().tables
-
-    def run_facts(self) -> RunFacts:
-        """What the accountant must know of the run."""
-        return self.prepared().run_facts(simulated=True)
-
-    def site_facts(self) -> SiteFacts:
-        """What the accountant must know of the site whose record it is."""
-        return self.prepared().site_facts()[0]
-
-    def share(self, site: int, record: float, tables: SumTables) -> PrivateHalf:
-        """What a site adds to each sum when site 0 holds this record; all other rows cannot be read."""
+    def rows(self, site: int, record: float) -> UnitRows:
+        """All rows but the record cannot be read."""
         X = np.full((1, 3), np.nan)
         if site == 0:
             X[0] = record / math.sqrt(2.0), 1.0 / math.sqrt(2.0), record * _Y
-        half: PrivateHalf = tables.program.private_half(UnitRows(X), sum(self.samples))
-        return half
+        return UnitRows(X)
 
     def total(self, tables: SumTables, t: int, runs: int) -> Message:
-        """What the colluders make of the total of round t, (runs, length)."""
         step, facts = tables.program.plan[t - 1], tables.sums[t - 1]
         values = self._wanted(step.name.split()[0], t, facts.length) / step.bound
         whole = np.rint(values / facts.grid).astype(np.int64)

@@ -1,12 +1,39 @@
-"""Texts of a package, in its folder `texts`, with values in place of {names}."""
+"""Texts and pages of a package, with values in place of names."""
 
 from __future__ import annotations
 
 import re
 from importlib.resources import files
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def fill(package: str, text: str, **values: str) -> str:
-    """The text, filled in; a value is never searched for names again."""
+    """The text in the folder `texts`, with values for its {names}; a value is never searched for names."""
     found = files(package).joinpath("texts", text).read_text(encoding="utf-8")
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), found)
+
+
+def html_templates(package: str) -> Environment:
+    """The templates beside the modules of a package; they escape every value."""
+    return _templates(package, autoescape=True)
+
+
+def text_templates(package: str) -> Environment:
+    """The same for plain text and Markdown, where nothing is escaped."""
+    return _templates(package, autoescape=False)
+
+
+def _templates(package: str, *, autoescape: bool) -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader(package, "."),
+        autoescape=autoescape,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )

@@ -14,9 +14,8 @@ from ..core.progress import progress
 from ..runtime.simulate import one_cluster
 from .claims.attack_claim import claims_of_attack
 from .claims.claim import Claim
-from .claims.claims_page import claims_page
+from .claims.claims_page import claims_page, index_page
 from .claims.convergence import claims_of_fig1a, claims_of_fig1b
-from .claims.index import index_page
 from .claims.privacy import claims_of_budget, claims_of_fig2, claims_of_large
 from .claims.theorem3 import claims_of_theorem3
 from .figures import tables
@@ -110,18 +109,17 @@ def write_claims(result: Reproduction, out: Path) -> None:
     """claims.json, claims.md and index.html."""
     stated = {"quick": result.quick, "claims": [claim.to_dict() for claim in result.claims]}
     write_whole(out / "claims.json", json.dumps(stated, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
-    write_whole(out / "claims.md", claims_page(result.drawn, result.claims, quick=result.quick))
-    figures = {one.figure.name: (one.figure.title, one.figure.caption) for one in result.drawn.values()}
-    write_whole(out / "index.html", index_page(figures, result.claims, quick=result.quick, folder=out))
+    drawn = list(result.drawn.values())
+    write_whole(out / "claims.md", claims_page(drawn, result.claims, quick=result.quick))
+    write_whole(out / "index.html", index_page(drawn, result.claims, quick=result.quick, folder=out))
 
 
 def write_docs(result: Reproduction, docs: Path) -> None:
     """docs/paper.md and docs/img/*: the page of a full run."""
-    write_whole(
-        docs / "paper.md", claims_page(result.drawn, result.claims, quick=result.quick, images="img/")
-    )
-    for drawn in result.drawn.values():
-        write_picture(drawn, docs / "img" / drawn.figure.name, FOR_PAGES)
+    drawn = list(result.drawn.values())
+    write_whole(docs / "paper.md", claims_page(drawn, result.claims, quick=result.quick, images="img/"))
+    for one in drawn:
+        write_picture(one, docs / "img" / one.figure.name, FOR_PAGES)
 
 
 def _claims(

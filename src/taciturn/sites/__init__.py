@@ -4,7 +4,7 @@ files/      job.toml and site.toml, rows, keys and revocations: what a site is t
 state/      what belongs to the owner: account, approval, high-water mark, keys in volatile memory
 protocol/   what a site does, as a state machine: events in, effects out, no I/O
 wire/       TLS and access rules of Zenoh, who may sign for whom, refusals, whereabouts
-transport/  the protocol over Zenoh, and over a virtual network for the simulation
+transport/  the protocol over Zenoh
 rounds/     the driver: the protocol on a real disk and network; store, results, evidence
 watch/      check, status, metrics
 trial/      a whole network on this machine, to try things out

@@ -12,6 +12,7 @@ import pytest
 from tools.simulation import faults, world
 from tools.simulation.__main__ import simulate
 from tools.simulation.invariants import check, observed
+from tools.simulation.memory import VirtualDisk
 from tools.simulation.world import Plan, World
 
 from taciturn.methods.admm.attempt import ADMMAttempt
@@ -23,7 +24,6 @@ from taciturn.sites.protocol.frames import Kind
 from taciturn.sites.protocol.machine import SiteProtocol
 from taciturn.sites.protocol.meeting import Meeting
 from taciturn.sites.protocol.membership import Past
-from taciturn.sites.transport.memory import VirtualDisk
 
 RUNS = [
     (2, "masked", 900, 40),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache
 from importlib import resources
@@ -40,15 +40,7 @@ class Claim:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
-        return {
-            "key": self.key,
-            "where": self.where,
-            "says": self.says,
-            "measured": self.measured,
-            "verdict": self.verdict.value,
-            "why": self.why,
-            "numbers": dict(self.numbers),
-        }
+        return asdict(self) | {"verdict": self.verdict.value, "numbers": dict(self.numbers)}
 
 
 def claim(key: str, measured: str, verdict: Verdict, numbers: Mapping[str, Any] | None = None) -> Claim:

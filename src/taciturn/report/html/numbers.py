@@ -30,6 +30,11 @@ def written(value: float | None, form: str = "plain") -> str:
     return _plain(value)
 
 
+def exact(value: float | None) -> str:
+    """All digits of a number, for machines; nothing where it is not known."""
+    return "" if value is None else repr(float(value))
+
+
 def power(value: float) -> str:
     """A small number such as delta as a power of ten, rounded up.
 

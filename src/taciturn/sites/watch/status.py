@@ -66,14 +66,22 @@ class Status:
         """As one line of JSON."""
         return json.dumps(asdict(self) | {"left": self.left})
 
+    @property
+    def stage(self) -> str:
+        """How far it is."""
+        return "finished" if self.finished else f"round {self.completed} of {self.rounds} complete"
+
+    @property
+    def spent(self) -> str:
+        """What this job has cost so far."""
+        return f"epsilon {format_cost(self.epsilon)} spent in this job, at delta {format_delta(self.delta)}"
+
     def lines(self) -> list[str]:
         """For people."""
-        stage = "finished" if self.finished else f"round {self.completed} of {self.rounds} complete"
         simulated = ", simulated" if self.simulated else ""
-        spent = f"epsilon {format_cost(self.epsilon)} spent in this job, at delta {format_delta(self.delta)}"
         return [
-            f"{self.site} in job {self.job}{simulated}: {stage}, {self.released} released",
-            f"{spent}{self.against}",
+            f"{self.site} in job {self.job}{simulated}: {self.stage}, {self.released} released",
+            f"{self.spent}{self.against}",
             self.account_line(),
             *(_line(neighbour) for neighbour in self.neighbours),
             *self.further(),
@@ -213,13 +221,14 @@ def completed_rounds(site: Site) -> int:
 
 def _line(neighbour: Neighbour) -> str:
     heard = (
-        "not heard yet" if neighbour.at is None else f"heard in round {neighbour.heard}, {_ago(neighbour.at)}"
+        "not heard yet" if neighbour.at is None else f"heard in round {neighbour.heard}, {ago(neighbour.at)}"
     )
     silent = "" if neighbour.silent_since is None else f"; silent since {_clock(neighbour.silent_since)}"
     return f"  {neighbour.name}: {heard}{silent}"
 
 
-def _ago(at: float) -> str:
+def ago(at: float) -> str:
+    """How long ago a time by the wall clock was."""
     return f"{max(0, round(time.time() - at))} s ago"
 
 

@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ..protocol.events import (
+from taciturn.sites.protocol.events import (
     Ask,
     ChargedRelease,
     Effect,
@@ -32,7 +32,7 @@ from ..protocol.events import (
     StoreRecords,
     Tick,
 )
-from ..protocol.machine import SiteProtocol
+from taciturn.sites.protocol.machine import SiteProtocol
 
 
 class Scheduler:
