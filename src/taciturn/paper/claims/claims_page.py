@@ -63,4 +63,4 @@ def _with_code(text: str) -> Markup:
     """Escaped, with `names` as code."""
     from markupsafe import Markup, escape
 
-    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", escape(text)))
+    return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
