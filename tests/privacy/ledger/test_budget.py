@@ -157,6 +157,23 @@ def test_a_row_that_was_changed_or_cut_is_found(path):
         tt.Budget(path)
 
 
+@pytest.mark.parametrize("how", ["put back", "begun again"])
+def test_a_file_that_is_put_back_while_its_budget_is_in_use_is_refused(path, how):
+    """The file alone cannot show it, but the object has seen the later charges."""
+    budget = tt.Budget(path, epsilon=3)
+    before = path.read_bytes()
+    with budget:
+        budget.reserve(planned(), "a fit")
+        path.unlink()
+        if how == "put back":
+            path.write_bytes(before)
+        else:
+            tt.Budget(path, epsilon=3)
+        for use in (lambda: budget.reserve(planned(), "another"), lambda: budget.spent, lambda: budget.left):
+            with pytest.raises(LedgerError, match="restored from a backup"):
+                use()
+
+
 def test_what_no_budget_pays_for(path):
     with tt.Budget(path, epsilon=1) as budget:
         with pytest.raises(ParameterError, match="`random_state` must be None inside a Budget"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import multiprocessing
 import os
 import pickle
@@ -22,6 +23,7 @@ import taciturn as tt
 from support import budget_workers
 from support.budget_workers import X, Y, describe, describe_when_told, fit
 from taciturn.core.errors import LedgerError
+from taciturn.privacy.ledger import open_budgets
 
 pytestmark = pytest.mark.process
 MODEL = tt.PrivateLogisticRegression(epsilon=0.3, sites=3, colluding=1, rounds=3)
@@ -181,6 +183,66 @@ def test_a_call_in_a_thread_belongs_to_the_block_in_which_it_began(budgets):
             late.result()
             pool.submit(describe).result()
     assert [len(budget.runs) for budget in budgets] == [1, 1]
+
+
+def test_a_thread_that_outlives_its_block_is_refused_outside_of_any_block(budgets):
+    with ThreadPoolExecutor(1) as older, ThreadPoolExecutor(1) as late:
+        older.submit(describe).result()
+        with budgets[0]:
+            late.submit(describe).result()
+        assert "this thread was started inside a budget that is closed" in late.submit(describe).result()
+        assert older.submit(describe).result() == "done"
+        with budgets[1]:
+            assert late.submit(describe).result() == "done"
+    assert [len(budget.runs) for budget in budgets] == [1, 1]
+
+
+class Callback:
+    """A public model that calls a function when it is first asked."""
+
+    classes_ = ("no", "yes")
+
+    def __init__(self, call):
+        self.calls = [call]
+
+    def decision_function(self, X):
+        while self.calls:
+            self.calls.pop()()
+        return X[:, 0]
+
+
+def test_a_block_that_is_opened_during_a_call_is_charged_for_what_is_inside_it(budgets):
+    def describe_in_a_block():
+        with budgets[0]:
+            assert describe() == "done"
+
+    tt.private_score(Callback(describe_in_a_block), X, Y, epsilon=0.2, sites=3, colluding=1, public=True)
+    assert len(budgets[0].runs) == 1
+
+
+def test_a_context_that_was_copied_during_a_call_is_charged_to_a_later_block(budgets):
+    kept = []
+    model = Callback(lambda: kept.append(contextvars.copy_context()))
+    tt.private_score(model, X, Y, epsilon=0.2, sites=3, colluding=1, public=True)
+    with budgets[0]:
+        assert kept[0].run(describe) == "done"
+    assert len(budgets[0].runs) == 1
+
+
+def test_a_forked_child_that_leaves_the_block_leaves_its_parent_inside(budgets):
+    reader, writer = os.pipe()
+    with budgets[0]:
+        child = os.fork()
+        if child == 0:
+            try:
+                budgets[0].__exit__(None, None, None)  # as a `with` statement does on the way out
+                os.write(writer, describe().encode())
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        assert open_budgets.block_at_start()[1] is not None
+    os.close(writer)
+    assert os.read(reader, 100) == b"done" and len(budgets[0].runs) == 1
 
 
 def test_tasks_of_asyncio_are_charged_to_their_block_or_refused(budgets):

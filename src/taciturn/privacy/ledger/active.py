@@ -39,20 +39,27 @@ def origin_of(model: object) -> Origin | None:
 @contextmanager
 def join_budget(origin: Origin | None = None) -> Iterator[Budget | None]:
     """Settle which budget a call is charged to when it begins; other threads cannot change it later."""
-    if _settled.get() is not None:
+    if _is_settled():
         yield active_budget()
         return
-    token = _settled.set([_find(origin)])
+    settled = [_find(origin)]
+    token = _settled.set(settled)
     try:
         yield active_budget()
     finally:
         _settled.reset(token)
+        settled.clear()  # a copy of this context may live on
 
 
 def active_budget() -> Budget | None:
     """The budget that a release made here and now is charged to."""
+    return (_settled.get() or [None])[0] if _is_settled() else _find(None)
+
+
+def _is_settled() -> bool:
+    """Whether this code is part of a call that has begun, and has entered no other block since."""
     settled = _settled.get()
-    return _find(None) if settled is None else settled[0]
+    return bool(settled) and blocks.entered.get() in (None, *(settled or ()))
 
 
 @contextmanager
@@ -78,6 +85,11 @@ def _find(origin: Origin | None) -> Budget | None:
         )
     if own is not None:
         return own
+    if blocks.outlived_block():
+        raise LedgerError(
+            "this thread was started inside a budget that is closed; nothing was drawn. Wait for threads "
+            "inside the block, and start new ones after it."
+        )
     above = block_of_ancestors()
     brought = "" if origin is None else origin[0]
     if above is not None and brought not in ("", above.path):

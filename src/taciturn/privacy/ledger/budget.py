@@ -6,6 +6,7 @@ import math
 import os
 import secrets
 import threading
+import weakref
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from os import PathLike
@@ -28,6 +29,8 @@ DELTA = 1e-5
 _lock = threading.Lock()
 _open: list[Budget] = []
 _names: set[str] = set()
+_older: set[threading.Thread] = set()
+_outlived: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
 entered: ContextVar[Budget | None] = ContextVar("entered", default=None)
 """The block that this task, or the code that started it, has entered."""
 
@@ -64,6 +67,7 @@ class Budget:
     """
 
     _block: BudgetBlock
+    _head: Head
 
     def __init__(
         self,
@@ -91,7 +95,7 @@ class Budget:
             if not exists(db):
                 raise LedgerError(f"{self.path} is not a budget; start one with `epsilon` and `delta`.")
             found = file.read(db, self.path, at_least)
-        self._terms = found.terms
+        self._terms, self._head = found.terms, found.head
         given = {"epsilon": epsilon, "delta": delta, "unit": unit, "accountant": accountant}
         for name, value in given.items():
             if value is not None and value != getattr(found.terms, name):
@@ -110,9 +114,11 @@ class Budget:
         """
         asked = self._weigh(planned, what, run or secrets.token_hex(8))
         with file.open_rows(self.path) as db:
-            found = file.read(db, self.path)
+            found = file.read(db, self.path, self._head)
+            head = found.head
             if run is None or all(other.run != run for other in found.runs):
-                file.add_run(db, found, asked, _admit(found, asked).accountant)
+                head = file.add_run(db, found, asked, _admit(found, asked).accountant)
+        self._head = head
         return asked.run
 
     def check(self, planned: Planned, what: str) -> float:
@@ -141,7 +147,8 @@ class Budget:
     def finish(self, run: str) -> None:
         """Note that a run has come to its end. Its cost stays what it was."""
         with file.open_rows(self.path) as db:
-            file.end_run(db, file.read(db, self.path), run)
+            head = file.end_run(db, file.read(db, self.path, self._head), run)
+        self._head = head
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -195,8 +202,11 @@ class Budget:
         return _any_limit(found).left(found.costs, runs)
 
     def _read(self) -> Contents:
+        """The whole file, which must still contain every row that this object has seen."""
         with file.open_rows(self.path) as db:
-            return file.read(db, self.path)
+            found = file.read(db, self.path, self._head)
+        self._head = found.head
+        return found
 
     def __repr__(self) -> str:
         found = self._read()
@@ -231,6 +241,7 @@ class Budget:
                 )
             self._block = announce(self.path)
             _names.add(self._block.name)
+            _older.update(threading.enumerate())
             _open.append(self)
         entered.set(self)
         return self
@@ -240,8 +251,12 @@ class Budget:
     ) -> None:
         entered.set(None)
         with _lock:
+            if self not in _open:  # a forked child leaves the block of its parent
+                return
             _open.remove(self)
             withdraw(self._block)
+            _outlived.update({*threading.enumerate()} - _older - {threading.current_thread()})
+            _older.clear()
 
 
 def open_block() -> Budget | None:
@@ -252,6 +267,11 @@ def open_block() -> Budget | None:
 def own_block() -> BudgetBlock | None:
     """The same, as other processes see it."""
     return _open[-1]._block if _open else None
+
+
+def outlived_block() -> bool:
+    """Whether this thread was started inside a block that had ended before the thread did."""
+    return threading.current_thread() in _outlived
 
 
 def was_own(name: str) -> bool:
@@ -265,6 +285,7 @@ def _leave_after_fork() -> None:
     _lock = threading.Lock()
     _open.clear()
     _names.clear()
+    _older.clear()
     entered.set(None)
 
 
