@@ -138,7 +138,7 @@ def test_several_answers_are_those_of_the_counts(tmp_path):
     assert survived["female"].at_risk[0] == pytest.approx(women, abs=12)
     pressure = np.concatenate([table["pressure"] for table in tables])
     assert correlated.means["pressure"].value == pytest.approx(pressure.mean(), abs=1)
-    assert {path.suffix for path in written} == {".txt", ".csv", ".html", ".png", ".json"}
+    assert {path.suffix for path in written} == {".txt", ".csv", ".html", ".svg", ".png", ".json"}
     from taciturn.jobs.verify_run import verify_run
 
     certificate, said = verify_run(tmp_path / "answers")

@@ -71,7 +71,7 @@ def test_four_hospitals_describe_train_and_evaluate(tmp_path, monkeypatch):
     assert described["units"] == 9200
     assert 50 < described["columns"]["age"]["mean"]["value"] < 58
     assert set(described["groups"]) == {"female", "male"}
-    assert (folders[0] / "state" / "describe.png").exists()
+    assert (folders[0] / "state" / "describe.svg").exists()
 
     for folder in folders:
         shutil.copy(tmp_path / "heart" / "train.toml", folder / "train.toml")

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from html import escape
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .errors import ParameterError
+from .files import write_whole
 from .types import Array
 
 if TYPE_CHECKING:
@@ -23,6 +26,22 @@ else:
     Picture = Any
 
 _INK, _BAND = "#2f7d77", "#2f7d7733"
+
+
+@dataclass(frozen=True, repr=False)
+class Drawing:
+    """A picture that is SVG: a notebook shows it, and no library is needed to draw it."""
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def savefig(self, path: str | Path) -> None:
+        """Write it to a file, as a figure of matplotlib would."""
+        if Path(path).suffix != ".svg":
+            raise ParameterError(f"`path` must end in .svg: this picture is SVG; got {str(path)!r}.")
+        write_whole(Path(path), self.svg)
 
 
 @dataclass(frozen=True)

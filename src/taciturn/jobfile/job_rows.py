@@ -41,12 +41,12 @@ class TableFile:
             else self.path.fingerprint
         )
 
-    def read(self, needed: Sequence[str]) -> Columns:
-        """All columns; raises if a needed one is missing."""
+    def read(self, needed: Sequence[str], numbers: Sequence[str] = ()) -> Columns:
+        """The needed columns, `numbers` as floats where that saves memory; raises if one is missing."""
         from ..data.tables.table_files import check_columns, read_table
 
         if isinstance(self.path, Path):
-            return read_table(self.path, needed, self.csv)
+            return read_table(self.path, needed, self.csv, numbers)
         return check_columns(self.path.columns, needed, str(self.path))
 
     def column_names(self) -> tuple[str, ...]:
@@ -74,13 +74,19 @@ class JobTables:
         return len(self) if self.person is None else len(np.unique(self.person))
 
 
-def read_tables(job: Job, files: Sequence[TableFile], names: Sequence[str]) -> JobTables:
-    """These columns of the sites' tables; nothing is learnt from them but the number of rows or persons."""
+def read_tables(
+    job: Job, files: Sequence[TableFile], names: Sequence[str], numbers: Sequence[str] = ()
+) -> JobTables:
+    """These columns of the sites' tables; nothing is learnt from them but the number of rows or persons.
+
+    numbers : columns that are read as numbers and as nothing else.
+    """
     columns: dict[str, Any] = {name: [] for name in names}
     sites: list[str] = []
     persons: list[NDArray[np.str_]] = []
+    numbers = [name for name in numbers if name != job.person]
     for file in files:
-        table = file.read([*names, *([] if job.person is None else [job.person])])
+        table = file.read([*names, *([] if job.person is None else [job.person])], numbers)
         if len(files) == 1:
             columns = {name: table[name] for name in names}
         else:

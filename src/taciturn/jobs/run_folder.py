@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import LedgerError, ParameterError
 from ..core.files import PART, write_whole
+from ..core.notebook import Drawing
 
 if TYPE_CHECKING:
     from ..privacy.certificate.certificate import Certificate
@@ -106,7 +107,9 @@ def write_answers(folder: Path, answers: Sequence[PrivateAnswer], kinds: Sequenc
         for end, text in ((".txt", answer.text() + "\n"), (".csv", answer.csv()), (".html", page)):
             written.append(write_whole(folder / (name + end), text))
         picture = answer.plot()
-        if picture is not None:
+        if isinstance(picture, Drawing):
+            written.append(write_whole(folder / f"{name}.svg", picture.svg))
+        elif picture is not None:
             picture.savefig(folder / f"{name}.png", dpi=144)
             written.append(folder / f"{name}.png")
     return written

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from ..core.errors import CertificateError
-from ..core.notebook import Picture, facts_table
+from ..core.notebook import Drawing, Picture, facts_table
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.certificate.summary import cost_line
 
@@ -41,7 +41,7 @@ class PrivateAnswer(ABC):
     def facts(self) -> dict[str, Any]:
         """The same as plain JSON values, with all digits."""
 
-    def plot(self) -> Picture | None:
+    def plot(self) -> Picture | Drawing | None:
         """A picture, where there is one to be drawn."""
         return None
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.errors import ParameterError
 from ..core.types import Array
+from ..data.tables.column_types import Number
 from ..methods.base import Network, OwnRounds
 from ..methods.sums.program import SumTables
 from ..methods.sums.several import Several
@@ -33,6 +34,14 @@ class Asking:
     def reads(self) -> tuple[str, ...]:
         """The columns that the questions need, each once."""
         return tuple(dict.fromkeys(name for one in self.questions for name in one.reads(self.public)))
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Those of them that are numbers of the schema to every question, and nothing else."""
+        if self.public.schema is None or any(one.by_other_schema for one in self.questions):
+            return ()
+        known = {field.name for field in self.public.schema if isinstance(field, Number)}
+        return tuple(name for name in self.reads if name in known)
 
     @property
     def marks(self) -> tuple[str, ...]:

@@ -1,26 +1,35 @@
-"""Pictures of answers: bars and curves with their intervals. matplotlib is loaded when one is asked for."""
+"""Pictures of answers: bars and curves with their intervals.
+
+Bars are written as SVG here: to load matplotlib and draw fifty charts would take longer than the question.
+matplotlib draws the curves, and is loaded when one is asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
-from ..core.notebook import Picture, new_figure
+from ..core.notebook import Drawing, Picture, new_figure
 from ..core.types import Array
 from .estimates import Estimate
 
 _INKS = ("#2f7d77", "#b5542a", "#4a5fa5", "#8a6d1d", "#7a3b73", "#3d3d3d")
-_ACROSS = 4
+_ACROSS, _WIDE, _HIGH = 4, 280, 220  # charts in a row, and the pixels of one
 
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """The shares of one column, for all or for each group; `edges` where they are cells of a range."""
+    """The shares of one column, for all or for each group.
+
+    edges, ends : where they are cells of a range: the places of the cells, and how its two ends are written.
+    """
 
     title: str
     groups: Mapping[str, Sequence[Estimate]]
     names: Sequence[str]
     edges: Array | None = None
+    ends: tuple[str, str] = ("", "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,39 +41,71 @@ class Line:
     y: Sequence[Estimate]
 
 
-def draw_histograms(charts: Sequence[Bars], title: str) -> Picture:
-    """One small chart for each column; a thin line on each bar is its interval."""
-    across = min(_ACROSS, len(charts))
-    down = -(-len(charts) // across)
-    width, height = 3.2 * across, 2.5 * down + 0.4
-    figure = new_figure(width, height)
-    figure.set_layout_engine(None)  # to fit many charts exactly would take longer than the whole question
-    figure.subplots_adjust(0.65 / width, 0.4 / height, 1 - 0.1 / width, 1 - 0.75 / height, 0.32, 0.42)
-    places = figure.subplots(down, across, squeeze=False).ravel()
-    for axes, chart in zip(places, charts, strict=False):
-        for k, (name, shares) in enumerate(chart.groups.items()):
-            ink = _INKS[k % len(_INKS)]
-            whiskers = [[e.value - e.low for e in shares], [e.high - e.value for e in shares]]
-            values, slots = [e.value for e in shares], len(chart.groups)
+def draw_histograms(charts: Sequence[Bars], title: str) -> Drawing:
+    """One small chart for each column, as SVG; a thin line on each bar is its interval."""
+    across = max(1, min(_ACROSS, len(charts)))
+    width, height = across * _WIDE + 20, -(-len(charts) // across) * _HIGH + 40
+    parts = [
+        f'<g transform="translate({k % across * _WIDE + 60} {k // across * _HIGH + 70})">{_chart(one)}</g>'
+        for k, one in enumerate(charts)
+    ]
+    return Drawing(
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" font-size="11" '
+        f'viewBox="0 0 {width} {height}" font-family="sans-serif" role="img" aria-label="{escape(title)}">'
+        f'<rect width="100%" height="100%" fill="white"/>{_word(width / 2, 24, title, size=14)}'
+        f"{''.join(parts)}</svg>\n"
+    )
+
+
+def _chart(chart: Bars) -> str:
+    """Axes, bars and intervals of one column; several groups over a range are outlines."""
+    many, wide, high = len(chart.groups), _WIDE - 70, _HIGH - 70
+    top = max((e.high for shares in chart.groups.values() for e in shares), default=0.0) or 1.0
+    ends = list(range(len(chart.names) + 1)) if chart.edges is None else [float(x) for x in chart.edges]
+    at = [wide * (x - ends[0]) / (ends[-1] - ends[0]) for x in ends]
+    parts = [_word(wide / 2, -8 if many == 1 else -24, chart.title, size=12)]
+    for k, (name, shares) in enumerate(chart.groups.items()):
+        ink, filled = _INKS[k % len(_INKS)], many == 1 or chart.edges is None
+        bars, whiskers = [f"M0 {high}"], []
+        for left, right, share in zip(at, at[1:], shares, strict=False):
             if chart.edges is None:
-                at = [j + (k - (slots - 1) / 2) * 0.8 / slots for j in range(len(shares))]
-                axes.bar(at, values, width=0.8 / slots, color=ink, alpha=0.75, label=name)
-            else:
-                at = [float(a + b) / 2 for a, b in zip(chart.edges, chart.edges[1:], strict=False)]
-                axes.stairs(values, chart.edges, color=ink, fill=slots == 1, alpha=0.75, label=name)
-            axes.errorbar(at, values, yerr=whiskers, fmt="none", ecolor=ink, elinewidth=0.8)
-        if chart.edges is None:
-            axes.set_xticks(range(len(chart.names)), chart.names, fontsize=8)
-        axes.set_title(chart.title, fontsize=10)
-        axes.set_ylabel("share", fontsize=8.5)
-        axes.set_ylim(0, axes.get_ylim()[1] * (1.25 if len(chart.groups) > 1 else 1.0))
-        if len(chart.groups) > 1:
-            axes.legend(fontsize=7)
-        axes.spines[["top", "right"]].set_visible(False)
-    for axes in places[len(charts) :]:
-        axes.set_visible(False)
-    figure.suptitle(title, fontsize=11)
-    return figure
+                slot = 0.8 * (right - left) / many
+                left += 0.1 * (right - left) + k * slot
+                right = left + slot
+            y, low, up = (high * (1 - max(v, 0.0) / top) for v in (share.value, share.low, share.high))
+            bars.append(f"H{left:.1f}V{y:.1f}H{right:.1f}" + f"V{high}" * filled)
+            whiskers.append(f"M{(left + right) / 2:.1f} {low:.1f}V{up:.1f}")
+        parts.append(
+            f'<path d="{"".join(bars)}V{high}" fill="{ink if filled else "none"}" fill-opacity=".75" '
+            f'stroke="{ink}"/><path d="{"".join(whiskers)}" stroke="{ink}"/>'
+        )
+        if many > 1:
+            parts.append(_word(wide * (k + 0.5) / many, -8, name, ink=ink, room=wide / many))
+    parts.append(f'<path d="M0 0V{high}H{wide}" fill="none" stroke="#444"/>')
+    parts += [_word(-4, high * (1 - part) + 4, f"{part * top:.1%}", side="end") for part in (0.0, 0.5, 1.0)]
+    if chart.edges is None:
+        room = wide / max(len(chart.names), 1)
+        parts += [_word((k + 0.5) * room, high + 16, one, room=room) for k, one in enumerate(chart.names)]
+    else:
+        parts += [_word(0, high + 16, chart.ends[0]), _word(wide, high + 16, chart.ends[1])]
+    return "".join(parts)
+
+
+def _word(
+    x: float,
+    y: float,
+    text: str,
+    *,
+    size: int = 11,
+    ink: str = "#222",
+    side: str = "middle",
+    room: float = 999,
+) -> str:
+    """A text, cut to the room that it has."""
+    most = max(int(room / 6), 2)
+    shown = escape(text if len(text) <= most else text[: most - 1] + "…")
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{side}"'
+    return f'<text {place} font-size="{size}" fill="{ink}">{shown}</text>'
 
 
 def draw_lines(

@@ -119,6 +119,7 @@ class Question(Facts):
     """What is asked, with the keys of its kind. `share` weighs it against the other questions of a job."""
 
     kind: ClassVar[str] = ""
+    by_other_schema: ClassVar[bool] = False  # whether it reads cells by another schema than the job's
     share: float = Key(default=1.0, gt=0, le=1e6)
 
     @property

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from taciturn.core.errors import DataError, MissingExtra, ParameterError
+from taciturn.data.tables.column_parsing import read_numbers
 from taciturn.data.tables.table_files import CsvForm, read_table
 
 
 def test_csv_as_columns_and_a_row_of_another_length_without_values(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('\ufeffage, sex\n31,f\n32\n\n"3,3",m,x\n', encoding="utf-8")
-    assert read_table(path, ["age", "sex"]) == {"age": ("31", None, None), "sex": ("f", None, None)}
+    assert read_table(path, ["age", "sex"]) == {"age": ["31", None, None], "sex": ["f", None, None]}
 
 
 def test_the_nameless_column_of_row_numbers_that_pandas_writes_is_let_be(tmp_path):
     (tmp_path / "a.csv").write_text(",age\n0,31\n")
-    assert read_table(tmp_path / "a.csv", ["age"])["age"] == ("31",)
+    assert read_table(tmp_path / "a.csv", ["age"])["age"] == ["31"]
 
 
 def test_parquet_as_columns(tmp_path):
@@ -24,7 +26,7 @@ def test_parquet_as_columns(tmp_path):
     from pyarrow import parquet
 
     parquet.write_table(arrow.table({"age": [31, None], "sex": ["f", "m"]}), tmp_path / "a.parquet")
-    assert read_table(tmp_path / "a.parquet", ["age"]) == {"age": [31, None], "sex": ["f", "m"]}
+    assert read_table(tmp_path / "a.parquet", ["sex"]) == {"sex": ["f", "m"]}
     (tmp_path / "b.parquet").write_text("age\n31\n")
     with pytest.raises(DataError, match=r"b\.parquet: is not a Parquet file"):
         read_table(tmp_path / "b.parquet", ["age"])
@@ -78,7 +80,7 @@ def test_utf16_from_a_spreadsheet_is_recognised(tmp_path):
 
 def test_the_case_of_the_ending_does_not_matter(tmp_path):
     (tmp_path / "A.CSV").write_text("age\n31\n")
-    assert read_table(tmp_path / "A.CSV", ["age"])["age"] == ("31",)
+    assert read_table(tmp_path / "A.CSV", ["age"])["age"] == ["31"]
 
 
 def test_parquet_with_a_name_twice(tmp_path):
@@ -93,8 +95,22 @@ def test_parquet_with_a_name_twice(tmp_path):
 def test_the_form_of_another_country(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("größe;dose;wort\n1.234,5;-2;a,b\n,5;1e3;3,\n".encode("latin-1"))
-    table = read_table(path, ["größe"], CsvForm(separator=";", decimal=",", encoding="latin-1"))
-    assert table == {"größe": ("1234.5", ".5"), "dose": ("-2", "1e3"), "wort": ("a,b", "3.")}
+    form = CsvForm(separator=";", decimal=",", encoding="latin-1")
+    table = read_table(path, ["größe", "dose", "wort"], form)
+    assert table == {"größe": ["1234.5", ".5"], "dose": ["-2", "1e3"], "wort": ["a,b", "3."]}
+    assert read_table(path, ["größe"], form, ["größe"])["größe"].tolist() == [1234.5, 0.5]
+
+
+def test_columns_that_are_numbers_come_as_the_floats_that_their_texts_stand_for(tmp_path):
+    cells = ["1.5", " 2 ", "", "1_000", "nan", "-inf", "0x1", "1e400", '"3"', "zwei", "1\0", "x,y"] * 900
+    (tmp_path / "a.csv").write_text("age,sex\n" + "".join(f"{cell},f\n" for cell in cells))
+    texts = read_table(tmp_path / "a.csv", ["age", "sex"])
+    floats = read_table(tmp_path / "a.csv", ["age", "sex"], numbers=["age"])
+    assert len(texts["age"]) == len(cells) and floats["sex"] == texts["sex"]
+    np.testing.assert_array_equal(floats["age"], read_numbers(texts["age"]))
+    assert floats["age"][:8].tolist() == pytest.approx(
+        [1.5, 2, np.nan, 1000, np.nan, -np.inf, np.nan, np.inf], nan_ok=True
+    )
 
 
 @pytest.mark.parametrize(

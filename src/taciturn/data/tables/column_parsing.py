@@ -95,11 +95,17 @@ def read_numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
         with np.errstate(over="ignore"):  # long double
             floats = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
     else:
-        floats = np.fromiter(map(_float, values), dtype=np.float64, count=len(values))
+        floats = np.fromiter(map(read_number, values), dtype=np.float64, count=len(values))
     return floats
 
 
-def _float(value: Any) -> float:
+def read_number(value: Any) -> float:
+    """A float; NaN for what is no number."""
+    if type(value) is str:  # first, since a large file has millions of them
+        try:
+            return float(value)
+        except ValueError:
+            return math.nan
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bytes):
@@ -162,7 +168,7 @@ def _held(word: str) -> str | None:
     A column of whole numbers becomes one of floats as soon as one cell is missing.
     """
     held = _retyped(word)
-    number = math.nan if _is_truth(word) else _float(held)
+    number = math.nan if _is_truth(word) else read_number(held)
     return None if abs(number) >= _EXACT else held
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Sequence
+from array import array
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,12 @@ from numpy.typing import NDArray
 
 from ...core import checks
 from ...core.errors import DataError, MissingExtra
+from .column_parsing import read_number
 
 Columns = dict[str, Sequence[Any]]
 
 SUFFIXES = (".csv", ".parquet")
+_BLOCK = 64  # lines of a CSV file that are read at once: so few that their cells stay in the cache
 _COMMA_NUMBER = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)?(,\d*)?([eE][+-]?\d+)?\s*")
 
 
@@ -44,13 +48,21 @@ class CsvForm:
             raise DataError(f"`csv.encoding` must be a text encoding; got {self.encoding!r}.") from None
 
 
-def read_table(path: Path, needed: Sequence[str], form: CsvForm | None = None) -> Columns:
-    """The columns of a file, including all needed ones; in a row of another length all values are missing."""
+def read_table(
+    path: Path, needed: Sequence[str], form: CsvForm | None = None, numbers: Collection[str] = ()
+) -> Columns:
+    """The needed columns of a file; in a row of another length all values are missing.
+
+    numbers : those that will be read as numbers and as nothing else; they come as floats, which take less memory.
+    """
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise DataError(f"{path}: a table must end in {' or '.join(SUFFIXES)}.")
     try:
-        columns = _from_csv(path, form or CsvForm()) if kind == ".csv" else _from_parquet(path)
+        if kind == ".csv":
+            columns = _from_csv(path, form or CsvForm(), set(needed), set(numbers))
+        else:
+            columns = _from_parquet(path, set(needed))
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or 'no such table'}).") from error
     return check_columns(columns, needed, f"{path}, line 1" if kind == ".csv" else str(path))
@@ -79,23 +91,32 @@ def check_columns(columns: Columns, needed: Sequence[str], place: str) -> Column
     return columns
 
 
-def _from_csv(path: Path, form: CsvForm) -> Columns:
+def _from_csv(path: Path, form: CsvForm, needed: Collection[str], numbers: Collection[str]) -> Columns:
     _check_text(path, form)
     with path.open(newline="", encoding=_encoding(form), errors="replace") as file:
         # strict: an open quote would swallow rows, and the number of rows is public
         lines = csv.reader(file, strict=True, delimiter=form.separator)
         try:
             names = [name.strip() for name in next(lines, [])]
-            rows: list[list[Any]] = [
-                row if len(row) == len(names) else [None] * len(names) for row in lines if row
-            ]
+            if not names or len(set(names)) < len(names):
+                raise DataError(
+                    f"{path}, line 1: the first line must contain the names of the columns, each once."
+                )
+            places = {name: k for k, name in enumerate(names) if name in needed}
+            found: dict[str, Any] = {name: array("d") if name in numbers else [] for name in places}
+            while block := list(islice(lines, _BLOCK)):
+                columns = list(zip(*_rows(block, len(names), form), strict=True))
+                for name, k in places.items() if columns else ():
+                    found[name].extend(map(read_number, columns[k]) if name in numbers else columns[k])
         except csv.Error as error:
             raise DataError(f"{path}, line {lines.line_num}: is not CSV; is a quote left open?") from error
-    if not names or len(set(names)) < len(names):
-        raise DataError(f"{path}, line 1: the first line must contain the names of the columns, each once.")
-    if form.decimal == ",":
-        rows = [[_with_point(cell) for cell in row] for row in rows]
-    return dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {name: () for name in names}
+    return {name: np.array(cells) if name in numbers else cells for name, cells in found.items()}
+
+
+def _rows(block: list[list[str]], width: int, form: CsvForm) -> list[list[Any]]:
+    """Lines as rows, without the empty ones; nothing is known in a row of another length."""
+    rows: list[list[Any]] = [row if len(row) == width else [None] * width for row in block if row]
+    return [[_with_point(cell) for cell in row] for row in rows] if form.decimal == "," else rows
 
 
 def _encoding(form: CsvForm) -> str:
@@ -132,7 +153,7 @@ def _parquet() -> Any:
     return parquet
 
 
-def _from_parquet(path: Path) -> Columns:
+def _from_parquet(path: Path, needed: Collection[str]) -> Columns:
     parquet = _parquet()
     from pyarrow import ArrowInvalid
 
@@ -141,7 +162,7 @@ def _from_parquet(path: Path) -> Columns:
             names = file.schema_arrow.names
             if len(set(names)) < len(names):
                 raise DataError(f"{path}: must have each of its columns once.")
-            return {name: _cells(file.read(columns=[name]).column(0)) for name in names}
+            return {name: _cells(file.read(columns=[name]).column(0)) for name in names if name in needed}
     except ArrowInvalid as error:
         raise DataError(
             f"{path}: is not a Parquet file; the name of a text table must end in .csv."

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
-from scipy.optimize import minimize_scalar
 
 from ...core.errors import ParameterError
 from ...core.types import Array
@@ -167,6 +165,8 @@ def rate(problem: Problem, graph: Graph, method: HasTables, t: int) -> Rate:
 
 
 def _rate(graph: Graph, eta: Array, theta: float, m: Array, M: Array) -> Rate:
+    from scipy.linalg import eigh  # slow to load, and no run needs it
+
     A, D = graph.adjacency, np.diag(graph.degrees.astype(float))
     W = np.diag(eta)
     gap = float(np.linalg.eigvalsh(D - A)[1])  # sigma_min(D - A): connected, so just one eigenvalue is zero
@@ -207,6 +207,8 @@ def _symmetric(matrix: Array) -> Array:
 
 def _largest(function: Callable[[float], float]) -> tuple[float, float]:
     """(mu, value) at the maximum over mu > 1 of a function with one peak; searched over log(mu - 1)."""
+    from scipy.optimize import minimize_scalar  # slow to load, and no run needs it
+
     grid = np.linspace(-12.0, 12.0, 49)
     heights = [function(1 + np.exp(s)) for s in grid]
     k = int(np.argmax(heights))

@@ -33,7 +33,6 @@ _RADIUS = 1.25  # in margins: no step is longer
 _TAUS = rule.geometric(0.01, 61, 1.1350556807493803)  # up to 20
 _WIDTH = 0.7  # of log tau
 _NODES = 0.25 * np.arange(-16.0, 17.0)
-_WEIGHTS = exps(-0.5 * _NODES * _NODES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +153,8 @@ def mean_bend(at: Coordinates, u: Array) -> float:
     tail = exps(-np.minimum(np.abs(mean + std * _NODES), 700.0))
     large = 1.0 / (1.0 + tail)  # sigma(|m|)
     a = min(max(at.kappa, 0.5), 1.0)
-    return total(_WEIGHTS * (tail * large * large * np.minimum(1.0, a / large))) / total(_WEIGHTS)
+    weights = exps(-0.5 * _NODES * _NODES)  # not at import: the first call loads compiled code
+    return total(weights * (tail * large * large * np.minimum(1.0, a / large))) / total(weights)
 
 
 def estimate(s: Array, H: Array, variance: float) -> Array:

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core.notebook import Picture, draw_bars
+from ...core.notebook import Drawing, draw_bars
 from ...core.types import Array
 from ...data.tables.column_types import Boolean, Category, Date, Field, Number
 from ..answer import PrivateAnswer
 from ..estimates import Estimate, Spread, clean
 from ..question import NoisyCounts
 
-_DRAWN = 16  # columns in a picture; the table has all of them
+_DRAWN = 60  # columns in a picture; the table has all of them
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -47,6 +47,14 @@ class ColumnDescription:
 
     def __repr__(self) -> str:
         return f"{self.name}: {self.line()}"
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The ends of the public range, as one writes them; empty for categories."""
+        if self.edges is None:
+            return "", ""
+        tell = _day if isinstance(self.field, Date) else "{:.4g}".format
+        return tell(self.edges[0]), tell(self.edges[-1])
 
     def line(self) -> str:
         """The column in one line."""
@@ -125,7 +133,7 @@ class PrivateDescription(PrivateAnswer):
         }
         return {column.name: column.line() for column in self}, pictures
 
-    def plot(self) -> Picture:
+    def plot(self) -> Drawing:
         """One small histogram for each of the first columns, with the interval of every bar."""
         from ..pictures import Bars, draw_histograms
 
@@ -133,14 +141,8 @@ class PrivateDescription(PrivateAnswer):
         for name, column in list(self.columns.items())[:_DRAWN]:
             each = {"all": column} | {group: found[name] for group, found in self.groups.items()}
             shown = each if len(each) == 1 else {key: each[key] for key in self.groups}
-            charts.append(
-                Bars(
-                    name,
-                    {k: list(c.shares.values()) for k, c in shown.items()},
-                    list(column.shares),
-                    column.edges,
-                )
-            )
+            shares = {k: list(c.shares.values()) for k, c in shown.items()}
+            charts.append(Bars(name, shares, list(column.shares), column.edges, column.ends))
         return draw_histograms(charts, self.title)
 
 

@@ -54,6 +54,7 @@ class Evaluate(CountsQuestion):
     """
 
     kind: ClassVar[str] = "evaluate"
+    by_other_schema: ClassVar[bool] = True  # that of the model
     model: NamedModel
     by: Text | None = None
     bins: int = Key(default=20, ge=2, le=10_000, multiple_of=2)

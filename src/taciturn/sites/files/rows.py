@@ -57,7 +57,7 @@ def load_table(site: Site) -> SiteTable:
             )
         check_samples(job, site.rows.site, len(X), path)
         return SiteTable({}, len(X), None, site.number, X)
-    tables = read_tables(job, [site.rows], job.asking.reads)
+    tables = read_tables(job, [site.rows], job.asking.reads, job.asking.numbers)
     return SiteTable(tables.columns, len(tables), tables.person, site.number)
 
 
