@@ -53,7 +53,7 @@ def read_table(
 ) -> Columns:
     """The needed columns of a file; in a row of another length all values are missing.
 
-    numbers : those that will be read as numbers and as nothing else; they come as floats, which take less memory.
+    numbers : columns that will be read as numbers only; they come as floats, which take less memory.
     """
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
