@@ -110,7 +110,7 @@ def _from_csv(path: Path, form: CsvForm, needed: Collection[str], numbers: Colle
                     found[name].extend(map(read_number, columns[k]) if name in numbers else columns[k])
         except csv.Error as error:
             raise DataError(f"{path}, line {lines.line_num}: is not CSV; is a quote left open?") from error
-    return {name: np.array(cells) if name in numbers else cells for name, cells in found.items()}
+    return found | {name: np.array(found[name]) for name in numbers if name in found}
 
 
 def _rows(block: list[list[str]], width: int, form: CsvForm) -> list[list[Any]]:
