@@ -155,7 +155,7 @@ def came_late(result: dict[str, Any]) -> str:
     if "failed" in late or not late["ended"]:
         return outcome(late, result["plain"])
     model = outcome(late, result["plain"]).rpartition(", ")[0]
-    return f"{model}, {seconds(late['since'])} s after it came"
+    return f"{model}, {seconds(late['since'])} s after it arrived"
 
 
 def after_kill(result: dict[str, Any]) -> str:
@@ -167,7 +167,7 @@ def after_kill(result: dict[str, Any]) -> str:
     if kill.get("status") not in (None, "COMPLETED"):
         text += f"; it calls the job {kill['status']}"
     if strict:
-        text += f". As its recipe comes: {outcome(strict, result['plain'])}"
+        text += f". With the recipe unchanged: {outcome(strict, result['plain'])}"
     return text
 
 
@@ -178,25 +178,27 @@ def stranger(disturbed: dict[str, Any]) -> str:
     if not disturbed["ended"]:
         return "stops the run"
     if not disturbed.get("same"):
-        return f"is let in (model moved by {share(disturbed['gap'])})"
-    return "gets in, but has no part in the model" if "lets" in disturbed.get("door", "") else "kept out"
+        return f"accepted (model moved by {share(disturbed['gap'])})"
+    return "accepted, but does not affect the model" if "lets" in disturbed.get("door", "") else "rejected"
 
 
 def stranger_at_locks(result: dict[str, Any]) -> str:
     """The same, and with the peer's own locks on, where they are not always."""
     text = stranger(result["stranger"])
-    return f"{text}; with its locks on: {stranger(result['guarded'])}" if "guarded" in result else text
+    return (
+        f"{text}; with authentication enabled: {stranger(result['guarded'])}" if "guarded" in result else text
+    )
 
 
 def counted(budget: dict[str, Any]) -> str:
     """What a counter of epsilon says after it was killed, of what was spent.
 
     >>> counted({"counter": 0.5, "whole": 0.75, "kept": 0.75})
-    '0.500 of 0.750; 0.750 where its state was saved every round'
+    '0.500 of 0.750; 0.750 if its state is saved every round'
     """
     if "failed" in budget:
         return "failed, see below"
     text = f"{format_cost(budget['counter'])} of {format_cost(budget['whole'])}"
     return text + (
-        f"; {format_cost(budget['kept'])} where its state was saved every round" if "kept" in budget else ""
+        f"; {format_cost(budget['kept'])} if its state is saved every round" if "kept" in budget else ""
     )

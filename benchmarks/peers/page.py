@@ -53,9 +53,10 @@ def by_section(findings: Iterable[Finding]) -> Found:
 def page(found: Found) -> str:
     """The whole page."""
     parts = [
-        "# Beside the others",
-        "The real packages, each as its own guide shows it, doing the same work on one machine: logistic "
-        "regression on Adult's 30,162 training rows, dealt evenly to five sites.",
+        "# Compared with other packages",
+        "After this page you know when to choose another package. Each package does the same work on one "
+        "machine, set up as its own guide shows: logistic regression on Adult's 30,162 training rows, "
+        "distributed evenly over five sites.",
         summary(found),
         SUMMARY,
         how(found),
@@ -93,11 +94,11 @@ def how(found: Found) -> str:
         runs = "one run" if facts["calls"] == 1 else f"{facts['calls']} runs"
         when = f"{runs}, begun {facts['begun']} and ended {facts['ended']} UTC, {facts['python']}"
         load = facts["load"]
-    busy = "" if load < IDLE else ", other work among it: CPU seconds say more than seconds"
+    busy = "" if load < IDLE else ", with other work: CPU seconds say more than wall-clock seconds"
     return (
-        f"Made by `python -m benchmarks.peers` ({when}) on {cores} cores whose load was {load:.1f} when it "
-        f"began{busy}. Versions: {versions}. Every peer and every site ran in a network namespace with "
-        "loopback and nothing else, telemetry and update checks switched off."
+        f"`python -m benchmarks.peers` writes this page ({when}). The machine had {cores} cores, and a load "
+        f"of {load:.1f} at the start{busy}. Versions: {versions}. Every package ran in a network namespace "
+        "that has only loopback, with telemetry and update checks switched off."
     )
 
 

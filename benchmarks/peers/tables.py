@@ -82,7 +82,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Found, str], str]], ...] = (
     ("install, MB", _work(lambda result: f"{result['install']:,.0f}")),
     ("lines a user writes", _work(lambda result: str(result["lines"]))),
     ("after kill -9 of one party", _after_kill),
-    ("a stranger", _stranger),
+    ("an unauthenticated client", _stranger),
     (
         "a handshake without a certificate finds",
         lambda found, peer: cell(found, peer, "faults", lambda result: result["plain"]["tls"]),
@@ -150,10 +150,10 @@ def work_table(found: Found) -> str:
 def _workers(found: Found) -> list[tuple[str, str, str]]:
     names = [
         (OURS, "work", "taciturn, masked, ε = 1"),
-        (OURS, "workpenalty", "taciturn, trusting nobody, ε = 1"),
+        (OURS, "workpenalty", "taciturn, trusting no other site, ε = 1"),
         (OURS, "workopen", "taciturn, `simulate`, no noise"),
         *((peer, "work", NAMES[peer]) for peer in PARAGRAPHS if peer != "diffprivlib"),
-        ("diffprivlib", "work", "diffprivlib, pooled, hardly any noise"),
+        ("diffprivlib", "work", "diffprivlib, pooled, almost no noise"),
     ]
     return [entry for entry in names if entry[:2] in found and found[entry[:2]].error is None]
 
@@ -203,13 +203,16 @@ def faults_table(found: Found) -> str:
         head,
         [
             row("kill -9, restart", after_kill),
-            row("a minute late", came_late),
-            row("a stranger", lambda result: stranger(result["stranger"])),
-            ["a stranger, its own locks on", *(_locked(found, peer, _guarded) for peer in peers)],
+            row("one party a minute late", came_late),
+            row("an unauthenticated client", lambda result: stranger(result["stranger"])),
+            [
+                "an unauthenticated client, authentication enabled",
+                *(_locked(found, peer, _guarded) for peer in peers),
+            ],
             ["its counter of epsilon, killed and started again", *(_counter(found, peer) for peer in peers)],
             ["where that counter is", *(COUNTERS[peer] for peer in peers)],
             row("a handshake without a certificate finds", lambda result: result["plain"]["tls"]),
-            ["that handshake, its own locks on", *(_locked(found, peer, _door) for peer in peers)],
+            ["that handshake, authentication enabled", *(_locked(found, peer, _door) for peer in peers)],
             ["TLS by default", *(TLS[peer] for peer in peers)],
         ],
     )

@@ -1,4 +1,4 @@
-"""The sentences of the page: what each peer is better at, how each table was made. Numbers are in tables."""
+"""The sentences of the page: what each package is better at, and how each table was made."""
 
 NAMES = {
     "taciturn": "taciturn",
@@ -11,73 +11,73 @@ NAMES = {
 
 PARAGRAPHS = {
     "flwr": (
-        "trains any model that Python can train, on thousands of clients that come and go, phones among "
-        "them, with strategies for nearly everything that was ever published. A round whose client is gone "
-        "ends with those that answered (`FedAvg` leaves failures out), where our sites wait for the one "
-        "that is missing. Its accountant counts a whole client, present or not: a stronger promise than one "
-        "about a record, and with many clients a cheap one. Take Flower for neural networks, for many small "
-        "clients, or where a server may be trusted. Its seconds here are those of a new process for every "
-        "message, which is its default. With five sites a whole client is a fifth of all data, and noise for "
-        "a record is yours to work out, as we did below."
+        "trains any model that Python can train, on thousands of clients that come and go, including "
+        "phones, with strategies for nearly every published method. If a client is missing, a round ends "
+        "with the clients that answered (`FedAvg` ignores failures); our sites wait for the missing one "
+        "unless the job has a `quorum`. Its accountant protects a whole client. This promise is stronger "
+        "than one about a record, and with many clients it is cheap. Choose Flower for neural networks, "
+        "for many small clients, or if a server may be trusted. The times here include a new process for "
+        "every message, which is its default. With five sites a whole client is a fifth of all data, and "
+        "users must calibrate the noise for a record themselves, as we did below."
     ),
     "nvflare": (
-        "is made for hospitals and firms that run it for years: a provisioning tool with certificates for "
-        "every site, roles and audit logs, many jobs on one network, homomorphic encryption, confidential "
-        "computing. Even its proof of concept lets nobody in who has no certificate of its own authority. "
-        "Its recipe for logistic regression sends Hessians and walks to the optimum of all rows itself. Take "
-        "it for an installation that has to serve many projects, or where gradients are no secret. Its guide "
-        "to differential privacy puts Opacus into the site's script; its own filter counts what updates cost "
-        "that are clipped number by number."
+        "is made for hospitals and companies that run it for years. It has a provisioning tool with "
+        "certificates for every site, roles and audit logs, many jobs on one network, homomorphic "
+        "encryption and confidential computing. Even its proof of concept rejects clients without a "
+        "certificate of its own authority. Its recipe for logistic regression sends Hessians and finds "
+        "the optimum of all rows. Choose it for an installation that serves many projects, or if "
+        "gradients are not secret. Its guide to differential privacy adds Opacus to the site's script. "
+        "Its own filter counts the cost of updates that are clipped number by number."
     ),
     "appfl": (
-        "is at home on supercomputers: it sends work through Globus Compute and MPI as well as gRPC, has "
-        "schedulers that wait for nobody, compresses large models, and carries torch, scikit-learn and "
-        "Opacus with it. Take it for deep models across computing centres. Its Laplace and Gaussian noise "
-        "take one number for a round and report no total; Opacus, at each site for itself, says what the "
-        "training has cost so far."
+        "is made for supercomputers: it sends work through Globus Compute and MPI as well as gRPC, has "
+        "asynchronous schedulers, compresses large models, and includes torch, scikit-learn and Opacus. "
+        "Choose it for deep models across computing centres. Its Laplace and Gaussian noise take one "
+        "epsilon per round and report no total. Opacus, which runs at each site separately, reports what "
+        "the training has cost so far."
     ),
     "disropt": (
-        "is a workbench for distributed optimisation: constraints, subgradients, dual decomposition, mixed "
-        "integers, set membership, over any graph, asynchronous too, for whatever convex problem one can "
-        "write down. Take it to study such algorithms, and for problems that are not regularised losses. "
-        "It solves each step with a general solver and knows nothing of privacy, and its processes talk "
-        "over MPI, so that it is for one cluster and not for parties that distrust each other."
+        "is a toolbox for distributed optimisation: constraints, subgradients, dual decomposition, mixed "
+        "integers and set membership, over any graph, also asynchronously, for any convex problem. Choose "
+        "it to study such algorithms, and for problems that are not regularised losses. It solves each "
+        "step with a general solver and has no privacy. Its processes communicate over MPI, so it is for "
+        "one cluster and not for parties that distrust each other."
     ),
     "diffprivlib": (
-        "is the simplest of all where one party already holds every row: scikit-learn's classes with an "
-        "epsilon, and not only logistic regression but trees, naive Bayes, k-means, PCA, histograms and "
-        "quantiles. Its guarantee is pure, delta = 0. Take it when there is nothing to distribute. The "
-        "regulariser has to be chosen well, and choosing it on the data is not in the epsilon."
+        "is the simplest choice if one party already holds every row: scikit-learn's classes with an "
+        "epsilon, for logistic regression, trees, naive Bayes, k-means, PCA, histograms and quantiles. "
+        "Its guarantee is pure (delta = 0). Choose it if there is nothing to distribute. Its regulariser "
+        "must be chosen well, and the epsilon does not cover choosing it on the data."
     ),
 }
 
 SUMMARY = (
-    "Without privacy our number is that of `simulate`: between real sites there is always noise. Seconds and "
-    "bytes are those of the peers without noise and of ours with it. The private models of Flower and APPFL "
-    "have the least noise that a record needs, which we worked out for them. disropt's column is of another "
-    "problem, under Solving. Whom a private model trusts is said under Privacy, and what was set for a fault "
-    "under Faults."
+    "The accuracy of taciturn without privacy comes from `simulate`, because real sites always add noise. "
+    "Times and bytes are for the other packages without noise and for taciturn with noise. For Flower and "
+    "APPFL we calibrated the smallest noise that protects a record. disropt solved a different problem; "
+    "see Solving. Privacy says whom each private model trusts, and Faults says which settings were "
+    "changed for a fault."
 )
 
 WEAKER = (
-    "Where taciturn is the wrong choice: models that are not linear (no neural network, no trees); more "
-    "than a few hundred sites; sites that leave in the middle, since a run waits for all of them, or ends; "
-    "a run without any noise at all between real sites. It needs the number of rows of each site "
-    "beforehand, and a public bound on every row."
+    "taciturn is the wrong choice for most models that are not linear (trees; a neural network only as "
+    "your own program); for more than a few hundred sites; if sites leave during a run without a "
+    "`quorum`, because the others then wait or stop; and for runs between real sites without any noise. "
+    "It needs the number of rows of each site in advance, and a public bound on every row."
 )
 
-# From their documentation and sources; what the doors and counters of the runs did is measured.
+# From their documentation and sources; handshakes and counters were measured.
 TLS = {
     "taciturn": "on, mutual, cannot be switched off",
-    "flwr": "on, unless `--insecure`, which its first deployment guide uses; who may come is asked with "
+    "flwr": "on, unless `--insecure`, which its first deployment guide uses; clients are authenticated with "
     "`--enable-supernode-auth` (its guides `Enable TLS connections`, `Authenticate SuperNodes`)",
     "nvflare": "on, mutual, in all startup kits (its page `Provisioning in NVIDIA FLARE`)",
     "appfl": "off, as in its examples (`use_ssl` of `grpc_configs`)",
 }
 COUNTERS = {
     "taciturn": "at each site, in a ledger on disk",
-    "flwr": "at the server, so that the death of a client does not touch it; in memory, with `state_dict` "
-    "for users who save it",
+    "flwr": "at the server, so a crash of a client does not affect it; in memory, with `state_dict` for "
+    "users who save it",
     "nvflare": "at the client, in the memory of its filter `SVTPrivacy` (or of Opacus, in the site's script)",
     "appfl": "at the client, in the memory of Opacus; nothing counts its Laplace and Gaussian noise",
 }
@@ -104,68 +104,76 @@ EXPECTED = {
 
 # How each section was made.
 WORK = (
-    "Real processes on loopback: one server and five clients, or five peers. The peers train without noise. "
-    "Our real sites always add noise; `simulate` can leave it out.",
-    "- a round: what the package calls one. A step of descent here, a Newton step at FLARE, a whole solution "
-    "of every site at Flower and APPFL.",
-    "- its seconds: from the end of the first round to the end of the last, on average. A plan of ours with "
-    "too few rounds to be timed is timed with twenty of them.",
-    "- to the model: from the first process until the model is there. In all: with the rounds after that.",
-    "- CPU: of all processes together; other work on the machine disturbs it least.",
-    "- bytes: what the namespace's loopback carried, headers and TLS included, both ways, per site and "
-    "round.",
-    "- MB: the most that one process held. Processes: all that the run ever started.",
-    "- install: the files of the peer with all that it needs, without Python (APPFL's torch as PyPI has it, "
-    "with CUDA).",
-    "- lines a user writes: those of `benchmarks/peers/adapters`; of ours, the job and one site's file.",
+    "All packages ran as real processes on loopback: one server and five clients, or five peers. The "
+    "other packages train without noise. Our real sites always add noise; `simulate` can leave it out.",
+    "- round: what the package calls a round. This is a step of descent for taciturn, a Newton step for "
+    "FLARE, and a complete solution at every site for Flower and APPFL.",
+    "- s a round: the average from the end of the first round to the end of the last. If one of our plans "
+    "has too few rounds to time, we time it with twenty rounds.",
+    "- s to the model: from the start of the first process until the model is available. s in all: "
+    "including later rounds.",
+    "- CPU: the total of all processes. Other work on the machine disturbs this number least.",
+    "- bytes: all traffic on the loopback of the namespace, in both directions, with headers and TLS, per "
+    "site and round.",
+    "- MB: the largest memory of one process. processes: all processes that the run ever started.",
+    "- install: the size of the package and everything that it needs, without Python (APPFL's torch as on "
+    "PyPI, with CUDA).",
+    "- lines a user writes: the lines of `benchmarks/peers/adapters`; for taciturn, the job and one "
+    "site's file.",
 )
 PRIVACY = (
-    "At (1, 10⁻⁵) for the whole run, ten seeds (Flower and APPFL five). Ours are planned, never tuned.",
-    "- settings: a peer takes the best of a grid on the test rows (rounds with momentum, and steps; small "
-    "steps and clips for the noise of a whole client; C; Opacus's epochs and steps), which flatters it. "
-    "Momentum and the mean of the last models use what was already sent, and cost nothing.",
-    "- noise: where a peer counts in another way, our accountant gives it the least that a record needs, "
-    "which flatters it too. It runs through the peer's own classes, without the network.",
-    "- prints: what the package itself says at these settings, and of what. Flower counts by Rényi's "
-    "divergence, a little above the exact number.",
-    "- whole run: what the same noise costs a record over the run by our accountant, rounded up (Opacus: by "
-    "its own, for a record more or less). Noise for a whole client costs a record almost nothing, and "
-    "spoils the model.",
-    "- not run: FLARE with Opacus, as its guide has it, which would be the row of APPFL and Opacus; noise of "
-    "a sum that sites share under Flower's SecAgg+ or FLARE's homomorphic encryption, which hide single "
-    "updates as our masks do: to share it is left to the user.",
+    "The table shows models at (1, 10⁻⁵) for the whole run, with ten seeds (five for Flower and APPFL). "
+    "Our settings come from the planner and were never tuned.",
+    "- settings: the other packages use the best settings of a grid, chosen on the test rows, which "
+    "favours them. The grid contains rounds with momentum, and steps; small steps and clips for the noise "
+    "of a whole client; C; epochs and steps of Opacus. Momentum and the mean of the last models use only "
+    "what was already sent, so they cost nothing.",
+    "- noise: if a package does not count the cost of a record, we use our accountant to find the "
+    "smallest noise that a record needs, which favours the package too. The noise passes through the "
+    "package's own classes, without the network.",
+    "- prints: the epsilon that the package itself reports at these settings, and its unit. Flower uses "
+    "Rényi divergence, which gives a little more than the exact number.",
+    "- whole run: the cost of the same noise for a record over the whole run by our accountant, rounded "
+    "up (for Opacus by its own accountant, for adding or removing a record). Noise for a whole client "
+    "costs a record almost nothing, and ruins the model.",
+    "- not run: FLARE with Opacus, as in its guide, because it would equal the row of APPFL with Opacus. "
+    "Also not run: shared noise under Flower's SecAgg+ or FLARE's homomorphic encryption. Both hide "
+    "single updates as our masks do, but users must divide the noise among the sites themselves.",
 )
 AT_LEAST = (
-    "- at least: the most rounds or epochs that were tried beat the next fewer by more than one seed differs "
-    "from another."
+    "- at least: the largest number of rounds or epochs that was tried beat the next smaller one by more "
+    "than the spread between seeds."
 )
 FAULTS = (
-    "The same runs (ours: a masked one, rehearsed with a seed so that models can be compared).",
-    "- kill -9: of all processes of one party at once, soon after the first round; it is started again two "
-    "seconds later.",
-    "- a stranger: a sixth party, whose labels are turned round, connects without having been asked. At ours "
-    "and at FLARE his own program would not talk to this network, so his certificate, of another authority, "
-    "is presented instead. At Flower and APPFL he comes as any client does; how far he moves the "
-    "model depends on whose place he takes in the last round.",
-    "- same: the model of the undisturbed run to a thousandth of its length. At Flower and APPFL each round "
-    "starts from scratch, so a round without the fifth site leaves no trace in the last one. How far another "
-    "model is away is a share of that length, too.",
-    "- no end: who does not end is stopped after the seconds shown.",
-    "- own locks: at Flower, TLS and registered keys; at APPFL, TLS and a token that all share "
-    "(`NaiveAuthenticator`, by its own words for demonstrations; its Globus needs the internet).",
-    "- a counter of epsilon: the package's own, over four rounds, killed after two and started again: what "
-    "it says, of what was spent (ours: of the run that was killed).",
+    "These are the same runs with a fault. Ours is a masked run with a seed, so that models can be compared.",
+    "- kill -9: all processes of one party are killed at once, soon after the first round, and started "
+    "again two seconds later.",
+    "- an unauthenticated client: a sixth client with inverted labels connects without an invitation. "
+    "taciturn and FLARE do not talk to its program at all, so for them we present its certificate, signed "
+    "by another authority. For Flower and APPFL it is a client like any other; how far it moves the model "
+    "depends on which client it replaces in the last round.",
+    "- same: the model equals that of the undisturbed run up to a thousandth of its length. For Flower "
+    "and APPFL each round starts from scratch, so a round without the fifth site does not affect the last "
+    "one. The distance of another model is also a share of that length.",
+    "- no end: a run that does not end is stopped after the seconds shown.",
+    "- authentication enabled: for Flower, TLS and registered keys; for APPFL, TLS and a shared token "
+    "(`NaiveAuthenticator`, which its documentation recommends only for demonstrations; its Globus "
+    "authentication needs the internet).",
+    "- counter of epsilon: the package's own counter over four rounds. It is killed after two rounds and "
+    "started again. The table shows what it then reports, of what was spent (for taciturn: in the run "
+    "that was killed).",
 )
 FLARE_BACK = (
-    "A site of FLARE that comes back registers, but by its source a job is given out only when it starts, "
-    "and a round of its recipe waits for all sites without a limit: the others finish it, if its controller "
-    "is told how many replies are enough (`min_responses`, `wait_time_after_min_received`), or it is "
-    "submitted again from the saved weights."
+    "A FLARE site that comes back registers again, but according to its source code a job is sent only at "
+    "its start, and a round of its recipe waits for all sites without a limit. Either the controller is "
+    "told how many replies are enough (`min_responses`, `wait_time_after_min_received`), and the others "
+    "finish the job, or the job is submitted again from the saved weights."
 )
 SOLVING = (
-    "50 rounds of ADMM on a ring, no noise, mean loss with 0.001 ‖f‖² / 2, every fourth row. Distance: of "
-    "the worst site from the optimum of all these rows, as a share of its length. Each side has the best "
-    "of five penalties (disropt's chosen on every twentieth row). disropt runs five MPI processes, over "
-    "shared memory, and solves each step with cvxpy; `simulate` is one process with a solver for this very "
-    "problem, so that this is a comparison of purposes as much as of programs."
+    "Both packages run 50 rounds of ADMM on a ring without noise, on every fourth row, with the mean loss "
+    "plus 0.001 ‖f‖² / 2. The distance is that of the worst site from the optimum of all these rows, as a "
+    "share of its length. Each package uses the best of five penalties (disropt's was chosen on every "
+    "twentieth row). disropt runs five MPI processes over shared memory and solves each step with cvxpy. "
+    "`simulate` is one process with a solver that is made for this problem. So this compares purposes as "
+    "much as programs."
 )

@@ -37,14 +37,14 @@ def write_page(facts: Facts, command: str, folder: Path) -> Path:
 
 def _measured(facts: Facts) -> dict[str, Any]:
     busy = (
-        f"**Others used {facts.busy:.0%} of its cores meanwhile**, so the seconds of the wall clock say "
-        "little; look at the CPU seconds of the busiest process, which are what the wall clock of an idle "
-        "machine with a core for each process would show."
+        f"**Other programs used {facts.busy:.0%} of its cores at the same time**, so wall-clock seconds say "
+        "little. Look at the CPU seconds of the busiest process: on an idle machine with one core per "
+        "process, wall-clock seconds would be about the same."
     )
     return {
         "machine": f"{facts.cores} cores ({platform.machine()}), Python {platform.python_version()}, "
         f"NumPy {np.__version__}",
-        "busy": busy if facts.busy > QUIET else "Nobody else used it.",
+        "busy": busy if facts.busy > QUIET else "No other program used it.",
         "small": f"{ROWS} rows of {FEATURES} features, a random {DEGREE}-regular graph, one repeat",
         "runs": _costs(facts.runs),
         "big": _costs(facts.big),

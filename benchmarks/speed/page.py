@@ -24,8 +24,8 @@ AIMS = {
     "bare products": "above 0.5",
 }
 _CLOCKS = {
-    False: "Seconds are the clock's. They change with the machine; the ratios do so less.",
-    True: "The machine was busy: seconds are the processor's, on one thread, instead of the clock's.",
+    False: "Seconds are wall-clock time. They depend on the machine; the ratios depend on it less.",
+    True: "The machine was busy, so seconds are CPU time on one thread instead of wall-clock time.",
 }
 _OURS = "#1f5a99"
 
@@ -45,8 +45,11 @@ def as_markdown(contest: Contest, costs: dict[str, list[Cost]], command: str) ->
         [
             "# Performance",
             "",
-            f"Made by `{command}`{'' if contest.cpu else ' (`make bench`)'}; every number is from one run on",
-            f"one machine: {_machine()}.",
+            "After this page you know how fast a round is, and how its cost grows with sites, rows and",
+            "features.",
+            "",
+            f"`{command}`{'' if contest.cpu else ' (`make bench`)'} writes this page. Every number is from",
+            f"one run on one machine: {_machine()}.",
             f"{_CLOCKS[contest.cpu]}",
             "",
             "![Seconds per round, and how they grow](img/performance.png)",
@@ -63,9 +66,9 @@ def _contest_section(contest: Contest) -> list[str]:
         "",
         f"{contest.data}, 45,222 x 105, {SITES} sites on a ring, C = {C:g}, rho = 10^-2.5,",
         f"theta = eta = 0.5, alpha = 3, {REPEATS} repeats, every solved vector within {TOL:g} of the exact",
-        "minimiser. `simulate` is measured whole, with noise, duals, metrics and the ledger; the others",
-        "only solve the same primal updates from the same warm starts. Each is shown at its best thread",
-        "setting, as the least of several tries that took turns.",
+        "minimiser. The time of `simulate` includes noise, duals, metrics and the ledger. The others only",
+        "solve the same primal updates from the same warm starts. All ran in alternation; the table shows",
+        "the shortest of several times, at the best thread setting of each.",
         "",
         "| | seconds per round | times `simulate` | aim | threads | distance reached |",
         "|---|---:|---:|---|---|---:|",
@@ -84,17 +87,17 @@ def _contest_section(contest: Contest) -> list[str]:
 
 
 _READING = [
-    "- **L-BFGS-B** is SciPy's, per site and repeat: the loop that one would write. Its line search",
-    "  compares values of the objective, which lose their last digits long before the minimiser is that",
-    "  close, so it stops early. To reach the same accuracy, the second line goes on from there with the",
-    "  objective's change, taken row by row.",
+    "- **L-BFGS-B** is SciPy's solver, called per site and repeat: the straightforward loop. Its line",
+    "  search compares values of the objective. These are too inexact close to the minimiser, so it stops",
+    "  early. In the second line it continues to the same accuracy with differences that are computed",
+    "  row by row.",
     "- **Newton** forms one Hessian per step and repeat (a symmetric product) and solves.",
 ]
 
 
 def _counts(contest: Contest) -> list[str]:
     return [
-        "- **Bare products** are the matrix products that the solver did, and nothing else:",
+        "- **Bare products** are only the matrix products of our solver:",
         f"  {contest.passes:.1f} passes over the rows and {contest.rebuilds:.2f} Gram matrices per solve.",
     ]
 
@@ -105,7 +108,7 @@ def _scaling_section(costs: dict[str, list[Cost]]) -> list[str]:
         "",
         f"Ring, {REPEATS} repeats; C a fifth of a site's rows. Rows are Adult-shaped, except",
         "where the number of features grows: there each row has 14 entries in random columns (5 of 10).",
-        "`Data` is what the problem holds, once; `beyond` is the most that the run used on top of it.",
+        "`Data` is the size of the problem's rows. `Beyond` is the largest additional memory of the run.",
         "",
     ]
     for axis, line in costs.items():

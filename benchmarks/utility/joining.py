@@ -106,8 +106,8 @@ def joined(found: Found) -> str:
         rows.append([title, *line])
     heads = ["", *[f"{sites} sites" for sites in found.sizes]]
     return (
-        f"In {wins} of {cells} cells (tables, numbers of sites, budgets) the joint private model is better "
-        f"than what a site gets from its own rows alone without any privacy.\n\n{table(heads, rows)}"
+        f"In {wins} of {cells} combinations of table, number of sites and budget, the joint private model is "
+        f"better than a site's own model without privacy.\n\n{table(heads, rows)}"
     )
 
 

@@ -91,9 +91,9 @@ def _standing(found: Found) -> str:
             counts["level" if abs(gap) <= 2 * error else "behind" if gap > 0 else "ahead"] += 1
     text = ", ".join(f"{word} in {count}" for word, count in counts.items() if count)
     return (
-        f"Masked descent against one curious site, never tuned, is {text} of {sum(counts.values())} cases, "
-        "beside the best decentralised rival of each, tuned on the test rows. Level means: within two "
-        "standard errors of the difference."
+        "We compare masked descent, never tuned, with one curious site, to the best other decentralised "
+        f"method of each case, tuned on the test rows. Masked descent is {text} of {sum(counts.values())} "
+        "cases. Level means: within two standard errors of the difference."
     )
 
 

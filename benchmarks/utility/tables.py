@@ -92,8 +92,8 @@ def _harm(found: Found, titles: Mapping[str, str]) -> str:
             worst = max(worst, (gap, f"{title} at epsilon {epsilon:g}"))
     most = f"at worst by {worst[0]:.4f} ({worst[1]})" if worst[0] > 0 else "never by a visible amount"
     return (
-        f"Over {cells} cells (tables and budgets) the map that the blind default chooses is better than no "
-        f"map in {better} and worse in {worse}, by more than two standard errors; {most}."
+        f"In {cells} combinations of table and budget, the map that the default rule chooses is better than "
+        f"no map in {better} and worse in {worse} by more than two standard errors; {most}."
     )
 
 

@@ -86,10 +86,10 @@ def test_the_page_says_when_it_was_made_and_what_else_the_machine_did():
     run = found("taciturn", "run", facts | {"python": "Linux, Python 3.11.2"})
     text = page(FIXED | as_map(run)).split("\n\n")[4]
     assert "one run, begun 2026-11-16 16:31 and ended 2026-11-16 17:14 UTC" in text
-    assert "load was 0.3 when" in text and "Flower 1.41.0" in text and "other work" not in text
+    assert "a load of 0.3 at the start" in text and "Flower 1.41.0" in text and "other work" not in text
     again = found("taciturn", "run", facts | {"python": "", "calls": 2, "load": 3.0})
     text = page(FIXED | as_map(again))
-    assert "2 runs" in text and "other work among it" in text
+    assert "2 runs" in text and "with other work" in text
 
 
 def test_the_best_private_model_is_one_that_keeps_to_the_budget():
@@ -117,34 +117,34 @@ def test_what_a_peer_prints_is_rounded_up():
     assert "| 12.4 | a client, whole run | 30.1 |" in page(FIXED)
 
 
-def test_a_disturbed_run_is_told_beside_the_undisturbed_one():
+def test_a_disturbed_run_is_compared_with_the_undisturbed_one():
     assert outcome(FAULTS["kill"], PLAIN) == "another model (by 25%), 46 s more"
     assert outcome(FAULTS["late"], PLAIN) == "same model, bit for bit, 20 s more"
     assert outcome(FAULTS["late"] | {"gap": 1e-5}, PLAIN) == "same model, 20 s more"
     assert outcome({"ended": False, "seconds": 240.2, "patience": 240.0}, PLAIN) == "no end within 240 s"
     assert outcome({"ended": False, "seconds": 90.0}, PLAIN) == "the run fails"
-    assert stranger(FAULTS["stranger"]) == "is let in (model moved by 75%)"
-    assert stranger({"ended": True, "same": True, "gap": 0.0}) == "kept out"
+    assert stranger(FAULTS["stranger"]) == "accepted (model moved by 75%)"
+    assert stranger({"ended": True, "same": True, "gap": 0.0}) == "rejected"
     at_door = {"ended": True, "same": True, "gap": 0.0, "door": "TLS, refuses this certificate"}
-    assert stranger(at_door) == "kept out"
+    assert stranger(at_door) == "rejected"
     let_in = at_door | {"door": "TLS, lets this certificate in"}
-    assert stranger(let_in) == "gets in, but has no part in the model"
+    assert stranger(let_in) == "accepted, but does not affect the model"
     late = FAULTS["late"] | {"since": 8.13}
-    assert came_late({"late": late, "plain": PLAIN}) == "same model, bit for bit, 8.1 s after it came"
+    assert came_late({"late": late, "plain": PLAIN}) == "same model, bit for bit, 8.1 s after it arrived"
     assert came_late({"late": {"ended": False, "seconds": 90.0}, "plain": PLAIN}) == "the run fails"
 
 
-def test_what_was_set_for_a_fault_is_told_with_it():
+def test_settings_that_were_changed_for_a_fault_are_shown():
     kill = FAULTS["kill"] | {"set": "with four replies enough", "status": "ABNORMAL"}
     strict = {"ended": False, "seconds": 150.1, "patience": 150.0}
     told = after_kill({"plain": PLAIN, "kill": kill, "strict": strict})
     assert told == (
         "another model (by 25%), 46 s more, with four replies enough; it calls the job ABNORMAL. "
-        "As its recipe comes: no end within 150 s"
+        "With the recipe unchanged: no end within 150 s"
     )
     assert after_kill(FAULTS) == "another model (by 25%), 46 s more"
     locked = FAULTS | {"guarded": {"ended": True, "same": True, "gap": 0.0}}
-    assert stranger_at_locks(locked) == "is let in (model moved by 75%); with its locks on: kept out"
+    assert stranger_at_locks(locked) == "accepted (model moved by 75%); with authentication enabled: rejected"
 
 
 def test_locks_and_counters_are_shown_as_they_were_found():
@@ -160,7 +160,7 @@ def test_locks_and_counters_are_shown_as_they_were_found():
         found("flwr", "budget", {"counter": 0.5001, "whole": 0.7501}),
     )
     text = page(FIXED | more)
-    assert "| a stranger, its own locks on | kept out |" in text
+    assert "| an unauthenticated client, authentication enabled | rejected |" in text
     assert (
         "| TLS, no certificate asked for; without `--insecure` and certificates it does not start |" in text
     )

@@ -142,4 +142,4 @@ def test_the_page_is_made_of_what_was_measured(tmp_path):
     text = page.write_page(results, tmp_path).read_text()
     assert "<!--" not in text.replace("<!-- -->", "")
     assert "on 12 of 12 tables." in text and "**0.3900**" in text and "joint from 1 (0.450; 0.390)" in text
-    assert "better than no map in 60 and worse in 0" in text and "In 108 of 180 cells" in text
+    assert "better than no map in 60 and worse in 0" in text and "In 108 of 180 combinations" in text

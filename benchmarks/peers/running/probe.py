@@ -35,12 +35,12 @@ def knock(plain: socket.socket, shown: Sequence[str] = ()) -> str:
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     if shown:
         context.load_cert_chain(*shown)
-    context.set_alpn_protocols(["h2", "http/1.1"])  # without which gRPC hangs up on everybody
+    context.set_alpn_protocols(["h2", "http/1.1"])  # without which gRPC closes every connection
     try:
         with context.wrap_socket(plain) as secured:
             secured.settimeout(VERDICT)
             try:
-                return open_door if secured.recv(1) else "TLS, hangs up on strangers"
+                return open_door if secured.recv(1) else "TLS, closes the connection"
             except TimeoutError:
                 return open_door
     except ssl.SSLError as error:

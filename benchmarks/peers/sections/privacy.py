@@ -57,7 +57,7 @@ def measure_ours() -> list[dict[str, Any]]:
         {"contender": "masked descent", "trusts": "all but one of the other sites", "prints": spent}
         | {"unit": "a record, whole run", "whole_run": spent}
         | summary(models),
-        {"contender": "penalty perturbation", "trusts": "nobody", "prints": worst}
+        {"contender": "penalty perturbation", "trusts": "no other party", "prints": worst}
         | {"unit": "a record, whole run", "whole_run": worst}
         | summary(others),
     ]
@@ -110,7 +110,7 @@ def measure_flower(env: Environment, base: Path) -> list[dict[str, Any]]:
     for name, cases, trusts in (
         ("central noise for a whole client", client, "the server"),
         ("central noise for a record", record, "the server"),
-        ("local noise for a record", local, "nobody"),
+        ("local noise for a record", local, "no other party"),
     ):
         best, models, printed, ladder = _best(env, base, "flower", cases)
         whole = EPSILON
@@ -168,7 +168,12 @@ def measure_appfl(env: Environment, base: Path) -> list[dict[str, Any]]:
         best, models, printed, ladder = _best(env, base, "appfl", cases)
         said = printed[0].partition("= ")[2].partition(",")[0] if printed else None
         found.append(
-            {"contender": name, "trusts": "nobody", "prints": float(said) if said else None, "unit": unit}
+            {
+                "contender": name,
+                "trusts": "no other party",
+                "prints": float(said) if said else None,
+                "unit": unit,
+            }
             | {"whole_run": whole, "setting": _setting(best), "ladder": ladder}
             | summary(models)
         )

@@ -23,15 +23,15 @@ from ..running.sandbox import Process, Script, marks, per_round, run
 from . import ours
 
 ROUNDS = {"flwr": 4, "appfl": 3, "nvflare": 8}
-_SOLVED = "each site solves for its own rows to the end, with C = 500, which is C = 100 on all rows; so the "
-_SOLVED += "first round gives the model, and the others are there to be timed and disturbed"
+_SOLVED = "each site solves its own problem completely, with C = 500, which is C = 100 on all rows, so the "
+_SOLVED += "first round gives the model, and the other rounds are only for timing and faults"
 HOW = {
     "flwr": f"FedAvg with scikit-learn's Newton solver; {_SOLVED}",
     "appfl": f"FedAvg with scikit-learn's Newton solver; {_SOLVED}",
-    "nvflare": "its recipe for logistic regression, whole Newton steps (`damping_factor` 1); its controller "
-    "adds 1 to the diagonal of the Hessian, which is much for rows of length 1, so our sites send twenty "
-    "times gradient and Hessian; clients ask for work every 0.1 s (`task_request_interval`) instead of every "
-    "2 s; its server looks every 0.5 s, which the recipe does not let one set",
+    "nvflare": "its recipe for logistic regression with full Newton steps (`damping_factor` 1); its "
+    "controller adds 1 to the diagonal of the Hessian, which is large for rows of length 1, so our sites "
+    "multiply gradient and Hessian by twenty; clients ask for work every 0.1 s (`task_request_interval`) "
+    "instead of every 2 s; its server looks every 0.5 s, which the recipe cannot change",
 }
 FEWEST = 20  # rounds that can be timed
 ADAPTERS = Path(__file__).parents[1] / "adapters"
