@@ -109,3 +109,8 @@ class SecureStreams:
 
     def generator(self, *, repeat: int, site: int, purpose: Purpose, t: int) -> np.random.Generator:
         return np.random.Generator(ChaCha(key=_PROCESS_KEY.derive(), rounds=20))
+
+
+def streams_of(seed: int | None) -> Streams:
+    """Secret streams; with a seed those of a simulation."""
+    return SecureStreams() if seed is None else SeededStreams(seed)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import taciturn as tt
+from support.bare_models import bare_model
 from taciturn.cli.app import run
 from taciturn.core.errors import ParameterError
-from taciturn.estimators.model_file import read_model
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_several_classes_share_one_release_and_rare_ones_are_found(table, tmp_pa
     assert model.certificate_.epsilon <= 1.0 and set(np.unique(model.predict(X))) == {0, 1, 2}
     assert model.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
     tt.save_model(model, tmp_path / "model.json")
-    loaded, bare = tt.load_model(tmp_path / "model.json"), read_model(tmp_path / "model.json").scikit_learn()
+    loaded, bare = tt.load_model(tmp_path / "model.json"), bare_model(tmp_path / "model.json")
     for other in (loaded, bare):
         assert other.predict_proba(X) == pytest.approx(model.predict_proba(X), abs=1e-12)
         assert np.array_equal(other.predict(X), model.predict(X))

@@ -10,9 +10,9 @@ import pytest
 from scipy import sparse
 
 import taciturn as tt
+from support.bare_models import bare_model
 from taciturn.cli.app import run
 from taciturn.core.errors import ClippedRowsWarning
-from taciturn.estimators.model_file import read_model
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_every_form_of_the_model_gives_the_same_numbers(long_rows, tmp_path):
     with (tmp_path / "out.csv").open() as file:
         printed = list(csv.DictReader(file))
     chance = fitted.predict_proba(X)
-    loaded, bare = tt.load_model(tmp_path / "model.json"), read_model(tmp_path / "model.json").scikit_learn()
+    loaded, bare = tt.load_model(tmp_path / "model.json"), bare_model(tmp_path / "model.json")
     assert loaded.predict_proba(X) == pytest.approx(chance, abs=1e-12)
     assert bare.predict_proba(X) == pytest.approx(chance, abs=1e-12)
     clipped = X * np.minimum(1.0, 2.0 / np.linalg.norm(X, axis=1))[:, None]

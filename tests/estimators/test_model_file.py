@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from support.bare_models import bare_model
 from taciturn.core.errors import DataError, ParameterError
 from taciturn.data import BoundedEncoder, Category, Number, Schema
 from taciturn.estimators import (
@@ -29,7 +30,7 @@ def test_back_into_the_estimator_and_into_scikit_learn(kind, classes, rows, quic
     y = np.digitize(X[:, 0], [-0.2, 0.2][: classes - 1])
     fitted = kind(random_state=0, **quick).fit(X, y.astype(float) if kind is PrivateHuberRegressor else y)
     save_model(fitted, tmp_path / "model.json")
-    back, bare = load_model(tmp_path / "model.json"), read_model(tmp_path / "model.json").scikit_learn()
+    back, bare = load_model(tmp_path / "model.json"), bare_model(tmp_path / "model.json")
     assert type(back[-1]) is kind and type(bare).__module__.startswith("sklearn.")
     for loaded in (back, bare):
         assert np.array_equal(loaded.predict(X), fitted.predict(X))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ..core import checks
 from ..core.errors import DataError
 from ..graph import Graph
-from ..rng import SecureStreams, SeededStreams
+from ..rng import streams_of
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,7 @@ def _one_per_row(name: str, values: Any, rows: int, what: str) -> NDArray[Any]:
 def _deal_rows(rows: int, sites: int, seed: int | None) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     if rows < sites:
         raise DataError(f"`sites` must be at most the number of rows; got {sites} with n_samples = {rows}.")
-    streams = SecureStreams() if seed is None else SeededStreams(seed)
-    draw = streams.generator(repeat=0, site=0, purpose="deal", t=0)
+    draw = streams_of(seed).generator(repeat=0, site=0, purpose="deal", t=0)
     site = draw.permutation(np.arange(rows, dtype=np.int64) % sites)
     return np.asarray(site), tuple(f"site {i}" for i in range(sites))
 

@@ -1,4 +1,4 @@
-"""A fitted estimator -> model.json; a model.json -> its estimator, or a bare scikit-learn one."""
+"""A fitted estimator -> model.json; a model.json -> its estimator."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import checks
 from ..core.errors import CertificateError, ParameterError
 from ..core.files import write_whole
 from ..data.model_file import FORMAT, Encoding, ModelFile, read_as
-from ..data.tables.clipping import RowClipper
 from ..data.tables.encoder import BoundedEncoder
 from ..data.tables.numeric_columns import PlainColumns
 from ..data.tables.schema import Schema
@@ -99,62 +98,24 @@ class Model(ModelFile):
         known = {name: value for name, value in self.settings.items() if name in _SETTINGS}
         if known.get("epsilon", 1.0) is None:
             known["epsilon"] = math.inf
-        return self._filled(_ESTIMATORS["logistic" if self.loss == "softmax" else self.loss](**known))
+        made: Any = _ESTIMATORS["logistic" if self.loss == "softmax" else self.loss](**known)
+        made.coef_, made.intercept_ = np.array(self.coef), np.array(self.intercept)
+        made.n_features_in_ = made.coef_.shape[1]
+        made.data_norm_, made.softmax_ = self.data_norm, self.loss == "softmax"
+        made.whitening_ = None if self.whitening is None else np.array(self.whitening)
+        if self.personal is not None:
+            made.strength_ = None
+        if self.classes is None:
+            made.coef_, made.intercept_ = made.coef_[0], float(made.intercept_[0])
+        else:
+            made.classes_ = np.array(self.classes)
+        return made
 
     def pipeline(self, *, unreadable: str = "nan") -> LoadedModel:
         """Encoder and estimator in one, for the tables that `taciturn predict` takes."""
         checks.choice("unreadable", unreadable, UNREADABLE)
         steps = [("encoder", self.encoder()), ("model", self.estimator())]
         return LoadedModel(steps, unreadable=unreadable)
-
-    def scikit_learn(self) -> Any:
-        """The same predictions in scikit-learn: a step that clips rows, then a bare estimator."""
-        if self.whitening is not None:
-            raise ParameterError(
-                "`scikit_learn` needs a model that is linear in its rows; this one is in whitened "
-                "coordinates. Use `estimator` or `pipeline`."
-            )
-        return make_pipeline(RowClipper(self.data_norm), self._bare())
-
-    def _bare(self) -> Any:
-        from sklearn.linear_model import HuberRegressor, LogisticRegression
-        from sklearn.multiclass import OneVsRestClassifier
-        from sklearn.svm import LinearSVC
-
-        if self.loss == "log-cosh":
-            return self._filled(HuberRegressor())
-        if self.loss == "smooth-hinge":
-            return self._filled(LinearSVC())
-        if len(self.coef) == 1 or self.loss == "softmax":
-            return self._filled(LogisticRegression())
-        each = OneVsRestClassifier(LogisticRegression())
-        each.classes_ = np.array(self.classes)
-        each.n_features_in_ = len(self.features)
-        each.label_binarizer_ = _binarizer(each.classes_)
-        each.estimators_ = [self._one(k) for k in range(len(self.coef))]
-        return each
-
-    def _filled(self, bare: Any) -> Any:
-        coef, intercept = np.array(self.coef), np.array(self.intercept)
-        bare.n_features_in_ = coef.shape[1]
-        if isinstance(bare, PrivateLinearModel):
-            bare.data_norm_, bare.softmax_ = self.data_norm, self.loss == "softmax"
-            bare.whitening_ = None if self.whitening is None else np.array(self.whitening)
-            if self.personal is not None:
-                bare.strength_ = None
-        if self.loss == "log-cosh":
-            bare.coef_, bare.intercept_ = coef[0], float(intercept[0])
-            return bare
-        bare.coef_, bare.intercept_, bare.classes_ = coef, intercept, np.array(self.classes)
-        return bare
-
-    def _one(self, k: int) -> Any:
-        from sklearn.linear_model import LogisticRegression
-
-        one = LogisticRegression()
-        one.coef_, one.intercept_ = np.array(self.coef[k : k + 1]), np.array(self.intercept[k : k + 1])
-        one.classes_, one.n_features_in_ = np.array([0, 1]), len(self.features)
-        return one
 
 
 def save_model(
@@ -221,12 +182,6 @@ def _certificate(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any] |
     text = fitted.certificate_.to_json()
     entries: dict[str, Any] = json.loads(text)
     return entries if whole else hashlib.sha256(text.encode()).hexdigest()
-
-
-def _binarizer(classes: Any) -> Any:
-    from sklearn.preprocessing import LabelBinarizer
-
-    return LabelBinarizer(sparse_output=True).fit(classes)
 
 
 def _feature_names(fitted: PrivateLinearModel, encoder: BoundedEncoder | None, features: int) -> list[str]:

@@ -18,7 +18,7 @@ from ..core.errors import ParameterError
 from ..core.types import Array
 from ..privacy.facts import RoundCharges, SiteFacts
 from ..privacy.stated_cost import OWN, StatedCost
-from ..rng import SecureStreams, SeededStreams, Streams
+from ..rng import Streams, streams_of
 from .admm.accounts import loss_facts
 from .base import UNSAID, Audience, Network, PreparedMethod, RunOptions, site_numbers
 
@@ -133,7 +133,7 @@ class PreparedOwn(PreparedMethod):
         self, objectives: Sequence[Any], cuts: Sequence[range], *, seed: int | None, repeats: int
     ) -> list[OwnNode]:
         numbers, degrees = site_numbers(self.network), np.array(self.network.degrees, dtype=np.int64)
-        streams = SecureStreams() if seed is None else SeededStreams(seed)
+        streams = streams_of(seed)
         return [
             OwnNode(numbers[at], objectives[at], degrees[at], self.method, self.rounds, streams)
             for at in (slice(own.start, own.stop) for own in cuts)

@@ -14,7 +14,7 @@ import numpy as np
 from ...core.types import Array
 from ...privacy.facts import RoundCharges, SiteFacts
 from ...privacy.noise import GaussianNoise, draw
-from ...rng import SecureStreams, SeededStreams, Streams
+from ...rng import streams_of
 from ..base import Audience, Network, PreparedMethod, site_numbers
 from . import accounts
 from .tables import Tables
@@ -53,7 +53,7 @@ class PreparedADMM(PreparedMethod):
         if self.begin == "zeros":
             return np.broadcast_to(0.0, (len(sites), *shape))  # takes no memory
         ones, normal = np.ones(len(sites)), GaussianNoise(1.0)
-        return draw(normal, _streams(seed), "start", 0, np.array(sites), ones, shape)
+        return draw(normal, streams_of(seed), "start", 0, np.array(sites), ones, shape)
 
     def nodes(
         self, objectives: Sequence[Any], cuts: Sequence[range], *, seed: int | None, repeats: int
@@ -61,7 +61,7 @@ class PreparedADMM(PreparedMethod):
         from ...objective.solver.many import ManySites
         from .node import Node
 
-        solvers, streams = ManySites(objectives), _streams(seed)
+        solvers, streams = ManySites(objectives), streams_of(seed)
         solvers.warm_up()
         numbers, degrees = site_numbers(self.network), np.array(self.network.degrees, dtype=np.int64)
         return [
@@ -114,7 +114,3 @@ class PreparedADMM(PreparedMethod):
             "integers": tables.covered and not simulated,
             "start": self.begin,
         }
-
-
-def _streams(seed: int | None) -> Streams:
-    return SecureStreams() if seed is None else SeededStreams(seed)

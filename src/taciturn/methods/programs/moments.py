@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -22,44 +21,13 @@ LEAST = 0.1  # of the mean level: what a level is at least; lower ones are noise
 _FIXED = 1e-3  # of the mean level: the variance of a constant, which has none
 
 
-class Shape(Protocol):
-    """M, as far as it is known. Every vector is one output's, (d,)."""
-
-    @property
-    def levels(self) -> Array:
-        """The curvature along the coordinates in which signal and noise are compared."""
-        ...
-
-    @property
-    def all_levels(self) -> Array:
-        """The same, and what else counts for the time of a run."""
-        ...
-
-    @property
-    def gain(self) -> float:
-        """In step t the curvature counts 1 + gain (t - 1) times, so that converged directions average."""
-        ...
-
-    def at(self, s: Array) -> Array:
-        """The coordinates of s in which signal and noise are compared."""
-        ...
-
-    def times(self, x: Array) -> Array:
-        """M x."""
-        ...
-
-    def solve(self, a: float, p: float, g: Array) -> Array:
-        """(a M + p)^-1 g."""
-        ...
-
-    def margins(self, y: Array) -> tuple[float, float]:
-        """Mean and standard deviation of x.y over the rows."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Full:
-    """M by its eigenvectors, the rows of `vectors`; `constant` is the public value of the last column."""
+    """M by its eigenvectors, the rows of `vectors`; `constant` is the public value of the last column.
+
+    levels : the curvature along the coordinates in which signal and noise are compared.
+    gain : in step t the curvature counts 1 + gain (t - 1) times, so that converged directions average.
+    """
 
     levels: Array
     vectors: Array
@@ -76,19 +44,26 @@ class Full:
 
     @property
     def all_levels(self) -> Array:
+        """The levels, and what else counts for the time of a run."""
         return self.levels
 
     def at(self, s: Array) -> Array:
+        """The coordinates of s in which signal and noise are compared."""
         return product(self.vectors, s)
 
     def times(self, x: Array) -> Array:
+        """M x."""
         return transposed_product(self.vectors, self.levels * product(self.vectors, x))
 
     def solve(self, a: float, p: float, g: Array) -> Array:
+        """(a M + p)^-1 g."""
         return transposed_product(self.vectors, product(self.vectors, g) / (a * self.levels + p))
 
     def margins(self, y: Array) -> tuple[float, float]:
-        """The mean of x is the constant's column of M over the constant; without one it is taken as 0."""
+        """Mean and standard deviation of x.y over the rows.
+
+        The mean of x is the constant's column of M over the constant; without one it is taken as 0.
+        """
         My = self.times(y)
         mean = 0.0 if self.constant is None else float(My[-1]) / self.constant
         return mean, math.sqrt(max(dot(y, My) - mean * mean, 0.0))
@@ -96,7 +71,7 @@ class Full:
 
 @dataclass(frozen=True, eq=False)
 class Wide:
-    """M = diag(levels) + mean mean'."""
+    """M = diag(levels) + mean mean', and the same questions as `Full` answers. Every vector is (d,)."""
 
     levels: Array
     mean: Array
@@ -132,6 +107,10 @@ class Wide:
 
     def margins(self, y: Array) -> tuple[float, float]:
         return dot(self.mean, y), math.sqrt(dot(self.levels * y, y))
+
+
+Shape = Full | Wide
+"""M, as far as it is known."""
 
 
 def cleaned(

@@ -74,10 +74,6 @@ class SumsSite:
         """Masks connect any members."""
         return True
 
-    def least_quorum(self) -> int:
-        """More than (N + c) / 2 sites: any two such groups have an honest site in common."""
-        return (len(self.samples) + self.colluding) // 2 + 1
-
     @property
     def colluding(self) -> int:
         most = len(self.samples) - 1

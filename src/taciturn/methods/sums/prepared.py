@@ -11,7 +11,7 @@ from typing import Any
 
 from ...core.types import Array
 from ...privacy.facts import RoundCharges
-from ...rng import SecureStreams, SeededStreams, Streams
+from ...rng import streams_of
 from ..base import Audience, Network, PreparedMethod, site_numbers
 from .masks import Message, PairKeys, expand
 from .node import SumsNode, sum_charges
@@ -43,8 +43,7 @@ class PreparedSums(PreparedMethod):
         self, objectives: Sequence[Any], cuts: Sequence[range], *, seed: int | None, repeats: int
     ) -> list[SumsNode]:
         tables, numbers = self.tables, site_numbers(self.network)
-        streams: Streams = SecureStreams() if seed is None else SeededStreams(seed)
-        root, shared = _root(seed), _SharedAdvance(tables)
+        streams, root, shared = streams_of(seed), _root(seed), _SharedAdvance(tables)
         return [
             SumsNode(
                 sites=numbers[own.start : own.stop],

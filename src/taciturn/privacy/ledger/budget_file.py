@@ -12,7 +12,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from ...core.errors import LedgerError, ParameterError
 from ...core.files import PART
 from ..accounting.budgets import BUDGET_ORDERS, RunCost
 from . import chain
-from .chain import Head, ledger_errors
+from .chain import Head
 
 FORMAT = "taciturn-budget/1"
 _PATIENCE = 60.0  # seconds to wait for another process
@@ -76,21 +76,11 @@ def open_rows(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connectio
     """One transaction, alone at the file: on disk at the end of the block, or not at all."""
     if not create and not path.exists():
         raise LedgerError(f"there is no budget at {path}; create one with `epsilon` and `delta`.")
-    with ledger_errors():
-        uri = f"{path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-        db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=_PATIENCE)
-    try:
-        with ledger_errors():
-            db.execute("PRAGMA synchronous = EXTRA")  # the folder too: a commit survives a power cut
-            db.execute("BEGIN IMMEDIATE")
-            yield db
-            db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
-    finally:
-        db.close()
+    with (
+        closing(chain.connect(path, "rwc" if create else "rw", patience=_PATIENCE)) as db,
+        chain.transaction(db),
+    ):
+        yield db
 
 
 def make(path: Path, terms: BudgetTerms) -> None:

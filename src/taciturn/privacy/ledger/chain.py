@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.canonical import canonical
@@ -42,6 +43,29 @@ def ledger_errors() -> Iterator[None]:
         raise LedgerError(f"the ledger refused the row ({error}); nothing may be released.") from error
     except sqlite3.Error as error:
         raise LedgerError(f"the ledger cannot be used: {error}; nothing may be released.") from error
+
+
+def connect(path: Path, mode: str, *, patience: float = 5.0) -> sqlite3.Connection:
+    """An open file, which `mode` "rwc" creates; each commit is on disk when it returns, the folder too."""
+    with ledger_errors():
+        uri = f"{path.absolute().as_uri()}?mode={mode}"
+        db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=patience)
+        db.execute("PRAGMA synchronous = EXTRA")  # a commit survives a power cut
+    return db
+
+
+@contextmanager
+def transaction(db: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
+    """One transaction: on disk at the end of the block, or not at all."""
+    with ledger_errors():
+        db.execute(begin)
+        try:
+            yield db
+            db.execute("COMMIT")
+        except BaseException:
+            if db.in_transaction:  # a full disk has undone it already
+                db.execute("ROLLBACK")
+            raise
 
 
 def exists(db: sqlite3.Connection) -> bool:

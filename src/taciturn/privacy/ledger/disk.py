@@ -119,15 +119,12 @@ class SqliteLedger:
                 raise LedgerError("a transaction of this ledger is open already; charge inside that one.")
             spent = [None if limit is None else limit.spent for limit in self._filters]
             before = _State(self._head, len(self._charges), spent)
-            with ledger_errors():
-                db.execute("BEGIN IMMEDIATE")
-            self._within = True
             try:
-                with ledger_errors():
+                with chain.transaction(db):
+                    self._within = True
                     yield db
-                    db.execute("COMMIT")
             except BaseException:
-                self._undo(db, before)
+                self._undo(before)
                 raise
             finally:
                 self._within = False
@@ -147,15 +144,12 @@ class SqliteLedger:
         if limit is not None and spent is not None:
             limit.spent = spent
 
-    def _undo(self, db: sqlite3.Connection, before: _State) -> None:
+    def _undo(self, before: _State) -> None:
         self._head = before.head
         del self._charges[before.charges :]
         for limit, spent in zip(self._filters, before.spent, strict=True):
             if limit is not None and spent is not None:
                 limit.spent = spent
-        if db.in_transaction:
-            with ledger_errors():
-                db.execute("ROLLBACK")
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -184,18 +178,11 @@ class SqliteLedger:
     # -- opening and closing --------------------------------------------------------------------
 
     def _open(self, db: sqlite3.Connection, given: dict[str, Any] | None, at_least: Head | None) -> None:
-        with ledger_errors():
-            _check_durable(db, self._owned, self._readonly)
-            db.execute("BEGIN" if self._readonly else "BEGIN IMMEDIATE")
-            try:
-                if not chain.exists(db):
-                    _begin(db, given, self._readonly)
-                bodies, self._head = chain.verify_rows(db, at_least)
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:  # a full disk has undone it already
-                    db.execute("ROLLBACK")
-                raise
+        _check_durable(db, self._readonly)
+        with chain.transaction(db, "BEGIN" if self._readonly else "BEGIN IMMEDIATE"):
+            if not chain.exists(db):
+                _begin(db, given, self._readonly)
+            bodies, self._head = chain.verify_rows(db, at_least)
         begun = bodies[0]
         if given is not None:
             check_agreement(given, begun)
@@ -236,23 +223,19 @@ class SqliteLedger:
 
 def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
     # not "ro": a reader, too, must be able to undo what a crash left half done
-    mode = "rw" if readonly else "rwc"
-    with ledger_errors():
-        db = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False
-        )
-        if readonly:
-            db.execute("PRAGMA query_only = ON")
-        return db
+    db = chain.connect(path, "rw" if readonly else "rwc")
+    if readonly:
+        db.execute("PRAGMA query_only = ON")
+    return db
 
 
-def _check_durable(db: sqlite3.Connection, owned: bool, readonly: bool) -> None:
+def _check_durable(db: sqlite3.Connection, readonly: bool) -> None:
     """A commit must be on disk when it returns."""
-    if owned:
-        db.execute("PRAGMA synchronous = EXTRA")  # the folder too, or a power cut could undo a charge
     if db.isolation_level is not None or db.in_transaction:
         raise LedgerError("the connection must have isolation_level=None and no open transaction.")
-    if not readonly and db.execute("PRAGMA synchronous").fetchone()[0] < _FULL:
+    with ledger_errors():
+        found = db.execute("PRAGMA synchronous").fetchone()[0]
+    if not readonly and found < _FULL:
         raise LedgerError(
             "the connection must have PRAGMA synchronous = FULL, or a crash could lose a charge."
         )

@@ -24,9 +24,8 @@ SiteBudgets = SiteBudget | Sequence[SiteBudget | None] | None
 _ENTRY = np.dtype([("charged", "?"), ("eta", "f8"), ("scale", "f8"), ("output", "f8"), ("degree", "i8")])
 
 
-@runtime_checkable
-class Ledger(Protocol):
-    """Where releases are charged. The facts are fixed when it is opened."""
+class ChargedRun(Protocol):
+    """The facts of a run: what a ledger and a certificate share."""
 
     @property
     def run(self) -> RunFacts: ...
@@ -34,6 +33,12 @@ class Ledger(Protocol):
     def sites(self) -> tuple[SiteFacts, ...]: ...
     @property
     def budgets(self) -> tuple[SiteBudget | None, ...]: ...
+
+
+@runtime_checkable
+class Ledger(ChargedRun, Protocol):
+    """Where releases are charged. The facts are fixed when it is opened."""
+
     @property
     def aborted(self) -> bool: ...
 

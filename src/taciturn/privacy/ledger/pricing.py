@@ -14,21 +14,16 @@ from ..accounting.masked_sums import Slack
 from ..accounting.rounding import up
 from ..collusion import masked_mu, masked_slack
 from ..costs import Releases, exact_slack, float_delta, gaussian_totals, pure_costs, renyi_totals
-from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
+from ..facts import Columns, RunFacts, SiteFacts
 from ..marks import NOT_PROVEN
+from .memory import ChargedRun
 
 LEAK = "`data_norm` was taken from the data, which no noise covers"
 
 
-class Planned(Protocol):
+class Planned(ChargedRun, Protocol):
     """The certificate of a run after its last round, whether or not it took place: a `Certificate`."""
 
-    @property
-    def run(self) -> RunFacts: ...
-    @property
-    def sites(self) -> tuple[SiteFacts, ...]: ...
-    @property
-    def budgets(self) -> tuple[SiteBudget | None, ...]: ...
     @property
     def releases(self) -> tuple[Columns, ...]: ...
     @property
