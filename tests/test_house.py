@@ -28,6 +28,11 @@ def test_no_file_is_long() -> None:
     assert 90 < median(lines[path] for path in FILES if path.name != "__init__.py") < 150
 
 
+def test_no_file_name_occurs_more_than_twice() -> None:
+    names = Counter(path.name for path in FILES if path.name != "__init__.py")
+    assert not {name: count for name, count in names.items() if count > 2}
+
+
 def test_no_check_goes_away_when_python_is_told_to_optimise() -> None:
     trees = {path: ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for path in FILES}
     asserted = [str(path) for path, nodes in trees.items() if any(isinstance(n, ast.Assert) for n in nodes)]

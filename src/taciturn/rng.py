@@ -35,7 +35,7 @@ class SeededStreams:
 
     Adding a site, a repeat or a round changes no other draw, and a run can resume at any round. The
     generator is Philox, keyed by the first four and positioned by the round. One thread per site.
-    `vectors` draws for many sites at once, from Philox of its own (`counter.py`): each vector as if alone.
+    `vectors` draws for many sites at once, by `kernels/philox.py`: each vector as if alone.
     """
 
     simulated: ClassVar[bool] = True

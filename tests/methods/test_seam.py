@@ -33,6 +33,15 @@ PASSED_ON = {
 }
 """Ledgers among each other, and audits."""
 
+NODES = {
+    "methods/admm/node.py: Node": "the paper's methods",
+    "methods/sums/node.py: SumsNode": "programs of sums",
+    "methods/own_method.py: OwnNode": "a user's own method",
+    "methods/whitened_penalty.py: WhitenedNode": "both of the first two, one after the other",
+    "runtime/ray/driver.py: Driver": "the loop of a cluster: it asks shards, which hold nodes of the others",
+}
+"""The classes that the loop can drive: one for each family of methods, whatever machine it runs on."""
+
 KINDS = {"masked", "penalty", "dual", "primal", "admm", "madmm"}
 CLASSES = {
     "ADMM",
@@ -133,6 +142,19 @@ def of_method(node: ast.AST) -> bool:
 
 def test_only_the_loop_and_the_store_of_a_site_pay_for_a_release() -> None:
     assert found(charges) == {*ON_THE_WAY_OUT, *PRICED, *PASSED_ON}
+
+
+def test_a_family_of_methods_has_one_node() -> None:
+    """One process, a cluster and a real site use the same node, with a leading axis of sites."""
+    nodes = set()
+    for path in sorted(SRC.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            body = node.body if isinstance(node, ast.ClassDef) else []
+            methods = {n.name: n for n in body if isinstance(n, ast.FunctionDef)}
+            if {"message", "charges", "after"} <= set(methods):
+                if not isinstance(methods["message"].body[-1], ast.Expr):  # a protocol has no body
+                    nodes.add(f"{path.relative_to(SRC).as_posix()}: {node.name}")  # type: ignore[attr-defined]
+    assert nodes == set(NODES)
 
 
 def test_no_other_room_branches_on_the_method() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from ..core.errors import ParameterError
 from ..core.formatting import format_cost, format_delta, format_odds
 from ..core.templates import fill
-from ..privacy.certificate import assumptions as grounds
+from ..privacy.certificate import assumptions
 from ..privacy.certificate.certificate import Certificate
 from .brief import NOT_COVERED, brief, covers, holds_against
 
@@ -40,8 +40,8 @@ def model_card(certificate: Certificate, about: Mapping[str, Any] | None = None)
         outputs=str(run.outputs),
         yours=YOURS,
         answers="\n\n".join(f"**{asked}** {said}" for asked, said in answers(certificate).items()),
-        conditions="\n".join(f"- {condition}" for condition in grounds.conditions(certificate)),
-        theorems="\n".join(f"- {theorem}" for theorem in grounds.theorems(certificate)),
+        conditions="\n".join(f"- {condition}" for condition in assumptions.conditions(certificate)),
+        theorems="\n".join(f"- {theorem}" for theorem in assumptions.theorems(certificate)),
         version=run.versions.get("taciturn", ""),
     )
 
@@ -53,7 +53,7 @@ def answers(certificate: Certificate) -> dict[str, str]:
         "What are the privacy parameters?": _parameters(certificate),
         "What is the unit of privacy?": f"{covers(certificate).capitalize()}.",
         "Which data sets are neighbours?": f"Bounded: {run.relation}.",
-        "Which mechanism?": f"{run.noise} noise, method {run.method!r}; {grounds.status(certificate)}.",
+        "Which mechanism?": f"{run.noise} noise, method {run.method!r}; {assumptions.status(certificate)}.",
         "How do several releases compose?": f"{certificate.rounds} rounds are counted together by the "
         f"{certificate.accountant or 'no'} accountant; the costs of other runs on the same records add up.",
         "Is the sensitivity bounded without the data?": f"Yes: rows of norm at most {run.data_norm:g}, by "

@@ -13,7 +13,7 @@ from ..core.errors import ParameterError
 from ..core.formatting import format_odds
 from ..core.types import Array
 from ..graph import Graph
-from ..privacy.certificate import assumptions as grounds
+from ..privacy.certificate import assumptions
 from ..privacy.certificate.certificate import Certificate
 from .brief import brief
 from .claims import headline, marks
@@ -192,9 +192,8 @@ def _statement(name: str, certificate: Certificate) -> Statement:
     numbers = {key: value for key, value in body.items() if key not in _LEFT_OUT}
     for key in ("epsilon", "pure_epsilon", "paper_epsilon"):
         numbers[key] = getattr(certificate, key)
-    return Statement(
-        name, certificate.statement(), grounds.conditions(certificate), grounds.theorems(certificate), numbers
-    )
+    rests = assumptions.conditions(certificate), assumptions.theorems(certificate)
+    return Statement(name, certificate.statement(), *rests, numbers)
 
 
 def _network(graph: Graph, certificates: Sequence[Certificate]) -> NetworkMap:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.formatting import format_cost
 from ..core.templates import fill
-from ..privacy.certificate import assumptions as grounds
+from ..privacy.certificate import assumptions
 from ..privacy.certificate.certificate import Certificate
 from .brief import NOT_COVERED, covers, holds_against, took_part
 
@@ -43,9 +43,9 @@ def registry_entry(certificate: Certificate, about: Mapping[str, Any] | None = N
         "unit": f"{run.unit}-level",
         "unit_details": f"{run.relation}; the promise covers {covers(certificate)}",
         "units": certificate.units,
-        "theorems": "; ".join(grounds.theorems(certificate)),
+        "theorems": "; ".join(assumptions.theorems(certificate)),
         "model": "Central" if central else "Distributed",
-        "status": grounds.status(certificate),
+        "status": assumptions.status(certificate),
         "trust": f"It holds against {holds_against(certificate)}.",
         "actors": who,
         "release": "One release" if certificate.rounds == 1 else "Many releases",

@@ -1,10 +1,10 @@
 """Masked descent, its public part: from the released sums to the next point, and to the model.
 
-    round 1     M, the second moments of all rows, or what is known about them (`shapes.py`)
+    round 1     M, the second moments of all rows, or what is known about them (`moments.py`)
     round t     g, the mean gradient at y(t); then
                 y = x + beta (x - x_before),   x_new = y - (bend M + reg + p_t)^-1 (g + reg y)
 
-p_t and the model that is given out are the blind rule's (`rule.py`). Every site computes all of this for
+p_t and the model that is given out are the blind rule's (`step_size.py`). Every site computes all of this for
 itself, to the same bits: nothing here is private, and nothing is sent.
 """
 
@@ -22,7 +22,7 @@ from ...kernels.algebra import total
 from ...privacy.accounting.sensitivity import REACH
 from ...privacy.loss_facts import LossFacts
 from ..sums.program import PrivateHalf, PublicHalf
-from . import step_size as rule
+from . import step_size
 from .descent_losses import TrainingLoss, loss_facts
 from .descent_rows import share_of
 from .moments import Full, Shape, Wide
@@ -117,13 +117,13 @@ class Descent(PublicHalf):
         sum_y, sum_g = state.sum_y[k] + step * y, state.sum_g[k] + step * g
         weight = 0.5 * step * (step + 1.0)
         mean_y, mean_g = sum_y / weight, sum_g / weight
-        bends = rule.mean_bends(shape, mean_y, self.training_loss)
+        bends = step_size.mean_bends(shape, mean_y, self.training_loss)
         damping = self._damping(shape, step, bends, mean_y, mean_g)
         grown = 1.0 + shape.gain * (step - 1.0)
-        now = [bend * grown for bend in rule.mean_bends(shape, y, self.training_loss)]
+        now = [bend * grown for bend in step_size.mean_bends(shape, y, self.training_loss)]
         new = y - _solve(shape, now, reg + damping, g)
-        f = mean_y - _solve(shape, bends, reg + rule.RIDGE * damping, mean_g)
-        return new, _within(new + rule.MOMENTUM * (new - x)), f, sum_y, sum_g
+        f = mean_y - _solve(shape, bends, reg + step_size.RIDGE * damping, mean_g)
+        return new, _within(new + step_size.MOMENTUM * (new - x)), f, sum_y, sum_g
 
     def _damping(self, shape: Shape, step: int, bends: list[float], mean_y: Array, mean_g: Array) -> float:
         """p_t, so that all steps together take the time of least predicted loss."""
@@ -134,10 +134,11 @@ class Descent(PublicHalf):
         reg, outputs = self.regularization, zip(bends, mean_y, mean_g, strict=True)
         signal = np.concatenate([shape.at(bend * shape.times(y) + reg * y - g) for bend, y, g in outputs])
         H = np.concatenate([bend * shape.levels + reg for bend in bends])
-        tau = rule.solution_scale(signal, H, variance)
+        tau = step_size.solution_scale(signal, H, variance)
         whole = self.noise[-1] / math.sqrt(self.steps)
-        time = rule.run_time(np.concatenate([bend * shape.all_levels + reg for bend in bends]), tau, whole)
-        return self.steps / ((1.0 - rule.MOMENTUM) * time)  # momentum makes every step 1 / (1 - beta) as long
+        levels = np.concatenate([bend * shape.all_levels + reg for bend in bends])
+        time = step_size.run_time(levels, tau, whole)
+        return self.steps / ((1.0 - step_size.MOMENTUM) * time)  # momentum makes steps 1 / (1 - beta) as long
 
 
 def _solve(shape: Shape, bends: list[float], p: float, g: Array) -> Array:

@@ -18,7 +18,7 @@ from ..base import UNSAID, Network, RunOptions, UnreadRowsError
 from ..sums.pairs import PairGraph
 from ..sums.prepared import PreparedSums
 from ..sums.program import SumPlan, SumTables, fix_sums, pair_graph
-from . import step_size as rule
+from . import step_size
 from .coordinates import Strength
 from .descent import Descent
 from .descent_losses import BoundedLogistic, TrainingLoss, loss_facts
@@ -176,7 +176,7 @@ class MaskedDescent:
         """The number of sums of a run, unless the caller asks for another number."""
         if self.whitens(facts):
             return len(self.strength(facts).shares(facts.dimension)) + GRADIENTS
-        return rule.ROUNDS if facts.dimension <= rule.FULL else rule.ROUNDS_WIDE
+        return step_size.ROUNDS if facts.dimension <= step_size.FULL else step_size.ROUNDS_WIDE
 
     def tables(self, facts: PublicFacts, rounds: int) -> SumTables:
         """Every number of a run of so many rounds, checked, before anything is spent."""
@@ -219,11 +219,11 @@ class MaskedDescent:
         return pair_graph(checks.whole("sites", facts.sites, least=1), self.colluding, self.connectivity)
 
     def _full(self, facts: PublicFacts) -> bool:
-        return facts.dimension <= rule.FULL if self.full is None else self.full
+        return facts.dimension <= step_size.FULL if self.full is None else self.full
 
     def _shares(self, facts: PublicFacts, rounds: int, whitened: bool) -> list[float]:
         """Of mu^2, round by round: the moments first, and the same for every gradient."""
-        first = list(self.strength(facts).shares(facts.dimension)) if whitened else [rule.SHARE]
+        first = list(self.strength(facts).shares(facts.dimension)) if whitened else [step_size.SHARE]
         if self.share is not None:
             first = [self.share / sum(first) * share for share in first]
         left = rounds - len(first)

@@ -27,6 +27,7 @@ from ...rng import Streams
 from ..base import Audience
 from . import sum_noise
 from .masks import Message
+from .node import noisy_share
 from .pairs import PairGraph
 from .program import PrivateHalf, SumTables
 from .sums import open_sum
@@ -159,10 +160,9 @@ class SumsAttempt:
     def message(self, state: Any) -> bytes | None:
         """y: this site's share of the next sum and fresh noise, before any pad."""
         entry, query = self.tables.sums[state.t], self.tables.program.query(state)
-        shape = (1, entry.length)
-        values = np.ascontiguousarray(np.broadcast_to(self.site.half.integers(query, entry), shape))
-        noise = sum_noise.draw(self.site.streams, entry.std, shape, site=self.site.number, t=entry.t)
-        return np.asarray(values + noise, dtype="<i8").tobytes()
+        site = self.site
+        share = noisy_share(site.half, query, entry, site.streams, site=site.number, repeats=1)
+        return np.asarray(share, dtype="<i8").tobytes()
 
     def charge(self, t: int) -> Charge:
         """What the message of round t costs."""

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from ...core.types import Array
 from ...privacy.facts import RoundCharges
+from ...privacy.sums import SumFacts
 from ...rng import Streams
 from . import sum_noise
 from .masks import Message, PairKeys
 from .program import PrivateHalf, SumTables
+from .sum_noise import Integers
 from .sums import add_mask
 
 
@@ -53,9 +55,8 @@ class SumsNode:
         messages = np.empty((len(self.sites), *shape), dtype=np.uint64)
         rows = zip(messages, self.sites.tolist(), self.halves, self.keys, strict=True)
         for message, site, half, keys in rows:
-            values = np.ascontiguousarray(np.broadcast_to(half.integers(query, facts), shape))
-            noise = sum_noise.draw(self.streams, facts.std, shape, site=site, t=facts.t)
-            message[:] = add_mask(values, noise, keys.mask(facts.t, facts.part, shape))
+            share = noisy_share(half, query, facts, self.streams, site=site, repeats=self.repeats)
+            message[:] = add_mask(share, keys.mask(facts.t, facts.part, shape))
             keys.advance()
         return messages
 
@@ -83,3 +84,12 @@ def sum_charges(tables: SumTables, t: int, sites: NDArray[np.int64]) -> RoundCha
     """What these sites release in round t."""
     spread = np.full(len(sites), tables.sums[t - 1].std)
     return RoundCharges(t, sites, np.zeros(len(sites)), spread, None)
+
+
+def noisy_share(
+    half: PrivateHalf, query: Any, facts: SumFacts, streams: Streams, *, site: int, repeats: int
+) -> Integers:
+    """What one site adds to a sum, and fresh noise, (repeats, length); all of it before any mask."""
+    shape = (repeats, facts.length)
+    values = np.ascontiguousarray(np.broadcast_to(half.integers(query, facts), shape))
+    return values + sum_noise.draw(streams, facts.std, shape, site=site, t=facts.t)

@@ -55,9 +55,9 @@ def to_integers(h: Array, grid: float) -> Integers:
     return steps.astype(np.int64)
 
 
-def add_mask(values: Integers, noise: Integers, mask: Message) -> Message:
-    """m = v + z + mask mod 2^64: what leaves the site."""
-    return values.view(np.uint64) + noise.view(np.uint64) + mask
+def add_mask(share: Integers, mask: Message) -> Message:
+    """m = v + z + mask mod 2^64, v + z being the share with its noise: what leaves the site."""
+    return share.view(np.uint64) + mask
 
 
 def add_up(messages: Iterable[Message]) -> Message:

@@ -14,8 +14,7 @@ from ...core.notebook import Panel, Picture, draw_panels, facts_table
 from ..facts import ABORTED
 from ..ledger.memory import Ledger
 from ..marks import NOT_PROVEN
-from . import assumptions as grounds
-from . import document
+from . import assumptions, document
 from .claims import LATEST, Claims, epsilon_curve
 from .released import Released, check_fits, compare_released
 from .statement import statement
@@ -80,7 +79,7 @@ class Certificate(Claims):
 
     def _repr_html_(self) -> str:
         facts = {
-            "status": grounds.status(self),
+            "status": assumptions.status(self),
             "sites": f"{self.run.sites}",
             "rounds": f"{self.rounds} of {self.run.rounds}",
             "noise": f"{self.run.noise}, {self.run.method}",

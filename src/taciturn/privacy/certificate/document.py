@@ -24,7 +24,7 @@ from ..costs import ACCOUNTANTS, SiteCost
 from ..facts import Columns, SiteFacts
 from ..facts_json import budget_from, run_from, site_from, to_plain
 from ..ledger.chain import Head
-from . import assumptions as grounds
+from . import assumptions
 from .claims import LATEST, Claims
 from .released import Released
 from .statement import statement
@@ -62,10 +62,10 @@ def document(claims: Claims) -> dict[str, Any]:
         "epsilon_against": [_number(epsilon) for epsilon in claims.against],
         "worst_site": claims.worst_site,
         "accountant": claims.accountant,
-        "status": grounds.status(claims),
+        "status": assumptions.status(claims),
         "statement": statement(claims),
-        "theorems": grounds.theorems(claims),
-        "conditions": grounds.conditions(claims),
+        "theorems": assumptions.theorems(claims),
+        "conditions": assumptions.conditions(claims),
         "run": to_plain(claims.run),
         "tables": tables.entries,
         "sites": sites,
