@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,56 @@ from .solver.newton import newton, newton_step
 _UNIT = 1 + 1e-12  # a row divided by its own norm may come out this much longer than 1
 
 
-class Problem:
+class DealtProblem:
+    """What all problems share whose rows are in this process: C, rho, the sites and their public numbers."""
+
+    def __init__(
+        self,
+        C: float,
+        regularization: float,
+        sites: int,
+        persons: Sequence[Any] | None,
+        rows_per_person: int | None,
+        sites_per_person: int,
+    ) -> None:
+        self.C = checks.positive("C", C)
+        self.regularization = checks.positive("regularization", regularization)
+        if not sites:
+            raise DataError("`sites` must contain at least one pair (X, y); it is empty.")
+        self.persons = given_persons(persons, sites, rows_per_person, sites_per_person)
+
+    def hold(self, objectives: Iterable[Any]) -> None:
+        """Keep the sites, one after the other as they are made."""
+        self._sites = tuple(objectives)
+        self.dimension = _common_dimension(self._sites)
+        self.samples: NDArray[np.int64] = np.array([site.samples for site in self._sites], dtype=np.int64)
+        self.samples.flags.writeable = False
+
+    @property
+    def n(self) -> int:
+        """N, the number of sites."""
+        return len(self._sites)
+
+    @property
+    def units(self) -> int:
+        """How many records, or persons, there are in the whole network."""
+        return int(self.samples.sum()) if self.persons is None else self.persons.total
+
+    @property
+    def largest_norm(self) -> float:
+        """max ||x|| over all sites."""
+        return float(max(site.largest_norm for site in self._sites))
+
+    def site(self, i: int) -> Any:
+        """The objective O_i, or the rows, of site i."""
+        return self._sites[i]
+
+    def require_unit_rows(self) -> None:
+        """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
+        check_unit_rows([site.largest_norm for site in self._sites])
+
+
+class Problem(DealtProblem):
     """Regularised empirical risk over several sites: data, loss, C and rho.
 
     Parameters
@@ -58,13 +107,9 @@ class Problem:
     ) -> None:
         self.loss: Loss = Logistic() if loss is None else loss
         self.regularizer: Regularizer = L2() if regularizer is None else regularizer
-        self.C = checks.positive("C", C)
-        self.regularization = checks.positive("regularization", regularization)
         sites = sites if isinstance(sites, Sequence) else list(sites)
-        if not len(sites):
-            raise DataError("`sites` must contain at least one pair (X, y); it is empty.")
-        self.persons = given_persons(persons, len(sites), rows_per_person, sites_per_person)
-        self._sites = tuple(
+        super().__init__(C, regularization, len(sites), persons, rows_per_person, sites_per_person)
+        self.hold(
             LocalObjective(
                 *_pair(sites[i]),
                 loss=self.loss,
@@ -78,37 +123,11 @@ class Problem:
             )
             for i in range(len(sites))  # one after the other: `sites` may be a generator
         )
-        self.dimension = _common_dimension(self._sites)
-        self.samples: NDArray[np.int64] = np.array([site.samples for site in self._sites], dtype=np.int64)
-        self.samples.flags.writeable = False
 
     @property
     def unit(self) -> str:
         """What one promise covers: "record" or "person"."""
         return "record" if self.persons is None else "person"
-
-    @property
-    def units(self) -> int:
-        """How many records, or persons, there are in the whole network."""
-        return int(self.samples.sum()) if self.persons is None else self.persons.total
-
-    @property
-    def n(self) -> int:
-        """N, the number of sites."""
-        return len(self._sites)
-
-    @property
-    def largest_norm(self) -> float:
-        """max ||x|| over all sites."""
-        return max(site.largest_norm for site in self._sites)
-
-    def site(self, i: int) -> LocalObjective:
-        """O_i of site i."""
-        return self._sites[i]
-
-    def require_unit_rows(self) -> None:
-        """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
-        check_unit_rows([site.largest_norm for site in self._sites])
 
     def pooled(self) -> Objective:
         """The objective of eq. 1 over all sites' rows, which are not copied."""

@@ -19,7 +19,7 @@ from ..core import checks
 from ..core.errors import DataError, ParameterError
 from ..core.types import Array
 from .blocks import Block, WeightedRows, row_blocks
-from .problem import check_unit_rows, given_persons, row_weights
+from .problem import DealtProblem, row_weights
 from .regularizers import L2
 from .rows import signed_rows
 
@@ -71,7 +71,7 @@ class SoftmaxObjective:
         rows = signed_rows(X, y, "regression", site=name)  # Z = -X, and the label as it is
         if not np.isin(np.asarray(rows.offset), np.arange(loss.classes)).all():
             raise DataError(f"`y` of {name} must contain whole numbers from 0 to {loss.classes - 1}.")
-        self.loss, self.rows = loss, rows
+        self.loss, self.parts = loss, (WeightedRows(rows, 1.0),)
         self.weights = np.ones(rows.samples) if weights is None else np.asarray(weights, dtype=np.float64)
         if self.weights.shape != (rows.samples,) or not np.all((self.weights >= 0) & (self.weights <= 1)):
             raise DataError(f"`weights` of {name} must be {rows.samples} numbers from 0 to 1, one per row.")
@@ -83,9 +83,12 @@ class SoftmaxObjective:
     def blocks(self, repeats: int) -> list[Block]:
         """The rows in blocks that suit so many models; Z = -X, and the labels as `offset`."""
         if self._blocks[0] != repeats:
-            parts = (WeightedRows(self.rows, 1.0),)
-            self._blocks = repeats, row_blocks(parts, repeats * self.loss.classes)
+            self._blocks = repeats, row_blocks(self.parts, repeats * self.loss.classes)
         return self._blocks[1]
+
+    def row_weights(self) -> Array:
+        """w of every row."""
+        return self.weights
 
     def residuals(self, block: Block, F: Array, loss: Softmax) -> Array:
         """w (p - e_y) of every row of a block and model, (rows, repeats, classes)."""
@@ -124,7 +127,7 @@ class SoftmaxObjective:
         return np.asarray(block.offset).astype(np.int64)
 
 
-class SoftmaxProblem:
+class SoftmaxProblem(DealtProblem):
     """A problem of several classes, for masked descent.
 
     Parameters
@@ -151,10 +154,8 @@ class SoftmaxProblem:
         sites_per_person: int = 1,
     ) -> None:
         self.loss, self.regularizer = Softmax(classes), L2()
-        self.C = checks.positive("C", C)
-        self.regularization = checks.positive("regularization", regularization)
-        self.persons = given_persons(persons, len(sites), rows_per_person, sites_per_person)
-        self._sites = tuple(
+        super().__init__(C, regularization, len(sites), persons, rows_per_person, sites_per_person)
+        self.hold(
             SoftmaxObjective(
                 X,
                 y,
@@ -164,22 +165,5 @@ class SoftmaxProblem:
             )
             for i, (X, y) in enumerate(sites)
         )
-        if not self._sites or len({site.dimension for site in self._sites}) > 1:
-            raise DataError("`sites` must contain at least one pair (X, y), all with the same features.")
-        self.n, self.dimension = len(self._sites), self._sites[0].dimension
-        self.samples = np.array([site.samples for site in self._sites], dtype=np.int64)
         if self.C > self.samples.min():
             raise ParameterError(f"`C` must not exceed the rows of any site; got {self.C:g}.")
-
-    @property
-    def units(self) -> int:
-        """How many records, or persons, there are in the whole network."""
-        return int(self.samples.sum()) if self.persons is None else self.persons.total
-
-    def site(self, i: int) -> SoftmaxObjective:
-        """The rows of site i."""
-        return self._sites[i]
-
-    def require_unit_rows(self) -> None:
-        """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
-        check_unit_rows([site.largest_norm for site in self._sites])

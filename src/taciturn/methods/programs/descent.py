@@ -19,12 +19,13 @@ import numpy as np
 from ...core.errors import ParameterError
 from ...core.types import Array
 from ...kernels.algebra import total
+from ...objective.softmax import Softmax
 from ...privacy.accounting.sensitivity import REACH
 from ...privacy.loss_facts import LossFacts
 from ..sums.program import PrivateHalf, PublicHalf
 from . import step_size
 from .descent_losses import TrainingLoss, loss_facts
-from .descent_rows import share_of
+from .descent_rows import MarginShare, SoftmaxShare
 from .moments import Full, Shape, Wide
 
 
@@ -96,8 +97,8 @@ class Descent(PublicHalf):
 
     def private_half(self, rows: Any, units: int) -> PrivateHalf:
         """What a site with these rows adds to each sum."""
-        loss, full, constant = self.training_loss, self.full, self.constant
-        return share_of(rows, loss, total=units, full=full, constant=constant)
+        kind = SoftmaxShare if isinstance(self.training_loss, Softmax) else MarginShare
+        return kind(rows, self.training_loss, total=units, full=self.full, constant=self.constant)
 
     def advance(self, state: DescentState, released: Array) -> DescentState:
         """The state after one more round, in which this sum was released, (repeats, length)."""

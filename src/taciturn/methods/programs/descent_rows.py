@@ -12,10 +12,7 @@ from scipy.sparse.linalg import norm
 from ...core.errors import DataError
 from ...core.types import Array
 from ...objective.blocks import Block
-from ...objective.local import LocalObjective
-from ...objective.losses import Loss
 from ...objective.rows import Matrix
-from ...objective.softmax import Softmax, SoftmaxObjective
 from ...privacy.sums import SumFacts
 from ..sums.sum_noise import Integers
 from ..sums.sums import to_integers
@@ -24,17 +21,37 @@ _CLOSE = 1e-12  # a constant column may differ from its public value by rounding
 
 
 class Share(ABC):
-    """One site's part of every sum of the descent: its private half."""
+    """One site's part of every sum of the descent: its private half.
 
-    objective: Any
+    Parameters
+    ----------
+    objective : the site's rows
+    loss : what the descent is on; it may be steeper or flatter than the objective's own
+    total : n, the public number of records of all sites, or of persons
+    full, constant : as in `Descent`
+    """
 
-    @abstractmethod
+    def __init__(
+        self, objective: Any, loss: Any, *, total: float, full: bool, constant: float | None = None
+    ) -> None:
+        self.objective, self.loss, self.total, self.full = objective, loss, float(total), full
+        self.constant, self.weights = constant, objective.row_weights()
+        self.even = bool(np.all(self.weights == 1.0))
+        for part in objective.parts:
+            check_constant(part.rows.Z, constant)
+
     def moments(self) -> Array:
         """The first release: all second moments, or means and squares, (length,)."""
+        features = self.objective.parts[0].rows.dimension
+        return first_release(self.blocks(1), features, self.full, self.constant) / self.total
 
     @abstractmethod
     def gradient(self, y: Array) -> Array:
         """The gradient at y, (repeats, outputs, d): as rows of outputs x d numbers, (repeats, length)."""
+
+    def blocks(self, repeats: int) -> list[tuple[Block, Array]]:
+        """The rows in blocks that suit so many models, and their weights."""
+        return weighted_blocks(self.objective.blocks(repeats), self.weights)
 
     def integers(self, query: Array | None, facts: SumFacts) -> Integers:
         """What is asked for, in whole steps of the grid."""
@@ -47,40 +64,13 @@ class Share(ABC):
 
 
 class MarginShare(Share):
-    """The share of a site whose loss is one of margins or residuals.
-
-    Parameters
-    ----------
-    objective : the site's rows
-    loss : what the descent is on; it may be steeper or flatter than the objective's own
-    total : n, the public number of records of all sites, or of persons
-    full, constant : as in `Descent`
-    """
-
-    def __init__(
-        self,
-        objective: LocalObjective,
-        loss: Loss,
-        *,
-        total: float,
-        full: bool,
-        constant: float | None = None,
-    ) -> None:
-        self.objective, self.loss, self.total, self.full = objective, loss, float(total), full
-        self.constant, self.weights = constant, objective.row_weights()
-        self.even = bool(np.all(self.weights == 1.0))
-        for part in objective.parts:
-            check_constant(part.rows.Z, constant)
-
-    def moments(self) -> Array:
-        blocks = weighted_blocks(self.objective.blocks(1), self.weights)
-        return first_release(blocks, self.objective.dimension, self.full, self.constant) / self.total
+    """The share of a site whose loss is one of margins or residuals."""
 
     def gradient(self, y: Array) -> Array:
         F = y[:, 0, :]
         Ft, total = np.ascontiguousarray(F.T), np.zeros_like(F)
         in_place = getattr(self.loss, "slope_in_place", self.loss.slope)
-        for block, weights in weighted_blocks(self.objective.blocks(len(F)), self.weights):
+        for block, weights in self.blocks(len(F)):
             with np.errstate(over="ignore"):  # 1 / (1 + exp(z)) by way of infinity
                 slope = in_place(block.margins(Ft))
             if not self.even:
@@ -92,40 +82,13 @@ class MarginShare(Share):
 class SoftmaxShare(Share):
     """The share of a site with several classes: one release for all of them."""
 
-    def __init__(
-        self,
-        objective: SoftmaxObjective,
-        loss: Softmax,
-        *,
-        total: float,
-        full: bool,
-        constant: float | None = None,
-    ) -> None:
-        self.objective, self.loss, self.total, self.full = objective, loss, float(total), full
-        self.constant = constant
-        check_constant(objective.rows.Z, constant)
-
-    def moments(self) -> Array:
-        blocks = weighted_blocks(self.objective.blocks(1), self.objective.weights)
-        return first_release(blocks, self.objective.features, self.full, self.constant) / self.total
-
     def gradient(self, y: Array) -> Array:
         repeats, classes, d = y.shape
         total = np.zeros((d, repeats * classes))
-        blocks = self.objective.blocks(repeats)
-        for block, weights in weighted_blocks(blocks, self.objective.weights):
+        for block, weights in self.blocks(repeats):
             left = self.objective.residuals(block, y, self.loss) * weights[:, None, None]
             total -= block.ZT @ left.reshape(-1, repeats * classes)  # Z = -X
         return np.asarray(total.T.reshape(repeats, -1) / self.total)
-
-
-def share_of(
-    objective: Any, loss: Loss | Softmax, *, total: int, full: bool, constant: float | None
-) -> Share:
-    """What a site with these rows adds to each sum."""
-    if isinstance(loss, Softmax):
-        return SoftmaxShare(objective, loss, total=total, full=full, constant=constant)
-    return MarginShare(objective, loss, total=total, full=full, constant=constant)
 
 
 def weighted_blocks(blocks: list[Block], weights: Array) -> list[tuple[Block, Array]]:
