@@ -41,7 +41,7 @@ class Graph:
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checks.whole("n", self.n, least=1))
         object.__setattr__(self, "edges", _checked_edges(self.n, self.edges))
-        _check_connected(self.n, self.edges)
+        _check_connected(self.n, self.to_networkx())
 
     # -- families -------------------------------------------------------------------------------
 
@@ -192,10 +192,7 @@ def _checked_edges(n: int, edges: Iterable[tuple[int, int]]) -> tuple[tuple[int,
     return tuple(sorted(checked))
 
 
-def _check_connected(n: int, edges: tuple[tuple[int, int], ...]) -> None:
-    graph: NxGraph = nx.Graph()
-    graph.add_nodes_from(range(n))
-    graph.add_edges_from(edges)
+def _check_connected(n: int, graph: NxGraph) -> None:
     components = [sorted(component) for component in nx.connected_components(graph)]
     if len(components) > 1:
         named = "; ".join(_list_sites(component) for component in components[:4])

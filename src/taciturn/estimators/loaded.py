@@ -107,7 +107,8 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
 
     def curve(self, name: str) -> EffectCurve:
         """The effect of a column on the score; only for models that consist of curves."""
-        return read_curve(self._encoder(), np.atleast_2d(self[-1].coef_), name, self._scale())
+        scale = "log-odds" if hasattr(self[-1], "predict_proba") else "score"
+        return read_curve(self._encoder(), np.atleast_2d(self[-1].coef_), name, f"effect on the {scale}")
 
     def plot(self) -> Picture:
         """All curves of such a model on one page of small panels."""
@@ -124,9 +125,6 @@ class LoadedModel(Pipeline):  # type: ignore[misc]
         if not isinstance(self[0], BoundedEncoder) or not self[0].curves:
             raise ParameterError("`curve` and `plot` need a model with curves; this one is linear.")
         return self[0]
-
-    def _scale(self) -> str:
-        return "effect on the log-odds" if hasattr(self[-1], "predict_proba") else "effect on the score"
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, **params: Any) -> float:
         """Accuracy, or R squared; records that cannot be read are left out, with a warning."""

@@ -15,6 +15,7 @@ from ...core.types import Array
 from ..tables.column_parsing import read_numbers
 from ..tables.column_types import Number
 from ..tables.encoder import bound_rows, unit_numbers
+from ..tables.table_inputs import take_columns
 from .blind_choice import choose_map
 from .expansion import Expansion
 
@@ -132,7 +133,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = [str(name) for name in (X if isinstance(X, Mapping) else X.columns)] if named else []
         if named and all(isinstance(key, str) for key in keys):
             _check_covered(keys, names)
-            return {key: read_numbers(_values(X[key])) for key in keys}
+            return {key: read_numbers(column) for key, column in take_columns(tuple(keys), X).items()}
         if hasattr(X, "toarray"):
             raise DataError("`X` must be dense; got a sparse matrix.")
         table = X.to_numpy() if named and hasattr(X, "to_numpy") else np.asarray(X)
@@ -154,10 +155,6 @@ def _field(key: Any, entry: Any) -> Number:
     if len(listed) not in (2, 3) or listed[2:] not in ([], ["log"]):
         raise ParameterError(f'`ranges[{key!r}]` must be (low, high) or (low, high, "log").')
     return Number(f"ranges[{key!r}]", listed[0], listed[1], log=len(listed) == 3)
-
-
-def _values(column: Any) -> Any:
-    return column.to_numpy() if hasattr(column, "to_numpy") else column
 
 
 def _check_covered(keys: Sequence[Any], columns: Sequence[Any]) -> None:

@@ -43,7 +43,7 @@ class TableQuery:
         )
         if len(set(names)) < len(names):
             raise DataError(f"{self}: must return each column once; rename columns with AS.")
-        cells = [[_plain(cell) for cell in row] for row in rows]
+        cells = [[float(cell) if isinstance(cell, Decimal) else cell for cell in row] for row in rows]
         return dict(zip(names, zip(*cells, strict=True), strict=True)) if cells else {n: () for n in names}
 
     @cached_property
@@ -98,7 +98,3 @@ class TableQuery:
         except Exception as error:
             kind = type(error).__name__
         raise DataError(f"{self}: the database {what} ({kind}).")
-
-
-def _plain(cell: Any) -> Any:
-    return float(cell) if isinstance(cell, Decimal) else cell

@@ -52,7 +52,8 @@ class UnitBallScaling:
             X = X if chosen is None else X[chosen]
             factors, ones = self._factors(X, keep if keep is None or chosen is None else keep[chosen])
             scaled = X.multiply(factors[:, None]).tocsr()
-            return _beside(scaled, ones[:, None]) if self.intercept else scaled
+            beside = [sparse.csr_array(scaled), sparse.csr_array(ones[:, None])]
+            return sparse.hstack(beside, format="csr") if self.intercept else scaled
         numbers = np.arange(X.shape[0]) if chosen is None else chosen
         rows = np.empty((len(numbers), X.shape[1] + self.intercept))
         for start in range(0, len(numbers), _BLOCK):  # no second copy of all rows is made on the way
@@ -76,8 +77,3 @@ class UnitBallScaling:
         if not self.intercept:
             return f / self.bound, np.zeros(f.shape[:-1])
         return f[..., :-1] * (self.share / self.bound), f[..., -1] * self.constant
-
-
-def _beside(X: Any, column: Array) -> Any:
-    """(X, column) as CSR."""
-    return sparse.hstack([sparse.csr_array(X), sparse.csr_array(column)], format="csr")

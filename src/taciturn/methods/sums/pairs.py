@@ -48,8 +48,9 @@ class PairGraph:
     @cached_property
     def graph(self) -> nx.Graph[int]:
         """The pairs as edges between 0 .. sites - 1."""
-        complete = self.connectivity == self.sites - 1
-        return nx.complete_graph(self.sites) if complete else _harary(self.connectivity, self.sites)
+        n, k = self.sites, self.connectivity
+        pairs: nx.Graph[int] = nx.complete_graph(n) if k == n - 1 else nx.hkn_harary_graph(k, n)
+        return pairs
 
     def partners(self, site: int) -> tuple[int, ...]:
         """Who shares a mask with this site, in increasing order."""
@@ -71,9 +72,3 @@ def _others(colluding: int, sites: int) -> int:
             f"`colluding` must be at most {sites - 1}, all the other sites; got {colluding}."
         )
     return colluding
-
-
-def _harary(connectivity: int, sites: int) -> nx.Graph[int]:
-    """The graph of that connectivity with the fewest edges."""
-    pairs: nx.Graph[int] = nx.hkn_harary_graph(connectivity, sites)
-    return pairs

@@ -43,7 +43,8 @@ class PreparedSums(PreparedMethod):
         self, objectives: Sequence[Any], cuts: Sequence[range], *, seed: int | None, repeats: int
     ) -> list[SumsNode]:
         tables, numbers = self.tables, site_numbers(self.network)
-        streams, root, shared = streams_of(seed), _root(seed), _SharedAdvance(tables)
+        streams, shared = streams_of(seed), _SharedAdvance(tables)
+        root = os.urandom(32) if seed is None else hashlib.sha256(f"simulated {seed}".encode()).digest()
         return [
             SumsNode(
                 sites=numbers[own.start : own.stop],
@@ -89,11 +90,6 @@ def process_keys(tables: SumTables, root: bytes, site: int) -> PairKeys:
     partners = tables.pairs.partners(site)
     keys = {other: expand(root, "pair", min(site, other), max(site, other)) for other in partners}
     return PairKeys(site, keys, run=expand(root, "run"), alone=tables.pairs.sites == 1)
-
-
-def _root(seed: int | None) -> bytes:
-    """What all pair keys of the run are made of: secret, or the seed's in a simulation."""
-    return os.urandom(32) if seed is None else hashlib.sha256(f"simulated {seed}".encode()).digest()
 
 
 class _SharedAdvance:

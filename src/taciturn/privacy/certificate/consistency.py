@@ -9,7 +9,6 @@ import numpy as np
 
 from ...core import checks
 from ...core.errors import CertificateError
-from ...core.types import Array
 from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
 from ..ledger.chain import Head
 from .site_costs import planned_charges
@@ -37,7 +36,7 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
     needed["output_scale"] = ~sums & (run.output_noise is not None)
     for name, positive in needed.items():
         column = getattr(columns, name)
-        if name == "scale" and not _planned(run, column[sums]):
+        if name == "scale" and list(column[sums]) != [entry.std for entry in run.sums[: sums.sum()]]:
             raise CertificateError(
                 f"{site.name} has charges with a `scale` that differs from the run's sums."
             )
@@ -79,7 +78,3 @@ def _check_degree(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, colu
         raise CertificateError(
             f"{site.name} has {site.degree} neighbours, but was charged for another number in some round."
         )
-
-
-def _planned(run: RunFacts, scale: Array) -> bool:
-    return list(scale) == [entry.std for entry in run.sums[: scale.size]]

@@ -173,7 +173,7 @@ def fields(body: Mapping[str, Any]) -> dict[str, Any]:
             "head": _head(body["ledger_head"]),
             "form": form,
             "charged_epsilon": _bound(body["epsilon" if form == 1 else "charged_epsilon"]),
-            "released": None if form == 1 else _released(body["released"]),
+            "released": Released(**body["released"]) if form > 1 and body["released"] is not None else None,
             "delta": body["delta"],
             "worst_site": body["worst_site"],
             "against": tuple(_bound(epsilon) for epsilon in body["epsilon_against"]),
@@ -192,10 +192,6 @@ def _head(entry: Any) -> Head | None:
     if checks.whole("ledger_head.rows", head.rows, least=1) and not _SHA256.fullmatch(head.digest):
         raise CertificateError("the certificate's `ledger_head` has no valid SHA-256.")
     return head
-
-
-def _released(entry: Any) -> Released | None:
-    return None if entry is None else Released(**entry)
 
 
 def _site(entry: Mapping[str, Any], tables: list[Array], form: int) -> SiteFacts:

@@ -68,12 +68,9 @@ class RayEngine:
         ):
             return self._attempts(setup, saver, step)
 
-    def _shards(self) -> int:
-        return self.shards or max(1, int(ray.cluster_resources().get("CPU", 1)))
-
     def _attempts(self, setup: Setup, saver: Checkpoint | None, step: ProgressStep) -> Run:
         """Try until the run ends; give up when several attempts in a row were lost after the same round."""
-        parts = cut(setup.graph, self._shards())
+        parts = cut(setup.graph, self.shards or max(1, int(ray.cluster_resources().get("CPU", 1))))
         start, reached, lost = -1, 0, 0
         while True:
             try:
