@@ -10,7 +10,7 @@ from ..core import checks
 from ..core.errors import ParameterError
 from ..core.versions import versions
 from ..graph import Graph, GraphLike
-from ..methods.base import AnyProblem, Method, Network, PreparedMethod, RunOptions, UnreadRowsError
+from ..methods.base import UNSAID, AnyProblem, Method, Network, PreparedMethod, RunOptions, UnreadRowsError
 from ..objective.sources import SourcedProblem
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.facts import RunFacts, SiteFacts
@@ -28,14 +28,23 @@ class Setup:
     graph: Graph
     method: Method
     rounds: int
-    repeats: int
-    seed: int | None
-    options: RunOptions
-    history: bool
+    repeats: int = 1
+    seed: int | None = None
+    options: RunOptions = UNSAID
+    history: bool = False
     measure: bool = True
     outputs: int = 1
     names: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.method, Method):
+            raise ParameterError(
+                f"`method` must have a `prepare` function like tt.ADMM; got {type(self.method).__name__}."
+            )
+        for name, least in (("rounds", 1), ("repeats", 1), ("seed", 0)):
+            if getattr(self, name) is not None or name != "seed":
+                object.__setattr__(self, name, checks.whole(name, getattr(self, name), least=least))
 
     @cached_property
     def prepared(self) -> PreparedMethod:
@@ -91,42 +100,18 @@ def prepare(
     graph: GraphLike,
     method: Method,
     *,
-    rounds: int,
-    repeats: int = 1,
-    seed: int | None = None,
     tol: float | None = None,
     start: str | None = None,
     strict: bool | None = None,
     idealised: bool | None = None,
-    history: bool = False,
-    measure: bool = True,
-    outputs: int = 1,
-    names: tuple[str, ...] = (),
-    marks: tuple[str, ...] = (),
+    **fields: Any,
 ) -> Setup:
-    """Check all parts of a run and put them together; without a seed it is a real run.
+    """Check all parts of a run, `fields` being those of `Setup`; without a seed it is a real run.
 
     `Setup.on` checks rows that an engine loads later.
     """
-    graph = Graph.of(graph, problem.n)
-    if not isinstance(method, Method):
-        raise ParameterError(
-            f"`method` must have a `prepare` function like tt.ADMM; got {type(method).__name__}."
-        )
-    setup = Setup(
-        problem=problem,
-        graph=graph,
-        method=method,
-        rounds=checks.whole("rounds", rounds, least=1),
-        repeats=checks.whole("repeats", repeats, least=1),
-        seed=None if seed is None else checks.whole("seed", seed),
-        options=RunOptions(seed is None, tol, start, strict, idealised),
-        history=history,
-        measure=measure,
-        outputs=outputs,
-        names=names,
-        marks=marks,
-    )
+    options = RunOptions(fields.get("seed") is None, tol, start, strict, idealised)
+    setup = Setup(problem, Graph.of(graph, problem.n), method, options=options, **fields)
     if not isinstance(problem, SourcedProblem) or not problem.unread:
         return setup.on(problem)
     try:
