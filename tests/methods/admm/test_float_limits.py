@@ -9,6 +9,7 @@ import taciturn as tt
 from taciturn.core.errors import OutOfReach, ParameterError
 from taciturn.methods.admm.float_limits import check_reach, history_limit, least_tol, longest_noise
 from taciturn.methods.admm.node import Node, NodeState
+from taciturn.methods.base import Network
 from taciturn.methods.loop import Store, loop
 from taciturn.objective.local import LocalObjective
 from taciturn.objective.solver.general import SolverState
@@ -49,6 +50,12 @@ def hostile(rng, d, B, loss, reach):
     return X, y, u
 
 
+def network(facts, loss, rho):
+    """Two sites, of which the first is described."""
+    public = {"dimension": facts["dimension"], "C": facts["C"], "loss": loss, "regularization": rho}
+    return Network.without_rows([facts["samples"]], [facts["degree"]], total=2, **public)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_no_history_within_the_clip_makes_the_solver_give_up(seed):
     rng = np.random.default_rng([13, seed])
@@ -56,7 +63,7 @@ def test_no_history_within_the_clip_makes_the_solver_give_up(seed):
     rho, loss, d = 10 ** rng.uniform(-6, 1), LOSSES[seed % len(LOSSES)], facts["dimension"]
     noise = tt.GaussianNoise(10 ** rng.uniform(-2, 3)) if seed % 2 else tt.NormNoise(10 ** rng.uniform(-3, 2))
     tables = tt.PenaltyPerturbation(eta, eta, noise).tables(2, 1).site(0)
-    tol = least_tol(tables, loss, strong=rho / 2, smooth=rho / 2, **facts) / 2
+    tol = least_tol(tables, network(facts, loss, rho), 0, facts["clip"]) / 2
     kappa, limit = 2 * eta * facts["degree"], history_limit(facts["clip"], d)
     X, y, u = hostile(rng, d, facts["samples"], loss, limit)
     site = LocalObjective(X, y, loss=loss, C=facts["C"], regularization=rho, sites=2)
@@ -70,17 +77,8 @@ def test_no_history_within_the_clip_makes_the_solver_give_up(seed):
 def test_the_settings_of_a_known_attack_are_refused():
     """clip 2^20, tol 1e-10: a message of 3.6e4 made the solver give up for one record, not for another."""
     tables = tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(1.0)).tables(2, 5).site(0)
-    least = least_tol(
-        tables,
-        tt.Logistic(),
-        C=10.0,
-        strong=0.005,
-        smooth=0.005,
-        samples=24,
-        degree=2,
-        dimension=4,
-        clip=2.0**20,
-    )
+    known = {"C": 10.0, "samples": 24, "degree": 2, "dimension": 4}
+    least = least_tol(tables, network(known, tt.Logistic(), 0.01), 0, 2.0**20)
     assert least > 32 * 2.0**-53 * 2.0**20 * 2 > 1e-10
     with pytest.raises(ParameterError, match="`tol` must be at least"):
         check_reach(1e-10, least, clip=2.0**20, where="alpha")

@@ -16,10 +16,10 @@ from scipy import special
 
 from ...core.errors import OutOfReach, ParameterError
 from ...core.types import Array
-from ...objective.losses import Loss
 from ...objective.rows import FARTHEST
 from ...objective.solver import rounding
 from ...rng import Streams
+from ..base import Network
 from .tables import Tables
 
 _U = 2.0**-53
@@ -42,38 +42,27 @@ def longest_noise(tables: Tables, d: int) -> Array:
     return np.asarray(1.001 * special.gammainccinv(d, TAIL) / tables.scale)
 
 
-def least_tol(
-    tables: Tables,
-    loss: Loss,
-    *,
-    C: float,
-    strong: float,
-    smooth: float,
-    samples: int,
-    degree: int,
-    dimension: int,
-    clip: float,
-) -> float:
+def least_tol(tables: Tables, network: Network, row: int, clip: float) -> float:
     """The smallest `tol` that floats certify at one site in every round, half of it for rounding.
 
     Rounded are the noise when it is drawn, by at most (d + 16) u of its length, and the linear term when it
     is added there; either moves the minimiser by no more than itself, since df/de = -H^-1 and H >= I.
-    strong, smooth : what the regulariser adds to every direction's curvature, at least and at most.
+    tables : of that site alone; it is number `row` of those that the network describes.
     """
-    kappa = 2.0 * tables.eta * degree
-    m = strong + kappa
-    inside = longest_noise(tables, dimension) * (tables.method != "primal")
+    loss, d, R = network.loss, network.dimension, network.regularizer
+    rho, kappa = network.regularization / network.total, 2.0 * tables.eta * network.degrees[row]
+    m, longest = rho * R.strong_convexity + kappa, longest_noise(tables, d)
     least = rounding.least_tol(
         loss,
-        C=C,
+        C=network.C,
         m=m,
-        smooth=(smooth + kappa) / m,
-        pull=history_limit(clip, dimension) + inside,
-        samples=np.array([samples]),
-        d=dimension,
+        smooth=(rho * R.curvature_bound + kappa) / m,
+        pull=history_limit(clip, d) + longest * (tables.method != "primal"),
+        samples=np.array([network.samples[row]]),
+        d=d,
         target=0.0 if loss.kind == "classification" else FARTHEST,
     )
-    rounded = _U * (4 * history_limit(clip, dimension) + (dimension + 16) * longest_noise(tables, dimension))
+    rounded = _U * (4 * history_limit(clip, d) + (d + 16) * longest)
     return 2.0 * float(np.max(np.maximum(least, rounded)))
 
 

@@ -74,21 +74,7 @@ def _reach(network: Network, tables: Tables, tol: float | None) -> tuple[float, 
 
 def _least(network: Network, tables: Tables, clip: float) -> float:
     """The smallest `tol` within reach at every site."""
-    rho, R = network.regularization / network.total, network.regularizer
-    return max(
-        least_tol(
-            tables.site(row),
-            network.loss,
-            C=network.C,
-            strong=rho * R.strong_convexity,
-            smooth=rho * R.curvature_bound,
-            samples=samples,
-            degree=degree,
-            dimension=network.dimension,
-            clip=clip,
-        )
-        for row, (samples, degree) in enumerate(zip(network.samples, network.degrees, strict=True))
-    )
+    return max(least_tol(tables.site(row), network, row, clip) for row in range(len(network.sites)))
 
 
 def _room(tables: Tables, d: int) -> int:

@@ -134,20 +134,9 @@ def _check_scales(prepared: PreparedADMM) -> None:
 
 def _check_reach(site: Site, prepared: PreparedADMM) -> None:
     """Refuse settings under which a neighbour could make the solver give up."""
-    job, network = site.job, prepared.network
-    rho = job.regularization / network.total
-    least = least_tol(
-        prepared.tables.site(0),
-        job.loss,
-        C=job.C,
-        strong=rho,
-        smooth=rho,
-        samples=site.samples,
-        degree=network.degrees[0],
-        dimension=job.dimension,
-        clip=job.penalty.clip,
-    )
-    check_reach(job.penalty.tol, least, clip=job.penalty.clip, where=site.name)
+    penalty = site.job.penalty
+    least = least_tol(prepared.tables.site(0), prepared.network, 0, penalty.clip)
+    check_reach(penalty.tol, least, clip=penalty.clip, where=site.name)
 
 
 def _method(site: Site) -> PenaltyPerturbation:
