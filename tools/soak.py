@@ -132,7 +132,7 @@ class Scene:
             self.kept[i].append(copy)
         self.start(i)
 
-    def put_back(self, i: int) -> None:
+    def restored(self, i: int) -> None:
         """The state of some time ago in the place of that of today."""
         if not self.kept[i]:
             self.keep(i)
@@ -250,12 +250,12 @@ EVENTS: dict[str, int] = {
     "cut": 5,
     "crowd": 3,
     "keep": 3,
-    "put_back": 3,
+    "restored": 3,
     "rob": 1,
     "copy": 2,
     "dead_certificate": 2,
 }
-ONLY_REAL = ("keep", "put_back", "rob", "copy")  # a rehearsal has no account, and so no high-water mark
+ONLY_REAL = ("keep", "restored", "rob", "copy")  # a rehearsal has no account, and so no high-water mark
 KINDS = ("penalty seeded", "penalty real", "masked seeded", "masked real")
 
 

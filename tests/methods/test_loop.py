@@ -128,7 +128,7 @@ def test_a_message_of_none_is_stored_as_aborted_and_ends_the_run() -> None:
     next(steps), next(steps)
     stored = steps.send("heard 1")
     assert isinstance(stored, Store) and stored.message is None and stored.charges.aborted
-    with pytest.raises(NotConverged, match="the solve of round 2 gave up"):
+    with pytest.raises(NotConverged, match="the solver failed in round 2"):
         next(steps)
     events, error = events_of(loop(Node(fails_at=2), State(0)))
     assert isinstance(error, NotConverged)

@@ -48,23 +48,23 @@ def test_the_other_pieces_are_toml(text):
 
 
 LINES = {
-    "it holds another job",
+    "it has a different job",
     "sends values at the edge of the range since round",
-    "a caller without a name",
+    "an unauthenticated client",
     "its certificate is not from this network's authority",
     "is not trusted",
-    "it is not a neighbour and may say nothing",
+    "it is not a neighbour, so its frames are ignored",
     "silent since",
     "and would exceed",
     "`job.seed`: must be left out of the job",
-    "does not hold this run, which was charged to it",
+    "does not contain this run, which was charged to it",
     "the ledger cannot be used",
-    "was not begun: what was sent and heard has added up to more than",
-    "gave up",
-    "it speaks version",
+    "was not started: the sum of what was sent and received exceeds",
+    "the solver failed in round",
+    "it uses version",
     "signed two frames that contradict each other",
     "another process signs with the name and key of this site",
-    "this table was charged for this job before, that run did not come to its end",
+    "this table was already charged for this job, but that run did not finish",
     "the keys of this attempt are gone",
 }
 

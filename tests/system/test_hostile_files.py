@@ -89,7 +89,7 @@ def begun(request, tmp_path_factory):
 
 
 def restore(database, whole):
-    """The file as it was, in its place: another file, or another lock, would be a state that was put back."""
+    """The file as it was, in its place: another file, or another lock, would be a state that was restored."""
     for path in database.parent.glob(f"{database.name}-*"):
         path.unlink()
     database.write_bytes(whole.read_bytes())

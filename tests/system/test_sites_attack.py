@@ -99,21 +99,21 @@ def liar(scene):
 def test_another_authority(scene):
     member(Authority.throw_away(), scene.folder, "site-1", "false")
     with Attacker(scene.victim, scene.folder, "false") as attacker:
-        scene.told_once("a caller without a name", "not from this network's authority")
+        scene.told_once("an unauthenticated client", "not from this network's authority")
         assert not attacker.linked()
 
 
 def test_no_certificate(scene):
     member(scene.authority, scene.folder, "site-1", "unshown")
     with Attacker(scene.victim, scene.folder, "unshown", mtls=False) as attacker:
-        scene.told_once("a caller without a name", "showed no certificate")
+        scene.told_once("an unauthenticated client", "showed no certificate")
         assert not attacker.linked()
 
 
 def test_an_expired_certificate(scene):
     member(scene.authority, scene.folder, "site-1", "old", days=-1, starts=-3 * DAY)
     with Attacker(scene.victim, scene.folder, "old") as attacker:
-        scene.told_once("a caller without a name", "is expired")
+        scene.told_once("an unauthenticated client", "is expired")
         assert not attacker.linked()
 
 
@@ -170,7 +170,7 @@ def test_a_neighbour_may_not_use_anothers_name(scene, liar):
 
 def test_a_neighbour_with_another_job_is_refused_by_name(scene, liar):
     data = frame(scene.sites[1], Kind.MESSAGE, 10, job=bytes(32))
-    scene.told_once("site-1", "holds another job", lambda: liar.put(SAY, data))
+    scene.told_once("site-1", "has a different job", lambda: liar.put(SAY, data))
 
 
 def test_a_site_that_the_job_does_not_have(scene, liar):

@@ -87,7 +87,7 @@ def test_a_killed_site_goes_on_with_the_keys_in_volatile_memory(tmp_path):
     assert not any(verified(site)[1].run.attempts for site in sites)
 
 
-def test_a_state_that_was_put_back_goes_on_in_a_new_attempt_and_its_figures_are_at_least(tmp_path):
+def test_a_state_that_was_restored_goes_on_in_a_new_attempt_and_its_figures_are_at_least(tmp_path):
     """With real noise: what left before is not sent again under the same pads (rule R)."""
     real = {"quorum": 4, "rounds": 300, "seed": None}
     paths = masked_network(tmp_path, COMPLETE, job=real, site={"patience": 8.0})

@@ -45,7 +45,7 @@ def test_a_site_without_descriptors_lets_its_neighbour_in_once_the_crowd_has_lef
         for caller in crowd:
             caller.close()
     assert ring.codes() == [0] * size, ring.logs()
-    assert "callers without a name" in ring.text(0) and "opening it anew" in ring.text(0)
+    assert "unauthenticated clients" in ring.text(0) and "reopening it" in ring.text(0)
     assert "a thread ended" not in ring.logs()
     check_end(ring.paths)
 

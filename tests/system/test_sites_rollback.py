@@ -1,4 +1,4 @@
-"""A state folder that is put back or copied, and a new key in the middle of a run, on real processes.
+"""A state folder that is restored or copied, and a new key in the middle of a run, on real processes.
 
 The noise is real: a round that were drawn anew would be another frame. What becomes of lost states, and of
 states under masks, is in tests/sites/rounds/test_driver.py and in the simulation.
@@ -20,7 +20,7 @@ def test_a_copy_stops_and_the_original_goes_on(ring_of, tmp_path):
     (tmp_path / "copy").mkdir()
     double = ring.start_copy(ring.copy(2, tmp_path / "copy"))
     assert double.wait() == ExitCode.STATE_LOST, double.text()
-    assert "was moved, copied or put back" in double.text()
+    assert "was moved, copied or restored" in double.text()
     ring.go(0)
     assert ring.codes() == [0] * 3, ring.logs()
     assert ring.charged() == [[1, 2, 3, 4]] * 3
@@ -42,7 +42,7 @@ def test_a_state_of_yesterday_releases_nothing_and_the_right_one_goes_on(ring_of
     shutil.copytree(tmp_path / "yesterday", state)
     ring.start(2)
     assert ring.running[2].wait() == ExitCode.STATE_LOST, ring.text(2)
-    assert "it stands at round 2 of attempt 1, and round 4" in ring.text(2)
+    assert "it is at round 2 of attempt 1, but this site has already sent round 4" in ring.text(2)
     assert (state / "stopped.json").exists() and rounds_of(ring.sites[2]) == 2
     shutil.rmtree(state)
     (tmp_path / "today").rename(state)

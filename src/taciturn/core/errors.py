@@ -165,7 +165,7 @@ class RunOver(SiteError):  # noqa: N818
 
 
 class StateLost(SiteError):  # noqa: N818
-    """The state of a site was lost, put back from a backup or copied; nothing more is released."""
+    """The state of a site was lost, restored from a backup or copied; nothing more is released."""
 
     exit_code = ExitCode.STATE_LOST
 

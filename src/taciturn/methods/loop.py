@@ -113,6 +113,6 @@ def drive(
 def gave_up(t: int) -> NotConverged:
     """The error of a real run for a computation that failed after it was charged."""
     return NotConverged(
-        f"the solve of round {t} gave up, and the run ends here: the round is charged, nothing of it was "
-        "sent, and it is never drawn again. Begin a new run with a larger `tol`."
+        f"the solver failed in round {t}, and the run ends: the round is charged, nothing of it was "
+        "sent, and it is never repeated. Start a new run with a larger `tol`."
     )

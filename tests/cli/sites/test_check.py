@@ -113,7 +113,7 @@ def test_a_certificate_that_is_not_for_callers_is_said_on_both_sides(tmp_path, c
         second, capsys
     )
     words = (
-        "a caller without a name: its certificate is not for a site that calls: it lacks clientAuth",
+        "an unauthenticated client: its certificate is not for a site that calls: it lacks clientAuth",
         "FAIL  site-1: did not get in; somebody was refused (purpose), see above",
     )
     text, met = check_both(first, second, capsys, words)

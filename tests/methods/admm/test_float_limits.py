@@ -127,7 +127,7 @@ def test_a_round_that_is_out_of_reach_is_not_begun():
     one = np.array([0]), ManySites([problem().site(0)]), np.array([1])
     node = Node(*one, tables=method.tables(2, 2).part(range(1)), tol=1e-9, streams=SecureStreams())
     zeros = np.zeros((1, 1, 6))
-    with pytest.raises(OutOfReach, match="round 1 was not begun"):
+    with pytest.raises(OutOfReach, match="round 1 was not started"):
         next(loop(node, NodeState(0, zeros, np.full((1, 1, 6), 100.0), zeros)))
     first = next(loop(node, NodeState(0, zeros, np.full((1, 1, 6), 0.1), zeros)))
     assert isinstance(first, Store) and first.message is not None and not first.charges.aborted

@@ -146,7 +146,7 @@ def test_a_row_that_was_changed_or_cut_is_found(path):
     before = path.read_bytes()
     budget.reserve(planned(), "another")
     later = budget.head
-    path.write_bytes(before)  # put back from a backup: the file alone cannot show it
+    path.write_bytes(before)  # restored from a backup: the file alone cannot show it
     assert len(tt.Budget(path, at_least=head).runs) == 1
     with pytest.raises(LedgerError, match="truncated or"):
         tt.Budget(path, at_least=later)
@@ -158,7 +158,7 @@ def test_a_row_that_was_changed_or_cut_is_found(path):
 
 
 @pytest.mark.parametrize("how", ["put back", "begun again"])
-def test_a_file_that_is_put_back_while_its_budget_is_in_use_is_refused(path, how):
+def test_a_file_that_is_restored_while_its_budget_is_in_use_is_refused(path, how):
     """The file alone cannot show it, but the object has seen the later charges."""
     budget = tt.Budget(path, epsilon=3)
     before = path.read_bytes()

@@ -126,7 +126,7 @@ def test_tampering_is_found_on_opening(filled: Path, tampering: list[str], messa
         SqliteLedger(filled, readonly=True)
 
 
-def test_a_file_put_back_is_found_by_its_head(filled: Path, tmp_path: Path) -> None:
+def test_a_file_restored_is_found_by_its_head(filled: Path, tmp_path: Path) -> None:
     shutil.copy(filled, tmp_path / "backup")
     with SqliteLedger(filled) as ledger:
         early = ledger.head

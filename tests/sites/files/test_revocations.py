@@ -68,14 +68,14 @@ def test_a_list_that_proves_nothing_is_refused(network):
     cases = {
         "is not signed by this network's authority": revocation_list(Authority.throw_away(), certificate),
         "is not signed by": revocation_list(authority, key=Authority.throw_away().key),
-        "is out of date since": revocation_list(authority, ends=-DAY),
+        "expired on": revocation_list(authority, ends=-DAY),
     }
     for words, found in cases.items():
         path.write_bytes(found.public_bytes(serialization.Encoding.PEM))
         with pytest.raises(SiteError, match=words):
             load_trust(folder / "authority.pem", lists=[path])
     path.write_bytes(b"nonsense")
-    with pytest.raises(SiteError, match="no certificate revocation list"):
+    with pytest.raises(SiteError, match="no revocation list"):
         load_trust(folder / "authority.pem", lists=[path])
     with pytest.raises(SiteError, match="cannot be read"):
         load_trust(folder / "authority.pem", lists=[folder / "none.crl"])

@@ -68,7 +68,7 @@ def test_the_digest_is_about_the_content_alone():
 def test_another_release_is_told_from_garbage():
     for said, word in (("2", "older"), ("4", "newer")):
         for data in (made(), made()[:60]):
-            with pytest.raises(FrameRefused, match=f"speaks version {said} .*{word}") as refused:
+            with pytest.raises(FrameRefused, match=f"uses version {said} .*{word}") as refused:
                 decode(f"taciturn/{said}".encode() + data[10:], largest=BYTES)
             assert refused.value.kind == "version"
 

@@ -241,7 +241,7 @@ def believe_any_charge(patch: Any) -> None:
 
 
 def rolled_back_to_any_round(patch: Any) -> None:
-    """Without masks, a site that was put back goes on from its own state: no mark, and no word of others."""
+    """Without masks, a site that was restored goes on from its own state: no mark, and no word of others."""
     write = VirtualDisk.write
 
     def forget(self: VirtualDisk, effect: Any) -> None:

@@ -231,14 +231,14 @@ def test_without_names_other_sites_that_leave_the_rest_connected(hub, tmp_path):
         assert isinstance(thread.wait(), ParameterError)
 
 
-def put_back(path, backup):
+def restored(path, backup):
     state = load_site(path).state
     shutil.rmtree(state)
     shutil.copytree(backup, state)
 
 
 def run_and_roll_back(hub, paths, folder, *, lose=False):
-    """A run in which the state of site-1 is put back, or lost, while the others wait; its thread is dead."""
+    """A run in which the state of site-1 is restored, or lost, while the others wait; its thread is dead."""
     running = start(paths)
     state = load_site(paths[1]).state
     until(lambda: completed_rounds(load_site(paths[1])) >= 2)
@@ -252,12 +252,12 @@ def run_and_roll_back(hub, paths, folder, *, lose=False):
     if lose:
         shutil.rmtree(state)
     else:
-        put_back(paths[1], folder / "yesterday")
+        restored(paths[1], folder / "yesterday")
     return running
 
 
 @pytest.mark.parametrize("lose", [False, True])
-def test_without_masks_a_state_that_was_put_back_or_lost_needs_its_owner(hub, tmp_path, monkeypatch, lose):
+def test_without_masks_a_state_that_was_restored_or_lost_needs_its_owner(hub, tmp_path, monkeypatch, lose):
     """No round is ever released twice, whatever neighbours say; and the figures are 'at least'."""
     slow(monkeypatch)
     paths = make(tmp_path / "net", "penalty", seed=None, rounds=14)
@@ -277,7 +277,7 @@ def test_without_masks_a_state_that_was_put_back_or_lost_needs_its_owner(hub, tm
 
 
 @pytest.mark.parametrize("lose", [False, True])
-def test_under_masks_a_state_that_was_put_back_or_lost_goes_on_in_a_new_attempt(
+def test_under_masks_a_state_that_was_restored_or_lost_goes_on_in_a_new_attempt(
     hub, tmp_path, monkeypatch, lose
 ):
     slow(monkeypatch)

@@ -283,7 +283,7 @@ def test_a_statement_counts_as_of_the_time_it_was_signed(written):
 def test_statement_dated_in_the_future_is_rejected(written):
     site, trust = written
     later = time.strftime(SIGNED_AT, time.gmtime(time.time() + 3 * 86400))
-    with pytest.raises(SiteError, match="still to come"):
+    with pytest.raises(SiteError, match="in the future"):
         verify_statement(resign(site, {"signed_at": later}), trust)
 
 

@@ -70,7 +70,7 @@ def test_schedules_are_fixed_once_a_run_has_begun(ready, entry):
         pass
     path = ready.site.folder / "site.toml"
     path.write_text(write_toml(tomllib.loads(path.read_text()) | entry))
-    with pytest.raises(WrongFiles, match="begun with another `penalty`, `noise` or `output_noise`"):
+    with pytest.raises(WrongFiles, match="started with another `penalty`, `noise` or `output_noise`"):
         open_store(make_ready(load_site(path)))
 
 

@@ -21,7 +21,7 @@ from taciturn.sites.rounds.charging import admit, charge_first
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.state.account import Account, open_account
 
-LOST = "does not hold this run, which was charged to it"
+LOST = "does not contain this run, which was charged to it"
 CHANGES = ("deleted", "emptied", "put back", "written over")
 OWN = REAL | {"budget": {"epsilon": 50.0}}
 

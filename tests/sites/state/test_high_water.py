@@ -1,4 +1,4 @@
-"""A state that was put back or moved goes on only if its owner confirms it; then figures are 'at least'."""
+"""A state that was restored or moved goes on only if its owner confirms it; then figures are 'at least'."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ def test_a_mark_only_rises(marks):
         marks.raise_to("run", attempt, round, "here")
         assert marks.read("run").reached == (attempt, round)
     for attempt, round in ((1, 4), (0, 46)):
-        with pytest.raises(StateLost, match="round 5 of attempt 1 has left"):
+        with pytest.raises(StateLost, match="has already sent round 5 of attempt 1"):
             marks.raise_to("run", attempt, round, "here")
     assert marks.read("run").reached == (1, 5) and marks.read("other") is None
 
@@ -34,9 +34,9 @@ def test_a_state_below_the_mark_or_moved_needs_its_owner(marks):
     marks.raise_to("run", 0, 46, "here")
     marks.check("run", 0, 46, "here")
     marks.check("run", 0, 47, "here")  # stored, and stopped before the mark was raised
-    with pytest.raises(StateLost, match=r"stands at round 22.*--newest-state"):
+    with pytest.raises(StateLost, match=r"is at round 22.*--newest-state"):
         marks.check("run", 0, 22, "here")
-    with pytest.raises(StateLost, match=r"was moved, copied or put back.*--newest-state"):
+    with pytest.raises(StateLost, match=r"was moved, copied or restored.*--newest-state"):
         marks.check("run", 0, 46, "there")
     marks.confirm("run", 0, 22, "here")
     marks.check("run", 0, 22, "here")
@@ -81,12 +81,12 @@ def stands(ready, store):
     return store.id, *store.reached, store.identity
 
 
-def put_back(ready, earlier):
+def restored(ready, earlier):
     shutil.rmtree(ready.site.state)
     shutil.copytree(earlier, ready.site.state)
 
 
-def test_a_state_that_was_put_back_does_not_go_on_by_itself(ready, tmp_path):
+def test_a_state_that_was_restored_does_not_go_on_by_itself(ready, tmp_path):
     """Whatever neighbours say of it: nobody asks them. With the owner's word, figures are 'at least'."""
     marks = high_water(ready)
     assert not marks.folder.is_relative_to(ready.site.state)
@@ -98,9 +98,11 @@ def test_a_state_that_was_put_back_does_not_go_on_by_itself(ready, tmp_path):
         read_mark(ready, store, marks)
         release(ready, store, 2)
         marks.raise_to(*stands(ready, store))
-    put_back(ready, tmp_path / "earlier")
+    restored(ready, tmp_path / "earlier")
     with open_store(ready) as store:
-        with pytest.raises(StateLost, match="it stands at round 1 of attempt 1, and round 2"):
+        with pytest.raises(
+            StateLost, match="it is at round 1 of attempt 1, but this site has already sent round 2"
+        ):
             read_mark(ready, store, marks)
         read_mark(ready, store, marks, newest=True)
         assert store.at_least and store.reached == (1, 2)  # it never draws round 2 again
@@ -118,8 +120,8 @@ def test_a_state_that_was_moved_does_not_go_on_by_itself(ready, tmp_path):
         release(ready, store, 1)
         marks.raise_to(*stands(ready, store))
     shutil.copytree(ready.site.state, tmp_path / "moved")
-    put_back(ready, tmp_path / "moved")
-    with open_store(ready) as store, pytest.raises(StateLost, match="was moved, copied or put back"):
+    restored(ready, tmp_path / "moved")
+    with open_store(ready) as store, pytest.raises(StateLost, match="was moved, copied or restored"):
         read_mark(ready, store, marks)
 
 
@@ -128,7 +130,7 @@ def test_a_state_that_was_lost_does_not_begin_anew_by_itself(ready):
         release(ready, store, 1)
     shutil.rmtree(ready.site.state)
     with open_store(ready) as store:
-        with pytest.raises(StateLost, match="it was lost"):
+        with pytest.raises(StateLost, match="the state was lost"):
             read_mark(ready, store, high_water(ready))
         read_mark(ready, store, high_water(ready), newest=True)
         assert store.at_least

@@ -62,7 +62,7 @@ def test_a_key_of_another_attempt_or_round_is_refused(folder, state, attempt, ro
     keys.wipe()
 
 
-def test_a_state_that_was_put_back_or_copied_finds_no_keys_of_its_own(state, tmp_path):
+def test_a_state_that_was_restored_or_copied_finds_no_keys_of_its_own(state, tmp_path):
     keys = open_volatile_keys(None, state)
     keys.put("keys", keys.tag(0, 7), b"secret")
     copied = shutil.copytree(state.parent, tmp_path / "copy") / state.name
@@ -101,7 +101,7 @@ def test_a_tmpfs_that_may_be_swapped_is_refused(state, monkeypatch):
     with pytest.raises(WrongFiles, match="may be swapped to a disk"):
         open_volatile_keys(keys.place.folder.parent, state)
     monkeypatch.setattr(KernelKeyring, "works", staticmethod(lambda: False))
-    with pytest.raises(WrongFiles, match="has no memory for keys that a power cut ends"):
+    with pytest.raises(WrongFiles, match="has no volatile memory for keys"):
         open_volatile_keys(None, state)
     monkeypatch.setattr(locked_memory, "has_option", lambda folder, option: option == "noswap")
     keys.put("keys", keys.tag(0, 1), b"secret")

@@ -34,7 +34,7 @@ def test_a_failed_handshake_is_told_with_who_is_missing(heard, caplog, reason, k
     tell, refusals = heard
     for _ in range(3):
         tell(TLS.format(reason))
-    assert refusals.counts() == {("a caller without a name", kind): 3}
+    assert refusals.counts() == {("an unauthenticated client", kind): 3}
     assert len(caplog.records) == 1 and "(not connected: site-2)" in caplog.text
 
 

@@ -81,8 +81,8 @@ def check_history(b: Array, m: ArrayLike, *, clip: float, t: int) -> None:
     limit = history_limit(clip, b.shape[-1])
     if not np.all(np.linalg.norm(b, axis=-1).max(axis=-1) <= limit * np.asarray(m)):
         raise OutOfReach(
-            f"round {t} was not begun: what was sent and heard has added up to more than {limit:g}, which is "
-            "out of reach of floats. Nothing was drawn, and nothing of this round is charged."
+            f"round {t} was not started: the sum of what was sent and received exceeds {limit:g}, which is "
+            "beyond the range that floats cover. No noise was drawn, and nothing of this round is charged."
         )
 
 

@@ -2,7 +2,7 @@
 
 Row 0 holds the facts, the others one charge each. Opening a ledger verifies all of it: a changed, inserted,
 deleted or reordered row is found. Rows cut off at the end are found through the head stored beside them.
-The file alone cannot show that it was put back from a backup, or that someone rewrote rows and head together:
+The file alone cannot show that it was restored from a backup, or that someone rewrote rows and head together:
 keep `ledger.head` elsewhere (a certificate states it) and pass it as `at_least` when opening.
 """
 

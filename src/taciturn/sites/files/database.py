@@ -18,12 +18,12 @@ def check_place(path: Path, *, write: bool = False) -> None:
     state, rights = path.parent, os.R_OK | (os.W_OK if write else 0)
     may = "read it and write to it" if write else "read it"
     if state.exists() and not state.is_dir():
-        raise WrongFiles(f"{state}: `state` must be a folder, or not there yet.")
+        raise WrongFiles(f"{state}: `state` must be a folder or must not exist yet.")
     if state.exists() and not os.access(state, rights | os.X_OK):
         raise WrongFiles(f"{state}: this user may not {may}.")
     for place in (path.with_name(path.name + ending) for ending in ("", "-wal", "-shm", ".lock")):
         if place.exists() and not place.is_file():
-            raise WrongFiles(f"{place}: must be a file, or not there yet.")
+            raise WrongFiles(f"{place}: must be a file or must not exist yet.")
         if place.exists() and not os.access(place, rights):
             raise WrongFiles(f"{place}: this user may not {may}.")
 
@@ -35,7 +35,7 @@ def check_ledger(path: Path) -> None:
     """
     try:
         if path.exists() and not path.is_file():
-            raise WrongFiles(f"`budget.ledger`: {path} must be a file, or not there yet.")
+            raise WrongFiles(f"`budget.ledger`: {path} must be a file or must not exist yet.")
         if path.exists() and path.stat().st_size == 0:
             raise WrongFiles(
                 f"`budget.ledger`: {path} is empty: its charges are lost. Restore the right file; "

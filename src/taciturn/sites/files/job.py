@@ -135,7 +135,7 @@ class NetworkJob(Job):
         if self.label is not None and "scale" in self.label.model_fields_set:
             raise ValueError(f"`label.scale` {_TRAIN}: the loss has the scale of a network's targets")
         if self.several and (not self.masked or self.loss.name != "logistic"):
-            raise ValueError("`label.classes` of three and more need method 'masked' and the loss 'logistic'")
+            raise ValueError("three or more `label.classes` need method 'masked' and the loss 'logistic'")
         if self.table is None and (self.intercept or "missing" in self.model_fields_set):
             key = "intercept" if self.intercept else "missing"
             raise ValueError(f"`{key}` needs a `schema`; with `dimension`, the data are taken as they are")
@@ -222,7 +222,7 @@ class NetworkJob(Job):
         if self.quorum is None:
             return
         if not self.masked:
-            raise ValueError(f"`quorum` belongs to method 'masked'; the job's is {self.method!r}")
+            raise ValueError(f"`quorum` needs method 'masked'; the job has {self.method!r}")
         sites = len(self.sites)
         least = (sites + (sites - 1 if self.colluding is None else self.colluding)) // 2 + 1
         if not least <= self.quorum <= sites:

@@ -82,7 +82,7 @@ def load_certificates(path: Path) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(read_pem(path))
     except ValueError as error:
-        raise SiteError(f"{path}: no certificate in PEM form.") from error
+        raise SiteError(f"{path}: contains no certificate in PEM form.") from error
 
 
 def pem(certificate: x509.Certificate) -> bytes:
@@ -185,7 +185,7 @@ class Authority:
         """A certificate for a PEM signing request, with the name and hosts that it asks for."""
         asked, alternatives = _parse_request(request)
         if not asked.is_signature_valid:
-            raise SiteError("the signing request does not hold the signature of its own key.")
+            raise SiteError("the signing request is not signed by its own key.")
         builder = _certificate(asked.subject, self.certificate.subject, asked, days, starts)
         builder = _for_site(builder, alternatives)
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())

@@ -79,7 +79,7 @@ def load_weights(site: Site) -> Array | None:
 def _array_file(site: Site) -> Path:
     """The file of arrays, which a job without a schema is about."""
     if not isinstance(site.rows.path, Path):
-        raise SiteError("`database`: a job with `dimension` is about arrays; use an .npz in `data`.")
+        raise SiteError("`database`: a job with `dimension` needs arrays; use an .npz in `data`.")
     return site.rows.path
 
 

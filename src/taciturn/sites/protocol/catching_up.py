@@ -152,7 +152,7 @@ class CatchingUp(Core):
         return ChargedRelease(node.charge(t), entry.number, scope, entry.members, node.sum_facts(t))
 
     def charge_marked(self) -> None:
-        """Charge the rounds up to the high-water mark that are not in the ledger: the state was put back."""
+        """Charge the rounds up to the high-water mark that are not in the ledger: the state was restored."""
         known = max([self.marked, *(entry.charged for entry in self.past.values())])
         everybody = tuple(range(len(self.setup.names)))
         node = None if self.common or self.setup.mark <= known else self.method.attempt(everybody, 0, 1.0)

@@ -181,7 +181,7 @@ class Core:
         try:
             frame = decode(data, largest=self.setup.largest)
             if frame.job != self.setup.job:
-                raise FrameRefused("job", "it holds another job")
+                raise FrameRefused("job", "it has a different job")
             if frame.sender >= len(self.setup.names) or frame.kind not in range(1, Kind.ASK):
                 raise FrameRefused("sender", "it names a site or a kind that the job does not have")
             if self._known(frame, data):

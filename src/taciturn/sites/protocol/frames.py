@@ -201,6 +201,6 @@ def _other_version(data: bytes) -> FrameRefused | None:
     older = "older" if int(said[1]) < VERSION else "newer"
     return FrameRefused(
         "version",
-        f"it speaks version {int(said[1])} of the frames, and this site version {VERSION}: its release is "
+        f"it uses version {int(said[1])} of the frames, this site version {VERSION}: its release is "
         f"{older}; all sites of a run need the same one",
     )

@@ -127,7 +127,7 @@ class SiteProtocol(Ending):
         self.effects.append(SetTimer(self.now + self.setup.tick))
         self.since = self.waiting = self.now
         self.charge_marked()
-        self.lost = self.lost or (self.setup.paid and not self.past)  # the state was put back, to its start
+        self.lost = self.lost or (self.setup.paid and not self.past)  # the state was restored, to its start
         if "left" in self.saved:
             self._come_back()
         elif self.number == 0:

@@ -219,13 +219,13 @@ class Meeting(CatchingUp):
         if self._variant(self.setup.own, digest) is None:
             return
         self.doubles += 1
-        if self.doubles < MOST_DOUBLES:  # perhaps it was said before this site's state was put back
+        if self.doubles < MOST_DOUBLES:  # perhaps it was said before this site's state was restored
             self.meet(max(self.number, self.seen) + 1)
         else:
             self.stop(
                 Reason.COPY,
                 "another process signs with the name and key of this site: a copy of it is running. Nothing "
-                "more is released by this one; stop it for good, or the other.",
+                "more is released by this process; stop one of the two for good.",
                 about=self.setup.own,
             )
 
@@ -369,8 +369,8 @@ class Meeting(CatchingUp):
             names = [setup.names[i] for i in sorted(self.absent())]
             self.stop(
                 Reason.LEFT_ALONE,
-                f"too few sites to go on: {', '.join(names[:5])} silent, and {needed} of "
-                f"{len(setup.names)} are needed. Everything is kept: run the same command to go on.",
+                f"too few sites to continue: {', '.join(names[:5])} silent, and {needed} of "
+                f"{len(setup.names)} are needed. Everything is stored: run the same command to continue.",
             )
             return
         self.fails += 1

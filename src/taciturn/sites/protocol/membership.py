@@ -102,7 +102,7 @@ def read_past(payload: bytes, place: int) -> tuple[Past, int]:
     place += _PAST.size
     members = struct.unpack_from(f"<{size}H", payload, place)
     if list(members) != sorted(set(members)) or not 0 < left <= 1 or charged < base:
-        raise FrameRefused("hello", "not a hello: it states an attempt that cannot be")
+        raise FrameRefused("hello", "not a hello: it states an impossible attempt")
     return Past(number, members, base, left, charged), place + 2 * size
 
 
@@ -122,7 +122,7 @@ def pack_proposal(hellos: Mapping[int, bytes]) -> bytes:
 def read_proposal(payload: bytes) -> dict[int, bytes]:
     """Which hello of each member is meant."""
     if not payload or len(payload) % 34:
-        raise FrameRefused("proposal", "not a proposal: it has a strange length")
+        raise FrameRefused("proposal", "not a proposal: its length is wrong")
     pairs = list(struct.iter_unpack("<H32s", payload))
     numbers = [i for i, _ in pairs]
     if numbers != sorted(set(numbers)):
@@ -173,7 +173,7 @@ def agree(
     past = merge_past([hello.past for hello in read.values()])
     finish = all(hello.finish for hello in read.values())
     if finish and len({hello.without for hello in read.values()}) > 1:
-        raise FrameRefused("finish", "the members would finish without different sites")
+        raise FrameRefused("finish", "the members do not agree which sites are missing")
     if common:
         base = max(hello.completed for hello in read.values())
         digests = {hello.digest for hello in read.values() if hello.completed == base}

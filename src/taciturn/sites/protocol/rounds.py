@@ -196,7 +196,7 @@ class RoundSteps(Meeting):
         releases = self._charge(t)
         if payload is None:
             charged = replace(releases[0], charge=releases[0].charge._replace(aborted=True))
-            text = f"the solve of round {t} gave up. The round is charged, nothing of it was sent."
+            text = f"the solver failed in round {t}. The round is charged; nothing of it was sent."
             self.store({"past": self._pack_pasts()}, lambda: self._give_up(Reason.ABORTED, text), (charged,))
             return
         payload = pack_plain(self._message_before(t), payload)
@@ -290,7 +290,7 @@ class RoundSteps(Meeting):
                 self.edged.add(i)
                 name = self.setup.names[i]
                 self.note(f"{name} sends values at the edge of the range since round {t}", warning=True)
-        if own is not None and t > self.charged(a):  # sent before this site's state was put back
+        if own is not None and t > self.charged(a):  # sent before this site's state was restored
             self.owed += self._charge(t)
             self.pending["past"] = self._pack_pasts()
         mine = b"" if own is None else self._said(t, own.payload) or b""

@@ -66,8 +66,8 @@ def read_mark(
     forgotten = not store.charges and account is not None and account.unfinished(what, store.id)
     if forgotten and not newest and not ready.site.job.masked:
         raise StateLost(
-            "this table was charged for this job before, that run did not come to its end, and this `state` "
-            f"knows nothing of it: it was lost. {CONFIRM}"
+            "this table was already charged for this job, but that run did not finish and this `state` has "
+            f"no record of it: the state was lost. {CONFIRM}"
         )
     mark = marks.read(store.id)
     try:

@@ -126,7 +126,9 @@ def run_site(
         if memory is None and unmoved:
             protocol.volatile.update(without_secrets(protocol))
         if site.job.simulated:
-            log.warning("this is a rehearsal: all can repeat the noise of the job's seed, nothing is private")
+            log.warning(
+                "this is a rehearsal: anyone can repeat the noise from the job's seed, so nothing is private"
+            )
         if protocol.completed[1] < protocol.method.rounds:
             warm_up(ready)
         whereabouts = Whereabouts(site.number, site.job.names)
@@ -180,9 +182,11 @@ class SiteDriver:
         if isinstance(self.result, SiteResult):
             if missing := self.room.names:
                 names = ", ".join(missing)
-                log.warning("left while %s may still need this site; if it asks, run the same command", names)
+                log.warning(
+                    "stopped although %s may still need this site; if it does, run the command again", names
+                )
             return self.result
-        raise self.result or SiteError("the site left without a result.")
+        raise self.result or SiteError("the site stopped without a result.")
 
     def _next(self) -> Event:
         """What happens next: what is due at once, what came in, or the timer."""
@@ -207,7 +211,7 @@ class SiteDriver:
             if (frame.kind, frame.sender) != (Kind.ASK, event.by):
                 return None
             if frame.job != setup.job:
-                raise FrameRefused("job", "it holds another job")
+                raise FrameRefused("job", "it has a different job")
             setup.believe(frame)
         except FrameRefused as error:
             self._refuse(event.by, error.kind, str(error))
@@ -320,7 +324,7 @@ class SiteDriver:
         when = f"round {t}" if t else "the end"
         raise Contradiction(
             f"{whose} signed two frames that contradict each other, of {when}; both are in {written}, for "
-            f"anyone to check. {said}. The run is over for everybody, and no model is written."
+            f"anyone to check. {said}. The run has ended for all sites, and no model is written."
         )
 
     def _stay(self, evidence: tuple[bytes, ...], owner: str) -> None:

@@ -152,4 +152,4 @@ def state_released(ready: PreparedSite, store: SiteStore, cause: str, *, twice: 
     times = f"{len(released)} releases" if len(released) != 1 else "1 release"
     at = format_delta(ready.site.job.delta)
     cost = f"epsilon {format_cost(epsilon)} at delta {at}" if released else "nothing spent"
-    return f"What has left this site: {'at least ' if at_least and released else ''}{times}, {cost}"
+    return f"This site has released: {'at least ' if at_least and released else ''}{times}, {cost}"

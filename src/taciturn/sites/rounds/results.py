@@ -171,13 +171,13 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
     except FrameRefused as error:
         raise SiteError(f"{path}: {error}.") from error
     except InvalidSignature as error:
-        raise SiteError(f"{path}: the signature does not fit what is stated.") from error
+        raise SiteError(f"{path}: the signature does not match the statement.") from error
     except SiteError:
         raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise SiteError(f"{path}: not a signed statement.") from error
     if at > datetime.datetime.now(datetime.UTC) + AHEAD:
-        raise SiteError(f"{path}: says that it was signed on {at:%Y-%m-%d}, which is still to come.")
+        raise SiteError(f"{path}: says that it was signed on {at:%Y-%m-%d}, which is in the future.")
     for beside in files_beside(path, facts):
         with beside.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != facts["files"][beside.name]:
@@ -194,7 +194,7 @@ def files_beside(path: Path, facts: dict[str, Any]) -> list[Path]:
 def read_text(path: Path, most: int, what: str) -> str:
     """A file of somebody else's that must not be larger than `what` can be."""
     if path.exists() and not path.is_file():
-        raise SiteError(f"{path}: not a file, and so not {what}.")
+        raise SiteError(f"{path}: is not a file, so it cannot be {what}.")
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
@@ -202,7 +202,7 @@ def read_text(path: Path, most: int, what: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise SiteError(f"{path}: not a text, and so not {what}.") from error
+        raise SiteError(f"{path}: is not text, so it cannot be {what}.") from error
 
 
 def _check_facts(facts: dict[str, Any]) -> None:

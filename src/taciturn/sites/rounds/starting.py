@@ -41,13 +41,13 @@ def check_start(ready: PreparedSite, store: SiteStore, marks: HighWaterMark | No
         said = state_released(ready, store, proof[1].owner)
         raise Contradiction(
             f"{proof[1].owner} signed two frames that contradict each other; both are in {proof[0]}, for "
-            f"anyone to check. {said}. The run is over for everybody."
+            f"anyone to check. {said}. The run has ended for all sites."
         )
     lost = next((body["round"] for body in store.charges if body.get("charge", {}).get("aborted")), None)
     if lost is not None:
         raise RunOver(
-            f"round {lost} gave up when it was solved. It is charged and is never drawn again, so this run "
-            "is over; agree on a new job, with a larger `tol`, and a new `state` folder."
+            f"the solver failed in round {lost}. The round is charged and is never repeated, so this run has "
+            "ended; agree on a new job, with a larger `tol`, and a new `state` folder."
         )
     try:
         return read_mark(ready, store, marks, newest=newest)

@@ -61,10 +61,10 @@ class SiteStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         except (FileExistsError, NotADirectoryError) as error:
-            raise WrongFiles(f"{path.parent}: `state` must be a folder, or not there yet.") from error
+            raise WrongFiles(f"{path.parent}: `state` must be a folder or must not exist yet.") from error
         check_place(path, write=True)
         self.path, self.run, self.facts, self.budget = path, run, facts, budget
-        self.at_least = False  # more may have left: the state was lost, moved or put back at some time
+        self.at_least = False  # more may have left: the state was lost, moved or restored at some time
         self._lock = LockFile(path)
         try:
             with wrong_ledger_as(path), ledger_errors():
@@ -104,8 +104,8 @@ class SiteStore:
             raise WrongFiles(f"{self.path}: belongs to {other}; a new run needs a new `state` folder.")
         if first.get("facts") != json.loads(json.dumps(to_plain(self.facts))):
             raise WrongFiles(
-                f"{self.path}: the run was begun with another `penalty`, `noise` or `output_noise`. They are "
-                "fixed beforehand, or the cost could not be added up: put the old values back."
+                f"{self.path}: the run was started with another `penalty`, `noise` or `output_noise`. The "
+                "cost depends on them, so they must not change: restore the old values."
             )
 
     def _plain(self) -> dict[str, Any]:
@@ -155,7 +155,7 @@ class SiteStore:
 
     @cached_property
     def identity(self) -> str:
-        """Which file this is: a copy, or one that was put back, is another."""
+        """Which file this is: a copy, or one that was restored, is another."""
         return file_identity(self.path)
 
     @property
@@ -249,8 +249,8 @@ def unreadable_as(path: Path) -> Iterator[None]:
         raise
     except (TypeError, ValueError, LookupError, ArithmeticError, MemoryError, *_ODD) as error:
         raise WrongFiles(
-            f"{path}: is damaged: a row in it cannot be read. Nothing is released; put the newest whole copy "
-            "of the folder back."
+            f"{path}: is damaged: a row in it cannot be read. Nothing is released; restore the newest intact "
+            "copy of the folder."
         ) from error
 
 

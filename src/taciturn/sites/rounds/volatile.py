@@ -1,6 +1,6 @@
 """What the protocol holds outside its records, for one state file alone: keys, salts and noise.
 
-Of a masked job these are secrets, in memory that a power cut ends. Beside a state that was moved or put back
+Of a masked job these are secrets, in memory that a power cut ends. Beside a state that was moved or restored
 they are not found. The paper's methods have none: whether their state may go on, the high-water mark says.
 """
 
@@ -32,7 +32,7 @@ class VolatileMemory:
         return self.keys.tag(0, 0)
 
     def read(self) -> dict[str, bytes]:
-        """Everything that belongs to this state file; of one that was put back or copied, nothing does."""
+        """Everything that belongs to this state file; of one that was restored or copied, nothing does."""
         found: dict[str, bytes] = {}
         for name in NAMES:
             try:

@@ -101,7 +101,7 @@ class WaitingRoom:
         return said
 
     def silence(self) -> str:
-        """What is said where patience is at its end."""
+        """The error when a site has waited for longer than `patience`."""
         since = _clock(self.began_at or time.time())
         reasons = "; ".join(
             f"{name}: {why}" for name in self.names if (why := self.links.refusals.reason(name))
@@ -109,7 +109,7 @@ class WaitingRoom:
         return (
             f"{_names(self.names)} silent since {since} ({self.what()}){self.hint()}"
             f"{f': {reasons}' if reasons else ''}; stopped after {self.site.file.patience:g} s. Everything "
-            "is kept: run the same command to go on."
+            "is stored: run the same command to continue."
         )
 
     def _say(self, names: Sequence[str]) -> None:

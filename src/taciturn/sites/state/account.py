@@ -2,7 +2,7 @@
 
 A run is charged whole, right before its first message is stored, and stays charged however it ends. Until
 then it costs nothing: a site that only met the others has released nothing. The charge is made once for each
-run, whatever was restarted or put back. Estimators and training jobs may use the same file: it is a
+run, whatever was restarted or restored. Estimators and training jobs may use the same file: it is a
 `taciturn.Budget`.
 """
 
@@ -91,7 +91,9 @@ class Account:
         """Charge the whole run, right before its first message is stored; again, it changes nothing."""
         self.check_place()
         if not self.place.exists():
-            log.warning("a new account of this table is begun: %s; was there none before?", self.place)
+            log.warning(
+                "created a new account for this table: %s; if there was one before, restore it", self.place
+            )
             make_place(self.site, self.place)
         with wrong_ledger_as(self.place):
             self._begin(self.place).reserve(planned, what, run=run)
@@ -100,7 +102,7 @@ class Account:
     def check(self, run: str) -> None:
         """`WrongFiles` where the account no longer holds a run that was charged to it.
 
-        It was deleted, emptied, put back, or is another one. Another job that pays into it changes the file
+        It was deleted, emptied, restored, or is another one. Another job that pays into it changes the file
         as well: then it is read, and holds the run. Without a change this is one `stat`.
         """
         found = self._look()  # before it is read: what changes meanwhile is seen the next time
@@ -155,8 +157,8 @@ class Account:
                 if any(other.run == run for other in account.runs):
                     return account
         raise WrongFiles(
-            f"{self.place}: does not hold this run, which was charged to it: it was deleted, emptied, put "
-            "back from a backup, or is another file. Nothing more is released; put the right one back."
+            f"{self.place}: does not contain this run, which was charged to it. The file was deleted, "
+            "emptied, restored from a backup or replaced. Nothing more is released; restore the correct file."
         )
 
     def _look(self) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """The high-water mark: how far a run had got, kept with the account of the table, outside the state folder.
 
-A state that was put back from a backup does not know what has left since; the mark does. It is raised after a
-message is stored and before it is sent, so a state is never below it unless it was put back. Such a state, or
+A state that was restored from a backup does not know what has left since; the mark does. It is raised after a
+message is stored and before it is sent, so a state is never below it unless it was restored. Such a state, or
 one that was moved, goes on only if the owner confirms it, never on neighbours' word alone; from then on all
 figures of the run are 'at least'.
 """
@@ -22,8 +22,8 @@ from ...core.errors import SiteError, StateLost, WrongFiles
 
 SLOT = 512  # bytes: two slots take turns, so that one of them is always whole
 CONFIRM = (
-    "Nothing is released. If you know that this is the newest state, say so, and all figures of the run will "
-    "be 'at least': taciturn site run --newest-state"
+    "Nothing is released. If you are sure that this is the newest state, run: taciturn site run "
+    "--newest-state. All figures of the run will then say 'at least'."
 )
 
 
@@ -31,7 +31,7 @@ CONFIRM = (
 class Mark:
     """The newest round that was stored, in which attempt and in which file (a hash of its identity).
 
-    at_least : the owner has confirmed a state that was put back or moved, so more may have left.
+    at_least : the owner has confirmed a state that was restored or moved, so more may have left.
     writes : how often the mark was written.
     """
 
@@ -70,12 +70,12 @@ class HighWaterMark:
             return
         if mark.reached > (attempt, round):
             raise StateLost(
-                f"this `state` was put back from a backup: it stands at round {round} of attempt {attempt}, "
-                f"and round {mark.round} of attempt {mark.attempt} has left this site. {CONFIRM}"
+                f"this `state` was restored from a backup: it is at round {round} of attempt {attempt}, but "
+                f"this site has already sent round {mark.round} of attempt {mark.attempt}. {CONFIRM}"
             )
         if mark.place != _digest(place):
             raise StateLost(
-                f"this `state` was moved, copied or put back since round {mark.round} was stored. {CONFIRM}"
+                f"this `state` was moved, copied or restored since round {mark.round} was stored. {CONFIRM}"
             )
 
     def confirm(self, run: str, attempt: int, round: int, place: str) -> None:
@@ -97,8 +97,9 @@ class HighWaterMark:
                 self._write(descriptor, replace(mark, attempt=attempt, round=round, place=_digest(place)))
             elif mark.reached > (attempt, round):
                 raise StateLost(
-                    f"round {mark.round} of attempt {mark.attempt} has left this site, and this process is "
-                    f"at round {round}: another one runs, or has run, with a newer state. Nothing is sent."
+                    f"this site has already sent round {mark.round} of attempt {mark.attempt}, but this "
+                    f"process is at round {round}: another one runs, or ran, with a newer state. Nothing is "
+                    "sent."
                 )
 
     @contextmanager

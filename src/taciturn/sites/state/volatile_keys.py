@@ -2,7 +2,7 @@
 
 They are never in the state file, its journal or a backup. After kill -9 they are still there; after a reboot
 they are not, and neither are they beside a state that was moved. Each entry carries the attempt, the next
-round and the identity of the state file, and is refused where one of them differs: that state was put back or
+round and the identity of the state file, and is refused where one of them differs: that state was restored or
 copied. A hibernated machine, or an image of one with its memory, holds the keys: such an image is a key.
 """
 
@@ -79,7 +79,7 @@ class VolatileKeys:
         if kept != tag:
             what = " and ".join(_differences(kept, tag))
             raise StaleKey(
-                f"the keys in volatile memory belong to {what}: this `state` was put back from a backup, or "
+                f"the keys in volatile memory belong to {what}: this `state` was restored from a backup, or "
                 "copied. Nothing is released with them."
             )
         return body[4 + size :]
@@ -115,7 +115,7 @@ def open_volatile_keys(folder: Path | None, state: Path) -> VolatileKeys:
     if KernelKeyring.works():
         return VolatileKeys(KernelKeyring(own), state)
     why = " ".join(faults) or "there is no tmpfs that this user may write in."
-    raise WrongFiles(f"`keys.volatile`: this machine has no memory for keys that a power cut ends: {why}")
+    raise WrongFiles(f"`keys.volatile`: this machine has no volatile memory for keys: {why}")
 
 
 def _usual_places() -> Iterator[Path]:

@@ -128,7 +128,7 @@ class ZenohLinks:
         self._crowd_left = False
         if set(self._site.neighbours) <= self.connected():
             return
-        log.warning("a crowd of callers has left this site's port: opening it anew for the neighbours")
+        log.warning("many clients have disconnected from this site's port: reopening it for the neighbours")
         self._session.close()
         for attempt in range(REOPENED, -1, -1):
             try:
@@ -177,8 +177,8 @@ class ZenohLinks:
         if name in self._known:
             self._tell(Tick())
             return
-        sender = str(name or f"a caller without a name at {event.link.dst}")
-        self.refusals.refuse(sender, "stranger", "it is not a neighbour and may say nothing")
+        sender = str(name or f"an unauthenticated client at {event.link.dst}")
+        self.refusals.refuse(sender, "stranger", "it is not a neighbour, so its frames are ignored")
 
     def _ends(self) -> dict[str, str]:
         """The name in the certificate at the far end of each open link."""
@@ -232,7 +232,7 @@ def _reach_relay(site: Site) -> None:
         if waited >= site.file.patience:
             raise NeighbourFailed(
                 f"the relay {relay.name} is silent: {why}; stopped after {site.file.patience:g} s. "
-                "Everything is kept: run the same command to go on."
+                "Everything is stored: run the same command to continue."
             )
         if waited >= min(SAY, site.file.patience / 2) and not said:
             log.warning("waiting for the relay %s: %s", relay.name, why)

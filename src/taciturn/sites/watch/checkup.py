@@ -111,7 +111,7 @@ def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Findi
             try:
                 frame = decode(data, largest=largest_payload(site.job))
                 if frame.job != site.job.hash:
-                    raise FrameRefused("job", "it holds another job")
+                    raise FrameRefused("job", "it has a different job")
                 if frame.sender == by:
                     ready.trust.check(frame, names[by])
                     met.add(by)

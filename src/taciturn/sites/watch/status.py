@@ -183,9 +183,7 @@ def _opened(site: Site) -> Iterator[sqlite3.Connection]:
         db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)
         try:
             if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'ledger'").fetchone() is None:
-                raise WrongFiles(
-                    f"{path}: is empty, or no file of a site; a site that is started begins anew."
-                )
+                raise WrongFiles(f"{path}: is empty or not a state file; the next start creates a new one.")
             check_form(db, path, FORMAT)
             yield db
         finally:

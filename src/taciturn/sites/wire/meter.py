@@ -130,7 +130,7 @@ class Door:
         if there + gone > self._friends + CROWD and not self._said:
             self._said = True
             log.warning(
-                "%d connections to this site's port, most of them from callers without a name; a firewall "
+                "%d connections to this site's port, most of them from unauthenticated clients; a firewall "
                 "that lets in the neighbours alone would keep them out",
                 there + gone,
             )

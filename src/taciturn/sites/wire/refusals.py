@@ -60,7 +60,7 @@ class Refusals:
             first = known != words and self._told[sender, kind] <= MOST_TOLD
         if first:
             facts = {"event": "explained", "sender": sender, "kind": kind}
-            log.warning("about what was refused from %s: %s", sender, words, extra={"facts": facts})
+            log.warning("reason for the refusal of %s: %s", sender, words, extra={"facts": facts})
 
     def reason(self, sender: str) -> str:
         """Why nothing of `sender` can be accepted until somebody does something about it; or nothing."""

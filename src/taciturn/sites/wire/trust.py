@@ -177,11 +177,11 @@ def trusted_roots(site: Site) -> bytes:
         try:
             trust.key_of(certificate.public_bytes(serialization.Encoding.DER), str(common_name(certificate)))
         except FrameRefused as refused:
-            log.warning("the certificate of %s is left out: %s", common_name(certificate), refused)
+            log.warning("ignoring the certificate of %s: %s", common_name(certificate), refused)
         else:
             kept.append(pem(certificate))
     if not kept:
-        raise SiteError(f"{whole}: holds no certificate of a key that the job lists.")
+        raise SiteError(f"{whole}: contains no certificate for a key that the job lists.")
     return b"".join(kept)
 
 
@@ -196,7 +196,7 @@ def load_identity(private: Path, certificate: Path, name: str, trust: Trust) -> 
     try:
         public = trust.key_of(der, name)
     except FrameRefused as error:
-        raise SiteError(f"{certificate}: {error}; no neighbour would believe this site.") from error
+        raise SiteError(f"{certificate}: {error}; no neighbour would accept this site.") from error
     if public.public_bytes_raw() != key.public_key().public_bytes_raw():
         raise SiteError(f"{certificate}: is for another key than {private}.")
     return Identity(name, key, der)

@@ -27,7 +27,7 @@ _HANDSHAKE = re.compile(r"zenoh_link_tls::\S+ (.+?)\.? Hint: ")
 _DENIED = re.compile(r"CertCommonName\(([^)]*)\)\S* is unauthorized to (\w+)[\w ]* \(ingress\) on (\S+)")
 _MARKS = b"Hint: ", b"is unauthorized to"  # lines without either say nothing of what was refused
 PAUSE, MUCH = 0.05, 2**14  # seconds between two looks, unless there is much to read: bytes
-NAMELESS = "a caller without a name"
+NAMELESS = "an unauthenticated client"
 _REASONS = (
     ("no certificates", "no certificate", "it showed no certificate"),
     ("expired", "expired", "its certificate is expired"),
