@@ -71,19 +71,24 @@ def loop(node: Stepping, state: Any, *, released: Any | None = None) -> Loop:
     return state
 
 
-def charged(steps: Loop, ledger: Ledger) -> Generator[Send, Any, Any]:
-    """The same loop with every charge carried out at once, on a ledger that answers at once."""
+def stored(steps: Loop, keep: Callable[[Store], None]) -> Generator[Send, Any, Any]:
+    """The same loop with every charge and message kept at once, so that only `Send` is left to carry out."""
     answer = None
     while True:
         try:
             effect = steps.send(answer)
         except StopIteration as end:
             return end.value
-        if isinstance(effect, Store):
-            ledger.charge_round(effect.charges)
-            answer = None
-        else:
+        if isinstance(effect, Send):
             answer = yield effect
+        else:
+            answer = None
+            keep(effect)
+
+
+def charged(steps: Loop, ledger: Ledger) -> Generator[Send, Any, Any]:
+    """The same loop with every charge carried out at once, on a ledger that answers at once."""
+    return stored(steps, lambda effect: ledger.charge_round(effect.charges))
 
 
 def charge_again(node: Stepping, ledger: Ledger, upto: int) -> None:
@@ -92,22 +97,16 @@ def charge_again(node: Stepping, ledger: Ledger, upto: int) -> None:
         ledger.charge_round(node.charges(t))
 
 
-def drive(
-    steps: Loop, *, store: Callable[[Store], None] | None = None, exchange: Callable[[Send], Any]
-) -> Any:
+def drive(steps: Loop, *, store: Callable[[Store], None], exchange: Callable[[Send], Any]) -> Any:
     """Run a loop to its end: `store` keeps what must be kept, `exchange` sends and returns what was heard."""
+    sends = stored(steps, store)
     answer = None
     while True:
         try:
-            effect = steps.send(answer)
+            effect = sends.send(answer)
         except StopIteration as end:
             return end.value
-        if isinstance(effect, Send):
-            answer = exchange(effect)
-            continue
-        answer = None
-        if store is not None:
-            store(effect)
+        answer = exchange(effect)
 
 
 def gave_up(t: int) -> NotConverged:

@@ -70,16 +70,7 @@ class Releases:
     @classmethod
     def single(cls, run: RunFacts, site: SiteFacts, charge: Charge) -> Releases:
         """Tables of one entry."""
-        moment = charge.t <= run.moments
-        return cls(
-            samples=np.full((1, 1), float(site.samples)),
-            eta=np.full((1, 1), 1.0 if moment else charge.eta),
-            scale=np.full((1, 1), charge.scale),
-            output_scale=np.full((1, 1), charge.output_scale or 1.0),
-            degree=np.full((1, 1), float(charge.degree or site.degree)),
-            charged=np.full((1, 1), not moment),
-            moments=np.full((1, 1), moments_mu(run, charge.t)) if moment else np.zeros((1, 0)),
-        )
+        return cls.of(run, [site], [Columns.of(site, [charge])]).rounds(slice(charge.t - 1, None))
 
     def rounds(self, at: slice) -> Releases:
         """The same for some of the rounds."""

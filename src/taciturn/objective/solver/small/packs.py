@@ -41,15 +41,18 @@ class Pack(ABC):
         strong = self.strong + curvature
         facts = np.column_stack([self.facts, strong, strong * tol])
         f, bound = start.copy(), np.empty(start.shape[:2])
+        numbers = np.ascontiguousarray(linear), f, bound
         with np.errstate(all="ignore"):
-            self._solve(facts, np.ascontiguousarray(linear), f, bound)
+            self._kernels()[0](loss_code(self.loss), *self._rows, self.offset, self.first, facts, *numbers)
         return f, bound
 
     def metrics(self, f: Array) -> tuple[Array, Array]:
         """(mean loss, quality) of every site and repeat, as `LocalObjective.metrics` has them."""
         losses, qualities = np.empty((2, *f.shape[:2]))
+        law, numbers = loss_code(self.loss), (np.ascontiguousarray(f), losses, qualities)
+        classify = self.loss.kind == "classification"
         with np.errstate(all="ignore"):
-            self._measure(self.loss.kind == "classification", np.ascontiguousarray(f), losses, qualities)
+            self._kernels()[1](law, classify, *self._rows, self.offset, self.first, *numbers)
         return losses, qualities
 
     def part(self, start: int, stop: int) -> Self:
@@ -66,10 +69,14 @@ class Pack(ABC):
     def view(self, piece: slice, own: Rows) -> Any:
         """The piece of the arrays that stands for one site's own rows."""
 
+    @property
     @abstractmethod
-    def _solve(self, facts: Array, linear: Array, f: Array, bound: Array) -> None: ...
+    def _rows(self) -> tuple[Any, ...]:
+        """The arrays, as the kernels take them."""
+
     @abstractmethod
-    def _measure(self, classify: bool, f: Array, losses: Array, qualities: Array) -> None: ...
+    def _kernels(self) -> tuple[Any, Any]:
+        """What minimises and what measures; numba is imported here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +88,14 @@ class DensePack(Pack):
     def view(self, piece: slice, own: Rows) -> Any:
         return self.Z[piece]
 
-    def _solve(self, facts: Array, linear: Array, f: Array, bound: Array) -> None:
-        from .kernel import minimise_sites
+    @property
+    def _rows(self) -> tuple[Any, ...]:
+        return (self.Z,)
 
-        minimise_sites(loss_code(self.loss), self.Z, self.offset, self.first, facts, linear, f, bound)
+    def _kernels(self) -> tuple[Any, Any]:
+        from .kernel import measure_sites, minimise_sites
 
-    def _measure(self, classify: bool, f: Array, losses: Array, qualities: Array) -> None:
-        from .kernel import measure_sites
-
-        law = loss_code(self.loss)
-        measure_sites(law, classify, self.Z, self.offset, self.first, f, losses, qualities)
+        return minimise_sites, measure_sites
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +112,14 @@ class SparsePack(Pack):
         Z.data, Z.indices, Z.indptr = self.entries[entries], self.columns[entries], _csr(own).indptr
         return Z
 
-    def _solve(self, facts: Array, linear: Array, f: Array, bound: Array) -> None:
-        from .sparse_kernel import minimise_sparse_sites
+    @property
+    def _rows(self) -> tuple[Any, ...]:
+        return self.entries, self.columns, self.pointers
 
-        rows = self.entries, self.columns, self.pointers, self.offset, self.first
-        minimise_sparse_sites(loss_code(self.loss), *rows, facts, linear, f, bound)
+    def _kernels(self) -> tuple[Any, Any]:
+        from .sparse_kernel import measure_sparse_sites, minimise_sparse_sites
 
-    def _measure(self, classify: bool, f: Array, losses: Array, qualities: Array) -> None:
-        from .sparse_kernel import measure_sparse_sites
-
-        rows = self.entries, self.columns, self.pointers, self.offset, self.first
-        measure_sparse_sites(loss_code(self.loss), classify, *rows, f, losses, qualities)
+        return minimise_sparse_sites, measure_sparse_sites
 
 
 def pack(objectives: Sequence[Objective]) -> Pack:
