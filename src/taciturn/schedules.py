@@ -157,16 +157,14 @@ def to_dict(schedule: Schedule) -> float | dict[str, Any]:
     >>> to_dict(Constant(0.5)), to_dict(Geometric(0.5, 1.04))
     (0.5, {'kind': 'geometric', 'start': 0.5, 'ratio': 1.04})
     """
-    match schedule:
-        case Constant(value):
-            return value
-        case Geometric(start, ratio, None):
-            return {"kind": "geometric", "start": start, "ratio": ratio}
-        case Geometric(start, ratio, cap):
-            return {"kind": "geometric", "start": start, "ratio": ratio, "cap": cap}
-        case Table():
-            return {"kind": "table", "values": list(schedule.values)}
-    raise ParameterError(f"a schedule of type {type(schedule).__name__} has no JSON form; use `Table`.")
+    if isinstance(schedule, Constant):
+        return schedule.value
+    kind = next((name for name, made in SCHEDULES.items() if isinstance(schedule, made)), None)
+    if kind is None:
+        raise ParameterError(f"a schedule of type {type(schedule).__name__} has no JSON form; use `Table`.")
+    given = {name: value for name, value in vars(schedule).items() if value is not None}
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    return {"kind": kind, **plain}
 
 
 def from_dict(entry: Any) -> Schedule:

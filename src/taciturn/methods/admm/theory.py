@@ -72,67 +72,62 @@ def _convergence(tables: Tables) -> Convergence:
 
 
 def _nondecreasing(tables: Tables) -> Hypothesis:
-    steps = np.diff(tables.eta, axis=1)
-    if not (steps < 0).any():
-        return Hypothesis("penalty nondecreasing", True, "eta_i(t+1) >= eta_i(t) at every site")
-    i, t = np.argwhere(steps < 0)[0]
-    now, then = tables.eta[i, t + 1], tables.eta[i, t]
-    return Hypothesis(
-        "penalty nondecreasing", False, f"site {i}: {now:g} at t={t + 2} after {then:g} at t={t + 1}"
-    )
+    falls, detail = np.argwhere(np.diff(tables.eta, axis=1) < 0), "eta_i(t+1) >= eta_i(t) at every site"
+    if len(falls):
+        i, t = falls[0]
+        now, then = tables.eta[i, t + 1], tables.eta[i, t]
+        detail = f"site {i}: {now:g} at t={t + 2} after {then:g} at t={t + 1}"
+    return Hypothesis("penalty nondecreasing", not len(falls), detail)
 
 
 def _above_dual_step(tables: Tables) -> Hypothesis:
-    below = tables.eta < tables.theta
-    if not below.any():
-        return Hypothesis("penalty at least the dual step", True, "eta_i(t) >= theta > 0")
-    i, t = np.argwhere(below)[0]
-    detail = f"site {i}: eta = {tables.eta[i, t]:g} < theta = {tables.theta[i, t]:g} at t={t + 1}"
-    return Hypothesis("penalty at least the dual step", False, detail)
+    below, detail = np.argwhere(tables.eta < tables.theta), "eta_i(t) >= theta > 0"
+    if len(below):
+        i, t = below[0]
+        detail = f"site {i}: eta = {tables.eta[i, t]:g} < theta = {tables.theta[i, t]:g} at t={t + 1}"
+    return Hypothesis("penalty at least the dual step", not len(below), detail)
 
 
 def _bounded(tables: Tables) -> Hypothesis:
-    open_ended = [i for i, schedule in enumerate(tables.penalties) if not schedule.bounded]
-    if not open_ended:
-        return Hypothesis("penalty bounded", True, "sup_t eta_i(t) is finite")
-    return Hypothesis(
-        "penalty bounded",
-        False,
-        f"site {open_ended[0]} grows without bound: the run can stall at a consensus that is not the "
-        "optimum; give the schedule a cap",
+    grows, detail = (
+        [i for i, one in enumerate(tables.penalties) if not one.bounded],
+        "sup_t eta_i(t) is finite",
     )
+    if grows:
+        detail = (
+            f"site {grows[0]} grows without bound: the run can stall at a consensus that is not the optimum; "
+            "give the schedule a cap"
+        )
+    return Hypothesis("penalty bounded", not grows, detail)
 
 
 def _equal_penalties(tables: Tables) -> Hypothesis:
-    if (tables.eta == tables.eta[0]).all():
-        return Hypothesis("penalty equal at all sites", True, "W(t) = eta(t) I, as the proof needs")
-    return Hypothesis(
-        "penalty equal at all sites",
-        False,
+    equal = bool((tables.eta == tables.eta[0]).all())
+    unproven = (
         "the paper's proof takes (W - theta I)(D - A) as PSD, which unequal penalties can break; "
-        "convergence is then an observation, not a theorem",
+        "convergence is then an observation, not a theorem"
     )
+    detail = "W(t) = eta(t) I, as the proof needs" if equal else unproven
+    return Hypothesis("penalty equal at all sites", equal, detail)
 
 
 def _fixed_dual_step(tables: Tables) -> Hypothesis:
-    if (tables.theta == tables.theta[0, 0]).all():
-        return Hypothesis("dual step fixed", True, f"theta = {tables.theta[0, 0]:g} for all sites and rounds")
-    if (tables.theta == tables.theta[0]).all():
-        return Hypothesis(
-            "dual step fixed", False, "theta varies over rounds; the paper shows this by experiment only"
+    fixed = bool((tables.theta == tables.theta[0, 0]).all())
+    detail = f"theta = {tables.theta[0, 0]:g} for all sites and rounds"
+    if not fixed and (tables.theta == tables.theta[0]).all():
+        detail = "theta varies over rounds; the paper shows this by experiment only"
+    elif not fixed:
+        detail = (
+            "theta differs between sites: sum_i lam_i / theta_i stays 0, so the run ends at the minimiser of "
+            "sum_i O_i / theta_i, which is not the optimum"
         )
-    return Hypothesis(
-        "dual step fixed",
-        False,
-        "theta differs between sites: sum_i lam_i / theta_i stays 0, so the run ends at the minimiser of "
-        "sum_i O_i / theta_i, which is not the optimum",
-    )
+    return Hypothesis("dual step fixed", fixed, detail)
 
 
 def _noiseless(tables: Tables) -> Hypothesis:
-    if not tables.private:
-        return Hypothesis("no noise", True, "the theorem is about M-ADMM without perturbation")
-    return Hypothesis("no noise", False, "with noise the iterates settle around the optimum, not on it")
+    settles = "with noise the iterates settle around the optimum, not on it"
+    detail = settles if tables.private else "the theorem is about M-ADMM without perturbation"
+    return Hypothesis("no noise", not tables.private, detail)
 
 
 @dataclass(frozen=True)
