@@ -271,7 +271,7 @@ def test_rows_that_tell_nothing_are_refused_for_what_they_are() -> None:
         model.fit(table | {"y": ["?"] * 3000})
     with pytest.raises(ParameterError, match=r"'b': .* drop it if it is nearly constant"):
         model.fit(table | {"b": np.full(3000, 1.0)})
-    with pytest.raises(DataError, match=r"nor tell `y` perfectly|must not be told perfectly"):
+    with pytest.raises(DataError, match=r"nor predict `y` perfectly|must not be predicted perfectly"):
         tt.PrivateGLM(epsilon=INF, bounds=BOUNDS).fit(X, (X[:, 1] > 1) * 1.0)
 
 

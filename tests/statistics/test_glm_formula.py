@@ -93,7 +93,7 @@ def test_a_job_asks_for_the_same_with_the_same_keys() -> None:
 @pytest.mark.parametrize(
     ("formula", "match"),
     [
-        ("died ~ age + age**2", "must hold no powers"),
+        ("died ~ age + age**2", "must not contain powers"),
         ("died ~ age + died", "on both sides"),
         ("died ~ np.log(age)", "must be made of columns"),
         ("died ~ age + site", "give `fit` the `site` of every row"),

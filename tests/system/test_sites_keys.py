@@ -47,4 +47,4 @@ def test_a_revoked_key_cannot_connect(tmp_path, started, how):
         time.sleep(0.1)
     assert said is not None and "certificate" in said, said
     assert running.wait() == ExitCode.NEIGHBOUR, running.text()
-    assert "the certificate of site-1 is left out: its certificate was revoked" in running.text()
+    assert "ignoring the certificate of site-1: its certificate was revoked" in running.text()

@@ -40,13 +40,13 @@ def fit_without_noise(
             move = np.linalg.solve(H, Z.T @ psi)
         except np.linalg.LinAlgError:
             raise DataError(
-                "`X` must not have columns that depend on each other, nor tell `y` perfectly."
+                "`X` must not have columns that depend on each other, nor predict `y` perfectly."
             ) from None
         f += move
         if float(np.max(np.abs(move))) <= _CLOSE * (1.0 + float(np.max(np.abs(f)))):
             break
     else:
-        raise DataError("`y` must not be told perfectly by `X`: the estimate is infinite.")
+        raise DataError("`y` must not be predicted perfectly by `X`: the estimate would be infinite.")
     scale = float(np.sum((y - Z @ f) ** 2)) / (len(y) - d) if family == "gaussian" else 1.0
     A, shift = design.user_units()
     inner = np.linalg.inv(H) * scale

@@ -339,7 +339,7 @@ def check_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps of a program, if there are some and not too many."""
     plan = tuple(islice(steps, MOST_STEPS + 1))
     if not all(isinstance(step, Step) for step in plan):
-        raise ParameterError("`steps` must be made of tt.Step.")
+        raise ParameterError("`steps` must contain tt.Step objects.")
     numbers = sum(step.length for step in plan)
     if not 1 <= len(plan) <= MOST_STEPS or numbers > _MOST_NUMBERS:
         raise ParameterError(

@@ -134,7 +134,7 @@ def _parse(text: str) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     except ImportError as error:
         raise MissingExtra("formulaic", "tables") from error
     if "**" in text or "^" in text:
-        raise ParameterError(f"`formula` must hold no powers: add a column to the table; got {text!r}.")
+        raise ParameterError(f"`formula` must not contain powers: add a column to the table; got {text!r}.")
     bare = re.sub(r"`[^`]*`|C\([^()]*\)", "x", text)
     if "(" in bare or max(map(len, map(_OPERATOR.findall, re.split(r"[+~-]", bare)))) >= _MOST_FACTORS:
         raise ParameterError(
@@ -220,7 +220,7 @@ def _outcome_range(field: Field, family: str) -> tuple[float, float]:
         if not two and not (isinstance(field, Number) and (field.low, field.high) == (0.0, 1.0)):
             raise ParameterError(
                 f"`formula` must have an outcome with two values: a boolean, a category of two or a number "
-                f"from 0 to 1; {field.name!r} is none of them."
+                f"from 0 to 1; {field.name!r} is not."
             )
         return 0.0, 1.0
     if not isinstance(field, Number):
