@@ -53,7 +53,7 @@ def model_marks(clf: Any, *, public: bool, simulated: bool) -> tuple[str, ...]:
     except (CertificateError, ParameterError) as error:
         raise ParameterError(f"`clf` has a certificate that does not cover its model: {error}") from error
     if not (simulated or math.isfinite(certificate.epsilon)):
-        raise ParameterError("`clf` was fitted without noise; if no private row was used, pass `public=True`.")
+        raise ParameterError("`clf` was fitted without noise; if it saw no private row, pass `public=True`.")
     return ()
 
 
