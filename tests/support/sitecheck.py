@@ -12,7 +12,7 @@ from taciturn.cli.app import run
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.watch.checkup import neighbours
-from taciturn.sites.watch.findings import Finding
+from taciturn.sites.watch.own import Finding
 
 TRIES = 20
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from taciturn.jobfile.toml_files import write_toml
 from taciturn.sites.files.keys import load_key, new_key, self_signed, short_fingerprint
 from taciturn.sites.protocol.pads import RoundKeys
-from taciturn.sites.rounds.volatile import VolatileMemory
+from taciturn.sites.state.volatile_keys import VolatileMemory
 from taciturn.sites.trial.rehearsal import LOOPBACK
 
 

@@ -16,7 +16,7 @@ from taciturn.sites.files.keys import Authority
 from taciturn.sites.files.site import load_site
 from taciturn.sites.protocol.frames import Kind
 from taciturn.sites.trial.rehearsal import free_ports, issue
-from taciturn.sites.wire.relay import open_relay, relay_settings
+from taciturn.sites.wire.config import open_relay, relay_settings
 
 
 @pytest.fixture(

@@ -21,7 +21,7 @@ from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.watch import own
 from taciturn.sites.watch.checkup import neighbours
-from taciturn.sites.watch.findings import Finding
+from taciturn.sites.watch.own import Finding
 
 Capture = pytest.CaptureFixture[str]
 

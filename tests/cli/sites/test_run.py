@@ -24,12 +24,11 @@ from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.trial.rehearsal import free_ports, issue
 from taciturn.sites.watch.checkup import neighbours
-from taciturn.sites.watch.findings import Finding
+from taciturn.sites.watch.own import Finding
 from taciturn.sites.watch.page import pages
 from taciturn.sites.watch.serving import open_server
 from taciturn.sites.watch.status import read_status
-from taciturn.sites.wire.network import write_seen
-from taciturn.sites.wire.whereabouts import Whereabouts
+from taciturn.sites.wire.whereabouts import Whereabouts, write_seen
 
 Capture = pytest.CaptureFixture[str]
 

@@ -9,7 +9,7 @@ from support.sitemasked import bare_values, masked_network, totals
 from taciturn.sites.files.site import load_site
 from taciturn.sites.protocol.frames import Kind, decode
 from taciturn.sites.protocol.pads import RoundKeys, mask, read_commit
-from taciturn.sites.rounds.volatile import VolatileMemory
+from taciturn.sites.state.volatile_keys import VolatileMemory
 
 ROUNDS = 6
 looked: list[int] = []

@@ -12,12 +12,12 @@ LOOK = """
 import sys, time
 from pathlib import Path
 from taciturn.sites.files.site import load_site
-from taciturn.sites.rounds import driver, warming
+from taciturn.sites.rounds import driver, methods
 from taciturn.sites.rounds.methods import site_method
 from taciturn.sites.rounds.prepare import make_ready
 ready = make_ready(load_site(Path(sys.argv[1])))
-warming.suppress = lambda *kinds: __import__("contextlib").nullcontext()
-warming.warm_up(ready)
+methods.suppress = lambda *kinds: __import__("contextlib").nullcontext()
+methods.warm_up(ready)
 before = set(sys.modules)
 method = site_method(ready)
 everybody = tuple(range(len(ready.site.job.names)))

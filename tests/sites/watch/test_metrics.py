@@ -13,7 +13,7 @@ from taciturn.core.errors import ParameterError
 from taciturn.sites.watch.metrics import Live, health, prometheus
 from taciturn.sites.watch.serving import Answer, open_server, serving
 from taciturn.sites.watch.status import Neighbour, Status
-from taciturn.sites.wire.network import NetworkSeen, SiteSeen
+from taciturn.sites.wire.whereabouts import NetworkSeen, SiteSeen
 
 LIVE = Live({"beta": True, "gamma": False}, {"beta": 12.5}, {("a stranger", "expired"): 3}, 12.25, 40, 1024)
 

@@ -32,7 +32,7 @@ def init(
     name: Annotated[str, typer.Option(help="The name of this site in the job.")] = "alpha",
 ) -> None:
     """Write commented examples: job.toml (public, the same at all sites) and site.toml (this site only)."""
-    from ...sites.files.templates import write_templates
+    from ...sites.files.kit import write_templates
 
     for path in write_templates(folder, name):
         typer.echo(f"wrote {path}")
@@ -51,7 +51,7 @@ def check(
     from ...sites.rounds.prepare import make_ready
     from ...sites.watch import own
     from ...sites.watch.checkup import costs, neighbours
-    from ...sites.watch.findings import Finding
+    from ...sites.watch.own import Finding
     from ...sites.wire.zenoh_log import watch_zenoh
 
     findings: list[Finding] = []

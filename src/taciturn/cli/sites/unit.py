@@ -18,7 +18,7 @@ def unit(
     user: Annotated[str, typer.Option(help="The user that the site runs as.")] = "taciturn",
 ) -> None:
     """Print a systemd unit for this site, with minimal rights and restarts only where they help."""
-    from ...sites.files import unit as units
+    from ...sites.files.kit import unit as make_unit
     from ...sites.files.site import load_site
 
     loaded = load_site(file)
@@ -30,10 +30,8 @@ def unit(
     kind, _, name = (loaded.file.watch or "").partition(":")
     socket = loaded.path(Path(name)).absolute().parent if kind == "unix" else None
     writes = [place for place in (state, account, socket) if place is not None]
-    typer.echo(
-        units.unit(f"site {loaded.name}", command, path.parent, user=user, writes=writes),
-        nl=False,
-    )
+    text = make_unit(f"site {loaded.name}", command, path.parent, user=user, writes=writes)
+    typer.echo(text, nl=False)
     for place in dict.fromkeys(writes):
         if not place.is_dir():
             typer.echo(f"create {place} for {user} first: systemd does not create this folder", err=True)

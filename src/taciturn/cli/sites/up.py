@@ -95,7 +95,7 @@ def relay(
     """Forward frames between sites that can only connect outward, until Ctrl-C."""
     with until_stopped():
         from ...sites.files.job import load_job
-        from ...sites.wire.relay import open_relay, relay_settings
+        from ...sites.wire.config import open_relay, relay_settings
 
         keys = {"private": private, "certificate": certificate, "authority": authority}
         settings = relay_settings(load_job(job), **keys)

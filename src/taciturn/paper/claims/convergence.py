@@ -10,7 +10,7 @@ from ...methods.admm.theory import Rate, rate
 from ..figures.runner import CurveResult, FigureResult
 from .claim import Claim, as_list, claim, judge
 from .contraction import contractions
-from .findings import quadratic_form_of_the_proof, unequal_dual_steps, weighted_optimum
+from .own import quadratic_form_of_the_proof, unequal_dual_steps, weighted_optimum
 
 STEPS = ("one step", "step by round", "step by site")
 RATIOS = ("1", "1.02", "1.05", "1.1", "1.2")

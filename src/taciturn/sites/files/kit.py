@@ -1,14 +1,17 @@
-"""A kit to begin with: from one job a folder for every party, without a key in any of them.
+"""Files to begin with: templates, a kit with a folder for every party of a job, and a systemd unit.
 
-Keys are made where they will stay, by `taciturn site keys` and `taciturn site relay-keys`.
+No kit holds a key: keys are made where they will stay, by `taciturn site keys` and `taciturn site
+relay-keys`. The texts are in the folder `texts`, and valid as they stand.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from ...core.errors import SiteError
+from ...core.errors import NOT_AGAIN, ParameterError, SiteError
 from ...core.templates import fill
 from .job import NetworkJob, load_job
 from .keys import fingerprint, new_key, signing_request, write_new
@@ -66,3 +69,53 @@ def _write(folder: Path, contents: dict[str, bytes]) -> Path:
     for name, content in contents.items():
         write_new(folder / name, content)
     return folder
+
+
+def write_readme(state: Path) -> None:
+    """README.txt in the state folder, where there is none yet."""
+    with suppress(SiteError):  # a full disk is said elsewhere
+        write_new(state / "README.txt", fill(__package__, "state.txt").encode())
+
+
+def write_templates(folder: Path, name: str) -> list[Path]:
+    """job.toml and site.toml for the site `name`; files that exist are never overwritten."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for path in (folder / "job.toml", folder / "site.toml"):
+        if path.name == "job.toml" and path.exists():
+            continue  # handed over by whoever wrote it first
+        write_new(path, fill(__package__, path.name, name=name).encode())
+        written.append(path)
+    return written
+
+
+def unit(
+    what: str,
+    command: list[str],
+    folder: Path,
+    *,
+    user: str,
+    writes: Sequence[Path] = (),
+) -> str:
+    """A unit that runs `command` in `folder` as `user`, who may write to the folders `writes` alone.
+
+    It is started again where that can help, and shut in. `MemoryDenyWriteExecute` is left out on purpose: the
+    solver is compiled at its first use.
+    """
+    places = list(dict.fromkeys(map(str, writes)))
+    words = [*command, str(folder), *places]
+    for word in [*words, user]:
+        if not word.isprintable() or set(word) & set(" \t\"'\\%$;"):
+            raise ParameterError(f"a unit cannot hold {word!r}: use paths and names without such characters.")
+    home = any(word.startswith(("/home/", "/root/", "/run/user/")) for word in words)
+    return fill(
+        __package__,
+        "unit.service",
+        what=what,
+        command=" ".join(command),
+        folder=str(folder),
+        user=user,
+        codes=" ".join(str(int(code)) for code in NOT_AGAIN),
+        paths=f"ReadWritePaths={' '.join(places)}\n" if places else "",
+        home="read-only" if home else "true",
+    )

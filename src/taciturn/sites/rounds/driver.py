@@ -29,7 +29,7 @@ from ...core.errors import (
     WrongFiles,
 )
 from ...objective.solver.threads import one_blas_thread
-from ..files.templates import write_readme
+from ..files.kit import write_readme
 from ..protocol.events import (
     Ask,
     Effect,
@@ -55,19 +55,18 @@ from ..protocol.frames import NOTHING, FrameRefused, Kind, Slot, contradict, dec
 from ..protocol.machine import SiteProtocol
 from ..state.account import Account, open_account
 from ..state.high_water import HighWaterMark
+from ..state.volatile_keys import VolatileMemory, open_memory
 from ..transport.zenoh import ZenohLinks
 from ..wire.refusals import Refusals
 from ..wire.whereabouts import Whereabouts
 from .charging import admit, charge_first, high_water
 from .ending import SiteResult, end_run
 from .evidence import state_released, take_back_results, write_proof
-from .methods import check_absent, make_setup
+from .methods import check_absent, make_setup, warm_up
 from .prepare import PreparedSite
-from .starting import check_start, recall
+from .starting import check_start, recall, without_secrets
 from .store import SiteStore
-from .volatile import VolatileMemory, open_memory, without_secrets
 from .waiting import WaitingRoom
-from .warming import warm_up
 
 log = logging.getLogger("taciturn.site")
 STAY = 60.0  # seconds at most for the neighbours to show that they have a proof too

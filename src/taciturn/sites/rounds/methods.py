@@ -1,15 +1,24 @@
-"""What a site computes over all attempts, and what its protocol knows before it starts."""
+"""What a site computes over all attempts, what its protocol knows before it starts, and a warm-up."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import networkx as nx
+import numpy as np
+from scipy import sparse
 
-from ...core.errors import ParameterError
+from ...core.errors import ParameterError, TaciturnError
 from ...methods.admm.attempt import ADMMSite
+from ...methods.base import PreparedMethod
 from ...methods.sums.attempt import SumsSite
+from ...methods.sums.masks import KEY_BYTES, PairKeys
 from ...methods.sums.prepared import PreparedSums
+from ...methods.sums.sum_noise import draw
+from ...methods.sums.sums import add_mask, to_integers
+from ...objective.local import LocalObjective
+from ...objective.solver.small.sites import small_form
 from ...rng import SecureStreams, SeededStreams, Streams
 from ..files.site import Site
 from ..protocol.core import SiteSetup
@@ -28,11 +37,10 @@ def site_method(ready: PreparedSite) -> SumsSite | ADMMSite:
         (node,) = prepared.nodes([ready.rows], [range(1)], seed=job.seed, repeats=1)
         return ADMMSite(number, node, _links(ready.site), job.penalty.clip, job.dimension)
     tables = prepared.tables
-    streams: Streams = SecureStreams() if job.seed is None else SeededStreams(job.seed)
     samples = tuple(entry.samples for entry in job.sites)
     half = tables.program.private_half(ready.rows, tables.units)
     places = 1 if job.persons is None else job.persons.most_sites
-    return SumsSite(number, tables, half, streams, samples, places)
+    return SumsSite(number, tables, half, _streams(job.seed), samples, places)
 
 
 def make_setup(ready: PreparedSite, refusals: Refusals, *, mark: int, paid: bool = False) -> SiteSetup:
@@ -83,3 +91,55 @@ def check_absent(site: Site, absent: frozenset[str]) -> frozenset[int]:
 def _links(site: Site) -> tuple[tuple[int, ...], ...]:
     names = site.job.names
     return tuple(tuple(names.index(other) for other in near) for near in site.job.near)
+
+
+def _streams(seed: int | None) -> Streams:
+    return SecureStreams() if seed is None else SeededStreams(seed)
+
+
+def warm_up(ready: PreparedSite) -> None:
+    """Before a site meets the others: load what its first round needs, where nobody waits for it.
+
+    Compiled code comes from the disk in a second or so at its first use; in round 1 all neighbours would wait
+    for that. So a round is rehearsed with made-up rows and keys. No row of the site is looked at, nothing is
+    kept, and what goes wrong here goes wrong again where it is told.
+    """
+    with suppress(TaciturnError, ArithmeticError, ValueError):
+        if isinstance(ready.prepared, PreparedSums):
+            _warm_masked(ready, ready.prepared)
+        elif isinstance(ready.rows, LocalObjective):
+            _warm_penalty(ready, ready.prepared, ready.rows)
+
+
+def _warm_penalty(ready: PreparedSite, prepared: PreparedMethod, own: LocalObjective) -> None:
+    """A solve of the same size, of made-up rows, and noise of the same kind."""
+    form, job = small_form(own), ready.site.job
+    if form is None:
+        return  # the general solver has nothing to load
+    rows = sum(part.rows.samples for part in own.parts)
+    X = np.zeros((rows, job.dimension))
+    X[:, 0] = 0.5
+    objective = LocalObjective(
+        sparse.csr_array(X) if form == "sparse" else X,
+        np.resize([1.0, -1.0], rows),
+        loss=job.loss,
+        C=1.0,
+        regularization=job.regularization,
+        sites=len(job.sites),
+    )
+    (node,) = prepared.nodes([objective], [range(1)], seed=job.seed, repeats=1)
+    node.primal(node.start(None, None))
+
+
+def _warm_masked(ready: PreparedSite, prepared: PreparedSums) -> None:
+    """Noise and masks of the first two rounds, and the steps that their sums lead to, all of zeros."""
+    tables, site, seed = prepared.tables, ready.site.number, ready.site.job.seed
+    state, streams = tables.program.start(1), _streams(seed)
+    made = {other: bytes(KEY_BYTES) for other in tables.pairs.partners(site)}
+    keys = PairKeys(site, made, run=bytes(32), alone=not made)
+    for facts in tables.sums[:2]:
+        values = to_integers(np.zeros((1, facts.length)), facts.grid)
+        noise = draw(streams, facts.std, (1, facts.length), site=site, t=facts.t)
+        add_mask(values, noise, keys.mask(facts.t, facts.part, (1, facts.length)))
+        keys.advance()
+        state = tables.after(state, np.zeros((1, facts.length), dtype=np.uint64))

@@ -12,10 +12,9 @@ from ...methods.admm.float_limits import check_reach, least_tol
 from ...methods.admm.perturbations import PenaltyPerturbation
 from ...methods.admm.prepared import PreparedADMM
 from ...methods.admm.theory import convergence
-from ...methods.base import Network, PreparedMethod, RunOptions
+from ...methods.base import PreparedMethod, RunOptions
 from ...methods.sums.prepared import PreparedSums
 from ...objective.local import LocalObjective
-from ...objective.regularizers import L2
 from ...objective.softmax import Softmax, SoftmaxObjective
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
@@ -101,19 +100,7 @@ def _load(site: Site) -> Any:
 def _prepared(site: Site) -> PreparedMethod:
     """Every number of the run, as this site knows it: of schedules its own alone."""
     job = site.job
-    network = Network(
-        total=len(job.sites),
-        sites=(site.number,),
-        samples=(site.samples,),
-        degrees=(len(site.neighbours),),
-        names=(site.name,),
-        dimension=job.dimension,
-        loss=job.loss,
-        C=job.C,
-        regularization=job.regularization,
-        regularizer=L2(),
-        persons=job.persons,
-    )
+    network = job.network.part(range(site.number, site.number + 1))
     if job.masked:
         return PreparedSums(network, job.sums)
     prepared = _method(site).prepare(network, job.rounds, RunOptions(tol=job.penalty.tol, strict=False))
@@ -141,10 +128,7 @@ def _check_reach(site: Site, prepared: PreparedADMM) -> None:
 
 def _method(site: Site) -> PenaltyPerturbation:
     file, job = site.file, site.job
-    own: dict[str, Any] = {
-        "penalty": file.penalty,
-        "noise": file.noise,
-    }  # load_site saw to it: both are there
+    own: dict[str, Any] = {"penalty": file.penalty, "noise": file.noise}  # both are there: `load_site`
     return PenaltyPerturbation(
         **own,
         dual_step=job.penalty.dual_step,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import struct
+
 from ...core.errors import Contradiction, RunOver, StateLost
 from ..protocol.core import SiteSetup
 from ..protocol.frames import decode, signed_with
 from ..protocol.machine import SiteProtocol
+from ..protocol.pads import RoundKeys
 from ..state.high_water import HighWaterMark
 from .charging import read_mark
 from .evidence import find_proof, state_released
@@ -29,6 +33,15 @@ def recall(
             if frame.certificate != ready.identity.certificate:
                 records[key] = ready.identity.seal(frame.content)
         return SiteProtocol(setup, records, volatile)
+
+
+def without_secrets(protocol: SiteProtocol) -> dict[str, bytes]:
+    """What the protocol of a job without masks would hold, had it not been stopped: which round it is in.
+
+    Such a job has no secrets: whether its state may go on, the high-water mark says.
+    """
+    number, t = protocol.number, protocol.completed[1] + 1
+    return {"secret": struct.pack("<I", number) + os.urandom(32), "keys": RoundKeys(number, t, {}).pack()}
 
 
 def check_start(ready: PreparedSite, store: SiteStore, marks: HighWaterMark | None, *, newest: bool) -> bool:

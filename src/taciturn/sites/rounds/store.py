@@ -29,7 +29,7 @@ from ...privacy.sums import SumFacts
 from ..files.database import check_form, check_place, wrong_ledger_as
 from ..protocol.events import ChargedRelease, StoreRecords
 from ..protocol.frames import FrameRefused
-from ..state.file_identity import file_identity
+from ..state.high_water import file_identity
 
 FORMAT = 3  # of this file
 REST = "rest"  # the record that holds what was planned and is not released any more

@@ -16,9 +16,8 @@ from ..files.site import Site
 from ..protocol.frames import Kind
 from ..protocol.machine import SiteProtocol
 from ..transport.zenoh import ZenohLinks
-from ..wire.network import write_seen
 from ..wire.probe import probe
-from ..wire.whereabouts import Whereabouts
+from ..wire.whereabouts import Whereabouts, write_seen
 
 SAY = 10.0  # seconds of silence before it is worth a line; then ten times as long each time
 log = logging.getLogger("taciturn.site")

@@ -13,13 +13,15 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from ...core.canonical import canonical
 from ...core.errors import SiteError, StateLost, WrongFiles
 
+_MACHINE = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 SLOT = 512  # bytes: two slots take turns, so that one of them is always whole
 CONFIRM = (
     "Nothing is released. If you are sure that this is the newest state, run: taciturn site run "
@@ -156,3 +158,23 @@ def _read_slot(slot: bytes) -> Mark | None:
 
 def _digest(place: str) -> str:
     return hashlib.sha256(place.encode()).hexdigest()
+
+
+def file_identity(path: Path) -> str:
+    """Path, inode and machine of a state file, and when its lock file, which is never written to, was made.
+
+    The number of the device is left out: it changes when some machines are started again. A copy has another
+    inode; one that was put in the place of the original has another lock file, or an older one with a later
+    change time.
+    """
+    lock = path.with_name(path.name + ".lock").stat()
+    numbers = f"{path.stat().st_ino} {lock.st_ino} {lock.st_ctime_ns}"
+    return f"{path.resolve()} {numbers} {_machine()}"
+
+
+@lru_cache(maxsize=1)
+def _machine() -> str:
+    for place in _MACHINE:
+        with suppress(OSError):
+            return Path(place).read_text(encoding="ascii", errors="replace").strip()
+    return "unknown"

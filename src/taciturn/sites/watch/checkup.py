@@ -23,7 +23,7 @@ from ..wire.config import largest_payload
 from ..wire.probe import Probes, probe
 from ..wire.refusals import Refusals
 from ..wire.zenoh_log import NAMELESS
-from .findings import Finding
+from .own import Finding
 
 STAY = 5.0  # seconds at most for the neighbours to meet this site in their turn
 BETWEEN = 0.25  # seconds between two questions

@@ -20,7 +20,7 @@ from pathlib import Path
 from ...core.formatting import format_at_least, format_cost
 from ..rounds.driver import SiteDriver
 from ..rounds.waiting import SAY
-from ..wire.network import seen
+from ..wire.whereabouts import seen
 from .page import pages
 from .serving import JSON, TEXT, Answer, Pages, parse_place, read_token, serving
 from .status import Status, read_status

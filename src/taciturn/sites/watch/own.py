@@ -8,6 +8,7 @@ import ipaddress
 import os
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from ...core.errors import one_line
 from ...data.tables.cell_counts import count_cells
 from ...jobfile.job_rows import read_tables
 from ..files.keys import load_certificates
@@ -22,10 +24,22 @@ from ..files.rows import load_rows
 from ..files.site import Site
 from ..rounds.prepare import PreparedSite
 from ..wire.probe import address
-from .findings import Finding
 
 OWNER_ONLY = "for the owner of the rows alone, never to be shared"
 SOON = datetime.timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of a check-up; a `note` is neither in order nor wrong."""
+
+    good: bool
+    text: str
+    note: bool = False
+
+    def line(self) -> str:
+        """As it is printed."""
+        return f"{'FAIL' if not self.good else 'note' if self.note else 'ok  '}  {one_line(self.text)}"
 
 
 def keys(ready: PreparedSite) -> Iterator[Finding]:

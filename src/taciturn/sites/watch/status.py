@@ -19,7 +19,7 @@ from ..files.site import Site
 from ..rounds.results import STATEMENT
 from ..rounds.store import FORMAT, charged_ledger, read_facts, unreadable_as
 from ..state.account import AccountSeen, open_account
-from ..wire.network import NetworkSeen, read_seen
+from ..wire.whereabouts import NetworkSeen, read_seen
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,18 @@
-"""The configuration of Zenoh: TLS between named neighbours, on the configured endpoints, and no more."""
+"""The configuration of Zenoh, of a site or a relay: TLS between named neighbours, and no more."""
 
 from __future__ import annotations
 
 import base64
+import json
+from pathlib import Path
 from typing import Any
 
+from ...core.errors import MissingExtra, SiteError
+from ...jobfile.toml_files import about_files
 from ..files.job import NetworkJob
 from ..files.site import Site
 from ..protocol.frames import size_cap
-from .trust import trusted_roots
+from .trust import load_identity, load_trust, trusted_roots
 
 LEASE = 5_000  # ms without a sign of life after which a link counts as lost
 RETRY = {"period_init_ms": 200, "period_max_ms": 2_000, "period_increase_factor": 2}
@@ -22,10 +26,10 @@ def largest_payload(job: NetworkJob) -> int:
 
 def site_config(site: Site) -> dict[str, Any]:
     """For one site: default deny, and per neighbour what it may say, ask and be told."""
-    relay = site.job.relay
-    allowed = {name: [name] for name in site.neighbours}
+    relay, mine = site.job.relay, [site.name]
+    peers = {name: ([name], mine) for name in site.neighbours}
     if relay is not None:
-        allowed[relay.name] = list(site.neighbours)
+        peers[relay.name] = list(site.neighbours), mine
     return _common(site) | {
         "connect": {
             "endpoints": list(site.dials().values()),
@@ -33,37 +37,48 @@ def site_config(site: Site) -> dict[str, Any]:
             "exit_on_failure": False,
             "retry": RETRY,
         },
-        "access_control": _access(site.name, allowed),
+        "access_control": _access(peers),
     }
 
 
 def relay_config(job: NetworkJob, *, private: str, certificate: str, authority: str) -> dict[str, Any]:
     """For a router that carries frames between sites: each site may speak under its own name only."""
     if job.relay is None:
-        return {}
-    rules, subjects, policies = [], [], []
-    for name in job.names:
-        near = job.neighbours(name)
-        heard, jobs = ([f"taciturn/{other}/{end}" for other in near] for end in ("**", "job"))
-        rules += [
-            _rule(
-                f"{name} speaks", ["put", "reply", "declare_queryable"], "ingress", [f"taciturn/{name}/**"]
-            ),
-            _rule(f"{name} is asked", ["query", "declare_subscriber"], "egress", [f"taciturn/{name}/**"]),
-            _rule(f"{name} hears", ["put", "reply", "declare_queryable"], "egress", heard),
-            _rule(f"{name} asks", ["query"], "ingress", jobs),
-            _rule(f"{name} listens", ["declare_subscriber"], "ingress", heard),
-        ]
-        subjects.append({"id": name, "cert_common_names": [name]})
-        policies.append({"subjects": [name], "rules": [rule["id"] for rule in rules[-5:]]})
+        raise SiteError(f"the job {job.name} has no `relay`.")
+    peers = {name: ([name], list(job.neighbours(name))) for name in job.names}
     return {
         "mode": "router",
         "listen": {"endpoints": [job.relay.endpoint]},
         "connect": {"endpoints": []},
         "scouting": {"multicast": {"enabled": False}, "gossip": {"enabled": False}},
         "transport": _transport(job, private, certificate, authority),
-        "access_control": _table(rules, subjects, policies),
+        "access_control": _access(peers),
     }
+
+
+@about_files
+def relay_settings(job: NetworkJob, *, private: Path, certificate: Path, authority: Path) -> dict[str, Any]:
+    """The configuration of the job's relay, for `zenohd` or for `open_relay`; its keys are checked.
+
+    A relay serves sites that may only connect outward; it sees released values, signed.
+    """
+    paths = {"private": private, "certificate": certificate, "authority": authority}
+    settings = relay_config(job, **{name: str(path.absolute()) for name, path in paths.items()})
+    if job.relay is not None:
+        load_identity(private, certificate, job.relay.name, load_trust(authority, keys=job.keys))
+    return settings
+
+
+def open_relay(settings: dict[str, Any]) -> Any:
+    """A router in this process; close what is returned to end it."""
+    try:
+        import zenoh
+    except ImportError as error:
+        raise MissingExtra("eclipse-zenoh", "zenoh") from error
+    try:
+        return zenoh.open(zenoh.Config.from_json5(json.dumps(settings)))
+    except zenoh.ZError as error:
+        raise SiteError(f"the relay cannot listen at {settings['listen']['endpoints'][0]}.") from error
 
 
 def _common(site: Site) -> dict[str, Any]:
@@ -107,33 +122,34 @@ def _transport(job: NetworkJob, private: str, certificate: str, authority: str) 
     }
 
 
-def _access(me: str, allowed: dict[str, list[str]]) -> dict[str, Any]:
-    """`allowed`: which names may be spoken under, by the common name of the certificate at the other end."""
-    rules, subjects, policies = [], [], []
-    mine = [f"taciturn/{me}/**"]
-    for peer, names in allowed.items():
-        theirs = [f"taciturn/{name}/**" for name in names]
+def _access(peers: dict[str, tuple[list[str], list[str]]]) -> dict[str, Any]:
+    """Default deny. By the common name of the certificate at the other end: the names that it may speak
+    under, and the names that it may hear and ask."""
+    rules: list[dict[str, Any]] = []
+    for peer, (own, near) in peers.items():
+        theirs, heard = ([f"taciturn/{name}/**" for name in names] for names in (own, near))
+        allowed = (
+            ("speaks", ["put", "reply", "declare_queryable"], "ingress", theirs),
+            ("is asked", ["query", "declare_subscriber"], "egress", theirs),
+            ("hears", ["put", "reply", "declare_queryable"], "egress", heard),
+            ("asks", ["query"], "ingress", [f"taciturn/{name}/job" for name in near]),
+            ("listens", ["declare_subscriber"], "ingress", heard),
+        )
         rules += [
-            _rule(f"{peer} speaks", ["put", "reply", "declare_queryable"], "ingress", theirs),
-            _rule(f"{peer} is asked", ["query", "declare_subscriber"], "egress", theirs),
-            _rule(f"{peer} hears", ["put", "reply", "declare_queryable"], "egress", mine),
-            _rule(f"{peer} asks", ["query"], "ingress", [f"taciturn/{me}/job"]),
-            _rule(f"{peer} listens", ["declare_subscriber"], "ingress", mine),
+            {
+                "id": f"{peer} {what}",
+                "permission": "allow",
+                "messages": messages,
+                "flows": [flow],
+                "key_exprs": keys,
+            }
+            for what, messages, flow, keys in allowed
         ]
-        subjects.append({"id": peer, "cert_common_names": [peer]})
-        policies.append({"subjects": [peer], "rules": [rule["id"] for rule in rules[-5:]]})
-    return _table(rules, subjects, policies)
-
-
-def _rule(name: str, messages: list[str], flow: str, keys: list[str]) -> dict[str, Any]:
-    return {"id": name, "permission": "allow", "messages": messages, "flows": [flow], "key_exprs": keys}
-
-
-def _table(rules: list[Any], subjects: list[Any], policies: list[Any]) -> dict[str, Any]:
+    ids = [rule["id"] for rule in rules]
     return {
         "enabled": True,
         "default_permission": "deny",
         "rules": rules,
-        "subjects": subjects,
-        "policies": policies,
+        "subjects": [{"id": peer, "cert_common_names": [peer]} for peer in peers],
+        "policies": [{"subjects": [p], "rules": ids[5 * k : 5 * k + 5]} for k, p in enumerate(peers)],
     }

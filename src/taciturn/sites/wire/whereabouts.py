@@ -1,28 +1,35 @@
 """Whereabouts: which round each site is in and whom it waits for, as far as the neighbours say.
 
-A site that waits asks its neighbours, who answer for themselves and with what they have heard of others. So
-it can say who really holds up the run: where alpha waits for beta and beta for gamma, that is gamma. It is
-for people to read. Nothing of it is signed, and nothing that a site does depends on it.
-
-    offset  size   per site, at most MOST
-    0       2      its place in the job's list
-    2       4      the round it is in, signed
-    6       4      how many tenths of a second ago that was
-    10      1      k, at most 8
-    11      2 k    whom it waits for
+A site that waits tells its neighbours so, and what it has heard of others, as JSON: for each site its place
+in the job's list, its round, how many seconds ago that was, and whom it waits for. So a site can say who
+really holds up the run: where alpha waits for beta and beta for gamma, that is gamma. It is for people to
+read, on the network and in a file for `status`. Nothing of it is signed, and nothing depends on it.
 """
 
 from __future__ import annotations
 
-import struct
+import json
 import threading
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, NamedTuple
 
-ENTRY = struct.Struct("<HiIB")
-MOST, NAMED = 96, 8  # sites in one answer, names that each waits for
+from pydantic import Field, TypeAdapter, ValidationError
+
+from ...core.files import write_whole
+
+FILE = "network.json"
+MOST, NAMED = 96, 8  # sites in one report, names that each waits for
 FADES = 60.0  # seconds after which nobody knows any more
+
+_Number = Annotated[int, Field(ge=0, lt=2**16)]
+_Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Round = Annotated[int, Field(ge=-1, lt=2**31)]
+_Entry = tuple[_Number, _Round, _Seconds, Annotated[list[_Number], Field(max_length=NAMED)]]
+_REPORT = TypeAdapter(Annotated[list[_Entry], Field(max_length=MOST)])
 
 
 class Position(NamedTuple):
@@ -58,25 +65,21 @@ class Whereabouts:
             return {j: p for j, p in sorted(self._known.items()) if j == self.own or now - p.at < FADES}
 
     def pack(self) -> bytes:
-        """What this site answers; the latest first."""
+        """What this site tells; the latest first."""
         now, known = time.monotonic(), self.known()
         if self.own in known:
             known[self.own] = known[self.own]._replace(at=now)
         latest = sorted(known.items(), key=lambda entry: -entry[1].at)[:MOST]
-        return b"".join(
-            ENTRY.pack(j, p.t, min(2**32 - 1, int(10 * (now - p.at))), len(p.waits_for[:NAMED]))
-            + struct.pack(f"<{len(p.waits_for[:NAMED])}H", *p.waits_for[:NAMED])
-            for j, p in latest
-        )
+        return json.dumps([(j, p.t, round(now - p.at, 1), p.waits_for[:NAMED]) for j, p in latest]).encode()
 
     def told(self, data: bytes) -> None:
-        """A neighbour's answer: the most recent report about another site wins."""
-        now = time.monotonic()
-        with self._lock:
-            for j, t, tenths, waits_for in _entries(data, len(self.names)):
-                at, known = now - tenths / 10, self._known.get(j)
-                if j != self.own and (known is None or known.at < at):
-                    self._known[j] = Position(t, waits_for, at)
+        """A neighbour's report, unless it is invalid: the most recent report about another site wins."""
+        now, sites = time.monotonic(), len(self.names)
+        with self._lock, suppress(ValidationError):
+            for j, t, seconds, waits_for in _REPORT.validate_json(data):
+                at, known = now - seconds, self._known.get(j)
+                if j != self.own and max(j, *waits_for, 0) < sites and (known is None or known.at < at):
+                    self._known[j] = Position(t, tuple(waits_for), at)
 
     def blockers(self) -> tuple[str, ...]:
         """Who holds up this site in the end: those it waits for who do not themselves wait for somebody."""
@@ -95,17 +98,52 @@ class Whereabouts:
         return tuple(self.names[j] for j in sorted(found))
 
 
-def _entries(data: bytes, sites: int) -> list[tuple[int, int, int, tuple[int, ...]]]:
-    """The entries of an answer, up to the first that is invalid."""
-    found: list[tuple[int, int, int, tuple[int, ...]]] = []
-    place = 0
-    while place + ENTRY.size <= len(data) and len(found) < MOST:
-        j, t, tenths, k = ENTRY.unpack_from(data, place)
-        place += ENTRY.size + 2 * k
-        if k > NAMED or place > len(data) or j >= sites:
-            break
-        waits_for = struct.unpack_from(f"<{k}H", data, place - 2 * k)
-        if max(waits_for, default=0) >= sites:
-            break
-        found.append((j, t, tenths, waits_for))
-    return found
+@dataclass(frozen=True)
+class SiteSeen:
+    """One site: the round it is in, whom it waits for there, and when that was so, by this site's clock."""
+
+    name: str
+    round: int
+    waits_for: tuple[str, ...]
+    at: float
+
+
+@dataclass(frozen=True)
+class NetworkSeen:
+    """All of which something is known.
+
+    since : when this site's wait began, 0 if it does not wait.
+    heard : the last round that was heard of each neighbour, and when.
+    """
+
+    sites: tuple[SiteSeen, ...] = ()
+    blockers: tuple[str, ...] = ()
+    since: float = 0.0
+    heard: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+
+    def of(self, name: str) -> SiteSeen | None:
+        """What is known of one site."""
+        return next((site for site in self.sites if site.name == name), None)
+
+
+def seen(whereabouts: Whereabouts, heard: Mapping[str, tuple[int, float]] | None = None) -> NetworkSeen:
+    """What a running site knows now."""
+    names, shift = whereabouts.names, time.time() - time.monotonic()
+    sites = tuple(
+        SiteSeen(names[j], p.t, tuple(names[k] for k in p.waits_for), p.at + shift)
+        for j, p in whereabouts.known().items()
+    )
+    return NetworkSeen(sites, whereabouts.blockers(), whereabouts.since, dict(heard or {}))
+
+
+def write_seen(state: Path, whereabouts: Whereabouts, heard: Mapping[str, tuple[int, float]]) -> None:
+    """For `status`, which reads the folder alone; a disk that is full is said elsewhere."""
+    with suppress(OSError):
+        write_whole(state / FILE, json.dumps(asdict(seen(whereabouts, heard))))
+
+
+def read_seen(state: Path) -> NetworkSeen:
+    """What was written last; nothing, if nothing of it can be read."""
+    with suppress(OSError, ValidationError):
+        return TypeAdapter(NetworkSeen).validate_json((state / FILE).read_bytes())
+    return NetworkSeen()
