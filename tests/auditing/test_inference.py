@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.auditing.inference import chance_cosine, cosine, direction, estimate_u, geometric_fit, residual
+from taciturn.auditing.attack import chance_cosine, cosine, direction, estimate_u, geometric_fit, residual
 
 RNG = np.random.default_rng(0)
 

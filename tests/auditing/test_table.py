@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.auditing.audit import audit, default_cases
+from taciturn.auditing.audit import CLOSE, audit, default_cases, looseness, markdown
 from taciturn.auditing.cases import fine_case, gaussian_case, norm_case
 from taciturn.auditing.counting import measure_mu
 from taciturn.auditing.regression_audit import regression_case
-from taciturn.auditing.table import CLOSE, looseness, markdown
 
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from taciturn.jobfile.key_lines import line_of
+from taciturn.jobfile.toml_files import line_of
 
 TEXT = """\
 # a comment with [brackets] and key = 1

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.jobs.training import fit, gather
+from taciturn.jobs.train_job import fit, gather
 from taciturn.jobs.training_job import read_job
 
 JOB = """

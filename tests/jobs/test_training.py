@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taciturn.core.errors import ParameterError
-from taciturn.jobs.training import gather
+from taciturn.jobs.train_job import gather
 from taciturn.jobs.training_job import read_job
 
 JOB = """

@@ -75,8 +75,8 @@ ASKED = {
     "report/brief.py: cost": "words about a certificate",
     "report/brief.py: holds_against": "words about a certificate",
     "report/card.py: _floats": "words about a certificate",
-    "report/claims.py: marks": "words about a certificate",
-    "report/cost_curves.py: _site": "words about a certificate",
+    "report/brief.py: marks": "words about a certificate",
+    "report/certificates.py: _site": "words about a certificate",
 }
 """Functions elsewhere that ask which method it is, and why they must."""
 

@@ -10,7 +10,7 @@ import pytest
 import taciturn as tt
 from support.asked import NAMES, SCHEMA, patients, to_csv
 from taciturn.jobfile.toml_files import write_toml
-from taciturn.jobs.asked_job import ask_job
+from taciturn.jobs.statistics import ask_job
 from taciturn.jobs.verify_run import verify_run
 from taciturn.methods.base import Network
 from taciturn.objective.regularizers import L2

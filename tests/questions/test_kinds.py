@@ -122,7 +122,7 @@ def test_a_unit_moves_each_of_several_sums_by_no_more_than_is_charged():
 
 
 def test_several_answers_are_those_of_the_counts(tmp_path):
-    from taciturn.jobs.asked_job import ask_job
+    from taciturn.jobs.statistics import ask_job
 
     tables = [patients(600, seed) for seed in range(3)]
     for name, table in zip(NAMES, tables, strict=True):

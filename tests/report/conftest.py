@@ -18,7 +18,7 @@ from taciturn.report import (
     SiteCosts,
     Statement,
 )
-from taciturn.report.layout import places
+from taciturn.report.certificates import places
 
 ROUNDS = 60
 ROUND = tuple(range(1, ROUNDS + 1))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.report.claims import headline, marks
+from taciturn.report.brief import headline, marks
 from taciturn.report.html.numbers import written
 
 

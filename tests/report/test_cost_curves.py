@@ -8,7 +8,7 @@ from taciturn.privacy.certificate.claims import epsilon_curve, paper_curve, pure
 from taciturn.privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.privacy.loss_facts import LossFacts
-from taciturn.report.cost_curves import cost_curves
+from taciturn.report.certificates import cost_curves
 
 
 @pytest.mark.parametrize("name", ["norm", "gaussian"])

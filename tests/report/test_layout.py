@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from taciturn.graph import Graph
-from taciturn.report.layout import places
+from taciturn.report.certificates import places
 
 GRAPHS = [
     Graph.ring(5),

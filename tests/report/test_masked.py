@@ -9,10 +9,8 @@ from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
 from taciturn.privacy.loss_facts import LossFacts
 from taciturn.privacy.sums import SumFacts
-from taciturn.report.brief import cost
-from taciturn.report.certificates import from_certificates
-from taciturn.report.claims import headline, marks
-from taciturn.report.cost_curves import cost_curves
+from taciturn.report.brief import cost, headline, marks
+from taciturn.report.certificates import cost_curves, from_certificates
 from taciturn.report.html.numbers import written
 
 

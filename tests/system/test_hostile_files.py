@@ -28,9 +28,9 @@ from taciturn.cli.app import run
 from taciturn.core.errors import ExitCode, TaciturnError
 from taciturn.sites.files.keys import PEM, Authority, load_certificates, new_key, signing_request
 from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.ending import recall
 from taciturn.sites.rounds.methods import make_setup
 from taciturn.sites.rounds.prepare import make_ready
-from taciturn.sites.rounds.starting import recall
 from taciturn.sites.watch.status import completed_rounds, read_status
 from taciturn.sites.wire.refusals import Refusals
 

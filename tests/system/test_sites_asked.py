@@ -10,7 +10,7 @@ import pytest
 import taciturn as tt
 from support.asked import NAMES, SCHEMA, make_asked, patients
 from taciturn.jobs.verify_run import verify_run
-from taciturn.sites.trial.loopback import run_processes
+from taciturn.sites.trial.rehearsal import run_processes
 
 pytestmark = pytest.mark.process
 

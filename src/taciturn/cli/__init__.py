@@ -1,37 +1,15 @@
 """The command line: parse, call, print. One file per command; importing it adds the command."""
 
-from . import budget, certify, data, demo, plan, verify
-from .app import main
-from .jobs import check, init, predict, statistics, train
-from .research import attack, audit, reproduce, sweep
-from .sites import approve as site_approve
-from .sites import keys as site_keys
-from .sites import kit as site_kit
-from .sites import run as site
-from .sites import unit as site_unit
-from .sites import up as site_up
+from importlib import import_module
 
-__all__ = [
-    "attack",
-    "audit",
-    "budget",
-    "certify",
-    "check",
-    "data",
-    "demo",
-    "init",
-    "main",
-    "plan",
-    "predict",
-    "reproduce",
-    "site",
-    "site_approve",
-    "site_keys",
-    "site_kit",
-    "site_unit",
-    "site_up",
-    "statistics",
-    "sweep",
-    "train",
-    "verify",
-]
+from .app import main
+
+_COMMANDS = (
+    "budget certify data demo plan verify jobs.check jobs.init jobs.predict jobs.statistics jobs.train "
+    "research.attack research.audit research.reproduce research.sweep "
+    "sites.approve sites.keys sites.kit sites.run sites.up"
+)
+for _name in _COMMANDS.split():
+    import_module(f"{__name__}.{_name}")
+
+__all__ = ["main"]

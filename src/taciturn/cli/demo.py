@@ -83,7 +83,7 @@ def _table(task: Task, choices: list[Choice]) -> Table:
 
 def _write(task: Task, choices: list[Choice], stated: Certificate, out: Path) -> dict[str, Path]:
     """The picture, and the report and the certificate of the last choice."""
-    from ..paper.demo.picture import draw
+    from ..paper.demo.comparison import draw
     from ..report import Illustration, KeyNumber, from_certificates, write
 
     last = next(choice for choice in choices if choice.certificate is stated)

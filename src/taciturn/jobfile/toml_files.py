@@ -1,10 +1,10 @@
-"""TOML files as checked facts: read with the line of a mistake, and written."""
+"""TOML files as checked facts: read with the line of a mistake, which tomllib does not give, and written."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -13,7 +13,6 @@ from pydantic import BaseModel, ValidationError
 
 from ..core.errors import ExitCode, ParameterError, SiteError, WrongFiles
 from ..core.toml import complaint, read_toml
-from .key_lines import line_of
 
 LONGEST = 2**20  # characters of a text in which a line is looked for
 
@@ -94,3 +93,73 @@ def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(_value(entry) for entry in value)}]"
     return json.dumps(str(value) if isinstance(value, Path) else value, ensure_ascii=False, allow_nan=False)
+
+
+KeyPath = tuple[str | int, ...]
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(#.*)?$")
+_KEY = re.compile(
+    r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
+)
+_STRINGS = re.compile(r""""(?:\\.|[^"\\])*"|'[^']*'|#.*""")
+
+
+def line_of(text: str, path: KeyPath) -> int | None:
+    """The line, from 1, of the key at `path`, or of the nearest thing around it; None if there is none.
+
+    >>> line_of('a = 1\\n[[sites]]\\nname = "x"\\n', ("sites", 0, "data"))
+    2
+    """
+    found = dict(_places(text))
+    for length in range(len(path), 0, -1):
+        if path[:length] in found:
+            return found[path[:length]]
+    return None
+
+
+def _places(text: str) -> Iterator[tuple[KeyPath, int]]:
+    """Every key, table and entry of a list of tables, with its line; the text is valid TOML."""
+    table: KeyPath = ()
+    counts: dict[KeyPath, int] = {}
+    open_list: list[int | KeyPath] = []  # an open list: its path, depth and entries
+    for number, line in enumerate(text.splitlines(), start=1):
+        bare = _STRINGS.sub(lambda match: "" if match[0][0] == "#" else '""', line)
+        if open_list:
+            yield from _entries(open_list, bare, number)
+            continue
+        header = _HEADER.match(line)
+        if header is not None and "=" not in bare:
+            table = _parts(header[2])
+            if header[1] == "[[":
+                counts[table] = counts.get(table, -1) + 1
+                table = (*table, counts[table])
+            yield table, number
+            continue
+        key = _KEY.match(line)
+        if key is not None:
+            path = (*table, *_parts(key[1]))
+            yield path, number
+            open_list = [path, 0, 0]
+            yield from _entries(open_list, bare[bare.index("=") + 1 :], number)
+
+
+def _entries(state: list[int | KeyPath], bare: str, number: int) -> Iterator[tuple[KeyPath, int]]:
+    """The tables and lists that begin on this line, directly in the open list; its end empties `state`."""
+    path, depth, seen = state
+    if not isinstance(path, tuple) or not isinstance(depth, int) or not isinstance(seen, int):
+        return
+    for character in bare:
+        if character in "[{":
+            depth += 1
+            if depth == 2:
+                yield (*path, seen), number
+                seen += 1
+        elif character in "]}":
+            depth -= 1
+    state[1:] = [depth, seen]
+    if depth == 0:
+        state.clear()
+
+
+def _parts(key: str) -> KeyPath:
+    return tuple(part.strip("\"'") for part in re.split(r"\s*\.\s*", key))

@@ -1,21 +1,35 @@
-"""A job's tables, scored or described with noise: what `taciturn evaluate` and `taciturn describe` do."""
+"""What a job asks of its tables without training: scores and descriptions with noise, questions, a check.
+
+The check is for the owner of the rows: nothing is trained, spent or written by it.
+"""
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import ParameterError
+from ..core.files import write_whole
+from ..data.tables.cell_counts import count_column
 from ..estimators.model_file import load_model
-from ..jobfile.job_rows import JobTables, read_tables
+from ..jobfile.job_format import SEVERAL
+from ..jobfile.job_rows import JobTables, label_type, read_labels, read_tables
+from ..questions.answer import PrivateAnswer
+from ..questions.asking import Asking
+from ..questions.kinds import read_questions
+from ..questions.question import PublicTable, Spending
 from ..questions.shipped.description import PrivateDescription
 from ..questions.shipped.score import PrivateScore
+from ..statistics.counting import CountWishes, run_asking
 from ..statistics.descriptions import private_description
 from ..statistics.scores import private_score
-from .training import targets
-from .training_job import TrainingJob, read_job
+from ..statistics.table_check import CheckedColumn, TableCheck, examine
+from .run_folder import CERTIFICATE, RESULT, write_answers
+from .train_job import targets
+from .training_job import TrainingJob, read_asked, read_job
 
 
 def evaluate_job(
@@ -61,3 +75,66 @@ def _request(job: TrainingJob, tables: JobTables) -> dict[str, Any]:
         "large_delta": job.large_delta,
         "random_state": job.seed,
     }
+
+
+def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], list[Path]]:
+    """The answers to the questions of a job, and the files that they were written to: a folder beside it."""
+    job, folder = read_asked(path), path.parent
+    out = folder / "answers" if out is None else out
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ParameterError(f"`--out` must be a new or empty folder; {out} is not empty.")
+    questions = read_questions(job.questions, several=job.kind == SEVERAL)
+    schema = None if job.table is None else job.schema_
+    public = PublicTable(
+        schema, job.label, tuple(sorted(job.names)), folder, by_person=job.person is not None
+    )
+    asking = Asking(questions, public, Spending(job.epsilon, job.delta, job.colluding))
+    tables = read_tables(job, job.files(folder), asking.reads)
+    wishes = CountWishes(
+        job.epsilon,
+        job.delta,
+        tables.site,
+        tables.person,
+        colluding=job.colluding,
+        large_delta=job.large_delta,
+        random_state=job.seed,
+    )
+    with nullcontext() if job.budget is None else job.budget.open(folder):
+        found, totals = run_asking(asking, tables.columns, len(tables), wishes, job.name)
+    written = write_answers(out, found, [one.kind for one in questions])
+    about = {"simulated": job.simulated, "run": {"job": job.name, "sites": list(job.names)}}
+    result = asking.document(found, totals, about)
+    written += [
+        write_whole(out / RESULT, json.dumps(result, indent=1) + "\n"),
+        write_whole(out / CERTIFICATE, found[0].certificate.to_json()),
+    ]
+    return found, written
+
+
+def check_tables(job: TrainingJob, folder: Path) -> dict[str, TableCheck]:
+    """The tables of every site by its name, in the order of the job."""
+    names = [*job.schema_.names, job.label.column]
+    tables = {file.site.name: read_tables(job, [file], names) for file in job.files(folder)}
+    total = sum(table.units for table in tables.values())
+    return {name: _check(job, table, max(total, len(table))) for name, table in tables.items()}
+
+
+def _check(job: TrainingJob, tables: JobTables, total: int) -> TableCheck:
+    labels = tables.columns[job.label.column]
+    _, known = read_labels(job.label, labels)
+    label = None
+    if job.label.positive is None:  # else every value is a label
+        counts = count_column(label_type(job.label), labels)
+        label = CheckedColumn(counts, (), (counts.losses(),) if counts.many_lost else ()), ~known
+    return examine(
+        tables.columns,
+        job.schema_,
+        label,
+        missing=job.missing or ("row" if job.encoding is None else "indicator"),
+        data_norm=1.0,
+        total_rows=total,
+        epsilon=job.epsilon,
+        delta=job.delta,
+        sites=len(job.sites),
+        colluding=job.colluding,
+    )

@@ -1,4 +1,7 @@
-"""train_job: from a job file to a model, a certificate, a trace and a report; what `taciturn train` does."""
+"""From a job file to a model, a certificate, a trace and a report: what `taciturn train` does.
+
+Tables are read and encoded by public facts, and one estimator is fitted across the sites.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,20 @@ from dataclasses import dataclass
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..core.errors import Stopped, TaciturnError
+from ..core.types import Array
+from ..data.tables.encoder import BoundedEncoder
+from ..estimators.base import PrivateLinearModel
+from ..estimators.charging import LedgerFile
+from ..estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from ..estimators.model_file import Model
+from ..estimators.regressor import PrivateHuberRegressor
+from ..jobfile.job_rows import JobTables, make_encoder, read_labels, read_tables
 from .run_folder import (
     CERTIFICATE,
     LEDGER,
@@ -29,7 +43,6 @@ if TYPE_CHECKING:
     from ..estimators.base import PrivateLinearModel
     from ..estimators.model_file import Model
     from ..privacy.ledger.budget import Budget
-    from .training import TrainingRows
 
 
 @dataclass(frozen=True)
@@ -84,7 +97,7 @@ def prepare_job(
     path: str | PathLike[str], out: str | PathLike[str] | None = None, *, again: bool = False
 ) -> ReadyJob:
     """The job in a file and the rows of its sites, checked; nothing is written but a new, empty budget."""
-    from .training import gather
+    from .train_job import gather
 
     path = Path(path)
     job = read_job(path)
@@ -99,7 +112,7 @@ def prepare_job(
 def _spend(ready: ReadyJob, *, verbose: bool) -> PrivateLinearModel:
     """The fit and its files; whatever stops it, what was spent until then is on record."""
     from ..estimators.charging import LedgerFile
-    from .training import fit
+    from .train_job import fit
 
     job, folder = ready.job, ready.folder
     made = not folder.exists()
@@ -144,3 +157,67 @@ def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: Model) -> dic
         REPORT: render(training_report(job, fitted, model.pipeline())).encode(),
         README: files(__package__).joinpath("starter", "run_readme.txt").read_bytes(),
     }
+
+
+_NONE = " "  # no declared class is blank
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingRows:
+    """The rows of all sites, encoded, with their targets and persons."""
+
+    encoder: BoundedEncoder
+    X: Array
+    y: NDArray[Any]
+    site: NDArray[np.str_]
+    person: NDArray[np.str_] | None = None
+
+
+def gather(job: TrainingJob, folder: Path) -> TrainingRows:
+    """Read every site's table; nothing is learnt from it but the number of its rows."""
+    tables = read_tables(job, job.files(folder), [*job.schema_.names, job.label.column])
+    encoder = make_encoder(job, units=tables.units)
+    X = encoder.transform(tables.columns)
+    return TrainingRows(encoder, X, targets(job, tables), tables.site, tables.person)
+
+
+def targets(job: TrainingJob, tables: JobTables) -> NDArray[Any]:
+    """NaN, or an undeclared label, for a missing label: such a row counts as zeros."""
+    y, known = read_labels(job.label, tables.columns[job.label.column])
+    if job.label.told is None:
+        return np.where(known, y, np.nan)
+    return np.array([*job.label.told, _NONE])[np.where(known, y, -1)]
+
+
+def fit(
+    job: TrainingJob, rows: TrainingRows, ledger: LedgerFile | None = None, *, verbose: bool = False
+) -> tuple[PrivateLinearModel, Model]:
+    """The estimator, and the model to write; what is spent goes to the ledger first."""
+    options: dict[str, Any] = {
+        "epsilon": job.epsilon,
+        "delta": job.delta,
+        "large_delta": job.large_delta,
+        "graph": job.network(),
+        "data_norm": 1.0,
+        "colluding": job.colluding,
+        "fit_intercept": job.intercept,
+        "C": "auto" if job.C is None else job.C,
+        "regularization": "auto" if job.regularization is None else job.regularization,
+        "rounds": job.rounds,
+        "max_rounds": job.max_rounds,
+        "noise": job.noise,
+        "effort": job.effort,
+        "ledger": ledger,
+        "random_state": job.seed,
+        "verbose": verbose,
+    }
+    model: Any
+    loss, classes = job.loss, job.label.told
+    if loss.name == "log-cosh":
+        model = PrivateHuberRegressor(target_scale=job.label.scale, scale=loss.scale, **options)
+    elif loss.name == "smooth-hinge":
+        model = PrivateLinearSVC(classes=classes, smoothing=loss.h, **options)
+    else:
+        model = PrivateLogisticRegression(classes=classes, **options)
+    model.fit(rows.X, rows.y, site=rows.site, person=rows.person)
+    return model, Model.of(model, schema=rows.encoder, label=job.label.column)

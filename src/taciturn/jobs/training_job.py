@@ -12,10 +12,9 @@ from ..core.toml import read_toml
 from ..graph import Graph
 from ..jobfile.job_format import OLDER, TRAIN, Job, JobSite, Label, Text, first_repeated
 from ..jobfile.job_rows import TableFile
-from ..jobfile.key_lines import line_of
 from ..jobfile.owner_file import OWNER, CsvFacts, DatabaseFacts, SharedBudget, check_source, read_owner
 from ..jobfile.toml_fields import LISTED
-from ..jobfile.toml_files import check_entries
+from ..jobfile.toml_files import check_entries, line_of
 
 _NETWORK = "is read by `taciturn site` only; leave it out"
 

@@ -12,11 +12,10 @@ from ..core.errors import ParameterError
 from ..core.files import write_whole
 from ..core.progress import progress
 from ..runtime.simulate import one_cluster
-from .claims.attack_claim import claims_of_attack
 from .claims.claim import Claim
 from .claims.claims_page import claims_page, index_page
 from .claims.convergence import claims_of_fig1a, claims_of_fig1b
-from .claims.privacy import claims_of_budget, claims_of_fig2, claims_of_large
+from .claims.privacy import claims_of_attack, claims_of_budget, claims_of_fig2, claims_of_large
 from .claims.theorem3 import claims_of_theorem3
 from .figures import tables
 from .figures.attack_runner import AttackFigureResult, attack

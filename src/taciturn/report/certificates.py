@@ -7,17 +7,27 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import networkx as nx
 import numpy as np
 
 from ..core.errors import ParameterError
 from ..core.formatting import format_odds
 from ..core.types import Array
 from ..graph import Graph
+from ..privacy.accounting import bounds
 from ..privacy.certificate import assumptions
 from ..privacy.certificate.certificate import Certificate
-from .brief import brief
-from .claims import headline, marks
-from .cost_curves import CostCurves, cost_curves
+from ..privacy.collusion import masked_curve
+from ..privacy.costs import (
+    Releases,
+    exact_epsilon,
+    gaussian_totals,
+    paper_costs,
+    pure_costs,
+    renyi_totals,
+    usable_delta,
+)
+from .brief import brief, headline, marks
 from .data import (
     Accounting,
     Chart,
@@ -30,7 +40,6 @@ from .data import (
     Statement,
 )
 from .html.numbers import power
-from .layout import places
 
 _FEW = 12  # sites up to which the page holds every site's curve; beyond, the totals and the range
 _LEFT_OUT = ("tables", "sites", "statement", "theorems", "conditions")
@@ -208,3 +217,97 @@ def _network(graph: Graph, certificates: Sequence[Certificate]) -> NetworkMap:
         kind=graph.name,
         samples=[first[i].samples for i in range(graph.n)] if known else (),
     )
+
+
+CostCurves = Mapping[str, Array]
+"""By "renyi", "pure" and "paper": (sites, rounds), nondecreasing, the last column the certified total of a
+run that came to its end."""
+
+_TOTALS = {"renyi": "epsilon", "pure": "pure_epsilon", "paper": "paper_epsilon"}
+
+
+def cost_curves(certificate: Certificate) -> CostCurves:
+    """Sums over the rounds so far; sites that are alike are computed once."""
+    rounds = np.arange(1, max(1, certificate.rounds) + 1)
+    known: dict[tuple[object, ...], dict[str, Array]] = {}
+    found: dict[str, list[Array]] = {kind: [] for kind in _TOTALS}
+    for row, cost in enumerate(certificate.costs):
+        releases = certificate.releases[row]
+        key = certificate.sites[row].samples, certificate.budgets[row], *(c.tobytes() for c in releases)
+        curves = known.get(key) or known.setdefault(key, _site(certificate, row))
+        limit = certificate.budgets[row]  # without its order, rounds that were not charged count as well
+        whole = releases.t.size == certificate.run.rounds or (limit is not None and limit.order is not None)
+        for kind, total in _TOTALS.items():
+            level = curves[kind][np.minimum(rounds, len(curves[kind])) - 1]  # after its last release it stays
+            spent = np.minimum(level, getattr(cost, total))
+            if whole:
+                spent[-1] = getattr(cost, total)
+            found[kind].append(spent)
+    return {kind: np.array(curves) for kind, curves in found.items()}
+
+
+def _site(certificate: Certificate, row: int) -> dict[str, Array]:
+    """What one site had spent after each round up to its last release, by each way to count."""
+    run, columns, limit = certificate.run, certificate.releases[row], certificate.budgets[row]
+    if run.masked:  # counted against the colluders that the facts name; no other count knows them
+        none, t = np.full(1, np.inf), columns.t.tolist()
+        curve = masked_curve(run, t, certificate.delta, run.honest(run.colluding)) if t else [0.0]
+        return {"renyi": np.asarray(curve), "pure": none, "paper": none}
+    table = Releases.of(run, [certificate.sites[row]], [columns]).by_round()
+    pure, paper = np.cumsum(pure_costs(run, table)), np.cumsum(paper_costs(run, table))
+    if limit is not None and limit.order is not None:  # charges may have reacted: the order was fixed before
+        orders, delta = np.array([limit.order]), limit.delta
+    else:
+        orders, delta = bounds.ORDERS, certificate.delta
+    summed = np.cumsum(renyi_totals(run, table, orders), axis=0)
+    renyi = bounds.to_epsilon(orders, summed, usable_delta(run, delta))[0]
+    if len(orders) > 1:
+        exact = exact_epsilon(run, np.sqrt(np.cumsum(gaussian_totals(run, table) ** 2)), delta)
+        renyi = np.minimum(np.minimum(renyi, exact), pure)
+    return {"renyi": renyi, "pure": pure, "paper": paper}
+
+
+_MANY = 60  # sites from which springs replace pairwise distances, whose cost grows with the cube
+_DENSE = 5.0  # mean degree from which a circle is the clearest picture
+
+
+def places(graph: Graph) -> list[tuple[float, float]]:
+    """One point per site: a circle for rings and dense graphs, hub and spokes for a star, else springs."""
+    hubs = np.flatnonzero(graph.degrees == graph.n - 1)
+    if graph.n > 3 and len(graph.edges) == graph.n - 1 and len(hubs) == 1:
+        points = _circle(graph.n - 1)
+        points = np.insert(points, int(hubs[0]), 0.0, axis=0)
+    elif bool((graph.degrees == 2).all()) or graph.degrees.mean() >= _DENSE or graph.n <= 3:
+        points = _circle(graph.n)[np.argsort(_around(graph))]
+    else:
+        points = _springs(graph)
+    low, span = points.min(axis=0), np.ptp(points, axis=0)
+    scale = float(span.max()) or 1.0
+    points = (points - low - span / 2) / scale + 0.5
+    return [(round(float(x), 4), round(float(y), 4)) for x, y in points]
+
+
+def _circle(n: int) -> Array:
+    """n points from the top, clockwise."""
+    angle = 2 * math.pi * np.arange(n) / n
+    return np.column_stack([np.sin(angle), -np.cos(angle)])
+
+
+def _around(graph: Graph) -> list[int]:
+    """The sites in their order round a ring, whatever their numbers; 0..n-1 for other graphs."""
+    if not bool((graph.degrees == 2).all()):
+        return list(range(graph.n))
+    return list(nx.dfs_preorder_nodes(graph.to_networkx(), 0))
+
+
+def _springs(graph: Graph) -> Array:
+    network: Any = graph.to_networkx()
+    if graph.n <= _MANY:
+        found = nx.kamada_kawai_layout(network, pos=nx.spectral_layout(network))
+    else:
+        found = nx.spring_layout(network, seed=0, iterations=100)
+    points = np.array([found[i] for i in range(graph.n)])
+    centred = points - points.mean(axis=0)
+    _, _, axes = np.linalg.svd(centred, full_matrices=False)
+    turned: Array = centred @ axes.T  # the longest direction lies across the page
+    return turned

@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from taciturn.cli.app import run
-from taciturn.jobs.checking import check_tables
+from taciturn.jobs.statistics import check_tables
 from taciturn.jobs.training_job import read_job
 
 

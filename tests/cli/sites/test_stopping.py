@@ -9,7 +9,7 @@ import time
 import pytest
 import typer
 
-from taciturn.cli.sites import stopping
+from taciturn.cli.sites import logs as stopping
 from taciturn.core.errors import ExitCode
 
 

@@ -9,7 +9,7 @@ import taciturn as tt
 from taciturn.cli.sites.up import local_settings
 from taciturn.core.errors import ParameterError
 from taciturn.schedules import from_dict
-from taciturn.sites.trial.loopback import FEATURES, ROWS, accuracy, generated_rows
+from taciturn.sites.trial.rehearsal import FEATURES, ROWS, accuracy, generated_rows
 
 SITES, REPEATS = 5, 5
 

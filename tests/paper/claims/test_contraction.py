@@ -7,7 +7,7 @@ import pytest
 from support.small import write_small
 from taciturn.core.errors import ParameterError
 from taciturn.methods.admm.theory import rate
-from taciturn.paper.claims.contraction import contractions
+from taciturn.paper.claims.convergence import contractions
 from taciturn.paper.figures.figure_file import load_figure
 from taciturn.paper.figures.runner import FigureResult, draw
 from taciturn.paper.figures.spec import Figure

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.paper.claims.attack_claim import claims_of_attack
 from taciturn.paper.claims.claim import Verdict
+from taciturn.paper.claims.privacy import claims_of_attack
 from taciturn.paper.figures import attack_runner
 from taciturn.paper.figures.attack_runner import attack
 from taciturn.paper.figures.figure_file import load_figure

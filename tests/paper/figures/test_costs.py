@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import taciturn as tt
-from taciturn.paper.figures.costs import certify_run, rate_within
+from taciturn.paper.figures.build import certify_run, rate_within
 
 
 @pytest.fixture(scope="module")

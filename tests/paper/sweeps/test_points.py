@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.core.errors import ParameterError
-from taciturn.paper.sweeps import points as sweep
+from taciturn.paper.sweeps import grid as sweep
 
 
 def test_a_grid_has_every_combination_once():

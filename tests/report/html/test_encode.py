@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from taciturn.core.errors import ParameterError
 from taciturn.report import ReportData
-from taciturn.report.html.encode import embed, to_plain
+from taciturn.report.html.numbers import embed, to_plain
 
 
 @given(st.text())

@@ -8,7 +8,7 @@ import pytest
 
 from support.raywork import cores, die_at, square
 from taciturn.core.errors import DataError, WorkerLost
-from taciturn.paper.sweeps.points import run_each
+from taciturn.paper.sweeps.grid import run_each
 from taciturn.runtime.ray.tasks import scatter
 
 

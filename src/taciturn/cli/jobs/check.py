@@ -20,7 +20,7 @@ def check(
     It trains, spends and writes nothing. The counts are computed from the rows: do not share this screen.
     """
     from ...core.errors import ParameterError
-    from ...jobs.checking import check_tables
+    from ...jobs.statistics import check_tables
     from ...jobs.training_job import read_job
     from ...statistics.table_check import OWNER_ONLY
 

@@ -69,7 +69,7 @@ def ask(
 
     It writes each answer as text, HTML, CSV and a picture, and one certificate for all of them.
     """
-    from ...jobs.asked_job import ask_job
+    from ...jobs.statistics import ask_job
 
     answers, written = ask_job(job, out)
     if as_json:
@@ -114,7 +114,7 @@ def describe(
 def _give(found: PrivateScore | PrivateDescription, kept: Path | None, facts: dict[str, Any] | None) -> None:
     """The certificate to its file; facts, where they are asked for, as JSON, else what it cost in words."""
     from ...core.files import write_whole
-    from ...report.html.encode import plain
+    from ...report.html.numbers import plain
 
     stated = found.certificate
     if kept is not None:

@@ -41,7 +41,7 @@ def audit(
     if as_json:
         typer.echo(json.dumps(report.to_dict()))
     elif table:
-        from ...auditing.table import markdown
+        from ...auditing.audit import markdown
 
         typer.echo(markdown(report), nl=False)
     else:

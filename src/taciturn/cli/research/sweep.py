@@ -10,7 +10,7 @@ import typer
 from ..app import app
 
 if TYPE_CHECKING:
-    from ...paper.sweeps.result import SweepResult
+    from ...paper.sweeps.sweep import SweepResult
 
 
 @app.command("sweep")

@@ -1,19 +1,26 @@
-"""The log of a site: lines for people, or one JSON object per line, on standard error."""
+"""The log of a site, for people or as JSON on standard error; and how a command is left.
+
+Python raises from a signal handler, and drops the exception where it cannot be caught: in a finaliser, a weak
+reference's callback, a callback from C. So the handler is called again and again until the exception is on
+its way out, and leaves alone what then cleans up.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
 
-from ...core.errors import TaciturnError
+from ...core.errors import ExitCode, TaciturnError
 
 
 class LogForm(StrEnum):
@@ -71,3 +78,47 @@ def errors_logged(form: LogForm) -> Iterator[None]:
         facts = {"event": "failed", "error": type(error).__name__, "exit_code": int(error.exit_code)}
         logging.getLogger("taciturn.site").error(str(error), extra={"facts": facts})
         raise typer.Exit(error.exit_code) from error
+
+
+AGAIN = 0.2  # seconds
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: the machine's operator stops the site, which is not a failure."""
+
+
+@contextmanager
+def until_stopped() -> Iterator[None]:
+    """Leave the block and the command on a signal: SIGTERM with code 0, Ctrl-C with 130."""
+    asked: list[KeyboardInterrupt] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        if not asked:
+            asked.append(Terminated() if number == signal.SIGTERM else KeyboardInterrupt())
+            signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+        if not _leaves(asked[0]):
+            raise asked[0]
+
+    signals = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM)
+    before = [signal.signal(number, stop) for number in signals]
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        logging.getLogger("taciturn.site").warning(
+            "stopped; everything is kept: run the same command to continue",
+            extra={"facts": {"event": "stopped"}},
+        )
+        code = ExitCode.DONE if isinstance(stopped, Terminated) else ExitCode.INTERRUPTED
+        raise typer.Exit(code) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        for number, handler in zip(signals, before, strict=True):
+            signal.signal(number, handler)
+
+
+def _leaves(stopped: BaseException) -> bool:
+    """Whether that exception is being handled: it is on its way out, or what cleans up has failed since."""
+    error = sys.exception()
+    while error is not None and error is not stopped:
+        error = error.__context__
+    return error is stopped

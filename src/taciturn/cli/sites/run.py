@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import app
-from .logs import Level, Log, LogForm, LogLevel, errors_logged, log_to_stderr
-from .stopping import until_stopped
+from .logs import Level, Log, LogForm, LogLevel, errors_logged, log_to_stderr, until_stopped
 
 if TYPE_CHECKING:
     from ...sites.files.site import Site

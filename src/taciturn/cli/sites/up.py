@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from ...core.errors import ParameterError
+from .logs import until_stopped
 from .run import site
-from .stopping import until_stopped
 
 
 @site.command("up")
@@ -26,7 +26,7 @@ def up(
 ) -> None:
     """Try a network on this machine: one process per site, with mutual TLS, on made-up rows."""
     from ...core.progress import progress
-    from ...sites.trial.loopback import accuracy, make_local, run_processes, watch
+    from ...sites.trial.rehearsal import accuracy, make_local, run_processes, watch
 
     if local < 2:
         raise ParameterError(f"`--local` must be at least 2; got {local}.")
@@ -65,7 +65,7 @@ def local_settings(sites: int, rounds: int, epsilon: float) -> tuple[dict[str, A
     """
     from ...graph import Graph
     from ...planning.plan import plan
-    from ...sites.trial.loopback import FEATURES, ROWS
+    from ...sites.trial.rehearsal import FEATURES, ROWS
 
     graph = Graph.ring(sites) if sites > 2 else Graph.path(2)
     found = plan(

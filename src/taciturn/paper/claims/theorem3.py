@@ -9,7 +9,7 @@ from ...auditing.cases import Case, bend_case, norm_case
 from ...core.formatting import format_at_least, format_cost
 from ...privacy.accounting import bounds
 from .claim import Claim, claim, judge
-from .own import constant_of_theorem_3
+from .findings import constant_of_theorem_3
 
 RUNS, QUICK_RUNS = 50_000, 10_000
 _PURE = 1e-9  # a delta at which our epsilon is the pure one

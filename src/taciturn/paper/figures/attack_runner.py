@@ -16,8 +16,7 @@ from ...objective.problem import Problem
 from ...privacy.noise import NormNoise
 from ..results_store import Arrays, ResultStore, fingerprint
 from . import spec
-from .build import build_graph, build_problem, load_rows
-from .costs import certify_run
+from .build import build_graph, build_problem, certify_run, load_rows
 
 _ARRAYS = ("cosine", "label", "eta_ratio")
 _NUMBERS = ("chance", "prior", "prior_label")

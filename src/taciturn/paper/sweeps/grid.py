@@ -1,27 +1,35 @@
-"""A sweep's TOML file -> its points, all checked before the first one runs.
+"""A sweep's TOML file -> its points, every combination of some settings, all checked before the first one runs.
 
 [data] [graph] [problem] [run]    as in the file of a figure
 [method]                          method, penalty, dual_step, noise, as in a figure's curve
 [axes]                            "method.penalty.ratio" = [1.0, 1.02, 1.04]
+
+A setting is named by its place in a table of tables. Points are independent: they are run in any order, in
+this process or on a cluster.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, ValidationError
 
+from ...core import checks
 from ...core.errors import ParameterError
 from ...core.toml import complaint, read_toml
+from ...runtime.engine_selection import choose_for_jobs
 from ..figures import spec
 from ..figures.figure_file import place_own_table
 from ..figures.runner import settings
 from ..results_store import fingerprint
-from .points import grid, place_settings
 
 _MOST = 100_000
 _DRAWN = {"name": "point", "label": "point", "colour": "#000000"}
@@ -102,3 +110,82 @@ def _point(stated: SweepFile, settings: Mapping[str, Any]) -> SweepPoint:
 
 def _name_settings(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "the only point"
+
+
+Point = dict[str, Any]
+
+
+def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
+    """Every combination of the axes' values, the last axis changing fastest.
+
+    >>> grid({"a": [1, 2], "b": ["x", "y"]})
+    [{'a': 1, 'b': 'x'}, {'a': 1, 'b': 'y'}, {'a': 2, 'b': 'x'}, {'a': 2, 'b': 'y'}]
+    """
+    for name, values in axes.items():
+        if not values:
+            raise ParameterError(f"`axes`: {name} must have at least one value.")
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def place_settings(table: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """`table` with each setting in its place; the tables on the way must be there.
+
+    >>> place_settings({"method": {"penalty": {"start": 0.5}}}, {"method.penalty.ratio": 1.04})
+    {'method': {'penalty': {'start': 0.5, 'ratio': 1.04}}}
+    """
+    result = dict(table)
+    for name, value in settings.items():
+        *way, last = name.split(".")
+        inner = result
+        for part in way:
+            if not isinstance(inner.get(part), Mapping):
+                raise ParameterError(f"`axes`: {name} must lead through tables; {part} is not one.")
+            inner[part] = dict(inner[part])
+            inner = inner[part]
+        inner[last] = value
+    return result
+
+
+def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
+    """The Pareto front: points that no other beats in one number without losing in the other.
+
+    Points without a finite cost are never on it.
+
+    >>> front([1.0, 2.0, 3.0, 2.0], [0.5, 0.3, 0.3, 0.4]).tolist()
+    [True, True, False, False]
+    """
+    cost, loss = np.asarray(costs, dtype=np.float64), np.asarray(losses, dtype=np.float64)
+    on = np.zeros(cost.shape, dtype=bool)
+    best = np.inf
+    finite = np.flatnonzero(np.isfinite(cost) & np.isfinite(loss))
+    order = finite[np.lexsort((loss[finite], cost[finite]))]
+    for _, group in itertools.groupby(order, key=lambda k: float(cost[k])):
+        equals = list(group)
+        least = float(loss[equals[0]])
+        if least < best:
+            on[[k for k in equals if loss[k] == least]] = True
+            best = least
+    return on
+
+
+def run_each(
+    run: Callable[[Any], Any], items: Sequence[Any], *, engine: str = "local", address: str | None = None
+) -> Iterator[tuple[int, Any]]:
+    """(place, run(item)) for all items, as they are done: here one after another, or over a cluster.
+
+    "auto" runs the first one here, takes its time, and chooses for the others. Nothing is run twice.
+    """
+    checks.choice("engine", engine, ("local", "ray", "auto"))
+    first = 0
+    if engine == "auto" and items:
+        clock = time.perf_counter()
+        yield 0, run(items[0])
+        first, engine = 1, choose_for_jobs(time.perf_counter() - clock, len(items) - 1)
+    if engine == "ray":
+        from ...runtime.ray.tasks import scatter
+
+        for place, result in scatter(run, items[first:], address=address):
+            yield first + place, result
+    else:
+        for place in range(first, len(items)):
+            yield place, run(items[place])

@@ -9,10 +9,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ..figures.style import GREY, new_figure
-from .result import SweepResult, SweepRow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from .sweep import SweepResult, SweepRow
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")

@@ -1,24 +1,27 @@
-"""render(data): a report as one self-contained HTML page; write(data, path): write it atomically."""
+"""render(data): a report as one self-contained HTML page; write(data, path): write it atomically.
+
+What each column adds to the score is drawn as small panels on one scale, as SVG that needs no script.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.files import write_whole
+from ...core.notebook import EffectPanel
 from ...core.templates import html_templates
 from ...core.versions import VERSION
 from ...privacy.certificate.summary import epsilon_scale
 from ..data import Accounting, ReportData
 from . import number_tables as tables
-from .effects import INKS, draw
-from .encode import embed
-from .numbers import exact, written
+from .numbers import embed, exact, written
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -89,3 +92,44 @@ def _pointer(name: str, k: int) -> str:
     """The JSON pointer (RFC 6901) of the k-th key number of a run."""
     escaped = name.replace("~", "~0").replace("/", "~1")
     return f"/key_numbers/{escaped}/{k}"
+
+
+_WIDE, _HIGH = 200, 96
+INKS = ("#2f7d77", "#c2410c", "#5b6abf", "#d9a441", "#7a3e9d")
+
+
+class DrawnPanel(NamedTuple):
+    """One column: a line for each output over numbers and days, `dots` over categories."""
+
+    title: str
+    lines: list[tuple[str, list[tuple[float, float]]]]
+    dots: bool
+    zero: float
+    ends: str
+    wide: int = _WIDE
+    high: int = _HIGH
+
+
+def draw(panels: Sequence[EffectPanel]) -> tuple[list[DrawnPanel], float, float]:
+    """The panels, and the least and the largest value of their common scale."""
+    shown = [panel.shortened() for panel in panels]
+    low = min((0.0, *(float(panel.y.min()) for panel in shown)))
+    high = max((0.0, *(float(panel.y.max()) for panel in shown)))
+    return [_draw(panel, low, max(high - low, 1e-9)) for panel in shown], low, high
+
+
+def _draw(panel: EffectPanel, low: float, span: float) -> DrawnPanel:
+    def down(value: float) -> float:
+        return 4 + (_HIGH - 8) * (1 - (value - low) / span)
+
+    across = [4 + (_WIDE - 8) * k / max(len(panel.x) - 1, 1) for k in range(len(panel.x))]
+    lines = [
+        (INKS[k % len(INKS)], list(zip(across, map(down, column.tolist()), strict=True)))
+        for k, column in enumerate(panel.y.T)
+    ]
+    ends = ", ".join(map(str, panel.x)) if panel.words else f"{_short(panel.x[0])} to {_short(panel.x[-1])}"
+    return DrawnPanel(panel.title, lines, bool(panel.words), down(0.0), ends)
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -60,11 +60,10 @@ from ..transport.zenoh import ZenohLinks
 from ..wire.refusals import Refusals
 from ..wire.whereabouts import Whereabouts
 from .charging import admit, charge_first, high_water
-from .ending import SiteResult, end_run
+from .ending import SiteResult, check_start, end_run, recall, without_secrets
 from .evidence import state_released, take_back_results, write_proof
 from .methods import check_absent, make_setup, warm_up
 from .prepare import PreparedSite
-from .starting import check_start, recall, without_secrets
 from .store import SiteStore
 from .waiting import WaitingRoom
 

@@ -140,6 +140,6 @@ def _warm_masked(ready: PreparedSite, prepared: PreparedSums) -> None:
     for facts in tables.sums[:2]:
         values = to_integers(np.zeros((1, facts.length)), facts.grid)
         noise = draw(streams, facts.std, (1, facts.length), site=site, t=facts.t)
-        add_mask(values, noise, keys.mask(facts.t, facts.part, (1, facts.length)))
+        add_mask(values + noise, keys.mask(facts.t, facts.part, (1, facts.length)))
         keys.advance()
         state = tables.after(state, np.zeros((1, facts.length), dtype=np.uint64))
