@@ -20,8 +20,7 @@ from .claims.theorem3 import claims_of_theorem3
 from .figures import tables
 from .figures.attack_runner import AttackFigureResult, attack
 from .figures.figure_file import SHIPPED, load_figure
-from .figures.plot_attack import plot_attack
-from .figures.plots import plot
+from .figures.plots import plot, plot_attack
 from .figures.runner import FigureResult, draw
 from .figures.spec import AnyFigure, Figure
 from .figures.style import FOR_PAGES, FORMATS, paper_style, save

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,11 @@ def fingerprint(facts: Any) -> str:
     return digest(facts)[:32]
 
 
+@dataclass(frozen=True)
 class ResultStore:
     """A folder of results, one file each, named by fingerprint."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def get(self, key: str) -> Arrays | None:
         """The arrays that were put there, or None: a file that cannot be read counts as none."""

@@ -22,7 +22,7 @@ def run(tmp_path_factory):
     real = VolatileMemory.change
 
     def change(self, entries):
-        name = self.keys.state.parent.parent.name
+        name = self.state.parent.parent.name
         if entries.get("keys") is not None:
             keys = RoundKeys.unpack(entries["keys"])
             kept[name, keys.t] = keys

@@ -23,15 +23,7 @@ from ..results_store import Arrays, ResultStore, fingerprint
 from . import spec
 from .build import build_graph, build_method, build_problem, load_rows
 
-_DRAWN = (
-    "name",
-    "label",
-    "panel",
-    "colour",
-    "marker",
-    "line",
-    "fit",
-)  # what changes the picture, not the numbers
+_DRAWN = {"name", "label", "panel", "colour", "marker", "line", "fit"}  # the picture, not the numbers
 _OPTIMUM_TOL = 1e-6
 _FORMAT = 2  # of what is kept; raise it where that changes
 
@@ -126,12 +118,15 @@ class FigureResult:
 
 def draw(
     figure: spec.Figure,
-    store: ResultStore,
+    store: ResultStore | None = None,
     *,
     engine: str = "local",
     done: Callable[[], None] = lambda: None,
 ) -> FigureResult:
-    """Run the curves that the store does not hold, take the others from it; `done` is called after each."""
+    """Run the curves that the store does not hold, take the others from it; `done` is called after each.
+
+    Without a store nothing is kept.
+    """
     outcomes: list[CurveResult] = []
     graph = build_graph(figure)
     for curve in figure.curves:
@@ -152,7 +147,7 @@ def settings(figure: spec.Figure, curve: spec.FigureCurve) -> dict[str, Any]:
         "problem": figure.problem.model_dump(),
         "run": figure.run.model_dump(),
         "history": figure.layout == "convergence",
-        "curve": {key: value for key, value in curve.model_dump().items() if key not in _DRAWN},
+        "curve": curve.model_dump(exclude=_DRAWN),
         "versions": versions(),
     }
 
@@ -161,14 +156,14 @@ def _outcome(
     figure: spec.Figure,
     curve: spec.FigureCurve,
     graph: Graph,
-    store: ResultStore,
+    store: ResultStore | None,
     engine: str,
     alike: CurveResult | None,
 ) -> CurveResult:
     """One curve; `alike` is an earlier one with the same problem, whose optimum need not be found again."""
     key = fingerprint(settings(figure, curve))
     problem = build_problem(figure, curve.regularization) if alike is None else alike.problem
-    kept = store.get(key)
+    kept = None if store is None else store.get(key)
     rate = None if kept is None else float(kept["rate"])
     method, rate = build_method(figure, curve, problem, graph, rate)
     if kept is None:
@@ -179,7 +174,8 @@ def _outcome(
             "optimal_loss": _loss_at(problem, optimum),
             "rate": np.asarray(rate),
         }
-        store.put(key, kept)
+        if store is not None:
+            store.put(key, kept)
     else:
         run = _restore(prepare(problem, graph, method, **_options(figure), strict=True), kept)
     return CurveResult(

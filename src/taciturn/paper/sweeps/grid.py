@@ -1,4 +1,4 @@
-"""A sweep's TOML file -> its points, every combination of some settings, all checked before the first one runs.
+"""A sweep's TOML file -> its points: every combination of some settings, all checked before the first runs.
 
 [data] [graph] [problem] [run]    as in the file of a figure
 [method]                          method, penalty, dual_step, noise, as in a figure's curve

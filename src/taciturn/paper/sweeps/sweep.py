@@ -18,7 +18,6 @@ from ..figures import spec
 from ..figures.runner import draw
 from ..figures.style import paper_style, save
 from ..figures.tables import summary
-from ..results_store import Arrays, ResultStore
 from .grid import Grid, front, run_each
 from .plot_front import plot_front
 
@@ -125,7 +124,7 @@ def run_sweep(
 
 def run_point(figure: Mapping[str, Any]) -> dict[str, Any]:
     """The result of one point after its last round."""
-    drawn = draw(spec.Figure.model_validate(figure), _NoStore(Path()))
+    drawn = draw(spec.Figure.model_validate(figure))
     numbers = summary(drawn.outcomes[0])
     return {name: numbers[name] for name in NUMBERS}
 
@@ -148,11 +147,11 @@ def _collect(grid: Grid, results: list[dict[str, Any]]) -> SweepResult:
     )
 
 
+@dataclass(frozen=True)
 class _ResultFolder:
     """Results on disk, one JSON file per point, named by fingerprint."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The stored result; an unreadable file counts as missing."""
@@ -165,13 +164,3 @@ class _ResultFolder:
     def put(self, key: str, numbers: Mapping[str, Any]) -> None:
         """Store the result atomically."""
         write_whole(self.folder / f"{key}.json", json.dumps(numbers, allow_nan=False))
-
-
-class _NoStore(ResultStore):
-    """A store that keeps nothing, because the driver stores the results."""
-
-    def get(self, key: str) -> Arrays | None:
-        return None
-
-    def put(self, key: str, arrays: Arrays) -> None:
-        """Nothing."""

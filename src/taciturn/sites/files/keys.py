@@ -31,17 +31,7 @@ PEM = serialization.Encoding.PEM
 DAY = datetime.timedelta(days=1)
 MOST_HOSTS = 20  # of one site; more would not be read
 LARGEST = 2**20  # bytes of a key, a certificate or a request
-_USAGES = (
-    False,
-    False,
-    False,
-    False,
-    False,
-    True,
-    True,
-    False,
-    False,
-)  # signs certificates
+_USAGES = (False,) * 5 + (True, True, False, False)  # signs certificates and their revocations
 
 
 def new_key(path: Path) -> Ed25519PrivateKey:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import socket
 import stat
 import struct
@@ -24,11 +25,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from .refusals import Refusals
-
-try:
-    import resource
-except ImportError:  # not on Windows
-    resource = None  # type: ignore[assignment]
 
 log = logging.getLogger("taciturn.site")
 
@@ -143,8 +139,6 @@ class Door:
 
 def take_descriptors() -> None:
     """As many descriptors as the system lets this process have."""
-    if resource is None:
-        return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < most:
