@@ -9,8 +9,8 @@ import typer
 
 from ..core import checks
 from .app import app
-from .options import LossName, make_loss, usage_errors
-from .verify import AsJson, Card, Out, Registry, report, verify
+from .options import AsJson, LossName, make_loss, usage_errors
+from .verify import Card, Out, Registry, report, verify
 
 if TYPE_CHECKING:
     from ..methods.admm.perturbations import Method

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import enum
 import json
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from .app import app
 
 
-class DatasetName(enum.StrEnum):
-    """The available data sets."""
-
-    adult = "adult"
-    credit = "credit"
-    support = "support"
-
-
 @app.command("data")
 def show(
-    name: Annotated[DatasetName, typer.Argument(help="The name of the data set.")],
+    name: Annotated[Literal["adult", "credit", "support"], typer.Argument(help="The name of the data set.")],
     offline: Annotated[
         bool, typer.Option("--offline", help="Do not download; use only files on this machine.")
     ] = False,
@@ -30,11 +21,7 @@ def show(
     """Fetch and verify a public data set."""
     from .. import data
 
-    load = {
-        DatasetName.adult: data.load_adult,
-        DatasetName.credit: data.load_credit,
-        DatasetName.support: data.load_support,
-    }
+    load = {"adult": data.load_adult, "credit": data.load_credit, "support": data.load_support}
     found = load[name](fetch=not offline)
     rows, features = found.X.shape
     facts = {

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
 from .app import app
+from .options import say, show_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ..paper.demo.comparison import Choice
     from ..paper.demo.tasks import Task
     from ..privacy.certificate.certificate import Certificate
-
-
-class DemoData(enum.StrEnum):
-    """The data sets of the demonstration."""
-
-    auto = "auto"
-    adult = "adult"
-    breast_cancer = "breast-cancer"
 
 
 @app.command("demo")
@@ -32,53 +22,44 @@ def demo(
         "taciturn-demo"
     ),
     data: Annotated[
-        DemoData, typer.Option(help="auto: Adult if it can be downloaded, else breast-cancer.")
-    ] = DemoData.auto,
+        Literal["auto", "adult", "breast-cancer"],
+        typer.Option(help="auto: Adult if it can be downloaded, else breast-cancer."),
+    ] = "auto",
 ) -> None:
     """Train one model across five sites: without privacy, trusting no site, and trusting all but one."""
-    from rich.console import Console
-
     from ..core.progress import progress
     from ..paper.demo.comparison import compare, count_choices
     from ..paper.demo.tasks import find_task
     from ..privacy.certificate.summary import five_lines
 
-    console = Console(highlight=False)
-    task = find_task(data.value)
-    console.print(f"{task.about} They may not share it.\n", markup=False)
+    task = find_task(data)
+    say(f"{task.about} They may not share it.\n")
     choices = []
     with progress(count_choices(task), "models") as step:
         for choice in compare(task):
             choices.append(choice)
             step()
     shown = [choice for choice in choices if choice.epsilon in (None, task.epsilon)]
-    console.print(_table(task, shown))
-    console.print("\nThe certificate of the last row, in five lines:\n", markup=False)
+    title = f"five sites, delta = {task.delta:g}; loss and accuracy on held-out rows"
+    columns = ("choice", "epsilon", "if all collude", "loss", "accuracy")
+    show_table(title, map(_row, shown), columns, left=("choice",))
+    say("\nThe certificate of the last row, in five lines:\n")
     certificate = cast("Certificate", shown[-1].certificate)
     for line in five_lines(certificate):
-        console.print(f"  {line}", markup=False)
-    console.print()
+        say(f"  {line}")
+    say("")
     for what, path in _write(task, choices, certificate, out).items():
-        console.print(f"{what}: {path}", markup=False, soft_wrap=True)
+        say(f"{what}: {path}", soft_wrap=True)
 
 
-def _table(task: Task, choices: list[Choice]) -> Table:
-    from rich.table import Table
-
+def _row(choice: Choice) -> list[str]:
     from ..core.formatting import format_cost
 
-    table = Table(title=f"five sites, delta = {task.delta:g}; loss and accuracy on held-out rows")
-    table.add_column("choice", no_wrap=True)
-    for heading in ("epsilon", "if all collude", "loss", "accuracy"):
-        table.add_column(heading, justify="right")
-    for choice in choices:
-        certificate = choice.certificate
-        shown = ["no limit", "no limit"] if choice.name == "no privacy" else ["nothing sent", "nothing sent"]
-        if certificate is not None:
-            shown = [format_cost(cost) for cost in (certificate.epsilon, certificate.epsilon_against(None))]
-        quality = f"{choice.test_loss:.3f}", f"{100 * choice.test_accuracy:.1f} %"
-        table.add_row(choice.name, *shown, *quality)
-    return table
+    certificate = choice.certificate
+    costs = ["no limit" if choice.name == "no privacy" else "nothing sent"] * 2
+    if certificate is not None:
+        costs = [format_cost(cost) for cost in (certificate.epsilon, certificate.epsilon_against(None))]
+    return [choice.name, *costs, f"{choice.test_loss:.3f}", f"{100 * choice.test_accuracy:.1f} %"]
 
 
 def _write(task: Task, choices: list[Choice], stated: Certificate, out: Path) -> dict[str, Path]:

@@ -1,10 +1,10 @@
-"""What the options of several commands share: the losses by name, and numbers that cannot be used."""
+"""What several commands share: options, losses by name, numbers that cannot be used, and tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,6 +13,7 @@ from ..core.errors import ParameterError
 if TYPE_CHECKING:
     from ..objective import losses
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LossName = Literal["logistic", "smooth-hinge", "log-cosh"]
 
 
@@ -30,3 +31,25 @@ def usage_errors() -> Iterator[None]:
         yield
     except ParameterError as error:
         raise typer.BadParameter(str(error)) from error
+
+
+def show_table(
+    title: str, rows: Iterable[Sequence[str]], columns: Sequence[str] = (), *, left: Sequence[str] = ()
+) -> None:
+    """A table on the terminal; numbers are on the right. Without `columns` it has no header."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, show_header=bool(columns))
+    for name in columns:
+        table.add_column(name, justify="left" if name in left else "right")
+    for row in rows:
+        table.add_row(*row)
+    Console(highlight=False).print(table)
+
+
+def say(text: str, **options: Any) -> None:
+    """A text on the terminal, in lines of its width and without markup."""
+    from rich.console import Console
+
+    Console(highlight=False).print(text, markup=False, **options)

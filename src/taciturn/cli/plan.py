@@ -10,10 +10,10 @@ import typer
 
 from ..core.errors import DataError
 from .app import app
-from .options import LossName, make_loss, usage_errors
+from .options import AsJson, LossName, make_loss, say, show_table, usage_errors
 
 if TYPE_CHECKING:
-    from ..planning.request import Plan
+    from ..planning.request import Plan, Trial
 
 
 @app.command("plan")
@@ -65,7 +65,7 @@ def plan(
             help="Write files to start from into this folder: train.toml, job.toml, one file per site."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Choose a method, rounds and noise for a privacy budget. It uses public numbers only."""
     from .. import Graph
@@ -125,33 +125,22 @@ def _schema(file: Path) -> Any:
 
 
 def _show(found: Plan) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console, table = Console(highlight=False), Table(title="The plan", show_header=False)
-    for name, value in found.facts().items():
-        table.add_row(name, value)
-    console.print(table)
+    show_table("The plan", found.facts().items())
     if found.tried:
-        console.print(_trials_table(found))
-    console.print(found.sentence())
+        columns = ("rounds", "pull", "growth", "noise tilt", "noise", "forecast", "loss", "no privacy")
+        rows = (_trial(tried, found.baseline) for tried in found.tried[:6])
+        show_table("Best shapes tried, with the loss of the released average", rows, columns)
+    say(found.sentence())
 
 
-def _trials_table(found: Plan) -> Any:
-    from rich.table import Table
-
-    table = Table(title="Best shapes tried, with the loss of the released average")
-    for column in ("rounds", "pull", "growth", "noise tilt", "noise", "forecast", "loss", "no privacy"):
-        table.add_column(column, justify="right")
-    for tried in found.tried[:6]:
-        shape = tried.shape
-        scored = "" if tried.loss is None else f"{tried.loss:.4f}"
-        table.add_row(
-            str(shape.rounds),
-            *(f"{number:.3g}" for number in (shape.pull, shape.growth, shape.tilt)),
-            shape.noise,
-            "" if tried.predicted is None else f"+{tried.predicted:.4f}",
-            scored,
-            f"{found.baseline:.4f}" if scored and found.baseline is not None else "",
-        )
-    return table
+def _trial(tried: Trial, baseline: float | None) -> list[str]:
+    shape = tried.shape
+    scored = "" if tried.loss is None else f"{tried.loss:.4f}"
+    return [
+        str(shape.rounds),
+        *(f"{number:.3g}" for number in (shape.pull, shape.growth, shape.tilt)),
+        shape.noise,
+        "" if tried.predicted is None else f"+{tried.predicted:.4f}",
+        scored,
+        f"{baseline:.4f}" if scored and baseline is not None else "",
+    ]

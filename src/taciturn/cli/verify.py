@@ -12,6 +12,7 @@ import typer
 from ..core.errors import ParameterError
 from ..core.files import check_folder
 from .app import app
+from .options import AsJson, say, show_table
 
 if TYPE_CHECKING:
     from ..privacy.certificate.certificate import Certificate
@@ -23,7 +24,6 @@ Registry = Annotated[
     Path | None, typer.Option(help="Write an entry for the public registry of deployments, in YAML.")
 ]
 Card = Annotated[Path | None, typer.Option(help="Write a model card, in Markdown.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("verify")
@@ -165,23 +165,15 @@ def _theorem_applies(certificate: Certificate) -> bool:
 
 
 def _show(certificate: Certificate, *, verified: bool) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title="Worst site, all rounds")
-    for column in ("bound", "epsilon", "delta"):
-        table.add_column(column, justify="left" if column == "bound" else "right")
-    for line in _lines(certificate):
-        table.add_row(*line)
-    console = Console(highlight=False)
-    console.print(table)
+    columns = ("bound", "epsilon", "delta")
+    show_table("Worst site, all rounds", _lines(certificate), columns, left=("bound",))
     if not certificate.against and not _theorem_applies(certificate):
-        console.print("The paper's theorem does not apply here: see its conditions in the certificate.")
-    console.print(certificate.statement())
+        say("The paper's theorem does not apply here: see its conditions in the certificate.")
+    say(certificate.statement())
     if verified:
-        console.print("Verified: every number follows from the facts in the file.")
+        say("Verified: every number follows from the facts in the file.")
         for note in certificate.notes:
-            console.print(f"{note} The words above are of this version.", markup=False)
+            say(f"{note} The words above are of this version.")
 
 
 def _lines(certificate: Certificate) -> list[tuple[str, str, str]]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..core.errors import SiteError
 from ..estimators.model_file import load_model, save_model
-from ..jobfile.job_rows import read_arrays, read_labels, read_tables
+from ..jobfile.job_rows import read_arrays, read_tables
 from .run_folder import MODEL
+from .train_job import targets
 
 if TYPE_CHECKING:
     from ..sites.files.site import Site
@@ -32,11 +31,9 @@ def personalise_job(done: TrainedJob, folder: Path) -> list[Path]:
     job, joint, written = done.job, load_model(done.folder / MODEL), []
     for file in job.files(folder):
         tables = read_tables(job, [file], [*job.schema_.names, job.label.column])
-        y, known = read_labels(job.label, tables.columns[job.label.column])
-        labels = np.where(known, y, np.nan) if job.label.told is None else _words(job.label.told, y, known)
         beside = file.path if isinstance(file.path, Path) else folder / file.site.name
         path = beside.with_name(f"{beside.name}.{OWN}")
-        save_model(joint.personalise(tables.columns, labels), path)
+        save_model(joint.personalise(tables.columns, targets(job.label, tables)), path)
         written.append(path)
     return written
 
@@ -51,13 +48,6 @@ def personalise_site(site: Site) -> Path:
         return path
     if job.label is None:
         raise SiteError(f"the job {job.name} has no `label`, so there is no own model to make.")
-    columns = read_tables(job, [site.rows], [*job.schema_.names, job.label.column]).columns
-    y, known = read_labels(job.label, columns[job.label.column])
-    labels = np.where(known, y, np.nan) if job.label.told is None else _words(job.label.told, y, known)
-    save_model(joint.personalise(columns, labels), path)
+    tables = read_tables(job, [site.rows], [*job.schema_.names, job.label.column])
+    save_model(joint.personalise(tables.columns, targets(job.label, tables)), path)
     return path
-
-
-def _words(told: tuple[str, ...], y: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The labels as the model knows them; a blank where there is none."""
-    return np.array([*told, " "])[np.where(known, y, -1)]

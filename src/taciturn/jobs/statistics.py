@@ -29,7 +29,7 @@ from ..statistics.scores import private_score
 from ..statistics.table_check import CheckedColumn, TableCheck, examine
 from .run_folder import CERTIFICATE, RESULT, write_answers
 from .train_job import targets
-from .training_job import TrainingJob, read_asked, read_job
+from .training_job import OwnedJob, TrainingJob, read_asked, read_job
 
 
 def evaluate_job(
@@ -49,7 +49,7 @@ def evaluate_job(
         raise ParameterError("`label.classes` must be given in the job: only classifiers are scored.")
     loaded = load_model(Path(model))
     tables = read_tables(job, job.files(folder), [*loaded[0].schema.names, job.label.column])
-    y = targets(job, tables)
+    y = targets(job.label, tables)
     with nullcontext() if job.budget is None else job.budget.open(folder):
         return private_score(
             loaded, tables.columns, y, epsilon=epsilon, bins=bins, public=public, **_request(job, tables)
@@ -66,7 +66,7 @@ def describe_job(path: str | PathLike[str], *, epsilon: float, bins: int = 20) -
         )
 
 
-def _request(job: TrainingJob, tables: JobTables) -> dict[str, Any]:
+def _request(job: OwnedJob, tables: JobTables) -> dict[str, Any]:
     return {
         "delta": job.delta or 1e-5,
         "site": tables.site,
@@ -90,15 +90,7 @@ def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], l
     )
     asking = Asking(questions, public, Spending(job.epsilon, job.delta, job.colluding))
     tables = read_tables(job, job.files(folder), asking.reads)
-    wishes = CountWishes(
-        job.epsilon,
-        job.delta,
-        tables.site,
-        tables.person,
-        colluding=job.colluding,
-        large_delta=job.large_delta,
-        random_state=job.seed,
-    )
+    wishes = CountWishes(job.epsilon, **_request(job, tables) | {"delta": job.delta})
     with nullcontext() if job.budget is None else job.budget.open(folder):
         found, totals = run_asking(asking, tables.columns, len(tables), wishes, job.name)
     written = write_answers(out, found, [one.kind for one in questions])

@@ -24,6 +24,7 @@ from ..estimators.charging import LedgerFile
 from ..estimators.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from ..estimators.model_file import Model
 from ..estimators.regressor import PrivateHuberRegressor
+from ..jobfile.job_format import Label
 from ..jobfile.job_rows import JobTables, make_encoder, read_labels, read_tables
 from .run_folder import (
     CERTIFICATE,
@@ -40,8 +41,6 @@ from .run_folder import (
 from .training_job import TrainingJob, read_job
 
 if TYPE_CHECKING:
-    from ..estimators.base import PrivateLinearModel
-    from ..estimators.model_file import Model
     from ..privacy.ledger.budget import Budget
 
 
@@ -97,8 +96,6 @@ def prepare_job(
     path: str | PathLike[str], out: str | PathLike[str] | None = None, *, again: bool = False
 ) -> ReadyJob:
     """The job in a file and the rows of its sites, checked; nothing is written but a new, empty budget."""
-    from .train_job import gather
-
     path = Path(path)
     job = read_job(path)
     folder = path.parent / "run" if out is None else Path(out)
@@ -111,9 +108,6 @@ def prepare_job(
 
 def _spend(ready: ReadyJob, *, verbose: bool) -> PrivateLinearModel:
     """The fit and its files; whatever stops it, what was spent until then is on record."""
-    from ..estimators.charging import LedgerFile
-    from .train_job import fit
-
     job, folder = ready.job, ready.folder
     made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -142,8 +136,6 @@ def _describe_leftovers(folder: Path) -> str:
 
 def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: Model) -> dict[str, bytes]:
     """What each file of a run holds."""
-    import numpy as np
-
     from ..report import render
     from .job_reports import training_report
 
@@ -178,15 +170,15 @@ def gather(job: TrainingJob, folder: Path) -> TrainingRows:
     tables = read_tables(job, job.files(folder), [*job.schema_.names, job.label.column])
     encoder = make_encoder(job, units=tables.units)
     X = encoder.transform(tables.columns)
-    return TrainingRows(encoder, X, targets(job, tables), tables.site, tables.person)
+    return TrainingRows(encoder, X, targets(job.label, tables), tables.site, tables.person)
 
 
-def targets(job: TrainingJob, tables: JobTables) -> NDArray[Any]:
+def targets(label: Label, tables: JobTables) -> NDArray[Any]:
     """NaN, or an undeclared label, for a missing label: such a row counts as zeros."""
-    y, known = read_labels(job.label, tables.columns[job.label.column])
-    if job.label.told is None:
+    y, known = read_labels(label, tables.columns[label.column])
+    if label.told is None:
         return np.where(known, y, np.nan)
-    return np.array([*job.label.told, _NONE])[np.where(known, y, -1)]
+    return np.array([*label.told, _NONE])[np.where(known, y, -1)]
 
 
 def fit(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..app import app
+from ..options import AsJson
 
 if TYPE_CHECKING:
     from ...questions.shipped.description import PrivateDescription
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 _Epsilon = Annotated[float, typer.Option(help="The privacy cost for any one record or person.")]
 _Bins = Annotated[int, typer.Option(help="The number of histogram cells.")]
 _Kept = Annotated[Path | None, typer.Option("--certificate", help="Write the certificate to this file.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("evaluate")
@@ -31,7 +31,7 @@ def evaluate(
         typer.Option("--public", help="State that no private row was used to make the model."),
     ] = False,
     certificate: _Kept = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score a model on private tables: accuracy, confusion matrix, AUC and calibration, from one noisy sum.
 
@@ -63,7 +63,7 @@ def ask(
         Path | None,
         typer.Option(help="A new or empty folder for the answers; by default `answers` beside the job."),
     ] = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Answer the questions of a job (describe, evaluate, survival, ...) within one budget.
 
@@ -88,7 +88,7 @@ def describe(
     epsilon: _Epsilon = 0.5,
     bins: _Bins = 20,
     certificate: _Kept = None,
-    as_json: _Json = False,
+    as_json: AsJson = False,
 ) -> None:
     """Describe private tables before training: means, quantiles, shares and histograms, from one noisy sum.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..app import app
+from ..options import AsJson, say, show_table
 
 if TYPE_CHECKING:
     from ...jobs.train_job import TrainedJob
@@ -31,7 +32,7 @@ def train(
             "--personalise", help="Also write each site's own model beside its table; do not share it."
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train one model across sites within a privacy budget.
 
@@ -76,15 +77,10 @@ def _facts(done: TrainedJob) -> dict[str, Any]:
 
 
 def _show(done: TrainedJob) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from ...core.formatting import format_cost, format_delta, format_given
 
     job, fitted = done.job, done.estimator
     certificate = fitted.certificate_
-    console = Console(highlight=False)
-    table = Table(title=job.name, show_header=False)
     sites = ", ".join(f"{facts.name} ({facts.samples:,} rows)" for facts in certificate.sites[:8])
     more = f" and {len(certificate.sites) - 8} more" if len(certificate.sites) > 8 else ""
     delta = format_delta(certificate.delta)
@@ -95,13 +91,11 @@ def _show(done: TrainedJob) -> None:
         "model": f"{fitted.trace_.released.shape[3]} numbers, {fitted.trace_.released.shape[2]} output(s)",
         "noise": "replayable: a rehearsal" if certificate.run.simulated else "secret, and gone",
     }
-    for name, value in entries.items():
-        table.add_row(name, value)
-    console.print(table)
-    console.print(certificate.statement(), markup=False)
+    show_table(job.name, entries.items())
+    say(certificate.statement())
     if done.budget is None:
-        console.print("\nAnother run on the same rows costs again: the epsilons add up.", markup=False)
+        say("\nAnother run on the same rows costs again: the epsilons add up.")
     else:
-        console.print(f"\n{done.budget}, in {done.budget.path}", markup=False, soft_wrap=True)
+        say(f"\n{done.budget}, in {done.budget.path}", soft_wrap=True)
     for path in done.files:
-        console.print(f"wrote {path}", markup=False, soft_wrap=True)
+        say(f"wrote {path}", soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import app
-from ..options import usage_errors
+from ..options import AsJson, say, show_table, usage_errors
 
 if TYPE_CHECKING:
     from ...auditing.attack import AttackResult
@@ -25,7 +25,7 @@ def attack(
     penalty_ratio: Annotated[float, typer.Option(help="eta grows by this factor in each round.")] = 1.04,
     C: Annotated[float | None, typer.Option("--C", help="Weight of the loss; by default samples/5.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the rows and the noise.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Try to reconstruct one record from all other records and every broadcast (the paper's attack)."""
     from ... import MADMM, Geometric, Graph, NormNoise, PenaltyPerturbation, Problem
@@ -47,23 +47,19 @@ def attack(
 
 
 def _show(result: AttackResult) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title="What an observer finds of one record")
-    for column in ("observer", "rounds", "cosine", "10% to 90%", "label found"):
-        table.add_column(column, justify="left" if column == "observer" else "right")
-    for row in result.table():
-        table.add_row(
+    columns = ("observer", "rounds", "cosine", "10% to 90%", "label found")
+    rows = (
+        (
             row["observer"],
             str(row["rounds"]),
             f"{row['cosine']:.3f}",
             f"{row['cosine_low']:.2f} to {row['cosine_high']:.2f}",
             f"{row['label']:.0%}",
         )
-    console = Console(highlight=False)
-    console.print(table)
-    console.print(
+        for row in result.table()
+    )
+    show_table("What an observer finds of one record", rows, columns, left=("observer",))
+    say(
         f"A random guess has cosine +-{result.chance:.3f}; the mean of the known records, with no attack at "
         f"all, {result.prior:.3f}, and the commoner label is right in {result.prior_label:.0%}."
     )

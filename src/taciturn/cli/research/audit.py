@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import app
+from ..options import AsJson, say, show_table
 
 if TYPE_CHECKING:
     from ...auditing.audit import AuditReport
@@ -27,7 +28,7 @@ def audit(
     seed: Annotated[
         int | None, typer.Option(min=0, help="A seed, to repeat an audit; by default secure noise.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     table: Annotated[bool, typer.Option("--table", help="Print a Markdown table.")] = False,
 ) -> None:
     """Measure lower bounds on epsilon by running worst cases many times.
@@ -51,25 +52,20 @@ def audit(
 
 
 def _show(report: AuditReport) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
     from ...core.formatting import format_at_least, format_cost, format_delta
 
-    table = Table(title="Measured from below, certified from above")
-    for column in ("case", "delta", "measured", "certified", "mean ratio", "verdict"):
-        table.add_column(column, justify="left" if column in ("case", "verdict") else "right")
-    for result in report.results:
-        ratio = "" if result.ratio is None else f"{result.ratio.mean:.3f} +- {result.ratio.margin:.3f}"
-        table.add_row(
+    rows = (
+        (
             result.case,
             format_delta(result.measured.delta),
             format_at_least(result.measured.epsilon),
             format_cost(result.certified),
-            ratio,
+            "" if result.ratio is None else f"{result.ratio.mean:.3f} +- {result.ratio.margin:.3f}",
             "ok" if result.passed else "FAILED",
         )
-    console = Console(highlight=False)
-    console.print(table)
-    console.print("The mean ratio of the two densities must be 1: it checks the density with its Jacobian.")
-    console.print(report.sentence())
+        for result in report.results
+    )
+    columns = ("case", "delta", "measured", "certified", "mean ratio", "verdict")
+    show_table("Measured from below, certified from above", rows, columns, left=("case", "verdict"))
+    say("The mean ratio of the two densities must be 1: it checks the density with its Jacobian.")
+    say(report.sentence())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import app
+from ..options import show_table
 
 if TYPE_CHECKING:
     from ...paper.sweeps.sweep import SweepResult
@@ -34,16 +35,15 @@ def sweep(
 
 def _show(swept: SweepResult) -> None:
     """The front as a table."""
-    from rich.console import Console
-    from rich.table import Table
-
     from ...core.formatting import format_cost
 
-    table = Table(title="The Pareto front: less loss costs more epsilon")
-    for name in (*swept.grid.axes, "epsilon", "loss", "accuracy"):
-        table.add_column(name, justify="right")
-    for row in swept.front:
-        settings = [str(row.settings[axis]) for axis in swept.grid.axes]
-        quality = (f"{row.numbers[name]:.4g}" for name in ("loss_mean", "accuracy_mean"))
-        table.add_row(*settings, format_cost(row.numbers["epsilon"]), *quality)
-    Console(highlight=False).print(table)
+    rows = (
+        (
+            *(str(row.settings[axis]) for axis in swept.grid.axes),
+            format_cost(row.numbers["epsilon"]),
+            *(f"{row.numbers[name]:.4g}" for name in ("loss_mean", "accuracy_mean")),
+        )
+        for row in swept.front
+    )
+    columns = (*swept.grid.axes, "epsilon", "loss", "accuracy")
+    show_table("The Pareto front: less loss costs more epsilon", rows, columns)

@@ -14,33 +14,20 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from ...core.errors import ExitCode, TaciturnError
 
-
-class LogForm(StrEnum):
-    """How a line of the log is written."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-class LogLevel(StrEnum):
-    """The lowest level that is logged."""
-
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-Log = Annotated[LogForm, typer.Option("--log", help="The format of the log on standard error.")]
-Level = Annotated[LogLevel, typer.Option("--level", help="The lowest level that is logged.")]
+Log = Annotated[
+    Literal["text", "json"], typer.Option("--log", help="The format of the log on standard error.")
+]
+Level = Annotated[
+    Literal["debug", "info", "warning", "error"],
+    typer.Option("--level", help="The lowest level that is logged."),
+]
 
 
 class JsonLines(logging.Formatter):
@@ -56,11 +43,11 @@ class JsonLines(logging.Formatter):
         return json.dumps(facts | getattr(record, "facts", {}))
 
 
-def log_to_stderr(form: LogForm = LogForm.TEXT, level: LogLevel = LogLevel.INFO) -> None:
+def log_to_stderr(form: str = "text", level: str = "info") -> None:
     """Write everything that a site logs from now on to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     words = logging.Formatter("%(asctime)s %(message)s", "%Y-%m-%d %H:%M:%S")
-    handler.setFormatter(JsonLines() if form is LogForm.JSON else words)
+    handler.setFormatter(JsonLines() if form == "json" else words)
     log = logging.getLogger("taciturn.site")
     log.handlers[:] = [handler]
     log.setLevel(level.upper())
@@ -68,12 +55,12 @@ def log_to_stderr(form: LogForm = LogForm.TEXT, level: LogLevel = LogLevel.INFO)
 
 
 @contextmanager
-def errors_logged(form: LogForm) -> Iterator[None]:
+def errors_logged(form: str) -> Iterator[None]:
     """Also log the error that ends a command, if the log is JSON."""
     try:
         yield
     except TaciturnError as error:
-        if form is not LogForm.JSON:
+        if form != "json":
             raise
         facts = {"event": "failed", "error": type(error).__name__, "exit_code": int(error.exit_code)}
         logging.getLogger("taciturn.site").error(str(error), extra={"facts": facts})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import app
-from .logs import Level, Log, LogForm, LogLevel, errors_logged, log_to_stderr, until_stopped
+from .logs import Level, Log, errors_logged, log_to_stderr, until_stopped
 
 if TYPE_CHECKING:
     from ...sites.files.site import Site
@@ -42,8 +42,8 @@ def init(
 def check(
     file: SiteFile,
     wait: Annotated[float, typer.Option(help="Seconds to wait for the neighbours; 0 skips them.")] = 5.0,
-    log: Log = LogForm.TEXT,
-    level: Level = LogLevel.INFO,
+    log: Log = "text",
+    level: Level = "info",
 ) -> None:
     """Check files, keys, data, cost and neighbours. It spends nothing; the exit code is 1 on a failure."""
     from ...sites.files.site import load_site
@@ -79,8 +79,8 @@ def check(
 @site.command("run")
 def run(
     file: SiteFile,
-    log: Log = LogForm.TEXT,
-    level: Level = LogLevel.INFO,
+    log: Log = "text",
+    level: Level = "info",
     watch: Annotated[
         str | None,
         typer.Option(help="Serve /metrics, /health and a status page at 127.0.0.1:PORT or unix:PATH."),
@@ -112,7 +112,7 @@ def run(
         ours = ready.site.file
         token = watch_token or (ours.watch_token and ready.site.path(ours.watch_token))
         shown = watched(watch or ours.watch, token)
-        with progress(ready.run.rounds, "rounds", show=log is LogForm.TEXT) as step:
+        with progress(ready.run.rounds, "rounds", show=log == "text") as step:
             outcome = run_site(
                 ready, step=step, watch=watch_zenoh(ready.site), show=shown, newest=newest_state
             )
@@ -130,8 +130,8 @@ def finish(
         list[str] | None,
         typer.Option(help="A site that is gone for good; all remaining operators name the same sites."),
     ] = None,
-    log: Log = LogForm.TEXT,
-    level: Level = LogLevel.INFO,
+    log: Log = "text",
+    level: Level = "info",
 ) -> None:
     """Agree to end the run early, with the model of the last round that all remaining sites completed."""
     log_to_stderr(log, level)

@@ -35,11 +35,10 @@ LARGEST, BRACKETS = 2**26, 4  # bytes of a proof, and what it has of [ and {
 
 @dataclass(frozen=True)
 class Equivocation:
-    """Two frames of `owner` that contradict each other, taken apart and as they came."""
+    """Two frames of `owner` that contradict each other."""
 
     owner: str
     frames: tuple[SignedFrame, SignedFrame]
-    data: tuple[bytes, bytes]
 
     @property
     def t(self) -> int:
@@ -79,9 +78,9 @@ def read_proof(path: Path, trust: Trust) -> Equivocation:
         if text.count("[") + text.count("{") > BRACKETS:  # before it takes memory
             raise ValueError("brackets")
         facts = json.loads(text)
-        name, (first, second) = str(facts["site"]), [bytes.fromhex(text) for text in facts["frames"]]
-        frames = tuple(decode(data, largest=len(data)) for data in (first, second))
-        for frame in frames:
+        name, (one, other) = str(facts["site"]), [bytes.fromhex(text) for text in facts["frames"]]
+        first, second = (decode(data, largest=len(data)) for data in (one, other))
+        for frame in (first, second):
             trust.check(frame, name, ever=True)
     except FrameRefused as error:
         raise SiteError(f"{path}: proves nothing: {error}.") from error
@@ -89,9 +88,9 @@ def read_proof(path: Path, trust: Trust) -> Equivocation:
         raise
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise SiteError(f"{path}: not a proof.") from error
-    if not contradict(frames[0], frames[1]):
+    if not contradict(first, second):
         raise SiteError(f"{path}: proves nothing: the two frames do not contradict each other.")
-    return Equivocation(name, (frames[0], frames[1]), (first, second))
+    return Equivocation(name, (first, second))
 
 
 def take_back_results(folder: Path) -> None:
