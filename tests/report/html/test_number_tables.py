@@ -3,10 +3,10 @@
 import pytest
 
 from taciturn.report import Chart, Curve, ReportData
-from taciturn.report.html.number_tables import Table, by_round, by_site, flat_facts, network
+from taciturn.report.html.number_tables import NumberTable, by_round, by_site, flat_facts, network
 
 
-def cells(table: Table) -> list[list[str]]:
+def cells(table: NumberTable) -> list[list[str]]:
     return [[label for label, _ in table.columns], *table.rows]
 
 

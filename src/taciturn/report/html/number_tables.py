@@ -13,7 +13,7 @@ _ROWS = 120  # most rounds in one table; the JSON has them all
 _ENTRIES = 24  # most entries of a list among the settings
 
 
-class Table(NamedTuple):
+class NumberTable(NamedTuple):
     """What it holds, its caption, its columns and whether each holds numbers, and the cells of its rows."""
 
     summary: str
@@ -22,7 +22,7 @@ class Table(NamedTuple):
     rows: list[list[str]]
 
 
-def by_round(chart: Chart) -> Table:
+def by_round(chart: Chart) -> NumberTable:
     """A row per round, a column per run and for its range."""
     rounds = sorted({t for curve in chart.curves for t in curve.rounds})
     step = max(1, math.ceil(len(rounds) / _ROWS))
@@ -41,17 +41,17 @@ def by_round(chart: Chart) -> Table:
     thinned = f", every {step} rounds" if step > 1 else ""
     if len({len(curve.rounds) for curve in chart.curves}) > 1:
         thinned += "; empty after the last round of a run"
-    return Table(f"{chart.title}: the numbers", f"{chart.label}{thinned}", head, rows)
+    return NumberTable(f"{chart.title}: the numbers", f"{chart.label}{thinned}", head, rows)
 
 
-def by_site(accounting: Accounting, names: Sequence[str]) -> Table:
+def by_site(accounting: Accounting, names: Sequence[str]) -> NumberTable:
     """A row per site, a column per run."""
     rows = [
         [name, *(digits(_entry(costs.totals, i), "bound") for costs in accounting.sites)]
         for i, name in enumerate(names)
     ]
     head = [("site", False), *((costs.name, True) for costs in accounting.sites)]
-    return Table(f"Totals by site, {accounting.short}: the numbers", accounting.chart.label, head, rows)
+    return NumberTable(f"Totals by site, {accounting.short}: the numbers", accounting.chart.label, head, rows)
 
 
 def count_totals(accounting: Accounting) -> int:
@@ -59,7 +59,7 @@ def count_totals(accounting: Accounting) -> int:
     return sum(not math.isnan(total) for costs in accounting.sites for total in costs.totals)
 
 
-def network(graph: NetworkMap) -> Table:
+def network(graph: NetworkMap) -> NumberTable:
     """A row per site: its neighbours, and its records if their number is public."""
     near: list[list[int]] = [[] for _ in graph.names]
     for i, j in graph.edges:
@@ -71,7 +71,7 @@ def network(graph: NetworkMap) -> Table:
     ]
     records = [("records", True)] if len(graph.samples) else []
     head = [("site", False), *records, ("neighbours", False)]
-    return Table("Sites and links: the list", "Neighbours of each site", head, rows)
+    return NumberTable("Sites and links: the list", "Neighbours of each site", head, rows)
 
 
 def flat_facts(values: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
