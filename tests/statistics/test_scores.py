@@ -260,6 +260,28 @@ def test_a_public_model_sees_one_row_at_a_time_in_whatever_form_the_rows_have(tr
     assert tt.private_score(clf, scipy_rows, y, public=True, **options).accuracy.value > 0
 
 
+class Drifting(Margins):
+    """A model that centres each row by all rows that it was shown before."""
+
+    def __init__(self):
+        self.rows, self.mean = 0, 0.0
+
+    def decision_function(self, X):
+        self.rows += len(X)
+        self.mean += (X[:, 0].sum() - self.mean * len(X)) / self.rows
+        return X[:, 0] - self.mean
+
+
+def test_a_public_model_that_changes_while_it_predicts_is_refused(tmp_path):
+    X, y = rows(300)
+    with (
+        tt.Budget(tmp_path / "budget.sqlite", epsilon=1) as budget,
+        pytest.raises(ParameterError, match="`clf` changes while it predicts"),
+    ):
+        score(Drifting(), X, y, epsilon=0.5)
+    assert budget.runs == ()
+
+
 def test_a_model_that_fails_for_some_rows_does_not_answer_them_and_for_all_is_an_error():
     class Picky(Known):
         def predict_proba(self, X):

@@ -6,7 +6,9 @@ own row alone, and if the model is either paid for by itself or knows nothing of
 
 from __future__ import annotations
 
+import hashlib
 import math
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
@@ -61,7 +63,7 @@ def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
     """(rows, 1) for two classes, the second one's score, else (rows, classes), from 0 to 1; NaN: no answer.
 
     Our own models compute each row by itself, and how many rows there are is public: they see all at once.
-    Any other is asked row by row.
+    Any other is asked row by row, and must be the same model afterwards.
     """
     given = _length(X)
     if given != rows:
@@ -70,6 +72,7 @@ def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
         return np.asarray(np.clip(_ask(clf, X, classes), 0.0, 1.0))
     found = np.full((rows, 1 if classes == 2 else classes), np.nan)
     failed: Exception | None = None
+    before = _digest(clf)
     for k in range(rows):
         try:
             found[k] = _ask(clf, _row(X, k), classes)
@@ -77,7 +80,20 @@ def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
             failed = error  # like a row without an answer: that it failed may depend on the row
     if failed is not None and np.isnan(found).all():
         raise ParameterError(f"`clf` fails for every row, with {type(failed).__name__}; nothing was drawn.")
+    if before is not None and _digest(clf) != before:
+        raise ParameterError(
+            "`clf` changes while it predicts, so a prediction may depend on the rows before it; nothing was "
+            "drawn. If it only sets itself up at the first call, call it once on a row about nobody."
+        )
     return np.asarray(np.clip(found, 0.0, 1.0))
+
+
+def _digest(clf: Any) -> bytes | None:
+    """A digest of all that a model consists of; None where that cannot be written down."""
+    try:
+        return hashlib.sha256(pickle.dumps(clf)).digest()
+    except Exception:  # pickling runs the model's own code
+        return None
 
 
 def _is_ours(clf: Any) -> bool:
