@@ -1,4 +1,4 @@
-"""The method seam: what an engine, a site or a planner may ask of a method, whatever the method is.
+"""The interface of a method to engines, sites and planners.
 
 A `Method` is what a user writes: a frozen dataclass. `prepare` turns it into a `PreparedMethod` once the
 public facts of the network are known: every number of the run, checked, before anything is spent. A node is
@@ -29,7 +29,7 @@ Audience = Literal["neighbours", "everybody"]
 
 
 class AnyProblem(Protocol):
-    """What the sites hold and want: a `Problem`, a `SoftmaxProblem`, a `SourcedProblem`, rows to be counted.
+    """The rows and the aim of all sites: a `Problem`, a `SoftmaxProblem`, a `SourcedProblem` or a table.
 
     Everything but `site` is public.
     """

@@ -41,7 +41,7 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class Send:
-    """Send what was stored; the answer is what was heard."""
+    """Send what was stored; the answer is what was received."""
 
     t: int
     message: Any
@@ -92,13 +92,13 @@ def charged(steps: Loop, ledger: Ledger) -> Generator[Send, Any, Any]:
 
 
 def charge_again(node: Stepping, ledger: Ledger, upto: int) -> None:
-    """Charge the rounds before a checkpoint to the new ledger of a simulation that goes on from it."""
+    """Charge the rounds before a checkpoint to the new ledger of a resumed simulation."""
     for t in range(1, upto + 1):
         ledger.charge_round(node.charges(t))
 
 
 def drive(steps: Loop, *, store: Callable[[Store], None], exchange: Callable[[Send], Any]) -> Any:
-    """Run a loop to its end: `store` keeps what must be kept, `exchange` sends and returns what was heard."""
+    """Run a loop to its end: `store` writes to disk, `exchange` sends and returns what was received."""
     sends = stored(steps, store)
     answer = None
     while True:

@@ -1,4 +1,4 @@
-"""A method of one's own: a message with noise of one's own, and what a round costs, by one's own proof.
+"""A user's own method: its message with noise, and the cost of a round, which its author has to prove.
 
 The loop, the engines, the ledger and the certificate are those of every method. What a site keeps between
 rounds is what it has sent and heard, never a row: that is what lets the costs of rounds add up.

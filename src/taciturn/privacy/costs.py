@@ -319,7 +319,7 @@ def float_delta(run: RunFacts) -> float:
 
 
 def usable_delta(run: RunFacts, delta: float) -> float:
-    """What is left of `delta` for the bounds once floats have had their share."""
+    """The part of `delta` that remains for the bounds after floating-point failures."""
     left = checks.probability("delta", delta) - float_delta(run)
     if left < delta / 2:
         raise ParameterError(

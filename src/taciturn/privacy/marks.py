@@ -19,7 +19,7 @@ _FIGURE = re.compile(r"(epsilon|delta|\beps|ε|δ)\s*([=:<≤≈]|is\b|of\b)+\s*
 
 
 def check_mark(mark: str) -> None:
-    """Raise where a mark could pass for a figure: a number, or a word that figures are called by."""
+    """Raise if a mark looks like a figure: a number, or the name of one."""
     if mark in (PLANNED, ABORTED, NOT_PROVEN) or _CUT_OFF.fullmatch(mark):
         return
     numbers = not mark.startswith(_WEIGHTED) and any(sign.isnumeric() for sign in mark)

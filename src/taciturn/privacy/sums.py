@@ -126,7 +126,7 @@ def check_sums(sums: Sequence[SumFacts], rounds: int) -> tuple[SumFacts, ...]:
 
 
 class SumBounds(NamedTuple):
-    """What follows from public facts: how long a message may be (any, if nothing is said), S and gamma."""
+    """Bounds that follow from public facts: the length of a message (any, if not given), S and gamma."""
 
     lengths: tuple[int, ...]
     sensitivity: float
@@ -177,7 +177,7 @@ class SumTerms:
         return SumBounds((d * loss.classes,), S, stray)
 
     def _whitened(self, part: str, before: Sequence[SumFacts]) -> SumBounds:
-        """S and gamma in coordinates that were made of the moments released before."""
+        """S and gamma in coordinates that follow from the released moments."""
         d, released = self.features, [entry for entry in before if entry.part in (MOMENTS, WHITENED)]
         if self.loss.name != "logistic" or self.data_norm != 1.0 or self.loss.classes != 1:
             raise ParameterError(f"`part` {part!r} needs the logistic loss and rows of norm at most 1.")

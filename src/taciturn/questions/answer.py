@@ -35,14 +35,14 @@ class PrivateAnswer(ABC):
 
     @abstractmethod
     def table(self) -> list[list[str]]:
-        """The heads of the columns, and one line for each thing that is told."""
+        """The column heads, and one line per result."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
         """The same as plain JSON values, with all digits."""
 
     def plot(self) -> Picture | Drawing | None:
-        """A picture, where there is one to be drawn."""
+        """A plot of the answer, if it has one."""
         return None
 
     def text(self) -> str:

@@ -77,7 +77,7 @@ class Asking:
         }
 
     def rows(self, table: SiteTable) -> Any:
-        """What the private half of the run is made of at one site."""
+        """The rows of the private half of the run at one site."""
         found = tuple(one.rows(self.public, table) for one in self.questions)
         return found[0] if len(found) == 1 else found
 

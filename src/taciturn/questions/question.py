@@ -142,14 +142,14 @@ class Question(Facts):
 
     @abstractmethod
     def rows(self, public: PublicTable, table: SiteTable) -> Any:
-        """What the private half is made of: the only function that sees rows."""
+        """The rows of the private half: the only function that sees rows."""
 
     @abstractmethod
     def answer(self, public: PublicTable, totals: Totals) -> PrivateAnswer:
         """What the released totals say."""
 
     def marks(self, public: PublicTable) -> tuple[str, ...]:
-        """What the certificate must say of it beside its figures."""
+        """Notes about this question for the certificate."""
         return ()
 
 

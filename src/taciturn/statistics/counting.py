@@ -175,7 +175,7 @@ def _run(setup: Setup, wishes: CountWishes, what: str) -> Run:
 
 
 def _table(asking: Asking, columns: Any, places: SiteAssignment) -> ProgramTable:
-    """What every site's private half is made of; a person's rows count together."""
+    """The rows of every site's private half; the rows of a person count together."""
     array = columns if isinstance(columns, np.ndarray) else None
     named = {} if array is not None else columns
     table = SiteTable(named, len(places.site), places.person, places.site, array)

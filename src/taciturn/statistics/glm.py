@@ -187,7 +187,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return {**super().__getstate__(), ORIGIN: note_origin(self)}
 
     def __sklearn_clone__(self) -> Self:
-        """A clone is charged where its model would be."""
+        """A clone is charged to the same budget as the original."""
         copy = type(self)(**self.get_params(deep=False))
         if (origin := origin_of(self)) is not None:
             setattr(copy, ORIGIN, origin)

@@ -41,7 +41,7 @@ def hessian_noise(program: Regression, units: int, power: float) -> float:
 def require_possible(
     program: Regression, units: int, epsilon: float, delta: float, sites: int, colluding: int | None
 ) -> None:
-    """Raise, before anything is spent, where public numbers show that no interval can hold."""
+    """Raise, before anything is spent, if public numbers show that no interval can be valid."""
     checks.positive("epsilon", epsilon)
     power = strength(epsilon, checks.probability("delta", delta), sites, colluding)
     short = hessian_noise(program, units, power) / _HOPELESS
@@ -79,7 +79,7 @@ def explain_refusal(found: PrivateRegression, units: int, epsilon: float, delta:
 
 @dataclass(frozen=True)
 class RegressionFacts:
-    """What a protocol knows of a regression before anybody has seen a row.
+    """The public facts that a plan of a regression needs.
 
     spreads : the standard deviation of every column.
     rate : the mean of a binomial or Poisson outcome, or the hazard of a period.

@@ -1,4 +1,4 @@
-"""run_program: a program of one's own on rows in this process, with one certificate for all it asks."""
+"""run_program: a user's program on rows in this process, with one certificate for all its sums."""
 
 from __future__ import annotations
 

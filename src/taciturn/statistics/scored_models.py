@@ -35,7 +35,7 @@ _STEPS = (BoundedEncoder, FeatureMap, PlainColumns, RowClipper)
 
 
 def model_marks(clf: Any, *, public: bool, simulated: bool) -> tuple[str, ...]:
-    """What the certificate says of the model; an error where it is neither public nor paid for."""
+    """The certificate's marks about the model; an error if it is neither public nor certified."""
     if hasattr(clf[-1] if isinstance(clf, Pipeline) else clf, "strength_"):
         raise ParameterError("`clf` is a site's own model; neither it nor a score of it may leave the site.")
     if public:

@@ -1,4 +1,4 @@
-"""check: what a fit would make of a table, for the owner of its rows. Nothing is spent or written.
+"""check: how a table fits a schema, for the owner of its rows. It spends and writes nothing.
 
 Everything here is computed from the rows, and no noise covers it.
 """
@@ -47,7 +47,7 @@ class CheckedColumn:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TableCheck:
-    """What a fit would make of a table. It is for the owner of the rows alone.
+    """How a table fits a schema. Only the owner of the rows may see it.
 
     columns : every column of the schema, then the label.
     rows, zeros : how many rows there are, and how many of them become zeros and teach nothing.
@@ -107,7 +107,7 @@ def check(
     colluding: int | None = None,
     total_rows: int | None = None,
 ) -> TableCheck:
-    """What fits a schema, what is lost or clipped, and whether there are rows enough for this epsilon.
+    """Check which values fit a schema, and whether there are enough rows for this epsilon.
 
     Run it before a fit. It spends nothing, and its result is computed from the rows without noise: it is for
     their owner's eyes and must not be shared.
@@ -222,7 +222,7 @@ def _plain_column(k: int, values: Array) -> CheckedColumn:
 def _label(
     y: Any, classes: Sequence[Any] | None, target_scale: float | None
 ) -> tuple[CheckedColumn, NDArray[np.bool_]]:
-    """The label as a column, and which rows have none."""
+    """The label as a column, and which rows have no label."""
     values = np.asarray(y).ravel()
     rows = len(values)
     if target_scale is not None:

@@ -77,7 +77,7 @@ def check_reach(tol: float, least: float, *, clip: float, where: str) -> None:
 
 
 def check_history(b: Array, m: ArrayLike, *, clip: float, t: int) -> None:
-    """Raise, before anything is drawn, where what was sent and heard is beyond what floats certify."""
+    """Raise, before noise is drawn, if what was sent and received is beyond what floats can certify."""
     limit = history_limit(clip, b.shape[-1])
     if not np.all(np.linalg.norm(b, axis=-1).max(axis=-1) <= limit * np.asarray(m)):
         raise OutOfReach(

@@ -25,7 +25,7 @@ _TOLS = tuple(10.0**-k for k in range(9, 2, -1))
 
 
 def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[str, Any], float]:
-    """What the method does not say itself, as changes to it; and `tol`, chosen where it is None.
+    """The settings that a real run needs and the method does not have; and `tol`, chosen if it is None.
 
     A little noise after the solve, of the method's own kind: a solver that stops within `tol` of the
     minimiser is not the minimiser, and no guarantee survives that without it. A grid for what is released:
@@ -47,7 +47,7 @@ def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[
 
 
 def check_samplers(tables: Tables) -> None:
-    """Raise unless the noise is drawn as it is charged: a subclass may sample what it likes."""
+    """Raise unless the noise is drawn as it is charged: a subclass could sample anything."""
     for name, noise in (("noise", tables.noise), ("output_noise", tables.output_noise)):
         if noise is not None and type(noise) not in (NormNoise, GaussianNoise):
             raise ParameterError(

@@ -1,4 +1,4 @@
-"""What leaves a site in one round: the noise inside the update, and the last noise on what was solved.
+"""The noise of one round: inside the update, and on the solved vector before it is sent.
 
 A simulation adds floats and rounds them to the grid. A real run rounds first, and its last noise are whole
 numbers of steps, drawn exactly: what leaves it is z = rint(f / grid) + noise, a statement about integers.

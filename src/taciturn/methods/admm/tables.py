@@ -1,4 +1,4 @@
-"""A run's numbers, fixed before it starts: what a method comes to for every site and round."""
+"""The numbers of a run for every site and round, fixed before it starts."""
 
 from __future__ import annotations
 

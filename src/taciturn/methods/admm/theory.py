@@ -1,4 +1,4 @@
-"""Theorem 1's hypotheses and Theorem 2's rate: what is proven of a run, and what is not."""
+"""Theorem 1's hypotheses and Theorem 2's rate: what is proven about a run, and what is not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
 
 
 def check_theorem_1(tables: Tables) -> None:
-    """The two conditions that a typing error breaks; without them no theorem of the paper holds."""
+    """Check the two conditions that a typing error would break, and that every theorem of the paper needs."""
     for hypothesis in (_nondecreasing(tables), _above_dual_step(tables)):
         if not hypothesis.holds:
             name, words = hypothesis.name.split(" ", 1)

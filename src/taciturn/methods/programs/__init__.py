@@ -1,1 +1,1 @@
-"""What every site computes in the same way from public totals; nothing here is private, nothing is sent."""
+"""Programs: what every site computes in the same way from public totals. Nothing here is private."""

@@ -1,4 +1,4 @@
-"""What masked descent asks of a loss: how steep it is, and how it bends on average."""
+"""What masked descent needs of a loss: its slope, and its mean curvature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MaskedDescent: the method, and what a run of it comes to, number by number, before anything is sent."""
+"""MaskedDescent: the method, and all numbers of a run of it before anything is sent."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class OuterProducts:
         return prepare_alone(self, network, rounds, options)
 
     def part(self, network: Network) -> ProgramPart:
-        """The same beside other questions."""
+        """The same sum in a job with other questions."""
         length, S = self.width * (self.width + 1) // 2, math.sqrt(2.0) / network.units
         plan = SumPlan(ALIGNED, length, S, 0.0, 1.0, 1.0, whole=True)
         return ProgramPart((plan,), lambda sums, sites: OuterProgram((length,)))

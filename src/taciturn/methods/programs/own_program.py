@@ -1,4 +1,4 @@
-"""A program of one's own: public code that asks for one sum of clipped vectors after another.
+"""A user's own program: public code that asks for one sum of clipped vectors after another.
 
     class Mean(tt.Program):
         def steps(self, facts):  return [tt.Step("mean", length=facts.columns, bound=1.0)]
@@ -99,7 +99,7 @@ class Program(ABC):
 
     @abstractmethod
     def query(self, state: Any) -> Query:
-        """What the next sum is about."""
+        """The next query."""
 
     @abstractmethod
     def advance(self, state: Any, total: Total) -> Any:
@@ -144,7 +144,7 @@ class ProgramHalf(PublicHalf):
         return ProgramState(0, inner, np.zeros((repeats, self.dimension)))
 
     def query(self, state: ProgramState) -> list[Query]:
-        """What the next sum is about, checked: an expression of the promised width."""
+        """The next query, checked: its expression has the stated width."""
         step, found = self.plan[state.t], []
         for inner in state.inner:
             query = self.program.query(inner)
@@ -310,7 +310,7 @@ class OwnProgram:
         return prepare_alone(self, network, rounds, options)
 
     def part(self, network: Network) -> ProgramPart:
-        """The same beside other questions."""
+        """The same sum in a job with other questions."""
         units = network.units
         columns = network.dimension if self.columns is None else self.columns
         plan = check_steps(self.program.steps(ProgramFacts(units, network.total, columns)))

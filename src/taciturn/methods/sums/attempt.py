@@ -68,7 +68,7 @@ class SumsSite:
         return np.asarray(self.tables.program.result(state)[0])
 
     def vector(self, state: Any) -> bytes:
-        """What 'hello' states about this site's state: nothing, because all sites have the same."""
+        """The site's own state in a hello: empty, because all sites have the same state."""
         return b""
 
     def connected(self, members: Sequence[int]) -> bool:
@@ -199,7 +199,7 @@ class SumsAttempt:
         return None
 
     def at_edge(self, messages: Mapping[int, bytes]) -> list[int]:
-        """Nobody can tell under masks."""
+        """The site at the edge of the range: unknown under masks."""
         return []
 
     def after(self, state: Any, own: bytes, heard: bytes) -> Any:

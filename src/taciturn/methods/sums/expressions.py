@@ -1,4 +1,4 @@
-"""Expressions: the private half of a program of one's own, as a closed set of functions of one unit's row.
+"""Expressions: the private half of a user's program, as a closed set of functions of one unit's row.
 
 A function that keeps state, or looks at the rows beside its own, can move a clipped sum by a thousand times
 what a clip suggests. So a program does not bring code: it names what each row becomes, in these words, with

@@ -111,7 +111,7 @@ class PairKeys:
         return total.reshape(shape)
 
     def advance(self) -> None:
-        """Go on to the next round, and forget the keys of this one."""
+        """Advance to the next round, and forget the keys of this one."""
         info = label_bytes("ratchet", self.run)
         self._keys = {partner: hmac.digest(key, info, "sha256") for partner, key in self._keys.items()}
         self._used.clear()

@@ -85,7 +85,7 @@ class PublicHalf(ABC):
 
     @abstractmethod
     def query(self, state: Any) -> Any:
-        """What the next sum is about: public parameters for the private half."""
+        """The next query: public parameters for the private half."""
 
     @abstractmethod
     def advance(self, state: Any, total: Array) -> Any:

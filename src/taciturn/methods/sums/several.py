@@ -65,7 +65,7 @@ class Several:
 
 
 def prepare_alone(method: Any, network: Network, rounds: int, options: RunOptions) -> PreparedSums:
-    """The run of one such method with nothing beside it."""
+    """The run of one such method alone."""
     alone = Several((method,), (1.0,), method.epsilon, method.delta, method.colluding)
     prepared = alone.prepare(network, rounds, options)
     (program,) = prepared.tables.program.programs

@@ -87,7 +87,7 @@ def theorems(claims: Claims) -> list[str]:
 
 
 def _unit(run: RunFacts) -> list[str]:
-    """Why the bounds hold for a person."""
+    """Why the bounds hold for a person with several rows."""
     if run.unit == "record":
         return []
     said = [

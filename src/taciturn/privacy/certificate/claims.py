@@ -121,7 +121,7 @@ class Claims:
 
     @property
     def accountant(self) -> str | None:
-        """Whose epsilon the worst site's is; None where there is no finite one."""
+        """The accounting that gave epsilon at the worst site; None if there is no finite bound."""
         sites = [facts.site for facts in self.sites]
         return self.costs[sites.index(self.worst_site)].accountant
 

@@ -181,7 +181,7 @@ def costs_against(run: RunFacts, releases: Sequence[Columns | None], delta: floa
 def _filter_cost(
     run: RunFacts, site: SiteFacts, columns: Columns, limit: SiteBudget, delta: float, holds: bool
 ) -> SiteCost:
-    """Charges that reacted to the run: the budget is what holds, and only if they stayed below it."""
+    """The cost if charges reacted to the run: the whole budget, if they stayed below it."""
     orders = np.array([limit.order])
     table = Releases.of(run, [site], [columns])
     spent = sum((renyi_totals(run, part, orders)[0] for part in _short(table)), np.zeros(1))

@@ -145,7 +145,7 @@ class Budget:
         )
 
     def finish(self, run: str) -> None:
-        """Note that a run has come to its end. Its cost stays what it was."""
+        """Note that a run has ended. Its cost does not change."""
         with file.open_rows(self.path) as db:
             head = file.end_run(db, file.read(db, self.path, self._head), run)
         self._head = head

@@ -29,7 +29,7 @@ _PATIENCE = 60.0  # seconds to wait for another process
 
 @dataclass(frozen=True)
 class BudgetTerms:
-    """What a budget was begun with; `accountant` is None until the first run decides."""
+    """The terms of a budget; `accountant` is None until the first run decides."""
 
     epsilon: float
     delta: float
@@ -128,7 +128,7 @@ def add_run(db: sqlite3.Connection, contents: Contents, run: BudgetRun, accounta
 
 
 def end_run(db: sqlite3.Connection, contents: Contents, run: str) -> Head:
-    """The run has come to its end."""
+    """Mark the run as ended."""
     return chain.append(db, contents.head, {"ended": run})
 
 

@@ -28,7 +28,7 @@ _FULL = 2  # PRAGMA synchronous
 
 
 class _State(NamedTuple):
-    """What a transaction puts back when it is undone: nothing of it was released."""
+    """The state to which a failed transaction returns; nothing of it was released."""
 
     head: Head
     charges: int
@@ -269,7 +269,7 @@ def check_agreement(
 
 
 def _body(charge: Charge) -> dict[str, Any]:
-    """A charge as a row; that a solve gave up is said where it did."""
+    """A charge as a row; it notes a failed solve."""
     body = charge._asdict()
     return body if charge.aborted else {key: value for key, value in body.items() if key != "aborted"}
 

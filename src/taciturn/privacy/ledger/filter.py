@@ -60,7 +60,7 @@ class _Prices:
 
 
 class RenyiFilter:
-    """What one site has spent, and what it may not pass."""
+    """What one site has spent, and its limit."""
 
     def __init__(self, site: SiteFacts, budget: SiteBudget, price: _Prices) -> None:
         self._site, self._budget, self._price = site, budget, price
@@ -95,7 +95,7 @@ class RenyiFilter:
 
 
 class MaskedFilter:
-    """What one site has spent on masked sums against the facts' colluders, and what it may not pass.
+    """What one site has spent on masked sums against the stated number of colluding sites, and its limit.
 
     A round costs no less than nothing, and each is charged once: where the budget pays for all rounds that
     the run has, it pays for any of them, and no charge needs a look at the cost.

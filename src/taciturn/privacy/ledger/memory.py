@@ -230,7 +230,7 @@ def _check_masked(run: RunFacts, site: SiteFacts, charge: Charge) -> None:
 
 
 def check_round(run: RunFacts, charges: RoundCharges) -> None:
-    """`check_charge` for all of them: the first that makes no sense is told."""
+    """`check_charge` for all of them; raises for the first invalid one."""
     sound = 1 <= charges.t <= run.rounds and _sound(charges.eta, True)
     sound = sound and _sound(charges.scale, run.noise != "none")
     if not (sound and _sound(charges.output_scale, run.output_noise is not None)):

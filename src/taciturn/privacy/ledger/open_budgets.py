@@ -38,7 +38,7 @@ class BudgetBlock(NamedTuple):
 
 
 def announce(path: Path) -> BudgetBlock:
-    """Say that this process has the budget open; an error where no folder can hold that."""
+    """Announce in a file that this process has the budget open; an error if no folder is writable."""
     for folder in map(_folder, FOLDERS):
         before = os.environ.get(VARIABLE, "")
         block = BudgetBlock(str(path), process_entry(os.getpid()), secrets.token_hex(8), before)

@@ -96,7 +96,7 @@ class PrivateRegression(PrivateAnswer):
         return np.asarray(2 * norm.sf(np.abs(self.estimates.values / self.estimates.se())))
 
     def require_valid(self) -> None:
-        """Raise where the intervals would not hold."""
+        """Raise if the intervals would not be valid."""
         if self.reason:
             raise ParameterError(f"no intervals: {self.reason}.")
 

@@ -1,4 +1,4 @@
-"""glm: a regression with standard errors that hold, from masked sums (docs/inference.md).
+"""glm: a regression with valid standard errors, from masked sums (docs/inference.md).
 
     eta = intercept + sum_j coef_j x_j      p = 1 / (1 + exp(-eta)), a mean, or exp(eta), as the family says
 

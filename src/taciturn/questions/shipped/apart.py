@@ -1,4 +1,4 @@
-"""A program of one's own in a process of its own, which holds no rows: it sees totals, and names queries.
+"""A user's program in a separate process without rows: it sees totals, and names queries.
 
 The site keeps the totals; the process can be started anew at any time and is told them again. What it answers
 is data: an expression of the closed set, with public numbers. It may take so long and use so much memory, and

@@ -1,4 +1,4 @@
-"""program: a program of one's own, installed at every site and named by the digest of its file."""
+"""program: a user's own program, installed at every site and named by the SHA-256 of its file."""
 
 from __future__ import annotations
 

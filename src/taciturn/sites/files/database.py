@@ -1,4 +1,4 @@
-"""The file of a site, looked at before it is read: what is wrong with it stays wrong, in one line."""
+"""Checks of a site's files before they are read; each problem gives a one-line error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core.errors import LedgerError, WrongFiles
 
 
 def check_place(path: Path, *, write: bool = False) -> None:
-    """The file, those that SQLite keeps beside it and its folder are what they must be, for this user."""
+    """Check that this user can use the state file, SQLite's files beside it and their folder."""
     state, rights = path.parent, os.R_OK | (os.W_OK if write else 0)
     may = "read it and write to it" if write else "read it"
     if state.exists() and not state.is_dir():
@@ -29,7 +29,7 @@ def check_place(path: Path, *, write: bool = False) -> None:
 
 
 def check_ledger(path: Path) -> None:
-    """The account of a table is a file that this user may write, or can be made; nothing is left of the look.
+    """Check that the account of a table is a writable file, or can be created.
 
     An empty file is refused: what was charged to it is lost from the file, and was spent all the same.
     """
@@ -55,7 +55,7 @@ def check_ledger(path: Path) -> None:
 
 
 def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:
-    """The file was written in the one form that this release knows."""
+    """Check that the file has the format of this release."""
     (found,) = db.execute("PRAGMA user_version").fetchone()
     if found != form:
         raise WrongFiles(
@@ -66,7 +66,7 @@ def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:
 
 @contextmanager
 def wrong_ledger_as(path: Path) -> Iterator[None]:
-    """A ledger that is damaged, altered or another's is a wrong file; one that is held or full is not."""
+    """Turn errors of a damaged or foreign ledger into `WrongFiles`, but not those of a locked or full one."""
     try:
         yield
     except LedgerError as error:

@@ -24,7 +24,7 @@ def show_keys(job: NetworkJob) -> bytes:
 
 
 def difference(job: NetworkJob, shown: bytes) -> str:
-    """In what a neighbour's job differs from `job`, in words."""
+    """How a neighbour's job differs from `job`, in words."""
     try:
         facts: dict[str, Any] = json.loads(shown)
         form, theirs = facts["hash"], dict(facts["keys"])

@@ -32,7 +32,7 @@ ENDPOINT = rf"tls/(\[[0-9a-fA-F:.]+\]|{_LABEL}(\.{_LABEL})*):[0-9]{{1,5}}"
 
 
 def _endpoint(text: str) -> str:
-    """A place that a call can go to: what no host or port can be, nobody tries to reach."""
+    """Check that an endpoint has a valid host and port."""
     if not re.fullmatch(ENDPOINT, text) or not 0 < int(text.rpartition(":")[2]) < 2**16:
         raise ValueError("must be tls/HOST:PORT, as tls/alpha.example:7447 is, with a port of at most 65535")
     return text
@@ -70,7 +70,7 @@ class Relay(Facts):
 
 
 class PenaltySettings(NamedTuple):
-    """What only the method "penalty" has."""
+    """The settings that only the method "penalty" has."""
 
     dual_step: Any
     clip: float
@@ -112,7 +112,7 @@ class NetworkJob(Job):
     @model_validator(mode="before")
     @classmethod
     def _without_table(cls, entries: Any) -> Any:
-        """Arrays have the column of an intercept in them, or none."""
+        """Check the keys of a job whose rows are arrays; an intercept is one of their columns."""
         if isinstance(entries, dict) and "dimension" in entries:
             return {"intercept": False} | entries
         return entries
@@ -151,7 +151,7 @@ class NetworkJob(Job):
         return self
 
     def _check_keys(self) -> None:
-        """Either all parties are known by their keys, each by its own, or none is."""
+        """Check that the job lists a different key for every party, or no keys."""
         found = [site.key for site in self.sites] + ([] if self.relay is None else [self.relay.key])
         given = [key for key in found if key is not None]
         if given and (len(given) < len(found) or len(set(given)) < len(given)):
@@ -167,7 +167,7 @@ class NetworkJob(Job):
         return {name: key for name, key in found.items() if key is not None}
 
     def _check_questions(self) -> Self:
-        """Every question can be asked; the rounds are the sums of all of them."""
+        """Check every question; the number of rounds is the number of all their sums."""
         for name in (*PenaltySettings._fields, *(() if self.table is None else ("width",))):
             if getattr(self, name) is not None:
                 key = "dimension" if name == "width" else name
@@ -198,7 +198,7 @@ class NetworkJob(Job):
 
     @cached_property
     def network(self) -> Network:
-        """All sites, as everybody knows them before the run."""
+        """The public facts about all sites, known before the run."""
         from ...methods.base import Network
         from ...objective.regularizers import L2
 
@@ -218,7 +218,7 @@ class NetworkJob(Job):
         )
 
     def _check_quorum(self) -> None:
-        """Any two groups of so many sites have an honest site in common."""
+        """Check `quorum`: any two groups of this size must have an honest site in common."""
         if self.quorum is None:
             return
         if not self.masked:
@@ -229,7 +229,7 @@ class NetworkJob(Job):
             raise ValueError(f"`quorum` must be from {least} to {sites}, the sites; got {self.quorum}")
 
     def _check_method(self) -> None:
-        """What the method needs is there, and nothing that belongs to the other."""
+        """Check that the job has the keys of its method, and none of the other method."""
         theirs = {"penalty": PenaltySettings._fields, "masked": ("epsilon",)}
         for method, names in theirs.items():
             for name in names:
@@ -253,7 +253,7 @@ class NetworkJob(Job):
 
     @property
     def penalty(self) -> PenaltySettings:
-        """What only the method "penalty" has."""
+        """The settings that only the method "penalty" has."""
         if self.masked or self.clip is None or self.grid is None or self.tol is None:
             raise SiteError(f"the job {self.name} has no settings of method 'penalty'.")
         return PenaltySettings(self.dual_step, self.clip, self.grid, self.tol)
@@ -307,7 +307,7 @@ class NetworkJob(Job):
 
     @cached_property
     def public_facts(self) -> PublicFacts:
-        """What everybody knows of the rows: the job says it all."""
+        """The public facts about the rows, which the job states."""
         from ...methods.programs.masked_descent import MANY_ROWS, PublicFacts
 
         samples = [site.samples for site in self.sites]
@@ -344,7 +344,7 @@ class NetworkJob(Job):
 
     @cached_property
     def graph(self) -> Graph:
-        """Who talks to whom."""
+        """The graph of the links between sites."""
         return self.linked(self.names)
 
     @cached_property
@@ -358,7 +358,7 @@ class NetworkJob(Job):
         raise SiteError(f"the job {self.name} has no site called {name!r}; it has {', '.join(self.names)}.")
 
     def neighbours(self, name: str) -> tuple[str, ...]:
-        """Whom a site talks to, in the job's order."""
+        """The neighbours of a site, in the job's order."""
         return self.near[self.names.index(name)]
 
     @cached_property

@@ -143,7 +143,7 @@ def fingerprint(key: Ed25519PublicKey) -> str:
 
 @dataclass(frozen=True)
 class Authority:
-    """A certificate authority to try things out with: whoever holds its key can be any site."""
+    """A throw-away certificate authority for trials: anyone with its key can pretend to be any site."""
 
     key: Ed25519PrivateKey
     certificate: x509.Certificate
@@ -165,7 +165,7 @@ class Authority:
         return cls(load_key(folder / "authority.key"), load_certificates(folder / "authority.pem")[0])
 
     def save(self, folder: Path) -> None:
-        """`authority.pem`, for everybody, and `authority.key`, for nobody else."""
+        """Write `authority.pem`, which is public, and `authority.key`, which is secret."""
         _write_key(folder / "authority.key", self.key)
         write_new(folder / "authority.pem", pem(self.certificate))
 
@@ -185,7 +185,7 @@ class Authority:
 def _for_site(
     builder: x509.CertificateBuilder, hosts: x509.SubjectAlternativeName
 ) -> x509.CertificateBuilder:
-    """A certificate that calls, is called at these hosts, and signs no other."""
+    """A certificate for client and server at these hosts, which cannot sign other certificates."""
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(hosts, critical=False)
     both = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
@@ -238,7 +238,7 @@ def _certificate(
 
 
 def read_pem(path: Path) -> bytes:
-    """The bytes of a key, a certificate, a request or a list, which are not many."""
+    """Read a key, a certificate, a request or a list, up to a size limit."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)

@@ -33,7 +33,7 @@ FilePath = Annotated[Path, BeforeValidator(_path)]
 
 
 class Keys(Facts):
-    """PEM files, and certificates that are believed no more.
+    """The PEM files of a site, and revoked certificates.
 
     authority : the certificate of the network's authority; where the job lists keys, those of all sites.
     revoked : serial numbers of revoked certificates in hexadecimal, or the SHA-256 of a certificate or a key.
@@ -158,7 +158,7 @@ class Site:
 
     @property
     def neighbours(self) -> tuple[str, ...]:
-        """Whom it talks to, in the job's order."""
+        """The neighbours of this site, in the job's order."""
         return self.job.neighbours(self.name)
 
     @property
@@ -178,7 +178,7 @@ class Site:
 
     @property
     def volatile(self) -> Path | None:
-        """Where the keys of a masked run are kept; None: wherever it is safe."""
+        """The folder for the keys of a masked run; None chooses a safe place."""
         named = self.file.keys.volatile
         return named if named in (None, KEYRING) else self.path(named)
 
@@ -198,7 +198,7 @@ class Site:
         return TableFile(entry, self.path(file.data or Path()), csv)
 
     def path(self, path: Path) -> Path:
-        """A path of site.toml, which counts from the folder of that file."""
+        """A path in site.toml, relative to the folder of that file."""
         return self.folder / path
 
     def listens(self) -> str | None:
@@ -206,7 +206,7 @@ class Site:
         return self.file.listen or self.job.site(self.name).endpoint
 
     def dials(self) -> dict[str, str]:
-        """Whom this site connects to: for each link the site later in the job calls the earlier one.
+        """The endpoints that this site connects to: on each link, the site later in the job connects.
 
         A site without an endpoint calls and is never called. Where there is a relay everyone calls it, and a
         site without an endpoint nobody else.
@@ -250,7 +250,7 @@ def load_site(path: Path) -> Site:
 
 
 def _check_seed(path: Path, file: SiteFile, job: NetworkJob) -> None:
-    """No job makes this site's noise public: a seed is for rehearsals, and the owner says what is one."""
+    """Refuse a job with a seed, which makes the noise public, unless the owner allows a rehearsal."""
     if job.simulated and not file.rehearsal:
         raise SiteError(
             f"{path}: `job.seed`: must be left out of the job; got {job.seed}. With a seed anyone can "
@@ -260,7 +260,7 @@ def _check_seed(path: Path, file: SiteFile, job: NetworkJob) -> None:
 
 
 def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
-    """This site's own settings are those of the job's method."""
+    """Check that this site's settings belong to the job's method."""
     for name in ("penalty", "noise", "output_noise"):
         given = getattr(file, name) is not None
         if job.masked and given:

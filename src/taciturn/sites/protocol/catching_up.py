@@ -28,7 +28,7 @@ from .pads import RoundKeys
 
 
 class CatchingUp(Core):
-    """What a site holds of the run: its attempts, its charges, the state after the last complete round."""
+    """The public state of a run at one site: attempts, charges, the state after the last complete round."""
 
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         super().__init__(setup, saved, volatile)
@@ -62,13 +62,13 @@ class CatchingUp(Core):
 
     @property
     def liars(self) -> int:
-        """How many sites may lie: as many as the method allows; without masks, as the quorum bears."""
+        """The number of sites that may lie: `colluding`, or without masks what the quorum tolerates."""
         quorum = self.setup.quorum
         bears = min(2 * quorum - len(self.setup.names) - 1, quorum - 2)
         return int(self.method.colluding) if self.common else max(0, bears)
 
     def reach(self, agreed: Agreed) -> bool:
-        """Whether this site holds the public state that an attempt begins from; else it is asked for."""
+        """Whether this site has the state that an attempt starts from; if not, it asks the members for it."""
         if not self.common or self.completed == agreed.base:
             return not self.common or self.digest == agreed.digest
         if agreed.base < self.completed:
@@ -82,7 +82,7 @@ class CatchingUp(Core):
         return vouched and any(self.adopt(agreed.base, agreed.digest, i) for i in servers)
 
     def _servers(self, agreed: Agreed) -> list[int]:
-        """The members that state to have completed the base."""
+        """The members that claim to have completed the base."""
         read = {i: read_hello(frame.payload) for i, frame in agreed.hellos.items()}
         return [i for i, hello in read.items() if hello.completed == agreed.base and i != self.setup.own]
 

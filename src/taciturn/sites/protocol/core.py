@@ -1,4 +1,4 @@
-"""What the parts of the protocol share: the facts of the site, the frames it holds, its effects."""
+"""The base of the protocol: the facts of the site, the frames that it has, and its effects."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SiteSetup:
 
     @property
     def all_needed(self) -> bool:
-        """Whether nobody may be left behind."""
+        """Whether the run needs every site."""
         return self.quorum >= len(self.names)
 
     def passes(self, origin: int, via: int) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ class Core:
     # -- time, randomness, effects ----------------------------------------------------------------------
 
     def fresh(self) -> bytes:
-        """32 bytes that nobody else has, from what came with the event."""
+        """32 fresh random bytes, from the entropy of the event."""
         self._drawn += 1
         return hashlib.sha256(self._entropy + self._drawn.to_bytes(4, "little")).digest()
 
@@ -106,7 +106,7 @@ class Core:
         then: Callable[[], None],
         releases: tuple[ChargedRelease, ...] = (),
     ) -> None:
-        """Put records on disk with all that waits to be put there; `then` goes on once they are."""
+        """Ask the driver to store records; `then` is called once they are on disk."""
         whole, releases = {**self.pending, **records}, (*self.owed, *releases)
         self.pending, self.owed = {}, ()
         for key, value in whole.items():
@@ -131,7 +131,7 @@ class Core:
         self.effects.append(Note(text, facts, warning))
 
     def stop(self, reason: Reason, text: str, *evidence: bytes, about: int | None = None) -> None:
-        """Go on no more."""
+        """Stop the site with a reason."""
         if not self.stopped:
             self.stopped = True
             self.effects.append(Stop(reason, text, evidence, about))

@@ -161,7 +161,7 @@ class Finished:
 
 @dataclass(frozen=True)
 class Leave:
-    """Nobody needs this site any more."""
+    """No other site needs this one any more."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ MOST_WANTED = 4096  # frames in one question
 
 
 class Kind(IntEnum):
-    """What a frame says."""
+    """The kinds of frames."""
 
     HELLO = 1  # I would take part in attempt `attempt`: nonce, public key, what I completed and was charged
     PROPOSE = 2  # these sites should be its members
@@ -97,7 +97,7 @@ class SignedFrame:
 
     @cached_property
     def digest(self) -> bytes:
-        """What this frame is, whichever certificate it was sealed with."""
+        """The digest of the content, which does not depend on the certificate."""
         return hashlib.sha256(self.content).digest()
 
     @property
@@ -164,7 +164,7 @@ def read_plain(payload: bytes) -> tuple[bytes, bytes] | None:
 
 
 def contradict(first: SignedFrame, second: SignedFrame) -> bool:
-    """Whether one site cannot honestly have signed both, as anyone can tell from the two alone.
+    """Whether two frames prove that one site contradicted itself.
 
     Two frames for one slot of an attempt do; so does a message that names another one before it than the one
     that its site sent.
@@ -182,7 +182,7 @@ def contradict(first: SignedFrame, second: SignedFrame) -> bool:
 
 
 def signed_with(frame: SignedFrame, certificate: bytes) -> bool:
-    """Whether the key of a certificate signed a frame, whoever vouches for that key by now."""
+    """Whether the key of a certificate signed a frame; the certificate itself is not checked."""
     try:
         key = load_der_x509_certificate(certificate).public_key()
         if not isinstance(key, Ed25519PublicKey):
@@ -194,7 +194,7 @@ def signed_with(frame: SignedFrame, certificate: bytes) -> bool:
 
 
 def _other_version(data: bytes) -> FrameRefused | None:
-    """A frame of another release of this program, which is no stranger's garbage."""
+    """The error for a frame of another release of this program; None if it is not one."""
     said = re.match(rb"taciturn/(\d{1,3})\0", data[:14])
     if said is None or int(said[1]) == VERSION:
         return None

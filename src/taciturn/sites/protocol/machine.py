@@ -74,7 +74,7 @@ class SiteProtocol(Ending):
         self.meet(max(self.number, self.seen) + 1)
 
     def _recall(self) -> None:
-        """Know again what was on disk."""
+        """Load the state that was on disk."""
         saved = self.saved
         if "finish" in saved:
             self.finishing = frozenset(number for (number,) in struct.iter_unpack("<H", saved["finish"]))
@@ -112,7 +112,7 @@ class SiteProtocol(Ending):
         return found
 
     def _replay(self) -> None:
-        """Every total once more, to the same bits."""
+        """Recompute the state from the stored totals, to the same bits."""
         t = 1 if self.common else self.completed[1] + 1
         while f"total/{t}" in self.saved:
             facts, own, heard = read_total(self.saved[f"total/{t}"])

@@ -82,7 +82,7 @@ class Meeting(CatchingUp):
         return min(max(rounds, default=0), int(self.method.rounds))
 
     def greet(self, frame: SignedFrame) -> None:
-        """Somebody said hello: a member that cannot go on, or a site that wants to be admitted."""
+        """Handle a hello: of a member that cannot continue, or of a site that wants to join."""
         self.seen = max(self.seen, frame.attempt)
         if frame.attempt <= self.number or self.phase in ("over", "new", "look"):
             return
@@ -121,7 +121,7 @@ class Meeting(CatchingUp):
         return found
 
     def absent(self) -> set[int]:
-        """In a meeting: who has not said hello, or has not signed what this site has signed."""
+        """The sites that have not sent a hello, or have not signed what this site has signed."""
         if self.signed is not None:
             agreed, scope = self.signed
             return {i for i in agreed.members if self.find(Kind.SIGN, self.number, 0, i, scope) is None}
@@ -280,7 +280,7 @@ class Meeting(CatchingUp):
         return all(self.find(Kind.SIGN, agreed.number, 0, i, scope) for i in agreed.members)
 
     def _begin(self, agreed: Agreed, scope: bytes) -> None:
-        """Everybody has signed: derive the keys, and note on disk that the attempt is live."""
+        """All members have signed: derive the keys, and store that the attempt is live."""
         node, _ = self.numbers(agreed)
         if node is not None:
             keys = self._derive(agreed, node, scope)

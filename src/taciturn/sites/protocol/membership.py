@@ -1,4 +1,4 @@
-"""Who takes part: hello, proposal, and the attempt that follows from them. Pure functions of signed bytes.
+"""Membership: hello, proposal, and the attempt that follows from them. Pure functions of signed bytes.
 
 A hello states what a site has completed and every attempt that it was charged in. Whatever an attempt needs
 to know follows from its members' hellos, so that all members compute the same attempt, or sign none:
@@ -39,7 +39,7 @@ class Past:
 
 @dataclass(frozen=True)
 class Hello:
-    """What a site says of itself before an attempt.
+    """What a site states about itself before an attempt.
 
     nonce, key : fresh; the X25519 key is made for this attempt alone.
     finish : its operator wants the run to end after the last complete round, without the sites in `without`.

@@ -152,13 +152,13 @@ class RoundSteps(Meeting):
         self.stop(Reason.DISAGREEMENT, f"{text} Nothing of this round was sent.", about=about)
 
     def _show_round(self, t: int) -> None:
-        """Let everybody compare the messages of a round: whoever signed two is caught."""
+        """Show the messages of a round to all sites, so that a site which signed two is found."""
         for slot, scope in list(self.board):
             if slot.kind == Kind.MESSAGE and scope == self.scope and slot.t == t:
                 self.effects.append(SendFrame(self.board[slot, scope][1]))
 
     def _send_masked(self, t: int) -> None:
-        """Step 2: the pads are bound to what everybody has committed to."""
+        """Step 2: derive the pads from all commitments, and send the masked message."""
         commits = self._commits(t)
         if commits is None:
             return

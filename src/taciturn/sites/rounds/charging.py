@@ -1,4 +1,4 @@
-"""When a run is approved and charged: approved before anybody is met, charged with its first message."""
+"""Approval and charging: a run is approved before the site connects, and charged with its first message."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .store import SiteStore
 
 
 def admit(ready: PreparedSite, account: Account | None, store: SiteStore | None = None) -> None:
-    """Before anybody is met: the owner has approved the job, and the account can pay for it.
+    """Check, before the site connects, that the owner approved the job and the account can pay for it.
 
     Without a `store` only where there is no state yet: a job that is refused leaves none.
     """
@@ -27,7 +27,7 @@ def admit(ready: PreparedSite, account: Account | None, store: SiteStore | None 
 
 
 def _check_rehearsal(ready: PreparedSite) -> None:
-    """Nothing of a rehearsal is charged, but a job that the budget would not pay for is refused as well."""
+    """Refuse a rehearsal that the budget could not pay for; a rehearsal charges nothing."""
     forecast, budget = ready.forecast(), ready.budget.epsilon
     if forecast.epsilon > budget:
         raise BudgetExceeded(
@@ -55,7 +55,7 @@ def high_water(ready: PreparedSite) -> HighWaterMark | None:
 def read_mark(
     ready: PreparedSite, store: SiteStore, marks: HighWaterMark | None, *, newest: bool = False
 ) -> bool:
-    """Whether the state is the newest that there was; if not, more may have left than it knows.
+    """Whether the state is the newest; if not, the site may have sent more than the state records.
 
     Under masks such a state goes on: it needs a new attempt, and no mask covers two messages. Without masks
     it goes on only with the owner's word that it is the `newest`; else `StateLost`.

@@ -162,7 +162,7 @@ class SiteDriver:
     soon: deque[Event] = field(default_factory=deque)
 
     def run(self, without: frozenset[int] | None) -> SiteResult:
-        """Until the site has its result and nobody needs it any more, or it must stop."""
+        """Run until the site has its result and no other site needs it, or until it must stop."""
         done = self.protocol.completed[1]
         if done:
             log.info("resumed after round %d of %d", done, self.protocol.method.rounds)
@@ -288,7 +288,7 @@ class SiteDriver:
     # -- a run that must not go on ----------------------------------------------------------------------
 
     def _stop(self, effect: Stop) -> None:
-        """Say what has left this site, tell the neighbours, and end with the reason."""
+        """Report what this site has released, tell the neighbours, and end with the reason."""
         if effect.reason is Reason.LEFT_ALONE:
             self.room.look()
             if self.room.names:
@@ -349,7 +349,7 @@ class SiteDriver:
         time.sleep(0.2)  # for what is on its way
 
     def _settle(self) -> None:
-        """States or sums do not fit together: perhaps somebody has signed two frames, and is caught now."""
+        """Handle contradictory states or sums: look for a site that signed two frames."""
         end = time.monotonic() + min(SETTLE, self.ready.site.file.patience)
         protocol = self.protocol
         while time.monotonic() < end:

@@ -77,7 +77,7 @@ def make_setup(ready: PreparedSite, refusals: Refusals, *, mark: int, paid: bool
 
 
 def check_absent(site: Site, absent: frozenset[str]) -> frozenset[int]:
-    """Those who are left must be sites of the job that still reach each other; the numbers of the others."""
+    """The numbers of the absent sites; the remaining ones must be connected."""
     names = site.job.names
     for name in sorted(absent):
         if name not in names or name == site.name:

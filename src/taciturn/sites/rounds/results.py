@@ -192,7 +192,7 @@ def files_beside(path: Path, facts: dict[str, Any]) -> list[Path]:
 
 
 def read_text(path: Path, most: int, what: str) -> str:
-    """A file of somebody else's that must not be larger than `what` can be."""
+    """Read a file from another party, up to the size that `what` can have."""
     if path.exists() and not path.is_file():
         raise SiteError(f"{path}: is not a file, so it cannot be {what}.")
     with path.open("rb") as file:

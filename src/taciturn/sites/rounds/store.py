@@ -242,7 +242,7 @@ def _open_to_read(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def unreadable_as(path: Path) -> Iterator[None]:
-    """Whatever comes of reading damaged rows, as one line that says so."""
+    """Turn every error of reading damaged rows into one line."""
     try:
         yield
     except TaciturnError:

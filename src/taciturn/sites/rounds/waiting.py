@@ -1,4 +1,4 @@
-"""For whom a site waits, and since when: said in the log, on the network, and in a file for `status`.
+"""The sites that a site waits for, and since when: for the log, the neighbours, and `status`.
 
 All of it is for people. Nothing that the protocol does depends on it.
 """

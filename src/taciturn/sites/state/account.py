@@ -128,7 +128,7 @@ class Account:
         return self.place.with_name(f"{self.place.stem}-{name}")
 
     def check_place(self) -> None:
-        """Before anybody is met: an account that cannot be charged, or is damaged, is a wrong file."""
+        """Check, before the site connects, that the account can be charged; else raise `WrongFiles`."""
         around = active_budget()
         if around is not None and not around.is_at(self.place):
             raise LedgerError(
@@ -179,13 +179,13 @@ class Account:
         return self.place.exists() and any(other.run == run for other in self._open().runs)
 
     def unfinished(self, what: str, run: str) -> bool:
-        """Whether another run of the same job was charged and has not come to its end."""
+        """Whether another run of the same job was charged and has not ended."""
         if not self.place.exists():
             return False
         return any(r.what == what and r.run != run and not r.finished for r in self._open().runs)
 
     def finish(self, run: str) -> None:
-        """Note that the run has come to its end; what it cost stays."""
+        """Note that the run has ended; its cost does not change."""
         account = self._read(run)
         if any(other.run == run and not other.finished for other in account.runs):
             account.finish(run)

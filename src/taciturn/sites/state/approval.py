@@ -194,7 +194,7 @@ def require(site: Site, planned: Planned, account: Account, *, charged: bool = F
 
 
 def _misses(rules: ApprovalRules | None, asked: JobQuestion) -> Iterator[str]:
-    """Which rules a question does not meet."""
+    """The rules that a job does not meet."""
     if rules is None:
         yield "site.toml has no rules in `approve`, and it was not approved by hand"
         return
@@ -213,7 +213,7 @@ def _misses(rules: ApprovalRules | None, asked: JobQuestion) -> Iterator[str]:
 
 
 def _number(site: Site, asked: JobQuestion) -> str:
-    """One number for one question at one cost, on these rows with these schedules."""
+    """A hash of the question, its cost, the rows and the schedules."""
     facts = {**_plain(asked), "schedules": site.schedules.hex(), "rows": site.rows.fingerprint}
     return digest(facts)[:32]
 

@@ -129,14 +129,14 @@ class MemoryFolder:
         self._check()
 
     def _check(self) -> None:
-        """Shared memory is open to everybody: the folder must be this user's, and no link."""
+        """Check that the folder is this user's and not a link: shared memory is open to all users."""
         found = os.lstat(self.folder)
         if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not os.path.isdir(self.folder):
             raise WrongFiles(f"{self.folder}: must be a folder of this user alone; remove it first.")
 
 
 def _opened(path: Path) -> BinaryIO | None:
-    """A file that will be overwritten once another has its name."""
+    """Open a file, and overwrite it once another file has taken its name."""
     try:
         return path.open("r+b")
     except FileNotFoundError:

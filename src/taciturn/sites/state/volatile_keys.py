@@ -28,7 +28,7 @@ _MAGIC = b"taciturn keys 2\n"
 
 
 class SecretPlace(Protocol):
-    """Where secrets lie, by name."""
+    """A store of secrets by name."""
 
     def write(self, name: str, secret: bytes) -> None: ...
     def read(self, name: str) -> bytes | None: ...

@@ -29,7 +29,7 @@ _OWNER = {"approve": {"kinds": list(KINDS), "by_site": True}}  # the rows are ge
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of this machine that nobody listens on, below those that the system gives to callers."""
+    """Free ports of this machine, below those that the system assigns to clients."""
     ports: list[int] = []
     for port in random.SystemRandom().sample(PORTS, len(PORTS)):
         with socket.socket() as attempt:

@@ -1,1 +1,1 @@
-"""Where a site stands: status, the status page, the check-up before a run."""
+"""The progress of a site: status, the status page, and the check before a run."""

@@ -1,4 +1,4 @@
-"""The check-up: can this site take part, whom can it reach, and what will it cost? Nothing is spent by it."""
+"""The check before a run, which spends nothing: can the site take part, who answers, what will it cost?"""
 
 from __future__ import annotations
 

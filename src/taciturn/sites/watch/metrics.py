@@ -47,7 +47,7 @@ class Live:
 
     @property
     def healthy(self) -> bool:
-        """Nobody has kept it waiting for long."""
+        """Whether no neighbour has kept the site waiting for long."""
         return all(seconds < SAY for seconds in self.waits.values())
 
 
@@ -114,7 +114,7 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
 
 
 def health(status: Status, now: Live) -> Answer:
-    """200 while the site gets on, 503 while it has waited for somebody for long; a restart helps neither."""
+    """200 while the site makes progress, 503 after it has waited for a neighbour for long."""
     facts = {
         "healthy": now.healthy,
         "round": status.completed,

@@ -1,4 +1,4 @@
-"""What this site can see to by itself: its key, its certificate, its host, and what its rows are worth."""
+"""Checks that need no network: the key, the certificate, the host and the rows of this site."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Status: where a site stands, read from its file while it runs or after."""
+"""The status of a site, read from its file during or after a run."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Status:
         return [*waits, *far, *([held] if held else [])]
 
     def held_up(self) -> str:
-        """Who holds up the run, in one line; nothing where nobody does."""
+        """The sites that hold up the run, in one line; empty if there are none."""
         own = self.network.of(self.site)
         if own is None or not own.waits_for:
             return ""

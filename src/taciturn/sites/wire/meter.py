@@ -119,7 +119,7 @@ class Door:
         return there, gone
 
     def crowd_left(self) -> bool:
-        """Whether nearly everybody has given up, and there are too many of them to be cleared away soon."""
+        """Whether nearly all clients have disconnected, but too many of their sockets remain."""
         if most_callers() <= CROWD:  # the kernel takes milliseconds to write its table
             return False
         there, gone = self.count()

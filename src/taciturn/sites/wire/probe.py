@@ -1,4 +1,4 @@
-"""Probe: can a neighbour be reached, and is it who it should be? Zenoh's `open` says neither.
+"""Probe: whether a neighbour can be reached and has the right identity, which Zenoh's `open` does not say.
 
 A TLS handshake with this site's own key, against the network's authority alone, and then nothing.
 """

@@ -1,4 +1,4 @@
-"""Refusals: what was turned away, said once per sender and kind, however often it is tried."""
+"""Refusals: rejected frames, logged once per sender and kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log.addFilter(_spell_out)
 
 
 class Refusals:
-    """Who sent what that was not accepted. Counts stay here; they never leave the site.
+    """Counts of rejected frames by sender and kind. They never leave the site.
 
     `connected` says who is on the line; whoever is missing may be the caller without a name.
     """
@@ -63,7 +63,7 @@ class Refusals:
             log.warning("reason for the refusal of %s: %s", sender, words, extra={"facts": facts})
 
     def reason(self, sender: str) -> str:
-        """Why nothing of `sender` can be accepted until somebody does something about it; or nothing."""
+        """Why all frames of `sender` are rejected until an operator acts; empty if they are not."""
         with self._lock:
             return self._reasons.get(sender, "")
 

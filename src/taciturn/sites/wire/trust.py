@@ -1,4 +1,4 @@
-"""Trust: a frame is believed when the authority's certificate gives its sender's name the key that signed it.
+"""Trust: a frame is accepted if a certificate of the authority binds its sender's name to the signing key.
 
 TLS guards the links; this guards the frames, whoever carried them. A relay can drop a frame, never alter one.
 Certificates are revoked by serial number, by fingerprint, or by the authority's list.
@@ -109,7 +109,7 @@ class Signed(Protocol):
 
 
 class Trust:
-    """Who may sign for which name: certificates of the authority, or of the keys that a job lists.
+    """The keys that may sign for each name: by certificates of the authority, or listed in the job.
 
     They must be valid now, and not revoked.
 
@@ -217,7 +217,7 @@ def load_trust(
 
 
 def site_trust(site: Site) -> Trust:
-    """What a site believes: its own file says what was revoked, its job perhaps which keys there are."""
+    """The trust of a site: its own file lists revocations, and its job may list keys."""
     keys = site.file.keys
     lists = [site.path(path) for path in keys.revocations]
     return load_trust(site.path(keys.authority), keys.revoked, lists=lists, keys=site.job.keys)

@@ -1,4 +1,4 @@
-"""Whereabouts: which round each site is in and whom it waits for, as far as the neighbours say.
+"""Whereabouts: the round of each site and the sites that it waits for, as the neighbours report.
 
 A site that waits tells its neighbours so, and what it has heard of others, as JSON: for each site its place
 in the job's list, its round, how many seconds ago that was, and whom it waits for. So a site can say who
@@ -52,7 +52,7 @@ class Whereabouts:
         self._lock = threading.Lock()
 
     def be(self, t: int, missing: Sequence[str], since: float = 0.0) -> None:
-        """This site is in round t and waits for `missing`, or for nobody."""
+        """Set this site's round t and the sites that it waits for."""
         waits_for = tuple(self.names.index(name) for name in missing if name in self.names)
         self.since = since if waits_for else 0.0
         with self._lock:
@@ -82,7 +82,7 @@ class Whereabouts:
                     self._known[j] = Position(t, tuple(waits_for), at)
 
     def blockers(self) -> tuple[str, ...]:
-        """Who holds up this site in the end: those it waits for who do not themselves wait for somebody."""
+        """The sites that this one waits for in the end: they themselves wait for no other site."""
         known = self.known()
         first = known[self.own].waits_for if self.own in known else ()
         seen, left, found = {self.own}, list(first), set()

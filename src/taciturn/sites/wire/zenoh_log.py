@@ -1,4 +1,4 @@
-"""Zenoh's own log: where it turns a caller away, before any of our code is asked.
+"""Zenoh's own log, which reports clients that Zenoh rejected before our code saw them.
 
 A handshake that fails, or a message that access control stops, leaves no trace but a line that Zenoh writes
 to file descriptor 1. Those lines are taken from there and told like every other refusal, once per sender.

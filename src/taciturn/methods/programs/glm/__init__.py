@@ -1,1 +1,1 @@
-"""Regressions with standard errors that hold: the public program, and what its totals say."""
+"""Regressions with valid standard errors: the public program, and the estimates from its totals."""

@@ -1,4 +1,4 @@
-"""Regression: a program of sums whose estimates come with standard errors that hold (docs/inference.md).
+"""Regression: a program of sums whose estimates have valid standard errors (docs/inference.md).
 
     moments     three times: coordinates W in which rows vary alike, so that noise does the least harm
     outcome     where the outcome lies: the first model is a constant
