@@ -124,7 +124,7 @@ def without_secrets(protocol: SiteProtocol) -> dict[str, bytes]:
 
 
 def check_start(ready: PreparedSite, store: SiteStore, marks: HighWaterMark | None, *, newest: bool) -> bool:
-    """A run that is over does not begin again, and a state below its mark only where its owner says so.
+    """Refuse a run that has ended, and a state below its mark unless the owner confirmed it.
 
     Returns whether the state is the newest that there was, by its mark.
     """

@@ -98,7 +98,7 @@ def _streams(seed: int | None) -> Streams:
 
 
 def warm_up(ready: PreparedSite) -> None:
-    """Before a site meets the others: load what its first round needs, where nobody waits for it.
+    """Load what the first round needs before the site connects, so that no other site waits for it.
 
     Compiled code comes from the disk in a second or so at its first use; in round 1 all neighbours would wait
     for that. So a round is rehearsed with made-up rows and keys. No row of the site is looked at, nothing is
