@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,3 +80,22 @@ def test_a_unit_moves_each_sum_by_no_more_than_is_charged(family):
         assert far <= facts.sensitivity / facts.grid + math.sqrt(facts.length)
         noise = rng.normal(0, facts.std * facts.grid, (1, facts.length))
         state = tables.program.advance(state, each[0][None] * facts.grid * 20 + noise)
+
+
+def test_the_job_of_the_study_page_gives_its_three_tables(tmp_path):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "howto" / "study.md").read_text(encoding="utf-8")
+    made: dict = {}
+    exec(re.search(r"```python\n(.*?)```", page, flags=re.S).group(1), made)
+    for name in np.unique(made["hospital"]):
+        chosen = {key: cells[made["hospital"] == name] for key, cells in made["table"].items()}
+        (tmp_path / f"{name}.csv").write_text(to_csv(chosen))
+    rows = {name: f"{name}.csv" for name in np.unique(made["hospital"]).tolist()}
+    (tmp_path / "owner.toml").write_text(write_toml({"rows": rows}))
+    (tmp_path / "study.toml").write_text("seed = 1\n" + re.search(r"```toml\n(.*?)```", page, re.S).group(1))
+    (first, model, survival), written = ask_job(tmp_path / "study.toml")
+    assert {"1-describe.svg", "2-glm.txt", "3-glm.txt", "certificate.json"} <= {one.name for one in written}
+    assert first["died"].shares["yes"].low < made["died"].mean() < first["died"].shares["yes"].high
+    assert not model.reason and not survival.reason and model.names[2] == "log_crp"
+    assert model.certificate.epsilon == pytest.approx(2.6, rel=1e-3)
+    low, high = model.interval(0.9999)[2]
+    assert low < 0.5 < high
