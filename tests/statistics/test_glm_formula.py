@@ -34,17 +34,63 @@ def make_table(n: int) -> Any:
     return table.assign(death=(rng.random(n) < 1 / (1 + np.exp(-eta))).astype(float))
 
 
-def test_interactions_and_site_effects_equal_those_of_statsmodels() -> None:
-    table = make_table(1500)
-    formula = "death ~ age + C(sex) + ward + age:bmi + site + age:C(sex)"
-    found = tt.PrivateGLM.from_formula(formula, SCHEMA, epsilon=math.inf).fit(table, site=table["site"])
-    oracle = smf.glm(formula, table, family=sm.families.Binomial()).fit(tol=1e-12)
-    named = {"C(sex)[T.m]": "sex[m]", "age:C(sex)[T.m]": "age:sex[m]", "Intercept": "intercept"}
+FAMILIES = {
+    "death": ("binomial", sm.families.Binomial()),
+    "stay": ("gaussian", sm.families.Gaussian()),
+    "falls": ("poisson", sm.families.Poisson()),
+}
+RIGHT = "age + C(sex) + ward + age:bmi + site + age:C(sex)"
+
+
+def make_outcomes(n: int) -> tuple[pd.DataFrame, tt.data.Schema]:
+    """A table with an outcome for every family, and its schema."""
+    table, rng = make_table(n), np.random.default_rng(1)
+    eta = 0.01 * table.age + 0.5 * (table.sex == "m") + 0.3 * (table.site == "B")
+    month = rng.geometric(1 / (1 + np.exp(3.0 - eta)))
+    more = {
+        "stay": (5 + eta + rng.normal(0, 1, n)).clip(0, 20),
+        "falls": rng.poisson(np.exp(eta - 1)).clip(0, 40),
+    }
+    table = table.assign(**more, month=np.minimum(month, 3), event=(month <= 3) * 1.0)
+    schema = tt.data.Schema(
+        (*SCHEMA, *tt.data.Schema.of(stay=(0, 20), falls=(0, 40), month=(1, 3), event=(0, 1)))
+    )
+    return table, schema
+
+
+def equals(found: tt.PrivateGLM, oracle: Any, named: dict[str, str]) -> None:
+    """Estimates and standard errors are those of the oracle to 1e-6."""
     for name, value in oracle.params.items():
-        own = named.get(name, name.replace("[T.", "["))
+        own = named.get(name, name.replace("C(sex)", "sex").replace("[T.", "["))
         place = found.result_.all_names.index(own)
         assert found.result_.estimates.values[place] == pytest.approx(value, abs=1e-6)
         assert found.result_.estimates.se()[place] == pytest.approx(oracle.bse[name], abs=1e-6)
+    assert len(oracle.params) == len(found.result_.all_names)
+
+
+@pytest.mark.parametrize("outcome", FAMILIES)
+def test_interactions_and_site_effects_equal_those_of_statsmodels(outcome: str) -> None:
+    table, schema = make_outcomes(1500)
+    (family, oracles), formula = FAMILIES[outcome], f"{outcome} ~ {RIGHT}"
+    found = tt.PrivateGLM.from_formula(formula, schema, family=family, epsilon=math.inf)
+    oracle = smf.glm(formula, table, family=oracles).fit(tol=1e-12)
+    equals(found.fit(table, site=table["site"]), oracle, {"Intercept": "intercept"})
+
+
+@pytest.mark.parametrize("link", ["logit", "cloglog"])
+def test_a_hazard_with_interactions_and_site_effects_equals_that_of_statsmodels(link: str) -> None:
+    table, schema = make_outcomes(1500)
+    found = tt.PrivateGLM.from_formula(
+        f"month + event ~ {RIGHT}", schema, family="hazard", periods=[1, 2, 3], link=link, epsilon=math.inf
+    ).fit(table, site=table["site"])
+    rows = table.loc[table.index.repeat(table["month"])]
+    rows = rows.assign(period=rows.groupby(level=0).cumcount() + 1)
+    rows = rows.assign(now=(rows["period"] == rows["month"]) * rows["event"])
+    links = {"logit": sm.families.links.Logit(), "cloglog": sm.families.links.CLogLog()}
+    oracle = smf.glm(f"now ~ 0 + C(period) + {RIGHT}", rows, family=sm.families.Binomial(links[link])).fit(
+        tol=1e-12
+    )
+    equals(found, oracle, {f"C(period)[{k}]": f"until {k}" for k in (1, 2, 3)})
 
 
 def test_rows_with_missing_cells_do_not_count_and_the_rest_is_counted() -> None:

@@ -115,7 +115,7 @@ class Job(Facts):
 
     format: Literal[2]
     kind: Literal["train", "describe", "evaluate", "survival", "correlations", "glm", "program", "several"]
-    questions: Annotated[tuple[dict[str, Any], ...], LISTED] = ()
+    questions: Annotated[tuple[dict[str, Any], ...], LISTED] = Field(default=(), max_length=200)
     name: Text
     epsilon: float | None = Field(default=None, gt=0)
     delta: float = Field(default=1e-5, ge=0, lt=1)
