@@ -62,7 +62,7 @@ def test_every_kind_has_a_word_in_the_job_format():
         ({"kind": "describe", "clip": 1.0}, "`clip` must be left out"),
         ({"kind": "describe", "questions": [{"kind": "describe"}]}, "`questions` belong to 'several'"),
         ({"kind": "several"}, "`questions` must contain at least one"),
-        ({"kind": "several", "questions": [{"kind": "describe"}] * 201}, "`questions`: must have at most 200"),
+        ({"kind": "several", "questions": [{"kind": "describe"}] * 201}, "`questions`: must have at most"),
         ({"kind": "several", "questions": [{"kind": "train"}]}, "`kind` must be one of"),
         ({"kind": "several", "questions": [ASKED[0], {"kind": "survival"}]}, "`questions.1.time`"),
         ({"kind": "survival", "survival": {"time": "age", "event": "sex"}}, "`event` must be a boolean"),
