@@ -13,16 +13,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import taciturn.methods.admm.node as node_module
 import taciturn.sites.files.difference as difference_module
 import taciturn.sites.files.job as job_module
 import taciturn.sites.protocol.meeting as meeting_module
+import taciturn.sites.protocol.rounds as rounds_module
 import taciturn.sites.rounds.driver as driver_module
 import taciturn.sites.rounds.ending as ending_module
 import taciturn.sites.rounds.waiting as waiting_module
 import taciturn.sites.wire.config as config_module
 import taciturn.sites.wire.trust as trust_module
 from support.sitekeys import tell_keys
+from taciturn.methods.admm.attempt import ADMMAttempt
 from taciturn.methods.sums.attempt import SumsAttempt
 from taciturn.objective.solver.many import ManySites
 from taciturn.sites.protocol.events import SendFrame, StoreRecords
@@ -106,6 +110,8 @@ def arrange(
         _lie_late(t)
     elif lie == "invalid key":
         meeting_module.public_key = lambda secret: bytes(32)
+    elif lie == "huge":
+        _lie_about_values(t)
     if slow:
         _before(node_module.Node, "primal", lambda *rest: time.sleep(slow))
         _before(SumsAttempt, "message", lambda *rest: time.sleep(slow))
@@ -113,6 +119,23 @@ def arrange(
         tell_keys(Path(tell))
     if hash_form is not None:
         job_module.HASH_FORM = difference_module.HASH_FORM = hash_form
+
+
+def _lie_about_values(t: int) -> None:
+    """From round t on, add what no rows can have; without masks, send values beside the clip."""
+    honest, vector = rounds_module.mask, ADMMAttempt.message
+
+    def masked(own: int, y: bytes, keys: Any, scope: bytes, commits: Any) -> bytes:
+        numbers = np.frombuffer(honest(own, y, keys, scope, commits), dtype="<u8")
+        return (numbers + np.uint64(2**55 if keys.t >= t else 0)).tobytes()
+
+    def plain(self: ADMMAttempt, state: Any) -> bytes | None:
+        said = vector(self, state)
+        if said is None or state.t < t - 1:
+            return said
+        return np.full(len(said) // 8, 0.9999 * self.site.clip).astype("<f8").tobytes()
+
+    rounds_module.mask, ADMMAttempt.message = masked, plain  # type: ignore[method-assign]
 
 
 def _charges(effect: StoreRecords, t: int) -> bool:

@@ -106,7 +106,7 @@ def restore(world: World, draw: random.Random) -> None:
             return
         old = world.backups[site.number]
         world.network.kill(site, power=rebooted and what != "image")
-        world.rolled_back.add(site.number)
+        world.rolled_back[site.number] = site.life
         site.disk.records, site.disk.ledger = dict(old.records), list(old.ledger)
         if what != "state":
             site.disk.account, site.disk.account_mark = old.account, old.account_mark

@@ -78,6 +78,7 @@ class Observer:
     values: dict[tuple[int, int], dict[int, set[bytes]]] = field(default_factory=dict)
     totals: list[tuple[int, int, tuple[int, ...], int, bytes]] = field(default_factory=list)
     secrets: dict[int, set[bytes]] = field(default_factory=lambda: defaultdict(set))
+    met: dict[int, int] = field(default_factory=dict)  # in which life a site was in an attempt, or left
 
     def mask(self, own: int, y: bytes, keys: Any, scope: bytes, commits: Any) -> bytes:
         """`pads.mask`, observed."""
@@ -104,8 +105,8 @@ class Observer:
 
     def left(self, number: int) -> set[tuple[int, int]]:
         """The rounds that left a site. A commit is a salted hash: who forgot one owes nothing."""
-        rolled_back = number in self.world.rolled_back
-        return self.messages[number] | (set() if rolled_back else self.commits[number])
+        forgot = number in self.world.rolled_back
+        return self.messages[number] | (set() if forgot else self.commits[number])
 
     def noted(self, site: MemorySite, effect: Effect) -> None:
         """A site wants something done."""
@@ -117,6 +118,10 @@ class Observer:
             self.secrets[site.number].update(_secrets(effect))
         if not isinstance(effect, StoreRecords) or site.number in self.world.plan.liars:
             return
+        if site is self.world.sites[site.number] and (
+            effect.records.get("live") or effect.records.get("left")
+        ):
+            self.met[site.number] = site.life
         if effect.releases and (effect.records.get("commit") or effect.records.get("message")):
             self.committed.add(site.number)
         for release in effect.releases:
@@ -217,7 +222,7 @@ def check_ledgers(world: World, observer: Observer) -> list[str]:
         left = {(a * masked, t) for a, t in observer.left(number)}
         if left and number not in world.restored and not any(disk.account for disk in disks):
             found.append(f"ledger: s{number} sent {sorted(left)}, and its account is not charged")
-        unmet = number in world.rolled_back and site.finished is None
+        unmet = observer.met.get(number, -1) < world.rolled_back.get(number, -1)
         if unmet or number in world.imaged or (not masked and number in world.restored):
             continue
         charged = {(r.attempt * masked, r.charge.t) for disk in disks for r in disk.ledger}
@@ -230,7 +235,7 @@ def check_idle(world: World, observer: Observer) -> list[str]:
     """Nobody pays for a run in which it has committed to nothing, unless it says that it lost its memory."""
     if len(world.plan.liars | _doubled(world)) > world.plan.colluding:
         return []
-    known = observer.committed | world.rolled_back | world.copied
+    known = observer.committed | world.rolled_back.keys() | world.copied
     charged = [site for site in _honest(world) if site.disk.account and site.number not in known]
     idle = [site for site in charged if "lost" not in site.disk.records]
     return [f"idle: the account of s{site.number} is charged, and it committed to nothing" for site in idle]
@@ -306,7 +311,7 @@ def check_totals(world: World, observer: Observer) -> list[str]:
 
 
 def check_blame(world: World, observer: Observer) -> list[str]:
-    odd = world.plan.liars | _doubled(world) | world.rolled_back
+    odd = world.plan.liars | _doubled(world)
     return [
         f"blame: s{site.number} blames s{stop.about}: {stop.text:.80}"
         for site in _honest(world)

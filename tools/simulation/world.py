@@ -129,7 +129,7 @@ class World:
     rekeyed: set[int] = field(default_factory=set)
     expired: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
-    rolled_back: set[int] = field(default_factory=set)
+    rolled_back: dict[int, int] = field(default_factory=dict)  # by site the life after which it was put back
     restored: set[int] = field(default_factory=set)  # those whose account came back too
     imaged: set[int] = field(default_factory=set)
     happened: list[str] = field(default_factory=list)

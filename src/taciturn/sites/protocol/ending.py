@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from .core import SiteSetup, read_total
 from .events import Finished, SendFrame
 from .frames import NOTHING, FrameRefused, Kind, SignedFrame, Slot
+from .meeting import SIGNED
 from .membership import Past, merge_past, pack_past, read_hello, read_past
 from .rounds import RoundSteps, digest_of, pack_frames, unpack_frames
 
@@ -95,9 +96,9 @@ class Ending(RoundSteps):
             data = self.saved.get("done", b"")
             if not data or self.read(data).scope != self.scope:
                 data = self.seal(Kind.DONE, a, 0, self.scope, self._end_digest())
-                self.store({"done": data}, lambda: self._say(data))
+                self.store({"done": data}, lambda: self._state(data))
             else:
-                self._say(self.reseal(data))
+                self._state(self.reseal(data))
             return
         found = [self.find(Kind.DONE, a, 0, i, self.scope) for i in self.attempt.members]
         frames = [frame for frame in found if frame is not None]
@@ -209,12 +210,30 @@ class Ending(RoundSteps):
 
     def _end_elsewhere(self) -> bool:
         """Go back to the end of an attempt that others have completed, or take its result over."""
+        if self.signed is None and any(map(self._go_back, self.dones)):
+            return True
         if self.signed is None and (self._others_done() or self._another_done()):
             self.complete_round([key[2] for key in self.dones if key[1] == self.scope])
             if self.node is None or self.completed[1] >= self.method.rounds:
                 self.phase = "run"
                 return True
         return self._state_too() or any(self._take_over(key, frames) for key, frames in self._final())
+
+    def _go_back(self, key: tuple[int, bytes, bytes]) -> bool:
+        """Be in an attempt without rounds that others end: this site signed it, and went on too early.
+
+        The vectors in its hellos are the result, so that no other site has to be believed.
+        """
+        a, scope, digest = key
+        packed, done = self.saved.get(f"sign/{a}", SIGNED), self.saved.get("done", b"")
+        if packed == SIGNED or scope == self.scope or (done and self.read(done).scope != scope):
+            return False
+        agreed, _ = self.unpack_attempt(packed)
+        vectors = {i: read_hello(frame.payload).vector for i, frame in agreed.hellos.items()}
+        if agreed.id(self.setup.job, NOTHING) != scope or digest_of(vectors) != digest:
+            return False
+        self.enter(agreed, scope, None)
+        return True
 
     def _state_too(self) -> bool:
         """State the result that others state, if what they show leads to it: it may lack this site's word."""
@@ -230,7 +249,9 @@ class Ending(RoundSteps):
         return False
 
     def _state(self, data: bytes) -> None:
+        """Say what is on disk as stated, also where a meeting has begun meanwhile: it binds this site."""
         self.publish(data)
+        self.waiting = self.now
 
     def _missing_end(self) -> list[Slot]:
         """In a meeting: what would end the attempt before, if others have completed it."""

@@ -32,6 +32,7 @@ MOST_ATTEMPTS = 24  # in which a site was charged; then it stops
 MOST_ADMITTED = 8  # attempts after which nobody else is admitted
 MOST_DOUBLES = 3  # times that a hello of another process with this site's key was taken for an old one
 LONGEST_BACKOFF = 5
+SIGNED = b"1"
 
 
 class Meeting(CatchingUp):
@@ -230,12 +231,14 @@ class Meeting(CatchingUp):
             )
 
     def _sign(self, agreed: Agreed) -> None:
-        _, numbers = self.numbers(agreed)
+        node, numbers = self.numbers(agreed)
         scope = agreed.id(self.setup.job, numbers)
         self.signed = agreed, scope
         self.hold(keys=None, y=None)  # of whatever attempt was before
         self.keys = None
-        records = {"signed": self._pack_attempt(agreed, ()), f"sign/{agreed.number}": b"1"}
+        packed = self._pack_attempt(agreed, ())
+        result = node is None and not self.common  # the vectors in its hellos are the result
+        records = {"signed": packed, f"sign/{agreed.number}": packed if result else SIGNED}
         hellos = [read_hello(frame.payload) for frame in agreed.hellos.values()]
         releases = self.raised([h.past for h in hellos], [h.past for h in hellos if not h.lost])
         data = self.seal(Kind.SIGN, self.number, scope=scope)
