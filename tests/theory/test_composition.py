@@ -36,7 +36,7 @@ def test_heterogeneous_gaussian_rounds_agree_with_dp_accounting():
 
 def test_n_equal_rounds_cost_n_times_one():
     one = single_releases.renyi_norm(ORDERS, 0.2, 3.0, 50, 0.03, 0.63)
-    assert bounds.compose(np.stack([one] * 12), axis=0) == pytest.approx(12 * one)
+    assert bounds.compose(np.stack([one] * 12, axis=-1)) == pytest.approx(12 * one)
     assert totals.renyi_norm_total(ORDERS, np.full(12, 0.2), 3.0, 50, 0.03, 0.63) == pytest.approx(12 * one)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.errors import ParameterError
 from ..core.types import Array
 from ..methods.base import Network, RunOptions
 from ..methods.programs.coordinates import Coordinates
@@ -55,7 +56,8 @@ class WhitenedCase(Case):
         )
         options = RunOptions(tol=self.tol, strict=False)
         found = self.method.prepare(network, self.rounds + len(self.totals), options)
-        assert isinstance(found, PreparedWhitened)
+        if not isinstance(found, PreparedWhitened):
+            raise ParameterError("`method` must whiten its rows to be attacked here; set `whiten`.")
         return found
 
     @property
