@@ -323,5 +323,5 @@ def test_a_query_in_this_process_is_held_to_the_same_forms_as_between_sites(quer
 
 
 def test_steps_of_another_type_are_refused():
-    with pytest.raises(ParameterError, match=r"must be made of tt\.Step"):
+    with pytest.raises(ParameterError, match=r"must contain tt\.Step objects"):
         tt.run_program(Asks(None, [("a", 1)]), np.zeros((50, 1)), epsilon=1.0, random_state=0)

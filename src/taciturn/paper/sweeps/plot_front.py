@@ -13,7 +13,7 @@ from ..figures.style import GREY, new_figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .sweep import SweepResult, SweepRow
+    from .sweep_result import SweepResult, SweepRow
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from ..figures.style import paper_style, save
 from ..figures.tables import summary
 from .grid import Grid, front, run_each
 from .plot_front import plot_front
+from .sweep_result import SweepResult, SweepRow
 
 NUMBERS = (
     "loss_mean",
@@ -33,28 +33,6 @@ NUMBERS = (
     "worst_site",
     "optimal_loss",
 )
-
-
-@dataclass(frozen=True)
-class SweepRow:
-    """One point: its settings, what its run gave, and whether no other point beats it."""
-
-    settings: Mapping[str, Any]
-    numbers: Mapping[str, Any]
-    on_front: bool
-
-
-@dataclass(frozen=True, eq=False)
-class SweepResult:
-    """A sweep and its results, in the order of its points."""
-
-    grid: Grid
-    rows: tuple[SweepRow, ...]
-
-    @property
-    def front(self) -> list[SweepRow]:
-        """The Pareto front, by epsilon."""
-        return sorted((row for row in self.rows if row.on_front), key=lambda row: row.numbers["epsilon"])
 
 
 def to_csv(swept: SweepResult) -> str:
