@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from pathlib import Path
 
 import pytest
 
+from taciturn.core import files
 from taciturn.core.files import whole_file, write_whole
 
 
@@ -68,3 +70,17 @@ def test_a_pipe_stays_a_pipe(tmp_path):
     write_whole(path, "through")
     reader.join(timeout=30)
     assert heard == [b"through"] and path.is_fifo()
+
+
+def test_waiting_for_descriptors_ends_once_files_were_closed():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(20)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 1, hard))
+    try:
+        closing = threading.Timer(0.3, lambda: [os.close(descriptor) for descriptor in held])
+        closing.start()
+        files.wait_for_descriptors(count=16)
+        assert closing.finished.is_set()
+    finally:
+        closing.join()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

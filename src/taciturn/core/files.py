@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,31 @@ from typing import BinaryIO
 from .errors import LedgerError, ParameterError
 
 PART = ".part"  # how the name of an unfinished file ends; a process that is killed leaves it behind
+
+
+def wait_for_descriptors(count: int = 16, patience: float = 60.0) -> None:
+    """Wait until this process can open `count` files, for instance until a crowd at its port has left.
+
+    Returns after `patience` seconds in any case: what cannot be opened then fails where it is opened.
+    """
+    end = time.monotonic() + patience
+    while not _can_open(count) and time.monotonic() < end:
+        time.sleep(0.1)
+
+
+def _can_open(count: int) -> bool:
+    held: list[int] = []
+    try:
+        for _ in range(count):
+            held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        return False
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+    return True
 
 
 @contextmanager
