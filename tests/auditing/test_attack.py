@@ -50,12 +50,12 @@ def test_without_noise_one_round_is_enough_and_a_secret_penalty_does_not_help() 
     assert result.label[0].all()
 
 
-def test_noise_hides_the_record_from_all() -> None:
+def test_noise_hides_the_record_from_every_observer() -> None:
     found = cosines(attacked(PenaltyPerturbation(PENALTY, 0.5, NormNoise(3.0))))
     assert max(found.values()) < 0.35
 
 
-def test_with_little_noise_the_estimated_penalty_does_as_well_as_the_known_one() -> None:
+def test_with_little_noise_an_estimated_penalty_serves_the_attacker_as_well_as_the_true_one() -> None:
     result = attacked(
         PenaltyPerturbation(PENALTY, 0.5, GaussianNoise(0.01)), samples=20, repeats=8, records=range(6)
     )
@@ -66,7 +66,7 @@ def test_with_little_noise_the_estimated_penalty_does_as_well_as_the_known_one()
     assert np.median(result.eta_ratio[OBSERVERS.index("estimated"), -1]) == pytest.approx(1.0, abs=0.4)
 
 
-def test_more_rounds_tell_more() -> None:
+def test_more_rounds_make_the_attack_stronger() -> None:
     method = PenaltyPerturbation(0.5, 0.5, GaussianNoise(0.1))
     result = attacked(method, rounds=100, observers=("known",), at=(1, 10, 100), repeats=8)
     first, some, all_ = result.cosine[0].mean(axis=(1, 2))
@@ -85,7 +85,7 @@ def test_the_table_is_tidy() -> None:
     assert 0 < result.chance < 1 and -1 < result.prior < 1 and 0 <= result.prior_label <= 1
 
 
-def test_wrong_settings_are_named() -> None:
+def test_error_names_the_wrong_setting() -> None:
     for changes, words in (
         ({"site": 3}, "`site` must be below the number of sites, 3; got 3"),
         ({"observers": ("oracle",)}, "`observers` must be one of"),

@@ -171,7 +171,7 @@ def test_a_solver_stopped_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
     assert leaks(one(far_case(), runs=2_000))
 
 
-def test_output_noise_for_the_true_distance_repairs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_output_noise_for_the_true_distance_passes_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
     case = far_case()
     old, zeros = case.objective(case.old), np.zeros((1, 1))
     linear = np.full((1, 1), 400.0) * case.tables().eta[0]
@@ -188,7 +188,7 @@ def lattice_of(objective: LocalObjective, step: float) -> float:
     return 0.25 * step * float(np.asarray(objective.parts[0].rows.Z)[0, 0])
 
 
-def test_digits_below_the_tolerance_leak_all_and_output_noise_hides_them(
+def test_digits_below_the_tolerance_leak_the_record_and_output_noise_hides_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     step = 1e-6

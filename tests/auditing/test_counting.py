@@ -12,7 +12,7 @@ from taciturn.auditing.counting import clopper_pearson, epsilon_of_counts, mean_
 from taciturn.core.errors import ParameterError
 
 
-def test_clopper_pearson_are_the_binomial_tails() -> None:
+def test_clopper_pearson_bounds_equal_the_binomial_tails() -> None:
     hits, trials, beta = np.array([1, 7, 40, 99]), 100, 1e-3
     low, high = clopper_pearson(hits, trials, beta)
     assert stats.binom.sf(hits - 1, trials, low) == pytest.approx(beta)
@@ -22,13 +22,13 @@ def test_clopper_pearson_are_the_binomial_tails() -> None:
     assert every[0] == pytest.approx(1 - beta ** (1 / trials))
 
 
-def test_nothing_is_proved_by_equal_counts_or_counts_within_delta() -> None:
+def test_equal_counts_or_counts_within_delta_prove_no_leak() -> None:
     assert epsilon_of_counts(50, 50, 100, 0.0, 0.99) == 0.0
     assert epsilon_of_counts(3, 0, 1000, 0.05, 0.99) == 0.0
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])
-def test_the_bound_for_shifted_normals_is_below_the_truth_and_not_far(delta: float) -> None:
+def test_lower_bound_for_shifted_normals_is_close_to_the_true_epsilon(delta: float) -> None:
     shift, n = 1.0, 200_000
     for rng in (np.random.default_rng(), np.random.default_rng(0)):
         scores = rng.normal(shift, 1.0, n), rng.normal(0.0, 1.0, n)
@@ -54,7 +54,7 @@ def test_the_better_score_and_side_are_found() -> None:
     assert found.epsilon == pytest.approx(math.log(7), abs=0.3)
 
 
-def test_halves_are_kept_apart() -> None:
+def test_threshold_is_tested_on_other_runs_than_it_was_fitted_on() -> None:
     """A threshold fitted to noise proves nothing on the runs that did not choose it."""
     rng = np.random.default_rng(2)
     found = [measure({"x": tuple(rng.random((2, 60)))}, delta=0.0, confidence=0.9) for _ in range(300)]
@@ -70,7 +70,7 @@ def test_runs_that_chose_the_event_do_not_count_it() -> None:
     assert measure({"x": (np.ones(2000), new)}, delta=0.0).epsilon > 4
 
 
-def test_infinite_scores_count_and_nan_is_refused() -> None:
+def test_infinite_scores_are_counted_and_nan_is_refused() -> None:
     old, new = np.full(2000, np.inf), np.full(2000, -np.inf)
     assert measure({"x": (old, new)}, delta=0.0).epsilon > 4
     with pytest.raises(ParameterError, match="NaN"):
@@ -102,7 +102,7 @@ def test_the_mean_ratio_needs_no_tail() -> None:
     assert not mean_ratio(*narrow).holds
 
 
-def test_the_margin_of_the_mean_ratio_is_honoured_by_few_runs() -> None:
+def test_mean_ratio_of_few_runs_raises_no_false_alarm() -> None:
     """One run in a thousand carries half of the mean: few runs rarely see it, and must not cry wolf."""
     rng, chance = np.random.default_rng(3), 1e-3
     alarms = 0

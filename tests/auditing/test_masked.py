@@ -58,18 +58,18 @@ def test_a_doubled_clip_is_caught(monkeypatch):
     assert result.measured.epsilon > result.certified
 
 
-def test_one_site_s_messages_tell_nothing():
+def test_messages_of_a_single_site_reveal_nothing():
     result = found(pulled_case(), runs=20_000)
     assert result.passed
 
 
-def test_without_the_colluders_lead_the_record_hides():
+def test_without_the_colluder_cancelling_noise_the_record_is_harder_to_detect():
     """The colluder cancels the noise of round 2; where it pulls away instead, the record is half as steep."""
     led, pulled = (found(case, runs=RUNS) for case in (masked_case(), replace(masked_case(), pull=-1e3)))
     assert pulled.passed and pulled.measured.epsilon < 0.8 * led.measured.epsilon
 
 
-def test_a_colluder_that_the_certificate_forgot_is_caught():
+def test_certificate_that_counts_too_few_colluders_is_caught():
     case = masked_case()
     result = found(replace(case, method=replace(case.method, colluding=0)))
     assert result.measured.epsilon > result.certified

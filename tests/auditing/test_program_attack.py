@@ -60,14 +60,14 @@ def test_an_adaptive_program_never_passes_what_is_certified():
     assert 0.8 * certified < measured <= certified
 
 
-def test_a_clip_that_is_doubled_is_caught(monkeypatch):
+def test_a_doubled_clip_of_a_program_is_caught(monkeypatch):
     clipped = own_program.clipped
     monkeypatch.setattr(own_program, "clipped", lambda vectors, bound: 2 * clipped(vectors, bound))
     measured, certified = attacked()
     assert measured > certified
 
 
-def test_a_step_that_is_not_paid_for_is_caught(monkeypatch):
+def test_a_step_that_is_not_charged_is_caught(monkeypatch):
     """Every step with the noise of the whole budget: its certificate says so, and nothing is run."""
     usual = own_program.SumPlan
     monkeypatch.setattr(own_program, "SumPlan", lambda **named: usual(**named | {"share": 1.0}))

@@ -32,7 +32,7 @@ def moves(case):
     return {kind: max(shares) for kind, shares in each.items()}
 
 
-def test_a_colluder_comes_as_near_to_the_certificate_as_two_records_can_and_never_passes_it():
+def test_a_colluder_nearly_reaches_the_certified_epsilon_of_a_regression_and_never_exceeds_it():
     result = found()
     assert result.passed and result.certified == pytest.approx(2.0, rel=1e-6)
     assert 0.95 * LARGEST * result.certified_mu < result.mu < result.certified_mu

@@ -35,14 +35,14 @@ def test_gaussian_releases_are_certified_closely_as_the_table_states():
     assert lines[2].startswith("| penalty, Gaussian | 2 | 60,000 | 0.01 |")
 
 
-def test_half_the_noise_is_seen_by_mu():
+def test_measured_mu_detects_half_the_noise():
     case = gaussian_case()
     honest = audit([case], runs=20_000, seed=1, progress=False).results[0]
     loud = audit([gaussian_case(shift=2.0)], runs=20_000, seed=1, progress=False).results[0]
     assert loud.mu > honest.certified_mu > honest.mu
 
 
-def test_the_page_holds_every_case_and_no_gaussian_one_is_loose():
+def test_audit_page_has_every_case_and_gaussian_cases_are_tight():
     page = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
     rows = [
         line.split("|")[1:-1] for line in page.read_text(encoding="utf-8").splitlines() if line[:2] == "| "

@@ -92,14 +92,14 @@ def test_the_page_says_when_it_was_made_and_what_else_the_machine_did():
     assert "2 runs" in text and "with other work" in text
 
 
-def test_the_best_private_model_is_one_that_keeps_to_the_budget():
+def test_models_over_the_budget_do_not_count_as_the_best_private_model():
     """0.9 at epsilon 30 does not count."""
     line = next(line for line in page(FIXED).splitlines() if line.startswith("| best accuracy"))
     assert "| 0.812 |" in line and "0.900" not in line
 
 
 @pytest.mark.parametrize(("last", "sure"), [(0.395, True), (0.41, True), (0.35, False)])
-def test_a_best_is_sure_where_more_rounds_gave_no_more_than_seeds_differ(last, sure):
+def test_best_result_is_final_when_more_rounds_gain_less_than_seeds_vary(last, sure):
     edge = PRIVATE[1] | {"setting": "300 rounds, step 8", "ladder": [[100, 0.4], [300, last]]}
     text = page(as_map(found("flwr", "privacy", [edge])))
     assert ("at least 0.812" in text) is not sure and "300 rounds, step 8 (best of 100, 300)" in text
@@ -107,13 +107,13 @@ def test_a_best_is_sure_where_more_rounds_gave_no_more_than_seeds_differ(last, s
     assert "at least 0.812" in page(as_map(found("flwr", "privacy", [unknown])))
 
 
-def test_a_peers_steps_are_tried_on_both_sides_of_a_middle():
+def test_grid_of_step_sizes_has_a_middle():
     """A best at the end of a grid would say nothing."""
     for grid in (CENTRAL, LOCAL, OPACUS):
         assert len(grid) > 1 and all(len(steps) == 3 for steps in grid.values())
 
 
-def test_what_a_peer_prints_is_rounded_up():
+def test_epsilon_of_a_peer_is_rounded_up():
     assert "| 12.4 | a client, whole run | 30.1 |" in page(FIXED)
 
 
@@ -147,7 +147,7 @@ def test_settings_that_were_changed_for_a_fault_are_shown():
     assert stranger_at_locks(locked) == "accepted (model moved by 75%); with authentication enabled: rejected"
 
 
-def test_locks_and_counters_are_shown_as_they_were_found():
+def test_security_findings_are_shown_as_measured():
     guarded = {
         "ended": True,
         "same": True,
@@ -167,14 +167,14 @@ def test_locks_and_counters_are_shown_as_they_were_found():
     assert "| its counter of epsilon, killed and started again | 0.501 of 0.751 |" in text
 
 
-def test_the_model_is_there_after_the_first_round_where_that_gives_it():
+def test_one_round_methods_have_their_model_after_the_first_round():
     line = "| seconds to the model |"
     assert f"{line} 123 |" in page(FIXED).replace("| – |", "|")
     early = as_map(found("flwr", "work", WORK | {"settled": 20.4}))
     assert f"{line} 20 |" in page(FIXED | early).replace("| – |", "|")
 
 
-def test_a_finding_is_measured_once_and_a_failure_again(tmp_path):
+def test_findings_are_kept_and_failures_are_measured_again(tmp_path):
     calls = []
 
     def measure():
@@ -191,7 +191,7 @@ def test_a_finding_is_measured_once_and_a_failure_again(tmp_path):
     assert [entry.peer for entry in read_all(tmp_path)] == ["flwr"]
 
 
-def test_a_section_is_forgotten_without_the_others(tmp_path):
+def test_one_section_can_be_dropped_and_the_others_kept(tmp_path):
     begin(tmp_path, "1")
     for section in ("work", "kill"):
         obtain(tmp_path, "flwr", section, "1", dict)
@@ -205,7 +205,7 @@ def test_a_section_is_forgotten_without_the_others(tmp_path):
     assert [entry.section for entry in read_all(tmp_path)] == ["run"]
 
 
-def test_a_second_call_is_counted_and_the_first_ones_load_kept(tmp_path):
+def test_second_call_is_counted_and_the_load_of_the_first_is_kept(tmp_path):
     begin(tmp_path, "1")
     first = read_all(tmp_path)[0]
     begin(tmp_path, "1")
@@ -215,7 +215,7 @@ def test_a_second_call_is_counted_and_the_first_ones_load_kept(tmp_path):
     assert last.result["calls"] == 2 and last.result["ended"] and last.result["load"] == first.load
 
 
-def test_a_disturbance_that_failed_is_not_a_dash():
+def test_failed_disturbance_is_shown_as_failed():
     broken = found("flwr", "kill", error="RuntimeError: no port")
     text = page(FIXED | as_map(broken))
     assert (
@@ -223,7 +223,7 @@ def test_a_disturbance_that_failed_is_not_a_dash():
     )
 
 
-def test_an_installers_error_names_no_index():
+def test_installer_errors_do_not_show_the_package_index():
     text = (
         "WARNING: x\nERROR: No match for x>=2 (from versions: 1, 2) at https://index.example/simple\nERROR: y"
     )
@@ -268,7 +268,7 @@ def test_the_noise_that_peers_are_given_is_just_enough():
         assert gaussian_epsilon(1 / (0.9 * std), releases, 1e-5) > 1.05
 
 
-def test_nothing_is_reached_but_loopback(tmp_path):
+def test_sandboxed_process_reaches_only_loopback(tmp_path):
     """A process in the sandbox cannot leave it, and its telemetry is off."""
     _need_a_namespace()
     code = (
@@ -283,7 +283,7 @@ def test_nothing_is_reached_but_loopback(tmp_path):
     assert measured["ended"] and seen["code"] != 0 and seen["env"] == "0" and seen["links"] == ["lo"]
 
 
-def test_who_is_killed_is_every_process_of_a_party_and_no_other():
+def test_killing_a_party_ends_all_its_processes_and_no_others():
     """A parent that lives on would tell the others at once: no machine that died does that."""
     wait = [sys.executable, "-c", "input()"]
     name = f"site-{uuid.uuid4()}"  # of no other process on this machine
@@ -328,12 +328,12 @@ def test_one_peer_from_end_to_end(tmp_path):
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_page_is_what_the_kept_results_say():
+def test_page_matches_the_stored_results():
     entries = [Finding(**entry) for entry in json.loads((ROOT / "docs" / "compared.json").read_text("utf-8"))]
     kept = as_map(*entries)
     assert (ROOT / "docs" / "compared.md").read_text("utf-8") == page(kept)
 
 
-def test_the_kept_results_name_no_place_on_a_machine():
+def test_stored_results_contain_no_local_path():
     text = (ROOT / "docs" / "compared.json").read_text("utf-8")
     assert not re.search(r"/(tmp|root|home|work|usr)/|https?://", text)

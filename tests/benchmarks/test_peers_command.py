@@ -49,7 +49,7 @@ def test_a_page_is_complete_when_all_peers_were_tried_and_one_ran():
     assert lacks(mixed) == ["the results of taciturn are of several versions"]
 
 
-def test_docs_are_not_replaced_by_less(tmp_path, monkeypatch, capsys):
+def test_docs_are_not_overwritten_by_an_incomplete_run(tmp_path, monkeypatch, capsys):
     docs, results = (tmp_path / name for name in ("docs", "results"))
     monkeypatch.setattr(command, "DOCS", docs)
     command.publish([entry for entry in KEPT if entry.peer != "appfl"], docs, results)
@@ -76,7 +76,7 @@ def test_impossible_requests_are_refused_before_anything_is_installed(
     assert told in f"{stopped.value.code}{capsys.readouterr().err}" and not (tmp_path / "results").exists()
 
 
-def test_what_ends_every_process_does_not_start_outside_its_namespace(tmp_path):
+def test_process_killer_refuses_to_start_outside_its_namespace(tmp_path):
     started = [sys.executable, alone.__file__, str(tmp_path / "none.json")]
     done = subprocess.run(started, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "only as process 1" in done.stderr and len(done.stderr.splitlines()) == 1
@@ -97,7 +97,7 @@ def test_results_of_another_version_or_commit_are_measured_again(tmp_path):
         read_one(tmp_path, "flwr", "work", "1")
 
 
-def test_a_result_outlives_an_environment_that_cannot_be_made_now(tmp_path):
+def test_result_is_kept_when_its_environment_cannot_be_rebuilt(tmp_path):
     obtain(tmp_path, "flwr", "work", "1", lambda: 1)
     assert obtain(tmp_path, "flwr", "work", "1", dict, "no index").result == 1
     assert obtain(tmp_path, "flwr", "kill", "1", dict, "no index").version == ""
@@ -202,11 +202,11 @@ def test_an_environment_that_cannot_be_made_is_a_peer_that_is_skipped(python, er
     assert env.python is None and env.error is not None and env.error.startswith(error)
 
 
-def test_an_installers_last_words_name_no_place():
+def test_installer_output_is_shown_without_paths():
     assert pins.brief("one\n/x/bin/python: No module named pip\n\n") == "... No module named pip"
 
 
-def test_a_peer_that_was_skipped_is_told_of_once_above_and_once_below():
+def test_skipped_peer_is_listed_once_in_the_table_and_once_below():
     error = "No matching distribution found for appfl==1.12.0 for this Python"
     gone = [replace(entry, version="") for entry in failed(["appfl"], error) if entry.peer == "appfl"]
     text = page({(entry.peer, entry.section): entry for entry in [*KEPT, *gone]})
@@ -228,7 +228,7 @@ def played(script, folder):
     return sandbox.run(script, folder)
 
 
-def test_who_only_looks_on_does_not_count(tmp_path):
+def test_observing_processes_do_not_count_as_parties(tmp_path):
     looks = SPIN.format(1.5) + "held = bytearray(150_000_000)\nopen('seen', 'w')\ntime.sleep(600)"
     works = (
         "import os, time\nfrom marks import mark\n"
@@ -246,7 +246,7 @@ def test_who_only_looks_on_does_not_count(tmp_path):
     assert 0.08 <= noted[1]["cpu"] - noted[0]["cpu"] and noted[1]["cpu"] < 1.2
 
 
-def test_who_was_never_disturbed_did_not_survive_it(tmp_path):
+def test_undisturbed_run_does_not_count_as_survival(tmp_path):
     ends = sandbox.Process("site", (sys.executable, "-c", "open('model.json', 'w')"))
     kill = {"kind": "kill", "who": "site", "round": 1, "back": 1.0, "again": "site"}
     script = sandbox.Script((ends,), timeout=60.0, disturb=kill)

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.peers.running import keys, probe
 
 
-def test_the_throw_away_keys_open_a_door_for_who_trusts_them(tmp_path, monkeypatch):
+def test_client_that_trusts_the_test_authority_completes_the_handshake(tmp_path, monkeypatch):
     """A server with these certificates: the probe finds TLS; a client that knows the authority comes in."""
     monkeypatch.setattr(probe, "VERDICT", 60.0)
     paths = keys.write_certificates(tmp_path)
@@ -32,7 +32,7 @@ def test_the_throw_away_keys_open_a_door_for_who_trusts_them(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_a_door_that_knows_its_own_refuses_a_certificate_of_another_authority(tmp_path, trusted):
+def test_server_refuses_a_certificate_of_another_authority(tmp_path, trusted):
     here, there = (keys.write_certificates(tmp_path / name) for name in ("here", "there"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(here["server.pem"], here["server.key"])

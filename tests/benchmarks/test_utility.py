@@ -52,7 +52,7 @@ def test_gradient_noise_agrees_with_another_accountant(case):
 
 
 @pytest.mark.parametrize("topology", ["ring", "torus", "complete"])
-def test_one_curious_site_of_decor_sees_what_is_charged(topology):
+def test_exact_view_of_one_curious_decor_site_matches_its_charge(topology):
     """The exact covariance of what the honest send, without what the curious one knows of it."""
     graph, ratio = make_graph(16, topology), 3.0
     noise = np.eye(15)
@@ -67,14 +67,14 @@ def test_one_curious_site_of_decor_sees_what_is_charged(topology):
     assert descents.exposure(graph, 1e4) == pytest.approx(1 / 15, rel=1e-4)
 
 
-def test_the_noise_of_pairs_has_the_covariance_that_is_charged_for():
+def test_pairwise_noise_has_the_charged_covariance():
     graph = make_graph(16, "torus")
     root = descents._laplacian_root(graph)
     np.testing.assert_allclose(root @ root.T, descents.laplacian(graph), atol=1e-12)
     assert sorted(np.diag(descents.laplacian(graph))) == [4.0] * 16
 
 
-def test_the_accounting_of_decor_takes_more_noise_than_the_exact_one(case):
+def test_decor_accounting_needs_more_noise_than_the_exact_accounting(case):
     own, exact = (gossip._plain(case, (20, 8.0, 1.0, 0.0), 0, 10.0, renyi) for renyi in (True, False))
     assert 1.03 < own.noise[0] / exact.noise[0] < 1.12
     moved = 2 / case.least * descents.exposure(case.graph, 10.0) ** 0.5
@@ -111,7 +111,7 @@ def table_case():
     return Case(task, sites=4, epsilon=3.0, delta=1e-5)
 
 
-def test_every_anchor_gives_a_score_and_sees_the_bend_if_it_can(table_case):
+def test_every_baseline_has_a_score_and_flexible_ones_learn_the_curve(table_case):
     for anchor in anchors.anchors(quick=True):
         result = contest.anchored(table_case, anchor, 1)
         assert 0 < result.loss < 0.7 and not result.decentralised, anchor.name
@@ -119,7 +119,7 @@ def test_every_anchor_gives_a_score_and_sees_the_bend_if_it_can(table_case):
         assert (result.accuracy > 0.85) == bends, anchor.name
 
 
-def test_the_mapped_contender_is_mapped_by_the_blind_default(table_case):
+def test_contender_with_a_feature_map_uses_the_default_map(table_case):
     names = contest.MASKED, contest.MAPPED
     plain, mapped = (contest.masked(table_case, 1, "even", 1, name) for name in names)
     assert mapped.accuracy > 0.85 > 0.8 > plain.accuracy and mapped.spent <= 3.0

@@ -86,7 +86,7 @@ def test_the_ledger_of_one_site_is_certified(tmp_path: Path, capsys: pytest.Capt
 MASKED = "certify --method masked --sites 5 --samples 6000 --dimension 10 --epsilon 1 --colluding 1".split()
 
 
-def test_settings_alone_say_what_is_left_if_more_collude(capsys: pytest.CaptureFixture[str]) -> None:
+def test_settings_alone_give_the_cost_if_more_sites_collude(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*MASKED, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert 0.99 < found["epsilon"] <= 1.0 and found["colluding"] == 1
@@ -107,7 +107,7 @@ def test_settings_alone_say_what_is_left_if_more_collude(capsys: pytest.CaptureF
         (["--outputs", "3", "--loss", "log-cosh"], "loss"),
     ],
 )
-def test_settings_that_do_not_go_together(
+def test_contradictory_settings_are_refused(
     extra: list[str], word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run([*MASKED, *extra]) == 2

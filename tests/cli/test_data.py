@@ -26,7 +26,7 @@ def test_it_says_so_in_json(adult: Dataset, capsys: pytest.CaptureFixture[str]) 
     assert facts["sha256"] == ADULT.sha256
 
 
-def test_nothing_there_is_1_with_what_was_tried(
+def test_missing_dataset_exits_with_1_and_lists_the_places_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("TACITURN_DATA", raising=False)
@@ -38,6 +38,6 @@ def test_nothing_there_is_1_with_what_was_tried(
     assert "  $TACITURN_DATA: not set\n" in captured.err
 
 
-def test_an_unknown_set_is_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_dataset_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["data", "iris"]) == 2
     assert "adult" in capsys.readouterr().err

@@ -74,7 +74,7 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], w
 @pytest.mark.parametrize(
     "colluding", [["--effort", "quick"], ["--colluding", "1"], ["--effort", "quick", "--unit", "person"]]
 )
-def test_files_to_begin_with_are_valid_as_they_stand(tmp_path, colluding, capsys) -> None:
+def test_starter_files_are_valid_as_written(tmp_path, colluding, capsys) -> None:
     small = "plan --epsilon 1 --sites 3 --graph path --dimension 5".split()
     small += ["--samples", "900,1000,1100"]
     assert run([*small, *colluding, "--toml", str(tmp_path / "out")]) == 0

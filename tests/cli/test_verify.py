@@ -32,7 +32,7 @@ def file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return path
 
 
-def test_a_true_certificate(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_valid_certificate_is_accepted(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", str(file), "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["epsilon"] == 2.97 and captured.err == ""
@@ -54,7 +54,7 @@ def test_a_true_certificate(file: Path, capsys: pytest.CaptureFixture[str]) -> N
         ('"noise": "norm"', '"noise": "loud"', "`noise` must be one of"),
     ],
 )
-def test_a_false_certificate(
+def test_forged_certificate_is_rejected(
     file: Path, capsys: pytest.CaptureFixture[str], old: str, new: str, said: str
 ) -> None:
     text = file.read_text()
@@ -101,7 +101,7 @@ def test_a_file_of_any_kind_is_refused_in_one_line(
 
 
 @pytest.mark.parametrize("order", [(1, 0, 2, 3), (0, 1, 2), (0, 1, 2, 2)])
-def test_rounds_in_another_order_or_number_are_found(
+def test_reordered_or_missing_rounds_are_detected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], order: tuple[int, ...]
 ) -> None:
     """A growing penalty: its table is another one after any such change."""
@@ -118,7 +118,9 @@ def test_rounds_in_another_order_or_number_are_found(
     assert captured.err.startswith("taciturn: ") and captured.err.count("\n") == 1
 
 
-def test_texts_that_were_not_compared_are_not_shown(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unverified_texts_of_another_version_are_not_shown(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Whoever names another version may word the file as he likes, not what is printed."""
     body = json.loads(file.read_text())
     body |= {"statement": "All is well.", "run": body["run"] | {"versions": {"taciturn": "0.0.1"}}}

@@ -168,7 +168,7 @@ def estimator(regression: bool):
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(kind=kinds, form=forms, place=places, regression=st.booleans())
-def test_estimators_keep_quiet(kind, form, place, regression):
+def test_estimators_leak_no_canary(kind, form, place, regression):
     rng = np.random.default_rng(0)
     y = rng.normal(size=40) if regression else rng.choice(["no", "yes"], 40)
     clean = rng.uniform(-0.5, 0.5, (40, 3))
@@ -192,7 +192,7 @@ def test_estimators_keep_quiet(kind, form, place, regression):
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(kind=kinds, form=forms, place=st.sampled_from(["row", "label", "id"]))
-def test_problems_and_simulations_keep_quiet(kind, form, place):
+def test_problems_and_simulations_leak_no_canary(kind, form, place):
     rng = np.random.default_rng(0)
     y, ids = rng.choice([-1.0, 1.0], 40), np.arange(40)
     with watched() as heard:
@@ -211,7 +211,7 @@ def test_problems_and_simulations_keep_quiet(kind, form, place):
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(kind=kinds, form=forms, column=st.sampled_from(["age", "sex"]))
-def test_encoders_keep_quiet(kind, form, column):
+def test_encoders_leak_no_canary(kind, form, column):
     encoder = BoundedEncoder(Schema.from_dict(SCHEMA), data_norm=1.0)
     cells = {"age": np.array([50.0, 30.0, 20.0]), "sex": np.array(["f", "m", "f"])}
     with watched() as heard:
@@ -262,7 +262,7 @@ WORDS = [
 ]
 
 
-def test_a_job_trained_from_files_and_all_it_leaves_keep_quiet(study):
+def test_job_trained_from_files_leaks_no_canary_in_its_output(study):
     for site in sorted(study.rglob("*.csv")):
         spoil(site)
     with watched():
@@ -281,7 +281,7 @@ def test_a_job_trained_from_files_and_all_it_leaves_keep_quiet(study):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("how", ["cells", "no header", "quote", "binary"])
-def test_commands_on_broken_tables_keep_quiet(tmp_path, study, suffix, how):
+def test_commands_on_broken_tables_leak_no_canary(tmp_path, study, suffix, how):
     path = tmp_path / f"rows.{suffix}"
     head = (study / "new.csv").read_text().splitlines()[0].split(",")
     frame = pd.DataFrame({name: [WORD, NUMBER, None] for name in head}).astype(str)
@@ -310,7 +310,7 @@ def test_commands_on_broken_tables_keep_quiet(tmp_path, study, suffix, how):
 @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(word=st.sampled_from(WORDS), column=st.sampled_from(["age", "sex", "income", "note"]))
 @example(word=WORDS[0], column="income")
-def test_the_file_of_a_site_keeps_quiet(tmp_path_factory, word, column):
+def test_site_file_leaks_no_canary(tmp_path_factory, word, column):
     site = table(tmp_path_factory.mktemp("site"), lines_with(word, column))
     with watched() as heard:
         ready = make_ready(site)
@@ -330,7 +330,7 @@ def lines_with(word: str, column: str) -> str:
     return text.getvalue()
 
 
-def test_the_canary_can_be_seen():
+def test_leaked_canary_is_detected():
     """The watch itself: a leak of either kind, however deep in a chain, fails."""
     for secret in (WORD, str(NUMBER)):
         with pytest.raises(AssertionError, match="a canary"), watched():

@@ -66,7 +66,7 @@ def problem() -> tt.Problem:
 @pytest.mark.parametrize(
     ("name", "start"), [("none", "random"), ("penalty", "zeros"), ("dual", "random"), ("primal", "zeros")]
 )
-def test_it_repeats_the_loops_of_the_nodes_and_charges_each_round_once_as_planned(
+def test_engine_repeats_the_node_loops_and_charges_each_round_once(
     engine: Engine, problem: tt.Problem, name: str, start: Any
 ) -> None:
     setup = setup_of(problem, GRAPH, METHODS[name], rounds=12, repeats=2, seed=3, start=start, history=True)

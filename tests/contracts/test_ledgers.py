@@ -144,7 +144,7 @@ def test_a_budget_stops_a_site_before_it_passes_it_and_no_other(begin: Open) -> 
     assert counts(ledger) == [3, 1, 0]
 
 
-def test_a_solve_that_gave_up_is_charged_and_remembered(begin: Open) -> None:
+def test_failed_solve_is_charged_and_recorded(begin: Open) -> None:
     ledger = begin()
     ledger.charge(Charge(0, 1, 0.5, 3.0, aborted=True))
     assert ledger.aborted and counts(ledger) == [1, 0, 0]

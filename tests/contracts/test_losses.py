@@ -73,7 +73,7 @@ def test_it_is_convex_and_never_negative(loss: Loss) -> None:
 
 @every_loss
 @pytest.mark.parametrize("size", [1e3, 1e8, 1e154, 1e308])
-def test_huge_margins_are_quiet(loss: Loss, size: float) -> None:
+def test_huge_margins_cause_no_float_warnings(loss: Loss, size: float) -> None:
     z = np.array([-size, size])
     with np.errstate(over="raise", invalid="raise", divide="raise"):
         value, slope, curvature = loss.value(z), loss.slope(z), loss.curvature(z)
@@ -83,7 +83,7 @@ def test_huge_margins_are_quiet(loss: Loss, size: float) -> None:
 
 
 @every_loss
-def test_any_shape_will_do(loss: Loss) -> None:
+def test_any_array_shape_is_accepted(loss: Loss) -> None:
     for shape in ((), (0,), (3,), (2, 3), (2, 1, 3)):
         z = np.full(shape, 0.4)
         for function in (loss.value, loss.slope, loss.curvature):
@@ -92,7 +92,7 @@ def test_any_shape_will_do(loss: Loss) -> None:
 
 
 @every_loss
-def test_arguments_are_left_alone_unless_asked(loss: Loss) -> None:
+def test_arguments_are_not_modified_unless_requested(loss: Loss) -> None:
     z = POINTS.copy()
     slope = loss.slope(z)
     loss.value(z), loss.curvature(z)

@@ -59,7 +59,7 @@ def test_every_number_of_every_site_and_round_is_there_and_positive(method: Any)
 
 
 @every_method
-def test_it_is_a_fact_and_so_are_its_tables(method: Any) -> None:
+def test_method_and_its_tables_are_immutable(method: Any) -> None:
     first, again = method.tables(SITES, ROUNDS), replace(method).tables(SITES, ROUNDS)
     assert replace(method) == method
     for name in ("eta", "theta", "scale", "output_scale"):
@@ -87,7 +87,7 @@ def test_a_bad_penalty_is_refused_by_name(method: Any, bad: Any) -> None:
 
 
 @every_method
-def test_a_part_and_a_site_have_their_own_rows(method: Any) -> None:
+def test_tables_can_be_cut_to_some_sites(method: Any) -> None:
     tables = method.tables(SITES, ROUNDS)
     part = tables.part(range(1, 3))
     assert part.sites == 2 and part.penalties == tables.penalties[1:]

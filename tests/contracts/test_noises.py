@@ -91,7 +91,7 @@ def test_the_density_is_normalised_and_the_samples_follow_it(kind: str) -> None:
 
 
 @every_noise
-def test_the_density_looks_at_the_length_alone(kind: str) -> None:
+def test_density_depends_on_the_norm_only(kind: str) -> None:
     noise, rng = of(kind), np.random.default_rng(0)
     e, turn = rng.standard_normal((4, 1, 6)), np.linalg.qr(rng.standard_normal((6, 6)))[0]
     values = noise.log_density(e, np.array([0.5, 1.0, 2.0]))
@@ -111,7 +111,7 @@ def test_a_vector_drawn_with_others_is_the_one_that_is_drawn_alone(kind: str) ->
 
 
 @every_noise
-def test_more_of_it_costs_less(kind: str) -> None:
+def test_more_noise_costs_less_privacy(kind: str) -> None:
     costs = []
     for size in (0.5, 1.0, 2.0):
         ledger = MemoryLedger(run_facts(3, 1, noise=kind), site_facts(3))
@@ -121,7 +121,7 @@ def test_more_of_it_costs_less(kind: str) -> None:
 
 
 @every_noise
-def test_a_real_run_takes_it_but_no_class_of_ones_own_by_its_name(kind: str) -> None:
+def test_real_run_refuses_a_subclass_of_a_shipped_noise(kind: str) -> None:
     class Quiet(NOISES[kind]):  # type: ignore[misc]
         def sample(self, generator: Any, scale: float, d: int) -> Any:
             return np.zeros(d)

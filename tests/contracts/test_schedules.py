@@ -36,7 +36,7 @@ def test_it_is_positive_and_finite_and_the_same_whenever_it_is_asked(schedule: S
 
 
 @every_schedule
-def test_what_is_called_bounded_stays_below_a_number(schedule: Schedule) -> None:
+def test_bounded_schedule_stays_below_its_bound(schedule: Schedule) -> None:
     far = schedule(10**6)
     assert (far <= max(schedule(t) for t in range(1, 100))) == schedule.bounded
 
@@ -77,7 +77,7 @@ def test_a_key_too_many_or_a_bad_number_is_refused_by_name(kind: str) -> None:
 
 
 @every_schedule
-def test_it_can_be_anything_that_varies_from_round_to_round(schedule: Schedule) -> None:
+def test_schedule_can_serve_as_any_parameter_that_varies_by_round(schedule: Schedule) -> None:
     expected = [[schedule(t) for t in (1, 2, 3)]] * 2
     assert tabulate("penalty", (schedule, schedule), 3).tolist() == expected
     noise = tt.NormNoise(rate=[schedule, schedule])

@@ -46,14 +46,14 @@ def test_a_failed_rename_leaves_the_old_file(tmp_path, monkeypatch):
     assert path.read_bytes() == b"old" and os.listdir(tmp_path) == ["file"]
 
 
-def test_it_is_on_disk_before_it_takes_the_name(tmp_path, monkeypatch):
+def test_file_is_synced_before_it_is_renamed(tmp_path, monkeypatch):
     path, synced = tmp_path / "file", []
     monkeypatch.setattr(os, "fsync", lambda number: synced.append((os.fstat(number).st_size, path.exists())))
     write_whole(path, "whole")
     assert synced == [(5, False)]
 
 
-def test_two_writers_do_not_meet(tmp_path):
+def test_two_writers_do_not_share_a_temporary_file(tmp_path):
     path = tmp_path / "file"
     with whole_file(path) as first, whole_file(path) as second:
         first.write(b"first")

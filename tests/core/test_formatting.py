@@ -29,7 +29,7 @@ deltas = st.floats(1e-300, 0.999)
 @given(bounds)
 @example(1.67154)
 @example(2.9600000001)
-def test_a_bound_is_shown_from_above_and_a_rest_from_below(value):
+def test_bounds_are_rounded_up_and_remainders_are_rounded_down(value):
     assert value * _UP <= float(format_cost(value)) <= value * 1.01 + 1e-300
     assert value * 0.99 <= float(format_at_least(value)) <= value / _UP
     if value > 1e-6:
@@ -39,7 +39,7 @@ def test_a_bound_is_shown_from_above_and_a_rest_from_below(value):
 @given(deltas)
 @example(1.2345674e-5)
 @example(9.9999999e-6)
-def test_a_delta_is_shown_from_above(delta):
+def test_delta_is_rounded_up(delta):
     assert delta <= float(format_delta(delta)) <= delta * (1 + 2e-5)
     if delta > 1e-15:
         assert 1 / int(format_odds(delta).removeprefix("1 in ").replace(",", "")) >= delta * (1 - 1e-9)
@@ -49,7 +49,7 @@ def test_a_delta_is_shown_from_above(delta):
         assert float(f"{digits or 1}e{exponent}") >= delta * _UP
 
 
-def test_a_budget_that_is_passed_is_told_from_above():
+def test_exceeded_budget_is_shown_rounded_up():
     ledger = MemoryLedger(run_facts(), site_facts(1), SiteBudget(0.3, 1e-5))
     with pytest.raises(BudgetExceeded) as caught:
         for t in range(1, 5):

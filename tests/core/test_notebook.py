@@ -45,7 +45,7 @@ def test_what_was_not_measured_is_not_drawn():
     assert figure.axes[0].lines[0].get_marker() == "o", "one round is a point, not an empty chart"
 
 
-def test_short_words_and_a_table(run):
+def test_short_repr_and_a_table(run):
     certificate = run.certificate()
     assert len(repr(certificate)) < 120 and "simulated" in repr(certificate)
     page = certificate._repr_html_()

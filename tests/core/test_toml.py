@@ -35,7 +35,7 @@ def test_the_text_and_its_tables(tmp_path):
     assert text == "[inner]\nsize = 3\n" and entries == {"inner": {"size": 3}}
 
 
-def test_a_mark_at_the_beginning_of_a_file_is_no_statement(tmp_path):
+def test_byte_order_mark_is_ignored(tmp_path):
     (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfsize = 3\n")
     assert read_toml(tmp_path / "a.toml") == ("size = 3\n", {"size": 3})
 

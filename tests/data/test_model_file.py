@@ -49,7 +49,7 @@ def test_a_constant_inside_the_bound_is_the_last_feature():
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "other"}', "\ufeff{}"])
-def test_something_else_is_one_line_with_the_name_of_the_file(tmp_path, text):
+def test_non_model_file_gives_a_one_line_error_with_its_name(tmp_path, text):
     path = tmp_path / "model.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(DataError, match=r"model\.json: is not a model of taciturn") as error:

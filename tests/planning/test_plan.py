@@ -198,7 +198,7 @@ def test_the_proxy_may_be_a_schema_or_rows() -> None:
         quick(dimension=6, proxy=(proxy.X, proxy.y))
 
 
-def test_wrong_settings_are_named() -> None:
+def test_error_names_the_wrong_setting() -> None:
     for changes, words in (
         ({"samples": [1, 2]}, "`samples` must have one entry per site, 5; got 2"),
         ({"samples": 0}, "`samples` must be at least 1"),

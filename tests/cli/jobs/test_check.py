@@ -31,7 +31,7 @@ def _alter(path, column, value):
     return len(rows)
 
 
-def test_a_file_whose_ages_are_all_dates_is_noticed(study, capsys):
+def test_dates_in_an_age_column_are_reported(study, capsys):
     rows = _alter(study / "north.csv", "age", lambda k, old: "1980-05-17")
     assert run(["check", str(study / "job.toml")]) == 0
     shown = capsys.readouterr().out

@@ -23,7 +23,7 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-def test_the_run_folder_holds_all_that_was_promised(folder):
+def test_run_folder_has_every_documented_file(folder):
     assert {path.name for path in (folder / "run").iterdir()} == {
         "model.json",
         "certificate.json",
@@ -47,7 +47,7 @@ def test_the_run_folder_holds_all_that_was_promised(folder):
     assert model.coef_[0] == pytest.approx(released[-1, :, 0, :-1].mean(axis=0) * share)
 
 
-def test_the_run_folder_says_of_every_file_who_may_see_it(folder):
+def test_run_folder_states_who_may_see_each_file(folder):
     said = (folder / "run" / "README.txt").read_text()
     published, kept = said.split("Keep, and never")
     for path in (folder / "run").iterdir():
@@ -77,7 +77,7 @@ def test_predictions_for_new_records(folder, capsys, tmp_path):
     assert np.mean(np.array(truth) == np.array(said)) > 0.75, "it has learnt something"
 
 
-def test_the_summary_says_what_was_spent_and_what_is_left_out(folder, capsys, tmp_path):
+def test_summary_states_the_cost_and_what_it_does_not_cover(folder, capsys, tmp_path):
     assert run(["train", str(folder / "job.toml"), "--out", str(tmp_path / "again")]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "north (3,000 rows)" in said and "at delta = 1e-05" in said
@@ -103,13 +103,13 @@ def edited(folder: Path, tmp_path: Path, old: str, new: str) -> Path:
     return tmp_path / "job.toml"
 
 
-def test_check_looks_at_everything_and_writes_nothing(folder, tmp_path, capsys):
+def test_check_validates_everything_and_writes_nothing(folder, tmp_path, capsys):
     job = edited(folder, tmp_path, "epsilon = 1.0", "epsilon = 2.0")
     assert run(["train", str(job), "--check"]) == 0
     assert "5000 rows at 2 sites" in capsys.readouterr().out and not (tmp_path / "run").exists()
 
 
-def test_a_seed_is_a_rehearsal_and_says_so(folder, tmp_path, capsys):
+def test_seeded_run_is_marked_as_a_rehearsal(folder, tmp_path, capsys):
     job = edited(folder, tmp_path, "epsilon = 1.0", 'epsilon = 1.0\nseed = 0\nnoise = "gaussian"\nrounds = 2')
     assert run(["train", str(job)]) == 0
     assert "SIMULATED" in " ".join(capsys.readouterr().out.split())
@@ -147,7 +147,7 @@ def test_a_regression_from_parquet(folder, tmp_path, capsys):
         ("epsilon = 1.0", "epsilon = 1.0\nC = 9e9", "`C` must not exceed"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_nothing_is_written(folder, tmp_path, capsys, old, new, words):
+def test_invalid_input_gives_a_one_line_error_and_writes_nothing(folder, tmp_path, capsys, old, new, words):
     job = edited(folder, tmp_path, old, new)
     assert run(["train", str(job)]) == 1
     captured = capsys.readouterr()
@@ -199,7 +199,7 @@ def test_a_stopped_run_says_where_its_cost_is_written(folder, tmp_path, capsys, 
     assert not (tmp_path / "other").exists()
 
 
-def test_a_full_disk_leaves_no_half_of_the_results(folder, tmp_path, capsys, monkeypatch):
+def test_full_disk_leaves_no_partial_results(folder, tmp_path, capsys, monkeypatch):
     from errno import ENOSPC
 
     from taciturn.jobs import run_folder
@@ -233,7 +233,7 @@ def test_predictions_on_a_full_disk_are_one_line(folder, capsys):
     assert "No space left on device" in said and said.count("\n") == 1
 
 
-def test_an_empty_ledger_from_a_disk_that_was_full_is_no_record(folder, tmp_path, capsys):
+def test_empty_ledger_left_by_a_full_disk_is_refused(folder, tmp_path, capsys):
     out = tmp_path / "out"
     out.mkdir()
     (out / "ledger.sqlite").touch()

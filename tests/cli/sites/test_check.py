@@ -79,7 +79,7 @@ def test_only_a_secret_of_root_may_be_read_by_the_group(monkeypatch, owner, grou
     assert own._open_to_others(found) == others
 
 
-def test_a_certificate_that_ends_before_the_run_could_is_said_with_its_date(tmp_path, capsys):
+def test_certificate_that_expires_before_the_run_could_end_is_reported_with_its_date(tmp_path, capsys):
     path = network(tmp_path, site={"patience": 7200.0})[0]
     authority = Authority.load(tmp_path)
     hour = datetime.timedelta(hours=1)
@@ -95,7 +95,7 @@ def test_a_certificate_that_ends_before_the_run_could_is_said_with_its_date(tmp_
     assert ": soon, in 3.0 days" in said(path, capsys, 0)
 
 
-def test_a_certificate_for_another_host_is_said_on_both_sides(tmp_path, capsys):
+def test_certificate_for_another_host_is_reported_on_both_sides(tmp_path, capsys):
     first, second = network(tmp_path, [(0, 1)])
     certify(first, Authority.load(tmp_path), hosts=("elsewhere.example",))
     assert "others call this site at 127.0.0.1, and its certificate is valid for site-0, elsewhere" in said(
@@ -106,7 +106,7 @@ def test_a_certificate_for_another_host_is_said_on_both_sides(tmp_path, capsys):
     assert all(part in text for part in words)
 
 
-def test_a_certificate_that_is_not_for_callers_is_said_on_both_sides(tmp_path, capsys):
+def test_certificate_without_client_use_is_reported_on_both_sides(tmp_path, capsys):
     first, second = network(tmp_path, [(0, 1)])
     certify(second, Authority.load(tmp_path), uses=[ExtendedKeyUsageOID.SERVER_AUTH])
     assert "FAIL  keys: the certificate is not for a site that calls: it lacks clientAuth" in said(
@@ -121,7 +121,7 @@ def test_a_certificate_that_is_not_for_callers_is_said_on_both_sides(tmp_path, c
     assert "reached, with" not in met
 
 
-def test_another_authority_is_said_on_both_sides(tmp_path, capsys):
+def test_different_authority_is_reported_on_both_sides(tmp_path, capsys):
     first, second = network(tmp_path, [(0, 1)])
     other = Authority.throw_away()
     (tmp_path / "other").mkdir()
@@ -139,7 +139,7 @@ def test_another_authority_is_said_on_both_sides(tmp_path, capsys):
     assert len(prints) == 1 and prints[0] not in said(second, capsys, 0)
 
 
-def test_another_order_of_the_sites_is_said(tmp_path, capsys):
+def test_different_order_of_sites_is_reported(tmp_path, capsys):
     first, second = network(tmp_path, [(0, 1)])
     text = (tmp_path / "job.toml").read_text()
     (line,) = (line for line in text.splitlines() if line.startswith("sites = "))
@@ -153,7 +153,7 @@ def test_another_order_of_the_sites_is_said(tmp_path, capsys):
     assert words in text and "in the same order?" in met
 
 
-def test_a_host_that_is_this_machine_alone_is_said(tmp_path, capsys, monkeypatch):
+def test_loopback_host_is_reported(tmp_path, capsys, monkeypatch):
     path = network(tmp_path)[0]
     path.write_text('listen = "tls/alpha.example:7447"\n' + path.read_text())
     entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.1.1", 0))

@@ -36,7 +36,7 @@ def kit(tmp_path: Path) -> Path:
     return tmp_path / "kit"
 
 
-def test_a_kit_has_a_folder_for_every_party_and_a_key_in_none(kit: Path, capsys) -> None:
+def test_kit_has_a_folder_for_every_party_and_no_private_keys(kit: Path, capsys) -> None:
     assert sorted(path.name for path in kit.iterdir()) == ["alpha", "beta", "relay"]
     assert not list(kit.rglob("*.key")) and not list(kit.rglob("*.pem"))
     site = load_site(kit / "beta" / "site.toml")

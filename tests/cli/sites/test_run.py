@@ -103,7 +103,7 @@ def test_check_names_a_neighbour_with_another_job(tmp_path: Path, capsys: Captur
     assert all(part in text for part in words)
 
 
-def test_check_says_that_nobody_is_there(tmp_path: Path, capsys: Capture) -> None:
+def test_check_reports_unreachable_neighbours(tmp_path: Path, capsys: Capture) -> None:
     first, second = network(tmp_path, [(0, 1)])
     assert run(["site", "check", str(second), "--wait", "0.3"]) == 1
     assert "cannot be reached" in capsys.readouterr().out
@@ -130,7 +130,7 @@ def test_status_before_and_in_the_middle_of_a_run(tmp_path: Path, capsys: Captur
     assert "round 0 of 5 complete, 1 released" in out and "site-2: not heard yet; silent since" in out
 
 
-def test_the_page_is_for_this_machine_alone(tmp_path: Path) -> None:
+def test_status_page_is_served_on_loopback_only(tmp_path: Path) -> None:
     path = network(tmp_path)[0]
     site = load_site(path)
     ready = make_ready(site)

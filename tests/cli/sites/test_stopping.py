@@ -16,9 +16,7 @@ from taciturn.core.errors import ExitCode
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, ExitCode.DONE), (signal.SIGINT, ExitCode.INTERRUPTED)]
 )
-def test_what_cleans_up_is_not_stopped_however_long_it_takes_and_however_often_one_asks(
-    monkeypatch, number, code
-):
+def test_cleanup_is_not_interrupted_by_repeated_stop_signals(monkeypatch, number, code):
     monkeypatch.setattr(stopping, "AGAIN", 0.01)
     before, steps = signal.getsignal(number), []
     with pytest.raises(typer.Exit) as left, stopping.until_stopped():
@@ -39,7 +37,7 @@ def test_what_cleans_up_is_not_stopped_however_long_it_takes_and_however_often_o
     assert signal.getsignal(number) is before and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_a_stop_that_is_swallowed_comes_again(monkeypatch):
+def test_swallowed_stop_signal_is_raised_again(monkeypatch):
     monkeypatch.setattr(stopping, "AGAIN", 0.01)
     swallowed = []
     with pytest.raises(typer.Exit) as left, stopping.until_stopped():

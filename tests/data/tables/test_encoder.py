@@ -118,7 +118,7 @@ def test_scale_knows_the_longest_row_there_can_be(intercept: bool) -> None:
     rows=st.sampled_from(["clip", "scale"]),
     missing=st.sampled_from(["row", "field"]),
 )
-def test_whatever_comes_the_rows_stay_within_the_bound(
+def test_encoded_rows_stay_within_the_bound_for_any_input(
     table: list[Any], data_norm: float, intercept: bool, rows: str, missing: str
 ) -> None:
     encoder = BoundedEncoder(SCHEMA, data_norm=data_norm, intercept=intercept, rows=rows, missing=missing)
@@ -171,7 +171,7 @@ def test_no_error_shows_a_value(table: Any) -> None:
     assert error.value.__cause__ is None and error.value.__context__ is None
 
 
-def test_nothing_kept_shows_a_value() -> None:
+def test_encoder_state_contains_no_data_value() -> None:
     encoder = BoundedEncoder(SCHEMA)
     encoder.fit_transform([ANNE | {"sex": SECRET}, [SECRET] * 4, SECRET])
     assert SECRET not in repr(encoder)
@@ -197,7 +197,7 @@ def test_wrong_parameters_are_refused(parameters: dict[str, Any], says: str) -> 
             use([ANNE])
 
 
-def test_a_plain_schema_will_do() -> None:
+def test_plain_dict_schema_is_accepted() -> None:
     plain = BoundedEncoder(SCHEMA.to_dict())
     np.testing.assert_array_equal(plain.fit_transform([ANNE]), BoundedEncoder(SCHEMA).transform([ANNE]))
 

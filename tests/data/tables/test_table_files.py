@@ -16,7 +16,7 @@ def test_csv_as_columns_and_a_row_of_another_length_without_values(tmp_path):
     assert read_table(path, ["age", "sex"]) == {"age": ["31", None, None], "sex": ["f", None, None]}
 
 
-def test_the_nameless_column_of_row_numbers_that_pandas_writes_is_let_be(tmp_path):
+def test_unnamed_index_column_of_pandas_is_ignored(tmp_path):
     (tmp_path / "a.csv").write_text(",age\n0,31\n")
     assert read_table(tmp_path / "a.csv", ["age"])["age"] == ["31"]
 
@@ -92,7 +92,7 @@ def test_parquet_with_a_name_twice(tmp_path):
         read_table(tmp_path / "a.parquet", ["b"])
 
 
-def test_the_form_of_another_country(tmp_path):
+def test_decimal_comma_and_semicolon_files_are_read(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("größe;dose;wort\n1.234,5;-2;a,b\n,5;1e3;3,\n".encode("latin-1"))
     form = CsvForm(separator=";", decimal=",", encoding="latin-1")
@@ -121,6 +121,6 @@ def test_columns_that_are_numbers_come_as_the_floats_that_their_texts_stand_for(
         ({"encoding": "klingon"}, "`csv.encoding` must be a text encoding; got 'klingon'"),
     ],
 )
-def test_a_form_that_cannot_be_is_refused(wrong, words):
+def test_impossible_csv_format_is_refused(wrong, words):
     with pytest.raises(ParameterError, match=words):
         CsvForm(**wrong)
