@@ -70,7 +70,7 @@ Examples
     )
 
 
-def test_a_type_is_told_from_the_words_and_output_of_several_lines_stays_code():
+def test_docstring_types_and_multi_line_output_are_rendered_as_code():
     readable = runpy.run_path(str(ROOT / "tools" / "docstrings.py"))["readable"]
     listed = 'f\n\nParameters\n----------\nrows : "clip" or "scale"\n    How.\nseed : int\n'
     said = readable(f"{listed}\nExamples\n--------\n>>> 1\n[1\n 2]\n")

@@ -32,7 +32,7 @@ def test_labels_of_any_kind_name_the_sites():
         (np.array(["a", None, "b", "a"], dtype=object), "values of one type"),
     ],
 )
-def test_labels_that_name_no_sites_are_refused(labels, words):
+def test_invalid_site_labels_are_refused(labels, words):
     with pytest.raises(DataError, match=words):
         assign_sites(4, labels, 5, "complete", None)
 

@@ -65,7 +65,7 @@ def test_runs_whose_certificate_proves_nothing_are_refused(table, budget):
     assert budget.runs == ()
 
 
-def test_inside_a_budget_the_planner_takes_noise_whose_mu_is_known(table, budget):
+def test_inside_a_budget_the_planner_chooses_gaussian_noise(table, budget):
     with budget:
         for epsilon in (0.3, 0.4):
             clf = tt.PrivateLogisticRegression(epsilon=epsilon, **PLANNED).fit(*table)
@@ -90,7 +90,7 @@ def test_a_grid_search_is_charged_fit_by_fit(table, budget):
 
 @pytest.mark.process
 @pytest.mark.filterwarnings("ignore:A worker stopped")  # one that grew too much: loky starts another
-def test_workers_that_were_there_before_charge_to_the_same_file(table, budget):
+def test_existing_workers_charge_the_same_budget_file(table, budget):
     joblib.Parallel(n_jobs=2)(joblib.delayed(abs)(k) for k in range(2))
     clf = tt.PrivateLogisticRegression(epsilon=0.3, **FAST)
     with budget:
@@ -105,7 +105,7 @@ def test_workers_that_were_there_before_charge_to_the_same_file(table, budget):
     assert len(budget.runs) == 4
 
 
-def test_an_estimator_takes_the_budget_along_and_its_clones_too(table, budget, monkeypatch):
+def test_estimator_and_its_clones_keep_their_budget(table, budget, monkeypatch):
     from taciturn.privacy.ledger import budget as blocks
 
     clf = tt.PrivateLogisticRegression(epsilon=0.3, **FAST)

@@ -110,7 +110,7 @@ def test_several_classes_are_certified_together(tmp_path):
         assert tt.load_model(tmp_path / "a.json").certificate_.released.shape == (3, 4)
 
 
-def test_a_run_and_a_description_name_what_they_released():
+def test_certificates_of_runs_and_descriptions_name_their_release():
     from taciturn.privacy.certificate.released import Released
 
     X, y = rows()

@@ -49,7 +49,7 @@ def test_every_fit_needs_a_file_of_its_own(rows, quick, tmp_path):
     ("ledger", "seed", "words"),
     [("a.sqlite", 0, "`ledger` must be None with a `random_state`"), (3, None, "must be a path; got int")],
 )
-def test_what_cannot_be_recorded(rows, quick, tmp_path, monkeypatch, ledger, seed, words):
+def test_unrecordable_fits_are_refused(rows, quick, tmp_path, monkeypatch, ledger, seed, words):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ParameterError, match=words):
         PrivateLogisticRegression(ledger=ledger, random_state=seed, **quick).fit(*rows)

@@ -24,7 +24,7 @@ def recall(model, X, y) -> float:
 
 
 @pytest.mark.parametrize("options", [{"effort": "quick"}, {"colluding": 1}])
-def test_a_rare_class_is_seen(rare, options):
+def test_rare_class_is_predicted(rare, options):
     X, y = rare
     given = {
         "epsilon": 3.0,
@@ -94,6 +94,6 @@ def test_weights_are_at_most_one_and_follow_the_shares():
         ({"no": -1.0, "yes": 1.0}, None, "`class_weight\\['no'\\]` must be"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(wanted, shares, words):
+def test_senseless_class_weights_are_refused(wanted, shares, words):
     with pytest.raises(ParameterError, match=words):
         class_weights(np.array(["no", "yes"]), wanted, shares)

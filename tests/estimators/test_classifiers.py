@@ -65,7 +65,7 @@ def test_an_error_does_not_quote_the_data(X):
     assert caught.value.__cause__ is None and caught.value.__context__ is None
 
 
-def test_more_classes_are_paid_for_together(rows, quick):
+def test_epsilon_covers_all_classes_together(rows, quick):
     X, _ = rows
     y = np.digitize(X[:, 0], [-0.2, 0.2])
     model = PrivateLogisticRegression(epsilon=3.0, classes=[0, 1, 2], **quick).fit(X, y)
@@ -145,7 +145,7 @@ def test_the_classes_are_public_or_the_certificate_says_where_they_come_from(row
             PrivateLogisticRegression(classes=wrong).fit(X, y)
 
 
-def test_a_method_of_ones_own_is_held_to_the_budget(rows):
+def test_user_method_is_held_to_the_budget(rows):
     X, y = rows
 
     def own(std, output=1e-3, **options):
@@ -242,7 +242,7 @@ def test_no_row_shows_in_errors_reprs_or_pickles(rows, quick):
     assert not re.search(r"\d\.\d{3}", str(error.value))
 
 
-def test_a_method_of_ones_own_is_paid_for_once_per_class(rows):
+def test_user_method_is_charged_once_per_class(rows):
     X, y = rows
     third = np.where(np.arange(len(y)) % 3 == 0, "maybe", y)
     method = tt.PenaltyPerturbation(0.01, 0.01, tt.GaussianNoise(5.0), output_noise=tt.GaussianNoise(1e-3))
@@ -252,7 +252,7 @@ def test_a_method_of_ones_own_is_paid_for_once_per_class(rows):
         model.fit(X, third)
 
 
-def test_a_method_of_ones_own_must_be_pure_for_a_pure_budget(rows):
+def test_pure_budget_requires_a_pure_user_method(rows):
     X, y = rows
     method = tt.PenaltyPerturbation(0.01, 0.01, tt.GaussianNoise(5.0), output_noise=tt.GaussianNoise(1e-3))
     with pytest.raises(ParameterError, match="cost infinite at delta = 0"):

@@ -19,7 +19,7 @@ def table() -> tuple[np.ndarray, np.ndarray]:
     return X, X @ np.array([4.0, -3.0, 0.0, 1.0, 0.0]) + 0.3 * made.normal(size=6000)
 
 
-def test_masked_sums_beat_no_trust_at_the_same_budget(table):
+def test_masked_sums_beat_local_noise_at_the_same_budget(table):
     X, score = table
     y = score > 0.2
     losses = {}
@@ -33,7 +33,7 @@ def test_masked_sums_beat_no_trust_at_the_same_budget(table):
     assert losses[1] < losses[None]
 
 
-def test_every_site_holds_the_same_model_and_the_certificate_says_whom_it_holds_against(table):
+def test_every_site_has_the_same_model_and_the_certificate_names_the_assumed_colluders(table):
     X, score = table
     model = tt.PrivateLogisticRegression(sites=5, colluding=1, classes=[False, True]).fit(X, score > 0)
     assert (model.site_coef_ == model.coef_).all() and model.site_coef_.shape == (5, 1, 5)
@@ -90,7 +90,7 @@ def test_the_ledger_on_disk_holds_what_was_spent(table, tmp_path):
         ({"colluding": 1, "method": tt.ADMM(1.0)}, "exclude each other"),
     ],
 )
-def test_what_cannot_be_is_one_line(table, options, words):
+def test_impossible_settings_give_a_one_line_error(table, options, words):
     X, score = table
     with pytest.raises(ParameterError, match=words):
         tt.PrivateLogisticRegression(**options).fit(X, score > 0)

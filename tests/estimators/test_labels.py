@@ -14,14 +14,14 @@ TRUE = np.array([0, 1, 1, 0, 1])
 
 
 @pytest.mark.parametrize("make", [int, float, bool, object, list, "Int64", "boolean", "category"])
-def test_numbers_and_truth_values_find_numbers(make):
+def test_numeric_and_boolean_labels_match_numeric_classes(make):
     y = TRUE.tolist() if make is list else TRUE.astype(make) if isinstance(make, type) else series(TRUE, make)
     for classes in ([0, 1], [False, True], (1.0, 0.0)):
         assert places(public_labels(classes), y).tolist() == TRUE.tolist()
 
 
 @pytest.mark.parametrize("make", [str, object, "string", "category"])
-def test_texts_find_texts(make):
+def test_text_labels_match_text_classes(make):
     words = np.array(["no", "yes"])[TRUE]
     y = words.astype(make) if isinstance(make, type) else series(words, make)
     assert places(public_labels(["yes", "no"]), y).tolist() == TRUE.tolist()
@@ -40,11 +40,11 @@ def series(values, dtype):
         np.array([0, "0", b"1", 1], dtype=object),
     ],
 )
-def test_what_is_missing_or_not_declared_is_none_of_them(y):
+def test_missing_or_undeclared_label_matches_no_class(y):
     assert places(public_labels([0, 1]), y).tolist() == [0, -1, -1, 1]
 
 
-def test_missing_values_of_pandas_are_none_of_them():
+def test_pandas_missing_value_matches_no_class():
     assert places(public_labels([0, 1]), series([0, None, 7, 1], "Int64")).tolist() == [0, -1, -1, 1]
     assert places(public_labels(["a", "b"]), series(["a", None, "c", "b"], "string")).tolist() == [
         0,

@@ -70,7 +70,7 @@ def test_a_record_that_cannot_be_read_gets_no_answer(path):
     assert loaded.predict(whole).dtype.kind == "U"
 
 
-def test_or_what_the_user_asks_for(path):
+def test_unreadable_record_gets_the_fallback_that_the_user_chose(path):
     with pytest.raises(DataError, match=r"2 of 5 records .* `unreadable_rows\(X\)` shows which"):
         tt.load_model(path, unreadable="raise").predict(TABLE)
     zeros = tt.load_model(path, unreadable="zeros").predict(TABLE)
@@ -93,7 +93,7 @@ def test_it_is_a_pipeline_that_scikit_learn_can_copy(path):
     assert not hasattr(tt.load_model(path)[:1], "predict_proba")
 
 
-def test_the_certificate_beside_a_model_of_a_run_is_found_if_it_is_its_own(fitted, tmp_path):
+def test_certificate_beside_a_model_is_loaded_only_if_it_belongs_to_it(fitted, tmp_path):
     (tmp_path / "model.json").write_text(Model.of(fitted[-1], schema=fitted[0]).to_json())
     assert tt.load_model(tmp_path / "model.json").certificate_ is None
     certificate = fitted[-1].certificate_
@@ -124,7 +124,7 @@ def test_a_model_of_arrays_takes_arrays_and_tables_of_its_columns(tmp_path):
     assert np.isnan(loaded.predict(table)).tolist() == [False, True]
 
 
-def test_the_command_flags_them_in_a_column_of_its_own(path, tmp_path, capsys):
+def test_predict_command_flags_unreadable_records_in_a_column(path, tmp_path, capsys):
     with (tmp_path / "new.csv").open("w", newline="") as file:
         csv.writer(file).writerows([list(TABLE), *zip(*TABLE.values(), strict=True)])
     assert run(["predict", str(path), str(tmp_path / "new.csv")]) == 0
@@ -137,7 +137,7 @@ def test_the_command_flags_them_in_a_column_of_its_own(path, tmp_path, capsys):
     assert "2 records cannot be read" in capsys.readouterr().out
 
 
-def test_the_command_makes_no_folders(path, tmp_path, capsys):
+def test_predict_command_creates_no_folders(path, tmp_path, capsys):
     (tmp_path / "new.csv").write_text("age,ward\n3,medical\n")
     out = tmp_path / "typo" / "out.csv"
     assert run(["predict", str(path), str(tmp_path / "new.csv"), "--out", str(out)]) == 1

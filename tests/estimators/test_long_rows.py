@@ -72,13 +72,13 @@ def test_a_norm_taken_from_the_data_is_kept_with_the_model(long_rows, tmp_path):
 
 
 @pytest.mark.parametrize("options", [{"epsilon": float("inf")}, {"random_state": 0, "effort": "quick"}])
-def test_without_a_promise_the_share_of_clipped_rows_is_shown(long_rows, options):
+def test_fit_without_privacy_shows_the_share_of_clipped_rows(long_rows, options):
     X, y = long_rows
     with pytest.warns(ClippedRowsWarning, match=r"5\d% of the rows are longer than `data_norm` = 1"):
         tt.PrivateLogisticRegression(**options).fit(X, y)
 
 
-def test_with_a_promise_nothing_about_the_rows_is_shown(long_rows):
+def test_private_fit_shows_nothing_about_the_rows(long_rows):
     X, y = long_rows
     with warnings.catch_warnings():
         warnings.simplefilter("error")

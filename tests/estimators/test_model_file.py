@@ -38,7 +38,7 @@ def test_back_into_the_estimator_and_into_scikit_learn(kind, classes, rows, quic
         assert bare.predict_proba(X) == pytest.approx(fitted.predict_proba(X))
 
 
-def test_five_lines_without_it_are_enough(rows, quick, tmp_path):
+def test_model_file_can_be_used_in_five_lines_without_taciturn(rows, quick, tmp_path):
     X, y = rows
     fitted = PrivateLogisticRegression(**quick).fit(X, y)
     save_model(fitted, tmp_path / "model.json")
@@ -49,7 +49,7 @@ def test_five_lines_without_it_are_enough(rows, quick, tmp_path):
     assert np.array_equal(bare.predict(X), fitted.predict(X))
 
 
-def test_names_of_columns_and_the_certificate_travel_along(rows, quick):
+def test_model_file_keeps_column_names_and_certificate(rows, quick):
     pandas = pytest.importorskip("pandas", reason="the extra `tables` is not installed")
     X, y = rows
     frame = pandas.DataFrame(X, columns=list("abcd"))
@@ -76,7 +76,7 @@ def test_names_of_columns_and_the_certificate_travel_along(rows, quick):
         (lambda m: m.update(coef=[["__import__", 1, 2, 3]]), "is not a model of taciturn"),
     ],
 )
-def test_a_file_that_is_no_model_is_refused_in_one_line(change, words, rows, quick, tmp_path):
+def test_non_model_file_is_refused_in_one_line(change, words, rows, quick, tmp_path):
     model = json.loads(Model.of(PrivateLogisticRegression(**quick).fit(*rows)).to_json())
     change(model)
     (tmp_path / "m.json").write_text(json.dumps(model))
@@ -85,7 +85,7 @@ def test_a_file_that_is_no_model_is_refused_in_one_line(change, words, rows, qui
     assert "\n" not in str(error.value) and "m.json" in str(error.value)
 
 
-def test_the_encoder_travels_along_with_all_its_settings(rows, quick, tmp_path):
+def test_model_file_keeps_the_encoder_and_its_settings(rows, quick, tmp_path):
     schema = Schema((Number("age", 0, 100), Category("sex", ("f", "m"))))
     encoder = BoundedEncoder(schema, rows="scale", missing="field")
     rng = np.random.default_rng(0)
@@ -107,7 +107,7 @@ def test_a_model_without_privacy_and_numbers_of_numpy(rows, tmp_path):
     assert back[-1].epsilon == float("inf") and back[-1].data_norm == 2.0
 
 
-def test_what_cannot_be_saved_is_named(rows, tmp_path):
+def test_error_names_what_cannot_be_saved(rows, tmp_path):
     with pytest.raises(ParameterError, match=r"got Pipeline. Of a pipeline .* the last step, model\[-1\]"):
         save_model(make_pipeline(PrivateLogisticRegression()), tmp_path / "m.json")
     with pytest.raises(NotFittedError):

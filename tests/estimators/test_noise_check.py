@@ -14,7 +14,7 @@ from taciturn.estimators.noise_check import noise_over_signal
 USUAL = {"sites": 5, "colluding": 1, "epsilon": 1.0, "delta": 1e-5}
 
 
-def test_ten_rows_are_named_and_a_thousand_are_not(tmp_path):
+def test_warning_for_ten_rows_and_none_for_a_thousand(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, (1000, 3))
     y = X[:, 0] > 0
@@ -40,7 +40,7 @@ def test_more_rows_and_trust_help_and_more_columns_hurt():
 
 
 @pytest.mark.parametrize(("n", "low", "high"), [(60, 0.4, 0.75), (6000, 0.9, 1.0)])
-def test_where_it_is_above_one_a_model_is_near_chance_and_far_below_it_is_good(n, low, high):
+def test_noise_figure_above_one_means_chance_accuracy(n, low, high):
     """Separable rows in ten directions alike: what the figure is derived from."""
     d, scores = 10, []
     for seed in range(6):

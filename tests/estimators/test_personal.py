@@ -78,7 +78,7 @@ def test_gradients_are_those_of_the_losses(together: bool) -> None:
         assert objective(F, even)[0] == pytest.approx(problem.site(0).metrics(F.reshape(1, -1))[0][0])
 
 
-def test_all_estimators_have_it(tmp_path: Path) -> None:
+def test_every_estimator_can_personalise(tmp_path: Path) -> None:
     kinds = np.where(X[:, 0] > 0.2, "a", np.where(X[:, 1] > 0, "b", "c"))
     many = tt.PrivateLogisticRegression(colluding=1, random_state=0).fit(X, kinds)
     assert many.softmax_ and many.personalise(X[:500], kinds[:500]).score(X, kinds) > 0.8
@@ -98,7 +98,7 @@ def test_all_estimators_have_it(tmp_path: Path) -> None:
     assert own.score(table, bend) > 0.9 and own.curve("a").y[0] > own.curve("a").y[32]
 
 
-def test_rows_without_a_label_are_left_out_and_too_few_teach_nothing() -> None:
+def test_unlabelled_rows_are_ignored_and_too_few_rows_keep_the_joint_model() -> None:
     joint = tt.PrivateLogisticRegression(colluding=1, random_state=0, classes=["no", "yes"])
     joint.fit(X, np.where(Y, "yes", "no"))
     labels = np.where(ODD, "yes", "no").astype(object)
@@ -107,7 +107,9 @@ def test_rows_without_a_label_are_left_out_and_too_few_teach_nothing() -> None:
     assert own.strength_ == float("inf") and np.allclose(own.coef_, joint.coef_)
 
 
-def test_an_own_model_is_never_scored_nor_certified_and_is_labelled(joint: Any, tmp_path: Path) -> None:
+def test_personal_model_is_labelled_and_can_be_neither_scored_nor_certified(
+    joint: Any, tmp_path: Path
+) -> None:
     own = joint.personalise(X[:300], ODD[:300])
     with pytest.raises(ParameterError, match="neither it nor a score of it may leave"):
         tt.private_score(own, X, Y, epsilon=1.0, public=True)
@@ -127,7 +129,7 @@ def test_rows_and_labels_must_fit_together(joint: Any) -> None:
         joint.personalise(X[:10], Y[:9])
 
 
-def test_train_writes_own_models_beside_the_tables_only(tmp_path: Path, capsys: Any) -> None:
+def test_train_writes_personal_models_only_beside_the_tables(tmp_path: Path, capsys: Any) -> None:
     assert run(["init", str(tmp_path / "study")]) == 0
     assert run(["train", str(tmp_path / "study" / "job.toml"), "--personalise"]) == 0
     told = capsys.readouterr().out

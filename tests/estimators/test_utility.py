@@ -30,7 +30,7 @@ def price(table, name):
     return table[name]["loss"] - table["no privacy, pooled"]["loss"]
 
 
-def test_the_aim_is_met(table):
+def test_utility_target_is_met(table):
     centre, own, masked = "trusted centre, objective perturbation", table[OURS], table[MASKED]
     assert own["accuracy"] >= 0.82 and price(table, OURS) <= 1.5 * price(table, centre)
     assert price(table, MASKED) <= 1.1 * price(table, centre)

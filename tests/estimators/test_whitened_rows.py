@@ -76,7 +76,7 @@ def test_it_is_saved_and_loaded_and_its_certificate_covers_the_coordinates(model
         tt.load_model(tmp_path / "model.json")
 
 
-def test_a_site_may_lean_on_it(model):
+def test_site_can_personalise_a_whitened_model(model):
     X, y = table(rows=400, seed=2)
     own = model.personalise(X, y)
     assert own.score(X, y) >= model.score(X, y) - 0.02

@@ -45,6 +45,6 @@ def test_a_rehearsal_has_no_budget(job):
         read_job(job)
 
 
-def test_a_budget_that_is_not_there_is_one_line(tmp_path, capsys):
+def test_missing_budget_file_gives_a_one_line_error(tmp_path, capsys):
     assert run(["budget", "show", str(tmp_path / "none.sqlite")]) == 1
     assert "there is no budget at" in capsys.readouterr().err

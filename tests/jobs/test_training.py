@@ -52,7 +52,7 @@ def test_a_site_may_write_its_files_in_its_own_way(tmp_path):
     np.testing.assert_allclose(rows.X[3], np.array([0.25, 0.0, 1.0]) / np.sqrt(1.0625))
 
 
-def test_a_form_that_cannot_be_is_one_line_that_names_the_file(tmp_path):
+def test_impossible_csv_format_gives_a_one_line_error_with_the_file(tmp_path):
     (tmp_path / "job.toml").write_text(JOB.format(csv='csv = { decimal = "," }'))
     with pytest.raises(ParameterError, match=r"job\.toml, line 5: .*`csv.decimal` must differ from"):
         read_job(tmp_path / "job.toml")

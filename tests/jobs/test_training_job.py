@@ -112,7 +112,7 @@ def test_a_job_without_its_owners_file_says_what_to_write(tmp_path):
         read_job(path)
 
 
-def test_a_job_of_the_first_format_says_itself_where_its_rows_lie(tmp_path):
+def test_first_job_format_names_its_own_data_files(tmp_path):
     """And means the same as one of today's with an owner's file."""
     path = written(tmp_path)
     today, text = read_job(path), path.read_text(encoding="utf-8")
@@ -125,7 +125,7 @@ def test_a_job_of_the_first_format_says_itself_where_its_rows_lie(tmp_path):
     assert read_job(path) == today
 
 
-def test_one_class_may_be_told_from_all_others(tmp_path):
+def test_one_class_can_be_compared_with_the_rest(tmp_path):
     job = read_job(written(tmp_path, 'classes = ["no", "yes"]', 'positive = "yes"'))
     assert job.label.told == ("not yes", "yes")
 

@@ -31,7 +31,7 @@ def copied(runs, tmp_path):
     return tmp_path / "run"
 
 
-def test_a_run_as_it_was_left(copied, capsys):
+def test_unchanged_run_folder_verifies(copied, capsys):
     assert run(["verify", str(copied)]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "ok certificate.json" in said and "ok ledger.sqlite" in said
@@ -59,7 +59,7 @@ def _edit(path, key, change):
         (lambda home, run: (run / "ledger.sqlite").unlink(), "is missing"),
     ],
 )
-def test_whatever_was_exchanged_or_edited_is_named(runs, copied, capsys, spoil, words):
+def test_exchanged_or_edited_file_is_named(runs, copied, capsys, spoil, words):
     spoil(runs, copied)
     assert run(["verify", str(copied)]) == 1
     said = capsys.readouterr().err
@@ -78,7 +78,7 @@ def _write_model(run, certificate, *, coef=None):
 
 
 @pytest.mark.parametrize("certificate", ["embedded", "of another run", "hash", "none"])
-def test_a_model_that_alone_was_replaced_is_found(runs, copied, capsys, certificate):
+def test_replaced_model_file_is_detected(runs, copied, capsys, certificate):
     """All coefficients 9; the file may hold a certificate, name the one beside it, or name none."""
     given = {
         "embedded": lambda: json.loads((copied / "certificate.json").read_text()),
@@ -114,7 +114,7 @@ def test_a_certificate_and_a_model_of_another_run_do_not_fit_the_ledger(runs, co
     assert "belongs to another run" in capsys.readouterr().err
 
 
-def test_documents_for_others(copied, tmp_path, capsys):
+def test_model_card_and_registry_entry_are_written(copied, tmp_path, capsys):
     yaml, card = tmp_path / "entry.yaml", tmp_path / "card.md"
     file = str(copied / "certificate.json")
     assert run(["verify", file, "--registry", str(yaml), "--card", str(card)]) == 0

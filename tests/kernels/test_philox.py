@@ -51,7 +51,7 @@ def test_one_of_many_is_the_one_drawn_alone(noise: tt.NormNoise, d: int) -> None
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=["norm", "gaussian"])
-def test_every_part_of_the_name_counts(noise: tt.NormNoise) -> None:
+def test_stream_depends_on_every_part_of_its_name(noise: tt.NormNoise) -> None:
     base = vectors(noise)
     assert np.array_equal(base, vectors(noise))
     changes = [{"seed": 6}, {"purpose": "output"}, {"t": 2}, {"purpose": "start"}, {"seed": 5 + 2**64}]
@@ -73,11 +73,11 @@ class Halved(tt.GaussianNoise):
         return np.full(d, scale / 2)
 
 
-def test_a_sampler_of_ones_own_is_asked() -> None:
+def test_user_sampler_is_called() -> None:
     assert vectors(Halved(1.0), sites=(3, 7))[:, 0, 0].tolist() == [2.0, 4.0]
 
 
-def test_real_runs_draw_every_vector_under_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_real_runs_use_a_fresh_key_for_every_vector(monkeypatch: pytest.MonkeyPatch) -> None:
     """ChaCha20 under fresh 256 bits for every site and repeat; nothing of the seeded streams is touched."""
     keys = []
     derive = tt.rng._PROCESS_KEY.derive

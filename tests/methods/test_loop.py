@@ -123,7 +123,7 @@ def test_a_message_that_was_stored_before_a_crash_is_sent_again_and_not_stored_o
     assert last == State(3, "heard 3")
 
 
-def test_a_message_of_none_is_stored_as_aborted_and_ends_the_run() -> None:
+def test_aborted_message_is_stored_and_ends_the_run() -> None:
     steps = loop(Node(fails_at=2), State(0))
     next(steps), next(steps)
     stored = steps.send("heard 1")
@@ -152,7 +152,7 @@ def test_charged_shows_a_message_only_once_it_is_on_the_ledger() -> None:
     assert end.value.value == State(3, "heard 3") and ledger.columns(0).t.tolist() == [1, 2, 3]
 
 
-def test_charged_ends_where_the_ledger_refuses() -> None:
+def test_charged_stops_when_the_ledger_refuses() -> None:
     events: list[Any] = []
     steps = charged(loop(Node(), State(0)), Ledger(events, refuses=2))
     next(steps)
@@ -163,7 +163,7 @@ def test_charged_ends_where_the_ledger_refuses() -> None:
         next(steps)
 
 
-def test_charged_keeps_that_a_computation_failed() -> None:
+def test_charged_records_a_failed_computation() -> None:
     ledger = Ledger([])
     steps = charged(loop(Node(fails_at=1), State(0)), ledger)
     with pytest.raises(NotConverged):

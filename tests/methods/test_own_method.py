@@ -97,14 +97,14 @@ def test_a_cost_that_states_nothing_is_refused(wrong: dict[str, Any]) -> None:
         tt.StatedCost(renyi={2: 0.5, 4: 0.1})
 
 
-def test_without_a_cost_it_is_refused_and_so_are_options_of_a_solver(problem: tt.Problem) -> None:
+def test_user_method_without_a_cost_or_with_solver_options_is_refused(problem: tt.Problem) -> None:
     with pytest.raises(ParameterError, match="`cost` must be a StatedCost"):
         tt.simulate(problem, "ring", Echo(None), rounds=2)
     with pytest.raises(ParameterError, match="`tol` must be left out"):
         tt.simulate(problem, "ring", Echo(tt.StatedCost(pure=1.0)), rounds=2, tol=1e-6)
 
 
-def test_a_budget_does_not_pay_for_what_is_not_proven(problem: tt.Problem, tmp_path) -> None:
+def test_budget_refuses_methods_without_a_proven_cost(problem: tt.Problem, tmp_path) -> None:
     method = Echo(tt.StatedCost(pure=0.1))
     with tt.Budget(tmp_path / "b.sqlite", epsilon=1) as budget:
         with pytest.raises(ParameterError, match="`method` must be one of taciturn's"):
@@ -113,7 +113,7 @@ def test_a_budget_does_not_pay_for_what_is_not_proven(problem: tt.Problem, tmp_p
     assert tt.train(problem, "ring", method, rounds=2).certificate(DELTA).run.marks == (NOT_PROVEN,)
 
 
-def test_the_mark_cannot_be_taken_away_nor_the_cost_lent_to_another_method(problem: tt.Problem) -> None:
+def test_mark_of_a_user_method_cannot_be_removed_or_moved(problem: tt.Problem) -> None:
     made = run(problem, pure=0.25).certificate(DELTA)
     body = json.loads(made.to_json())
     body["run"]["marks"] = []

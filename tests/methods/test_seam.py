@@ -165,7 +165,7 @@ def test_no_other_room_branches_on_the_method() -> None:
     )
 
 
-def test_the_search_sees_what_it_is_for() -> None:
+def test_source_search_detects_planted_branches() -> None:
     seen = """
 run.masked
 isinstance(method, tt.MaskedDescent)

@@ -241,7 +241,7 @@ def test_a_forged_certificate_is_refused(change):
     simulated().certificate(1e-5).verify()
 
 
-def test_a_run_that_ended_early_is_certified_by_its_plan():
+def test_early_ended_run_is_certified_at_its_planned_cost():
     whole = simulated()
     ledger = whole.ledger
     from taciturn.privacy.certificate.certificate import Certificate
@@ -257,7 +257,7 @@ def test_a_run_that_ended_early_is_certified_by_its_plan():
         stopped.verify()
 
 
-def test_a_site_budget_stops_the_moments_too():
+def test_site_budget_covers_the_moments():
     prepared = method().prepare(Network.of(problem(), GRAPH), T + ROUNDS)
     from taciturn.privacy.ledger.memory import MemoryLedger
 

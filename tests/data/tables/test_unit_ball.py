@@ -42,7 +42,7 @@ def test_the_model_of_z_is_a_model_of_x():
     assert not intercept.any()
 
 
-def test_a_row_that_is_not_kept_is_all_zeros_the_constant_too():
+def test_dropped_row_is_all_zeros_including_its_constant():
     keep = np.array([True, False])
     for X in (np.ones((2, 2)), sparse.csr_array(np.ones((2, 2)))):
         Z = UnitBallScaling(1.0, intercept=True).rows(X, keep)
@@ -51,7 +51,7 @@ def test_a_row_that_is_not_kept_is_all_zeros_the_constant_too():
 
 
 @pytest.mark.parametrize("size", [0.9, 1e308, 1.7e308])
-def test_entries_that_a_sparse_row_states_twice_are_added_before_it_is_clipped(size):
+def test_duplicate_sparse_entries_are_summed_before_clipping(size):
     X = sparse.csr_array((np.array([size, size, 0.1]), [0, 0, 1], [0, 2, 3]), shape=(2, 2))
     assert row_norms(X)[0] == min(2 * size, np.finfo(float).max)
     Z = UnitBallScaling(1.0, intercept=False).rows(X)

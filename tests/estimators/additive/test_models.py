@@ -193,7 +193,7 @@ def test_few_records_with_many_columns_are_not_worse_than_a_linear_model(colludi
     assert np.isclose(curves.curve("c3").missing, 0.0, atol=1e-9)
 
 
-def test_sites_that_trust_nobody_need_more_records_for_curves() -> None:
+def test_sites_without_masks_need_more_records_for_curves() -> None:
     def knots(**more: Any) -> int:
         model = tt.PrivateAdditiveClassifier(schema=SCHEMA, **more)
         return model._knots(SCHEMA, 4000, 20)

@@ -136,7 +136,7 @@ def test_a_shipped_loss_keeps_its_name_and_its_parameters(loss):
     assert (found.slope_bound, found.curvature_bound) == (loss.slope_bound, loss.curvature_bound)
 
 
-def test_a_loss_of_ones_own_may_not_claim_a_bound_made_for_another():
+def test_user_loss_cannot_claim_the_bound_of_a_shipped_loss():
     class Mine(Logistic):
         """By the same name."""
 

@@ -95,7 +95,7 @@ def problem(y=None, loss=None):
     )
 
 
-def test_a_real_run_chooses_a_clip_and_a_tolerance_within_reach():
+def test_real_run_chooses_a_clip_and_tolerance_that_floats_can_certify():
     quiet = tt.train(
         problem(), tt.Graph.ring(3), tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(1.0)), rounds=2
     )
@@ -115,13 +115,13 @@ def test_a_real_run_refuses_what_floats_cannot_certify():
 
 
 @pytest.mark.parametrize("target", [1.7e308, -1e300, 1e12])
-def test_a_target_out_of_all_range_does_not_stop_a_real_run(target):
+def test_extreme_target_value_does_not_stop_a_real_run(target):
     method = tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(1.0))
     run = tt.train(problem(target, tt.LogCosh(1.0)), tt.Graph.ring(3), method, rounds=2)
     assert np.isfinite(run.coef).all()
 
 
-def test_a_round_that_is_out_of_reach_is_not_begun():
+def test_round_that_floats_cannot_certify_is_not_started():
     """What was heard has added up: the decision rests on public values, and nothing is drawn or charged."""
     method = tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(1.0), clip=4.0, grid=2.0**-20)
     one = np.array([0]), ManySites([problem().site(0)]), np.array([1])

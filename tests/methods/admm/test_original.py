@@ -32,7 +32,7 @@ def test_penalties_per_edge_converge_and_must_be_revealed(ring):
     assert original.revealed == {(i, j) for i in range(5) for j in ring.neighbors(i)}
 
 
-def test_per_edge_penalty_uses_the_neighbours_too(problem, ring):
+def test_per_edge_penalty_depends_on_the_neighbours_penalty(problem, ring):
     """f_i(1) moves when only eta_ji changes: site j would have to reveal it."""
     base = original_admm(problem, ring, penalty=lambda i, j, t: 1.0, rounds=2, dual_step=0.5)
     told = original_admm(

@@ -73,7 +73,7 @@ def test_mean_slope_vanishes_where_the_odds_are_true(loss):
     np.testing.assert_allclose(bend(loss, u, 0, np.zeros(1))[away], mean[away], rtol=1e-12)
 
 
-def test_bends_stay_within_the_curvature():
+def test_second_derivatives_stay_within_the_curvature_bound():
     u = np.linspace(-20, 20, 81)
     for loss in (Logistic(), BoundedLogistic(), SmoothHinge(0.3), LogCosh(2.0), Softmax(4)):
         values = bend(loss, u, 0, np.zeros(4 if isinstance(loss, Softmax) else 1))
@@ -105,7 +105,7 @@ def test_noise_in_the_moments_is_not_taken_for_structure():
     assert np.linalg.eigvalsh(symmetric(released + noise * rng.normal(size=len(released)))).max() > 10 / d
 
 
-def test_a_point_far_out_is_drawn_back():
+def test_distant_point_is_projected_back():
     descent = Descent(Logistic(), 2, 1, True, (1e-9,) * 4, 0.0, None)
     state = descent.advance(descent.start(1), np.array([[0.5, 0.0, 0.5]]))
     for _ in range(3):
@@ -120,7 +120,7 @@ def test_a_point_far_out_is_drawn_back():
     loss=st.sampled_from([BoundedLogistic(), SmoothHinge(), LogCosh(), Softmax(3, True)]),
     size=st.sampled_from([1e-6, 1.0, 1e7]),
 )
-def test_whatever_a_hostile_site_adds_the_model_stays_finite(seed, full, loss, size):
+def test_model_stays_finite_whatever_a_hostile_site_adds(seed, full, loss, size):
     rng, d, outputs = np.random.default_rng(seed), 4, getattr(loss, "classes", 1)
     descent = Descent(loss, d, outputs, full, (1e-3,) * 6, 0.0, 0.5)
     state = descent.advance(descent.start(1), size * rng.normal(size=(1, 10 if full else 6)))
@@ -129,7 +129,7 @@ def test_whatever_a_hostile_site_adds_the_model_stays_finite(seed, full, loss, s
         assert np.all(np.isfinite(state.f)) and np.linalg.norm(state.y) <= REACH * (1 + 1e-12)
 
 
-def test_more_noise_means_less_time():
+def test_more_noise_means_a_shorter_descent():
     H = np.full(10, 0.01)
     times = [rule.run_time(H, 1.0, noise) for noise in (1e-4, 1e-3, 1e-2)]
     assert times[0] > times[1] > times[2]

@@ -36,12 +36,12 @@ def test_the_budget_is_spent_and_not_passed(colluding, epsilon):
     assert tables.colluding == colluding and tables.rounds == 41
 
 
-def test_none_means_all_the_others():
+def test_colluding_none_means_all_other_sites():
     all_others = MaskedDescent(colluding=4).tables(FACTS, 41)
     assert MaskedDescent(colluding=None).tables(FACTS, 41).sums == all_others.sums
 
 
-def test_few_masks_protect_against_few():
+def test_sparse_masks_protect_against_few_colluders():
     many = replace(FACTS, sites=300)
     tables = MaskedDescent(colluding=2).tables(many, 41)
     assert tables.pairs.connectivity == 3
@@ -54,7 +54,7 @@ def test_few_masks_protect_against_few():
     "loss", [Logistic(), SmoothHinge(), LogCosh(), Softmax(3)], ids=lambda loss: loss.name
 )
 @pytest.mark.parametrize("dimension", [3, 256, 257, 3000])
-def test_no_square_of_many_columns_is_released(loss, dimension):
+def test_second_moments_of_many_columns_are_not_released(loss, dimension):
     facts = replace(FACTS, loss=loss, dimension=dimension)
     tables = MaskedDescent(constant=0.4).tables(facts, 3)
     first = tables.sums[0]
@@ -65,7 +65,7 @@ def test_no_square_of_many_columns_is_released(loss, dimension):
     assert all(2.0**16 <= s.std <= 2.0**52 for s in tables.sums)
 
 
-def test_better_coordinates_need_twenty_rounds():
+def test_whitened_coordinates_need_twenty_rounds():
     facts = replace(FACTS, total=40_000, largest=20_000, dimension=30)
     method = MaskedDescent(epsilon=4.0, colluding=1)
     assert method.whitens(facts) and method.whitens(facts, 20) and not method.whitens(facts, 19)
@@ -77,7 +77,7 @@ def test_the_bounded_loss_needs_half_the_noise():
     assert half[2] == pytest.approx(whole[2] / 2, rel=1e-4)
 
 
-def test_a_person_at_several_sites_costs_their_rounding():
+def test_person_at_several_sites_is_charged_the_rounding_of_each():
     one, three = (MaskedDescent().tables(replace(FACTS, places=k), 3).sums[2] for k in (1, 3))
     assert replace(three, std=one.std) == one
     again = 2 * one.stray / one.grid + math.sqrt(one.length)
@@ -106,7 +106,7 @@ class Custom(Logistic):
         ({}, {"sites": 1}, 41, "`colluding` must be at most 0"),
     ],
 )
-def test_what_cannot_be_is_refused(method, facts, rounds, words):
+def test_impossible_settings_are_refused(method, facts, rounds, words):
     with pytest.raises(ParameterError, match=words):
         MaskedDescent(**method).tables(replace(FACTS, **facts), rounds)
 

@@ -254,7 +254,7 @@ def test_steps_share_the_budget_and_move_by_what_a_unit_may_add():
 
 
 @pytest.mark.parametrize("units", [7, 50, 4_001])
-def test_a_unit_of_counts_beside_other_questions_adds_no_more_than_a_norm_of_one(units):
+def test_unit_adds_norm_at_most_one_to_counts_asked_beside_other_questions(units):
     """Its weight is a whole number of grid steps, rounded down."""
     rows = UnitRows(np.zeros((units, 3)))
     network = Network.of(ProgramTable([rows], np.array([units]), 3, False), tt.Graph.complete(1))

@@ -65,7 +65,7 @@ SEEDS, PEOPLE = st.integers(0, 2**32), st.integers(1, 4)
 
 @settings(max_examples=120, deadline=None)
 @given(seed=SEEDS, loss=st.sampled_from(LOSSES), people=PEOPLE, first=st.booleans())
-def test_no_neighbour_moves_a_gradient_farther(seed, loss, people, first):
+def test_neighbouring_data_move_a_gradient_by_at_most_the_sensitivity(seed, loss, people, first):
     one, other, rng = neighbours(seed, loss, people)
     outputs = 3 if isinstance(loss, Softmax) else 1
     y = np.zeros((1, outputs, D)) if first else rng.normal(size=(1, outputs, D)) * np.exp(3 * rng.normal())
@@ -76,7 +76,7 @@ def test_no_neighbour_moves_a_gradient_farther(seed, loss, people, first):
 
 @settings(max_examples=80, deadline=None)
 @given(seed=SEEDS, full=st.booleans(), people=PEOPLE)
-def test_no_neighbour_moves_the_moments_farther(seed, full, people):
+def test_neighbouring_data_move_the_moments_by_at_most_the_sensitivity(seed, full, people):
     one, other, _ = neighbours(seed, Logistic(), people)
     moved = [
         make_share(Logistic(), X, t, total=people, full=full, weights=w).moments() for X, t, w in (one, other)

@@ -114,7 +114,7 @@ def test_sparse_rows_add_what_dense_ones_do():
     np.testing.assert_allclose(float_share(thin, query), float_share(dense, query), rtol=0, atol=1e-14)
 
 
-def test_the_coordinates_are_made_of_what_was_released():
+def test_coordinates_are_computed_from_released_totals_only():
     """Whoever has the totals, and no row, comes to the same coordinates, points and model, bit by bit."""
     X, y = made_rows()
     parts = np.array_split(np.arange(len(X)), 5)
@@ -213,7 +213,7 @@ def test_with_little_noise_it_finds_the_optimum():
     assert loss(np.zeros(D)) - loss(f) > 0.05
 
 
-def test_whatever_a_hostile_site_adds_the_model_stays_finite():
+def test_model_stays_finite_whatever_a_hostile_site_adds():
     tables = tables_of()
     for seed in range(20):
         rng, state = np.random.default_rng(seed), tables.program.start(2)
@@ -223,7 +223,7 @@ def test_whatever_a_hostile_site_adds_the_model_stays_finite():
         assert np.all(np.isfinite(state.f)) and np.all(np.linalg.norm(state.y, axis=1) <= sens.REACH + 1e-6)
 
 
-def test_noise_alone_gives_no_direction_more_weight():
+def test_pure_noise_gives_no_direction_more_weight():
     strength = Strength(1000, 0.3, 1.0)
     noise, rng = 0.05, np.random.default_rng(0)
     released = noise * rng.normal(size=D * (D + 1) // 2)

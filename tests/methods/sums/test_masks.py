@@ -48,13 +48,13 @@ def test_a_mask_belongs_to_run_round_part_and_pair(change):
     assert not np.any(mask == base)
 
 
-def test_labels_do_not_run_into_each_other():
+def test_mask_labels_are_unambiguous():
     key = bytes(32)
     labels = [("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), (b"ab", b"c", 0), ("ab", "c", 0, 0)]
     assert len({expand(key, *label) for label in labels}) == len(labels)
 
 
-def test_a_mask_is_given_out_once():
+def test_mask_is_issued_once():
     keys = all_keys(3)[0]
     keys.mask(1, "a", (5,))
     keys.mask(1, "b", (5,))
@@ -67,7 +67,7 @@ def test_a_mask_is_given_out_once():
             keys.mask(t, "c", (5,))
 
 
-def test_old_keys_are_gone_and_new_ones_do_not_lead_back():
+def test_old_keys_are_deleted_and_cannot_be_derived_from_new_ones():
     keys = all_keys(3)[0]
     first = keys.keys
     keys.mask(1, "a", (5,))

@@ -67,7 +67,7 @@ def total_of(stored):
     return add_up(message for effect in stored for message in effect.message)
 
 
-def test_all_sites_come_to_the_same_model():
+def test_all_sites_compute_the_same_model():
     nodes = make_nodes()
     rounds, ends = drive_all(nodes)
     assert [stored[0].t for stored in rounds] == [1, 2, 3, 4]
@@ -167,7 +167,7 @@ def test_the_key_of_a_round_is_gone_before_its_message_is_stored():
 
 
 @pytest.mark.parametrize("colluding", [0, 1, 2])
-def test_what_colluders_see_has_the_noise_of_all_the_others(colluding):
+def test_colluders_view_contains_the_noise_of_all_honest_sites(colluding):
     """They take their own noise off the sum, and what is left is as noisy as the certificate says."""
     honest = SITES - colluding
     node = make_node(range(honest), streams=SecureStreams(), colluding=colluding, repeats=300)

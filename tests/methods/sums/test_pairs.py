@@ -36,24 +36,24 @@ def test_hundreds_of_sites_share_few_masks(sites, colluding):
     assert pairs.honest(colluding + 1) == 1
 
 
-def test_up_to_128_sites_everybody_shares_a_mask_with_everybody():
+def test_up_to_128_sites_every_pair_shares_a_mask():
     pairs = PairGraph.against(1, 128)
     assert pairs.partners(5) == tuple(i for i in range(128) if i != 5)
     assert [pairs.honest(c) for c in (0, 1, 42, 126, 127)] == [128, 127, 86, 2, 1]
 
 
-def test_one_site_has_no_other_site_to_hide_behind():
+def test_single_site_has_no_masks():
     assert PairGraph.against(0, 1).partners(0) == ()
     assert PairGraph.against(0, 1).honest(0) == 1
 
 
 @pytest.mark.parametrize(("colluding", "sites"), [(5, 5), (1, 1), (-1, 5)])
-def test_colluders_are_others(colluding, sites):
+def test_invalid_number_of_colluders_is_refused(colluding, sites):
     with pytest.raises(ParameterError, match="`colluding`"):
         PairGraph.against(colluding, sites)
 
 
 @pytest.mark.parametrize("connectivity", [0, 5])
-def test_connectivity_is_possible(connectivity):
+def test_impossible_connectivity_is_refused(connectivity):
     with pytest.raises(ParameterError, match="`connectivity` must be from 1 to 4"):
         PairGraph(5, connectivity)
