@@ -74,7 +74,7 @@ def test_the_bounds_on_curvature(csr: bool) -> None:
     assert objective.largest_norm == pytest.approx(np.max(np.linalg.norm(X, axis=1)))
 
 
-def test_a_site_alone_checks_what_it_is_given() -> None:
+def test_single_site_objective_validates_its_input() -> None:
     with pytest.raises(ParameterError, match=r"`C` must not exceed the 300 samples of the site; got 301"):
         LocalObjective(X, np.ones(300), loss=Logistic(), C=301.0, regularization=0.3, sites=3)
     with pytest.raises(ParameterError, match="`sites` must be at least 1"):

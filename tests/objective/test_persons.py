@@ -50,7 +50,7 @@ def test_weights_are_one_over_the_rows_of_a_person_in_the_whole_network():
         ([], {}, "one array"),
     ],
 )
-def test_ids_without_sense_are_refused_and_never_quoted(ids, bounds, word):
+def test_invalid_person_ids_are_refused_and_never_quoted(ids, bounds, word):
     with pytest.raises(DataError, match=word):
         persons_of(ids, **bounds)
 

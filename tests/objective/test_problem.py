@@ -69,7 +69,7 @@ def test_the_optimum_with_a_users_own_regulariser() -> None:
     assert np.linalg.norm(problem.pooled().gradient(problem.optimum()[None])) < 1e-11
 
 
-def test_an_optimum_out_of_reach_is_an_error() -> None:
+def test_unreachable_optimum_is_an_error() -> None:
     with pytest.raises(NotConverged, match="`tol` = 1e-300"):
         make_problem(regularizer=Elastic()).optimum(tol=1e-300)
 
@@ -89,7 +89,7 @@ def test_rows_divided_by_their_norm_count_as_unit_rows() -> None:
     Problem([(X, np.ones(2000))], C=1.0, regularization=0.1).require_unit_rows()
 
 
-def test_what_the_caller_changes_later_does_not_matter() -> None:
+def test_later_changes_by_the_caller_have_no_effect() -> None:
     sites = make_sites()
     csr = sparse.csr_array(sites[0][0])
     problem = Problem([(csr, sites[0][1]), sites[1]], C=5.0, regularization=0.1)
@@ -165,7 +165,7 @@ def test_every_sparse_format_becomes_csr(make: type) -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, np.float16])
-def test_other_number_types_are_taken(dtype: type) -> None:
+def test_other_number_types_are_accepted(dtype: type) -> None:
     X = (np.arange(20).reshape(5, 4) % 2).astype(dtype)
     problem = Problem([(X, np.ones(5, dtype=np.int8))], C=1.0, regularization=0.1)
     assert problem.site(0).parts[0].rows.Z.dtype == np.float64

@@ -67,7 +67,7 @@ def test_sites_of_different_width_are_refused():
         problem.with_sizes(survey([problem.site(0), problem.site(1)]))
 
 
-def test_nothing_is_known_before_the_sources_are_read():
+def test_problem_has_no_sizes_before_its_sources_are_read():
     problem = sourced([lambda: make_sites(n=1)[0]])
     with pytest.raises(DataError, match="not been read"):
         _ = problem.dimension

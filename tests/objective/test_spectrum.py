@@ -13,7 +13,7 @@ from taciturn.objective.spectrum import largest_eigenvalue
 @pytest.mark.parametrize("small", [0, 400])
 @pytest.mark.parametrize("csr", [False, True])
 @pytest.mark.parametrize("shape", [(60, 20), (20, 60)])
-def test_it_is_the_largest(
+def test_bound_is_at_least_the_largest_eigenvalue(
     shape: tuple[int, int], csr: bool, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(spectrum, "_SMALL", small)

@@ -59,7 +59,7 @@ def test_the_quick_version_says_the_same_as_the_page(verdicts: dict[str, str], k
     assert verdicts[key] == STATED[key]
 
 
-def test_what_does_not_hold_is_known() -> None:
+def test_failing_claims_are_the_documented_ones() -> None:
     assert {key for key, verdict in STATED.items() if verdict != "holds"} == NOT_AS_STATED
 
 
@@ -71,7 +71,7 @@ def test_every_figure_is_there(quick: Path) -> None:
     assert "A quick version" in page and all(f"({name}.png)" in page for name in SHIPPED)
 
 
-def test_the_page_of_the_full_run_is_no_quick_one() -> None:
+def test_page_comes_from_the_full_run() -> None:
     page = PAGE.read_text("utf-8")
     assert "A quick version" not in page
     assert all(

@@ -43,7 +43,7 @@ def test_the_csv_has_one_row_per_curve_repeat_and_round(made: tuple[Path, Figure
         assert row["distance"] == ""
 
 
-def test_the_json_says_all_that_made_the_numbers(made: tuple[Path, FigureResult]) -> None:
+def test_json_records_all_inputs_of_the_numbers(made: tuple[Path, FigureResult]) -> None:
     out, drawn = made
     stated = json.loads((out / "small.json").read_text("utf-8"))
     assert stated["settings"]["problem"]["C"] == 20.0 and stated["seed"] == 0 and stated["quick"] is False

@@ -86,7 +86,7 @@ def test_output_noise_and_classes_are_paid_for() -> None:
     assert np.all(scales[2] > 1.9 * scales[0])
 
 
-def test_no_noise_is_enough_where_the_jacobian_alone_is_too_dear() -> None:
+def test_no_noise_suffices_if_the_jacobian_alone_exceeds_the_budget() -> None:
     draft = drafted("gaussian")
     tiny = replace(draft, eta=1e-5 * draft.eta)
     assert calibrate(tiny, EpsilonBudget.of(0.1, 1e-5, sites=3)) is None
@@ -106,7 +106,7 @@ def test_the_quick_factor_is_near_the_exact_one(noise: str, delta: float) -> Non
     assert quick == pytest.approx(exact, rel=0.05)
 
 
-def test_sites_that_are_alike_get_the_same_noise() -> None:
+def test_identical_sites_get_the_same_noise() -> None:
     draft = drafted("gaussian", sites=4)
     same = replace(draft, samples=np.full(4, 900.0), degree=np.full(4, 2.0))
     scale = calibrate(same, EpsilonBudget.of(1.0, 1e-5, sites=4))

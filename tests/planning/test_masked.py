@@ -61,7 +61,7 @@ def test_the_papers_method_can_be_asked_for_by_its_name():
         ({"rows": 40}, "too few"),
     ],
 )
-def test_what_only_the_papers_method_can_do_is_its_own(changes, reason):
+def test_settings_of_the_papers_method_select_it(changes, reason):
     assert reason in penalty_reason(asked(**changes))
 
 
@@ -77,7 +77,7 @@ def test_an_estimator_without_trust_reports_its_choice():
 
 
 @pytest.mark.parametrize("loss", [tt.Logistic(), tt.SmoothHinge(), tt.LogCosh()], ids=lambda loss: loss.name)
-def test_five_sites_with_400_000_rows_work_as_they_come(loss):
+def test_five_sites_with_400_000_rows_work_without_tuning(loss):
     """A real run prepares: the solver's tolerance is one that floats certify for so many rows."""
     plan = find_plan(asked(rows=80_000, d=10, delta=2.5e-7, method="penalty", effort="quick", loss=loss))
     network = Network(

@@ -140,7 +140,7 @@ def test_uneven_sites_get_penalties_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "norm"])
-def test_what_is_printed_can_be_pasted_into_every_file(kind: Literal["gaussian", "norm"]) -> None:
+def test_printed_plan_can_be_pasted_into_every_file_format(kind: Literal["gaussian", "norm"]) -> None:
     found = quick(noise=kind)
     entry = json.loads(found.to_json())
     assert from_dict(entry["penalty"]) == found.method.penalty
@@ -166,7 +166,7 @@ def test_full_runs_the_shapes_and_repeats() -> None:
     assert first.to_dict() != plan(**settings, seed=5).to_dict()
 
 
-def test_a_planned_run_is_worth_more_than_a_site_alone() -> None:
+def test_planned_run_beats_a_single_site() -> None:
     """At (1, 1e-5) the average of five sites with 2,000 rows each comes near the model without privacy."""
     d, graph = 30, Graph.complete(5)
     proxy = generate_proxy(d, 12_000, "classification", seed=11)  # not the rows that the plan is made on

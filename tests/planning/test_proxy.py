@@ -46,6 +46,6 @@ def test_the_spectrum_is_that_of_the_curvature() -> None:
     assert h @ signal == pytest.approx(np.mean(p * (1 - p) * z**2), rel=1e-6)
 
 
-def test_sites_get_no_more_rows_than_are_worth_the_time() -> None:
+def test_proxy_rows_per_site_are_limited() -> None:
     assert rows_per_site(np.array([10, 10**6]), 100).tolist() == [10, 10_000]
     assert rows_per_site(np.array([10**6] * 4), 10**6).tolist() == [100] * 4

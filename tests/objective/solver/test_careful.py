@@ -40,14 +40,14 @@ def one_feature(X: list[list[float]], y: list[float], F: np.ndarray) -> tuple[np
     return gradient_error(objective, 0.0, linear, F, passes.gradient(F)), passes.doubt(F)
 
 
-def test_slopes_that_cancel_still_round() -> None:
+def test_cancelling_slopes_still_have_rounding_error() -> None:
     F = np.random.default_rng(0).uniform(1e-9, 1e-3, size=(300, 1))
     error, doubt = one_feature([[1.0], [1.0]], [1.0, -1.0], F)
     assert np.all(error <= doubt)
     assert np.max(error) > 0.05 * np.max(doubt)
 
 
-def test_margins_far_out_round_too() -> None:
+def test_large_margins_have_rounding_error() -> None:
     F = np.random.default_rng(0).uniform(90, 110, size=(300, 2))
     error, doubt = one_feature([[0.7, 0.3]], [1.0], F)
     assert np.all(error <= doubt)
@@ -55,7 +55,7 @@ def test_margins_far_out_round_too() -> None:
     assert np.max(error / data) > 20 * 2.0**-53  # more than the slope's own rounding
 
 
-def test_careful_gradients_are_far_closer_and_know_it() -> None:
+def test_careful_gradients_are_closer_and_their_error_bound_is_smaller() -> None:
     objective, linear, centre = Recipe(rows=400, dimension=40, rank=40, repeats=1).make()
     plain, careful = (kind(objective, 2.0, linear) for kind in (GradientEvaluator, CarefulGradientEvaluator))
     F = 30 * centre

@@ -86,7 +86,7 @@ def test_the_certificate_holds_in_exact_arithmetic(recipe: Recipe) -> None:
 
 
 @pytest.mark.parametrize("carefully", [False, True])
-def test_the_certificate_needs_its_doubt(carefully: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_certificate_needs_its_rounding_term(carefully: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Near the end of floats the computed gradient alone understates the true one; the bound does not."""
     understated = 0
     for seed in range(12):
@@ -151,7 +151,7 @@ def test_a_start_at_the_minimiser_is_returned() -> None:
     assert second.passes == 1
 
 
-def test_what_is_left_of_the_last_solve_is_not_taken_for_a_gradient() -> None:
+def test_leftover_state_of_the_last_solve_is_not_used_as_a_gradient() -> None:
     objective, linear, start = Recipe(rows=200, dimension=5, rank=5, repeats=2).make()
     state = SolverState()
     before = minimise_general(
@@ -245,7 +245,7 @@ def test_a_users_own_loss_and_regulariser_take_the_same_path() -> None:
     assert np.all(norms(left) <= 1.5 * 1e-10 * (objective.strong + 1.0))
 
 
-def test_what_floats_cannot_certify_is_an_error_that_says_what_they_can() -> None:
+def test_unreachable_tolerance_error_states_the_reachable_one() -> None:
     with pytest.raises(NotConverged, match=r"`tol` = 1e-18 .*Nothing was released") as caught:
         solve(Recipe(), 1e-18)
     reachable = float(str(caught.value).split("tol >= ")[1].split(",")[0])
@@ -253,7 +253,7 @@ def test_what_floats_cannot_certify_is_an_error_that_says_what_they_can() -> Non
     assert np.all(solve(Recipe(), reachable).distance <= reachable)
 
 
-def test_newton_alone_gets_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newton_alone_converges(monkeypatch: pytest.MonkeyPatch) -> None:
     def giving_up(passes, start, target, preconditioner, most, known=None):
         return start, passes.gradient(start)
 
@@ -293,7 +293,7 @@ def test_bad_arguments(changes: dict[str, object], message: str) -> None:
         minimise_general(objective, **{**arguments, **changes})
 
 
-def test_newton_stops_where_floats_end() -> None:
+def test_newton_stops_at_float_precision() -> None:
     objective, linear, _ = Recipe(repeats=1).make()
     passes = GradientEvaluator(objective, 2.0, linear)
     f = newton(passes, np.zeros_like(linear), 0.0)

@@ -38,7 +38,7 @@ def test_the_compact_form_is_bfgs(count: int) -> None:
         assert direction[r] == pytest.approx(-H @ g[r], rel=1e-6, abs=1e-8)
 
 
-def test_only_a_stall_is_worth_a_rebuild() -> None:
+def test_preconditioner_is_rebuilt_only_after_a_stall() -> None:
     quick, slow = [10.0 ** (10 - 2 * k) for k in range(6)], [1e10 * 0.9**k for k in range(6)]
     assert not _worth_rebuilding(quick, cost=3.0)
     assert _worth_rebuilding(slow, cost=3.0)

@@ -35,7 +35,7 @@ def test_every_step_lowers_phi(loss: Loss, size: float) -> None:
 @pytest.mark.parametrize("method", ["newton", "continued"])
 @pytest.mark.parametrize("matrix", [True, False])
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_it_gets_there(loss: Loss, matrix: bool, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newton_converges(loss: Loss, matrix: bool, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not matrix:
         monkeypatch.setattr(newton, "LARGEST_MATRIX", 4)
         monkeypatch.setattr(preconditioner, "LARGEST_MATRIX", 4)

@@ -64,6 +64,6 @@ def test_it_follows_the_penalty_without_new_weights(rows: int, dimension: int) -
     assert P.rebuilds == 1
 
 
-def test_nearly_singular_matrices_still_give_something_positive() -> None:
+def test_nearly_singular_matrices_give_a_positive_preconditioner() -> None:
     for A in (np.ones((5, 5)), np.diag([1e20, 1.0, 1e-20]), np.zeros((2, 2)) + np.diag([1.0, 0.0])):
         assert np.linalg.eigvalsh(positive_inverse(A)).min() > -1e-9 * np.abs(positive_inverse(A)).max()

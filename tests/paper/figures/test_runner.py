@@ -62,7 +62,7 @@ def _stop() -> None:
     raise KeyboardInterrupt
 
 
-def test_looks_do_not_change_the_key_and_numbers_do(tmp_path: Path) -> None:
+def test_cache_key_ignores_appearance_and_depends_on_numbers(tmp_path: Path) -> None:
     figure = _figure(tmp_path)
     known = settings(figure, figure.curves[1])
     looks = _figure(tmp_path, **{'colour = "#0072B2"': 'colour = "#D55E00"', "PP, $q_1": "PP: $q_1"})
@@ -104,7 +104,7 @@ def test_a_budget_is_spent_and_its_rate_is_kept(tmp_path: Path, counted: list[st
         assert 1.98 <= outcome.certificate.epsilon <= 2.0
 
 
-def test_more_rows_than_there_are_is_an_error(tmp_path: Path) -> None:
+def test_asking_for_more_rows_than_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(tt.errors.ParameterError, match=r"`data\.limit` must be at most 569"):
         draw(_figure(tmp_path, **{"limit = 200": "limit = 1000"}), ResultStore(tmp_path))
 

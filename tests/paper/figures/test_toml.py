@@ -84,7 +84,7 @@ def test_a_mistake_is_named_with_file_and_key(tmp_path: Path, old: str, new: str
 
 
 @pytest.mark.parametrize("content", [b"name = ", b"\xff\xfe", SMALL.encode() + b"\nquick = 3"])
-def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_not_toml_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "broken.toml"
     path.write_bytes(content)
     with pytest.raises(ParameterError, match=r"broken\.toml: "):
@@ -98,7 +98,7 @@ def test_each_finding_is_reported_once(tmp_path: Path) -> None:
     assert str(raised.value).count("got 'DPP'") == 1
 
 
-def test_a_caption_counts_the_runs_that_there_are() -> None:
+def test_caption_states_the_number_of_runs() -> None:
     assert "range of 10 runs" in load_figure("fig2").caption
     assert "range of 3 runs" in load_figure("fig2", quick=True).caption
 

@@ -34,7 +34,7 @@ def test_points_differ_in_their_axes_and_nothing_else():
     assert len({point.key for point in grid.points}) == 4
 
 
-def test_whole_tables_may_vary():
+def test_axis_may_vary_a_whole_table():
     noises = [{"kind": "norm", "rate": 2.0}, {"kind": "gaussian", "std": 0.5}]
     grid = read_grid(stated(axes={"method.noise": noises}))
     assert [point.figure.curves[0].noise.kind for point in grid.points] == ["norm", "gaussian"]

@@ -30,7 +30,7 @@ def test_settings_go_to_their_place_and_leave_the_rest_alone():
 
 
 @pytest.mark.parametrize("name", ["run.rounds.start", "nothing.rounds"])
-def test_a_way_through_something_else_is_refused(name):
+def test_path_through_a_value_is_refused(name):
     with pytest.raises(ParameterError, match=f"{name} must lead through tables"):
         sweep.place_settings({"run": {"rounds": 5}}, {name: 1})
 
@@ -61,7 +61,7 @@ def test_jobs_one_after_another():
 
 
 @pytest.mark.parametrize("chosen", ["local", "ray"])
-def test_auto_takes_the_time_of_the_first_job_and_runs_each_once(monkeypatch, chosen):
+def test_auto_times_the_first_job_and_runs_each_job_once(monkeypatch, chosen):
     asked, there = [], []
     monkeypatch.setattr(sweep, "choose_for_jobs", lambda seconds, jobs: asked.append(jobs) or chosen)
     tasks = ModuleType("tasks")

@@ -67,7 +67,7 @@ def test_the_front_is_marked_and_drawn(swept):
     assert len(stairs) == 1 and np.allclose(stairs[0].get_ydata(), losses)
 
 
-def test_what_is_there_is_not_run_again(swept, small, monkeypatch):
+def test_finished_points_are_not_run_again(swept, small, monkeypatch):
     result, out = swept
     monkeypatch.setattr(sweep, "run_point", lambda figure: pytest.fail("ran again"))
     again = sweep.run_sweep(small, out, engine="local")
@@ -133,7 +133,7 @@ def _own(tmp_path, **changes):
     return tmp_path / "grid.toml"
 
 
-def test_a_table_of_ones_own(tmp_path, monkeypatch):
+def test_user_table_can_be_swept(tmp_path, monkeypatch):
     grid = load_grid(_own(tmp_path))
     monkeypatch.chdir(tmp_path.parent)
     swept = sweep.run_sweep(grid, tmp_path / "out", engine="local")
@@ -156,6 +156,6 @@ def test_a_table_of_ones_own(tmp_path, monkeypatch):
         ("age = [0, 100]", "age = 3", "`age` must be"),
     ],
 )
-def test_a_table_of_ones_own_is_stated_whole(tmp_path, old, new, words):
+def test_user_table_is_recorded_completely(tmp_path, old, new, words):
     with pytest.raises(ParameterError, match=words):
         load_grid(_own(tmp_path, **{old: new}))

@@ -84,7 +84,7 @@ def test_the_budget_is_used_and_epsilons_are_not_added_up():
     assert limit.most == pytest.approx(mu**2, rel=3e-3) and limit.most < mu**2
 
 
-def test_one_order_that_suits_gaussian_noise_is_watched():
+def test_budget_tracks_an_order_that_suits_gaussian_noise():
     limit = Limit("renyi", EPSILON, DELTA)
     square = 2 * limit.most / BUDGET_ORDERS[limit.place]
     best, _ = to_epsilon(BUDGET_ORDERS, BUDGET_ORDERS * square / 2, DELTA)
@@ -107,7 +107,7 @@ def test_the_reported_remainder_is_admitted_and_hardly_more(accountant, runs):
     assert limit.left([*before, *[cost(left)] * runs]) < 0.01 * EPSILON
 
 
-def test_the_first_run_may_use_all_of_it_and_nothing_comes_after():
+def test_first_run_may_use_the_whole_budget_and_the_next_is_refused():
     limit, all_of_it = Limit("gaussian", EPSILON, DELTA), gaussian(float(gaussian_mu(EPSILON, DELTA)))
     assert limit.price(all_of_it) > limit.most  # nothing is kept back
     assert limit.admits([all_of_it]) and limit.left([]) == EPSILON
@@ -120,7 +120,7 @@ def test_the_first_run_may_use_all_of_it_and_nothing_comes_after():
 @pytest.mark.parametrize(
     "lost", [{"slack": 2e-3}, {"floats": 6e-9}, {"failure": 1e-15}], ids=["slack", "floats", "failure"]
 )
-def test_what_discrete_noise_and_floats_add_has_a_limit_of_its_own(lost):
+def test_cost_of_discrete_noise_and_floats_has_its_own_limit(lost):
     limit, cost = Limit("gaussian", EPSILON, DELTA), gaussian(0.01, **lost)
     assert limit.admits([gaussian(0.01), gaussian(0.01)])
     assert not limit.admits([cost, cost])
@@ -158,12 +158,12 @@ def test_a_pure_release_is_gaussian_private_with_this_mu_and_no_smaller_one(epsi
         ("pure", 1.0, 1e-5, "`delta` must be 0"),
     ],
 )
-def test_limits_that_make_no_sense(accountant, epsilon, delta, words):
+def test_senseless_limits_are_refused(accountant, epsilon, delta, words):
     with pytest.raises(ParameterError, match=words):
         Limit(accountant, epsilon, delta)
 
 
-def test_a_pure_budget_leaves_floats_a_billionth_and_no_more():
+def test_pure_budget_allows_floats_a_delta_of_at_most_one_billionth():
     """Noise that is drawn in floats leaves a chance for every run, which delta = 0 does not pay for."""
     limit = Limit("pure", EPSILON, 0.0)
     run = RunCost(1e-9, (0.0,) * len(BUDGET_ORDERS), 1e-6, 1e-6, floats=3e-10)

@@ -22,7 +22,7 @@ def exact(mu: float, epsilon: float) -> mpmath.mpf:
         return mpmath.ncdf(-e / m + m / 2) - mpmath.exp(e) * mpmath.ncdf(-e / m - m / 2)
 
 
-def test_both_inverses_are_sharp_to_the_last_bit_one_by_one_and_in_a_row():
+def test_both_inverses_are_exact_to_the_last_bit_for_scalars_and_arrays():
     mu, delta = np.array([0.01, 0.3, 1.0, 7.0, 30.0]), 1e-5
     epsilon = gaussian_epsilon(mu, delta)
     assert epsilon.tolist() == [float(gaussian_epsilon(value, delta)) for value in mu]
@@ -82,7 +82,7 @@ def test_squares_add_up_in_any_order_and_far_from_one():
     assert float(compose_mu([])) == 0 and compose_mu([1.0, np.inf]) == np.inf
 
 
-def test_the_ends_of_the_scale():
+def test_extreme_values_are_handled():
     assert gaussian_epsilon([0.0, np.inf], 1e-5).tolist() == [0.0, np.inf]
     assert gaussian_delta([0.0, np.inf], 1.0).tolist() == [0.0, 1.0]
     assert gaussian_epsilon(1e-9, 1e-5) == 0

@@ -31,7 +31,7 @@ def quadrature(q, u, d):
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 8, 30, 105, 400])
-def test_above_the_quadrature_and_close(d):
+def test_moment_bound_is_above_the_quadrature_and_close(d):
     excess = []
     for q in (1.02, 1.3, 2.0, 5.0, 20.0, 400.0):
         for share in (1e-3, 0.02, 0.1, 0.2, 0.27, 0.32):
@@ -113,7 +113,7 @@ def narrow(monkeypatch):
 
 
 @pytest.mark.parametrize(("low", "high"), [(1e-30, 0.05), (0.05, 1e-22)], ids=["above", "below"])
-def test_what_lies_outside_the_main_cells_is_counted(narrow, low, high):
+def test_mass_outside_the_main_cells_is_included(narrow, low, high):
     narrow(low, high)
     for d in (1, 3, 30):
         for q in (1.1, 2.0):

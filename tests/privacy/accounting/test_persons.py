@@ -37,7 +37,7 @@ def _rows(rng, d, x):
     return (rows.T * weights) @ rows
 
 
-def test_no_random_person_bends_more_than_is_certified():
+def test_random_persons_stay_within_the_certified_bound():
     rng = np.random.default_rng(3)
     closest = 0.0
     for _ in range(4000):
@@ -60,7 +60,7 @@ def test_the_record_s_bound_is_too_small_for_a_person_at_low_orders():
     assert cost <= float(single_releases.person_jacobian_renyi(q, x))
 
 
-def test_from_order_1_59_on_a_person_bends_as_a_record_does():
+def test_from_order_1_59_on_a_person_costs_what_a_record_costs():
     q = np.linspace(1.59, 40, 300)
     assert np.all(person_excess(q, 0.999999 / (q - 1)) == 0)
     assert np.all(person_excess(np.array([1.05, 1.2]), np.array([0.5, 0.5])) == 0)

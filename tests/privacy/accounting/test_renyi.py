@@ -71,7 +71,7 @@ def test_jacobian_is_the_product_at_both_ends():
         assert bounds.jacobian_renyi(q, x) == pytest.approx(np.log(factor[0] * factor[-1]) / r)
 
 
-def test_gaussian_parts():
+def test_gaussian_bound_of_each_kind_of_release():
     assert single_releases.renyi_gaussian(4.0, 0.5, 2.0, 0.0) == pytest.approx(4 * 0.25 / 8)
     assert single_releases.primal_renyi_gaussian(4.0, 0.5, 2.0) == pytest.approx(4 * 0.25 / 8)
     assert single_releases.output_renyi_gaussian(4.0, 0.25, 2.0) == pytest.approx(4 * 0.25 / 8)

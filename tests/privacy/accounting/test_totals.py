@@ -73,7 +73,7 @@ def test_equal_rounds_cost_n_times_one_and_order_does_not_matter():
     assert forth == pytest.approx(back, rel=1e-12)
 
 
-def test_one_round_too_bent_makes_gaussian_orders_infinite_for_its_site_only():
+def test_strongly_curved_round_makes_gaussian_orders_infinite_only_for_its_site():
     x = np.array([[0.1, 0.1], [0.1, 2.0]])
     total = totals.renyi_gaussian_total([1.2, 1.6, 5.0], 0.1, 1.0, x)
     assert np.isfinite(total).tolist() == [[True, True, True], [True, False, False]]

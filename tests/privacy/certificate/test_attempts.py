@@ -52,7 +52,7 @@ def test_the_whole_budget_is_spent_and_not_more():
     assert 0.99 * EPSILON < found.epsilon <= EPSILON
 
 
-def test_every_release_counts_those_who_took_part():
+def test_every_release_counts_its_participants():
     run = lived()
     for c in range(5):
         by_hand = 0.0

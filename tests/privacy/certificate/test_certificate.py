@@ -33,7 +33,7 @@ from taciturn.privacy.loss_facts import LossFacts
 # -- the numbers ------------------------------------------------------------------------------------
 
 
-def test_the_very_same_run_by_three_bounds() -> None:
+def test_one_run_under_three_bounds() -> None:
     stated = certificate(sites=5, rounds=100)
     assert stated.paper_epsilon == pytest.approx(64.82, abs=0.005)
     assert stated.pure_epsilon == pytest.approx(58.05, abs=0.005)
@@ -197,7 +197,7 @@ def test_no_noise_means_infinite_epsilon() -> None:
 
 @pytest.mark.parametrize("method", ["penalty", "primal"])
 @pytest.mark.parametrize("noise", ["norm", "gaussian"])
-def test_a_row_that_rounding_made_longer_is_paid_for(method: str, noise: str) -> None:
+def test_row_lengthened_by_rounding_is_charged(method: str, noise: str) -> None:
     settings = {"method": method, "noise": noise, "rounds": 1, "sites": 1}
     stated = certificate(**settings)
     k = 1750 * (1 + 1e-12) / (2 * 0.5 * 2 * 9044)  # such a row passes the check of rows
@@ -276,7 +276,7 @@ def test_a_filter_certifies_its_budget() -> None:
     Certificate.from_json(stated.to_json()).verify()
 
 
-def test_a_budget_passed_by_a_hair_certifies_nothing() -> None:
+def test_slightly_exceeded_budget_certifies_nothing() -> None:
     book = ledger(rounds=20, noise="gaussian", scale=SIGMA)
     columns = tuple(book.columns(site.site) for site in book.sites)
     orders = np.array([8.0])
@@ -291,7 +291,7 @@ def test_a_budget_passed_by_a_hair_certifies_nothing() -> None:
     assert stated(cost * (1 - 5e-5)) == math.inf
 
 
-def test_a_filter_of_many_different_rounds_certifies_what_it_let_through() -> None:
+def test_filter_over_different_rounds_certifies_the_admitted_rounds() -> None:
     limit = SiteBudget(2.0, DELTA, 8.0)
     book = MemoryLedger(run_facts(3, 1500, noise="gaussian"), site_facts(2), limit)
     with pytest.raises(BudgetExceeded):
@@ -358,7 +358,7 @@ def test_a_number_that_is_off_by_a_millionth_is_found() -> None:
 
 
 @pytest.mark.parametrize("head", [{"rows": "x", "digest": 3}, {"rows": 1, "digest": "00"}, {"rows": -1}, [1]])
-def test_a_head_that_no_ledger_can_have_is_refused(head: Any) -> None:
+def test_impossible_ledger_head_is_refused(head: Any) -> None:
     body = json.loads(certificate().to_json()) | {"ledger_head": head}
     with pytest.raises(CertificateError, match=r"ledger_head|cannot be read"):
         Certificate.from_json(json.dumps(body))

@@ -59,7 +59,7 @@ def test_a_run_that_ended_early_states_the_planned_figure(noise: str) -> None:
     assert again.notes == [] and again.charged_epsilon == stopped.charged_epsilon
 
 
-def test_the_smaller_figure_cannot_take_the_place_of_the_planned_one() -> None:
+def test_planned_figure_cannot_be_replaced_by_the_smaller_one() -> None:
     body = json.loads(certificate(rounds=4, planned=10).to_json())
     body["epsilon"] = body["charged_epsilon"]
     with pytest.raises(CertificateError, match="`epsilon` is stated as"):
@@ -159,5 +159,5 @@ def test_without_a_plan_on_record_an_early_end_has_no_finite_figure(tmp_path) ->
         Certificate.from_json(found.to_json()).verify()
 
 
-def test_nothing_charged_is_nothing_spent() -> None:
+def test_run_without_charges_costs_nothing() -> None:
     assert Certificate.from_ledger(MemoryLedger(run_facts(), site_facts()), DELTA).epsilon == 0.0

@@ -81,7 +81,7 @@ def test_facts_that_no_ledger_can_produce(change, figures):
     assert accepted(text) is None
 
 
-def test_the_honest_ones_are_believed():
+def test_honest_certificates_are_accepted():
     for settings in ({}, {"noise": "gaussian", "scale": 3.4}, {"output_noise": "norm", "tol": 1e-9}):
         assert accepted(certificate(**settings).to_json()) is not None
 
@@ -116,7 +116,7 @@ def masked_certificate():
     ("name", "factor"), [("sensitivity", 0.5), ("sensitivity", 0.999), ("stray", 0.5), ("length", 0.2)]
 )
 @pytest.mark.parametrize("t", [1, 2, 3])
-def test_what_a_sum_claims_follows_from_the_loss_and_the_number_of_records(name, factor, t):
+def test_sensitivity_of_a_sum_must_follow_from_loss_and_records(name, factor, t):
     """A consistent forgery: less is claimed of one sum, and every figure is made to fit."""
     edited = json.loads(masked_certificate().to_json())
     entry = edited["run"]["sums"][t - 1]
@@ -132,13 +132,13 @@ def test_the_number_of_records_is_that_of_all_sites(change):
     assert recomputed(signed(edited)) is None
 
 
-def test_no_consistent_forgery_of_sums_is_believed():
+def test_consistent_forgery_of_sums_is_rejected():
     honest = masked_certificate()
     assert accepted(honest.to_json()) is not None
     assert attack_sums(honest, 60, seed=3) > 50
 
 
-def test_a_fuzzer_that_makes_the_hash_fit_states_nothing_too_small(tmp_path):
+def test_fuzzed_certificates_with_a_valid_hash_never_understate_epsilon(tmp_path):
     """`python -m tools.forge` makes ten thousand of them; here are some hundreds."""
     for number, honest in enumerate(
         (certificate(), certificate(noise="gaussian", scale=3.4), real_certificate(tmp_path))
@@ -165,7 +165,7 @@ def test_masked_sums_have_a_loss_that_the_verifier_knows():
     assert recomputed(signed(edited)) is None and accepted(json.dumps(signed(edited))) is None
 
 
-def test_a_mark_is_shown_and_does_not_look_like_a_figure():
+def test_mark_is_shown_and_cannot_imitate_a_figure():
     from taciturn.privacy.facts import ABORTED, PLANNED
 
     cut = (
@@ -183,12 +183,12 @@ def test_a_mark_is_shown_and_does_not_look_like_a_figure():
 
 
 @pytest.mark.parametrize("name", TRICKS)
-def test_no_trick_makes_a_figure_smaller(name, tmp_path):
+def test_known_forgeries_cannot_lower_a_figure(name, tmp_path):
     honest = [certificate(rounds=6), masked_certificate(), real_certificate(tmp_path)]
     assert sum(attack_trick(entry, TRICKS[name], 10, seed=5) for entry in honest) > 5
 
 
-def test_no_model_takes_the_certificate_of_another(tmp_path):
+def test_certificate_of_another_model_is_rejected(tmp_path):
     assert attack_model(certified_model(tmp_path), tmp_path, 40, seed=2) == 40
 
 
@@ -220,7 +220,7 @@ def test_magnitudes_that_floats_would_lose_are_refused(eta):
         site_facts(dual_step=(eta,))
 
 
-def test_more_neighbours_than_others_are_refused():
+def test_more_neighbours_than_other_sites_are_refused():
     with pytest.raises(ParameterError, match="`degree` must be below the number of sites, 2; got 2"):
         MemoryLedger(run_facts(2), site_facts(2))
 

@@ -68,7 +68,7 @@ def test_a_release_that_does_not_fit_the_facts_is_refused(released: Released) ->
         certificate().of(released)
 
 
-def test_what_was_planned_released_nothing() -> None:
+def test_planned_certificate_names_no_release() -> None:
     from taciturn.privacy.facts import PLANNED
 
     planned = certificate(simulated=False, marks=(PLANNED,))

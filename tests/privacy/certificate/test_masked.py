@@ -77,7 +77,7 @@ def delta_by_hand(mu, epsilon):
 
 
 @pytest.mark.parametrize("colluding", [0, 1, 3, None])
-def test_figures_are_those_of_the_noise_that_honest_sites_add(colluding):
+def test_figures_follow_from_the_noise_of_the_honest_sites(colluding):
     run = masked_run(colluding=colluding)
     certificate = certified(run)
     honest = 5 - (4 if colluding is None else colluding)
@@ -131,7 +131,7 @@ def test_json_goes_both_ways_and_every_tampered_figure_is_refused():
             Certificate.from_json(json.dumps(body)).verify()
 
 
-def test_the_statement_says_whom_the_figure_holds_against():
+def test_statement_names_the_assumed_colluders():
     said = certified(masked_run()).statement()
     table = certified(masked_run()).against
     for words in ("any one of the 4 other sites", "noise of 4 sites together"):
@@ -143,7 +143,7 @@ def test_the_statement_says_whom_the_figure_holds_against():
     assert "computational" not in alone
 
 
-def test_other_methods_hold_against_everybody():
+def test_certificates_of_other_methods_assume_that_all_other_sites_collude():
     run = RunFacts("penalty", "gaussian", masked_run().loss, 5, 2, 3, C=1.0, regularization=0.1)
     book = MemoryLedger(run, [SiteFacts(0, 100, 2, (0.5,))])
     book.charge(Charge(0, 1, eta=0.5, scale=1.0))
@@ -175,7 +175,7 @@ def test_a_budget_stops_the_round_that_would_pass_it_in_memory_and_on_disk(tmp_p
 
 
 @pytest.mark.parametrize("k", range(1, ROUNDS + 1))
-def test_a_budget_pays_for_exactly_the_rounds_that_it_pays_for(k):
+def test_budget_admits_exactly_the_affordable_rounds(k):
     """The last of all rounds too, where a look at the whole run is enough to admit every charge."""
     run = masked_run()
     cost = certified(run, rounds=k).charged_epsilon
@@ -216,7 +216,7 @@ KEYS = (
 
 
 @pytest.mark.parametrize("where", ["process", "simulated", "network"])
-def test_only_sites_that_made_keys_are_said_to_have_made_keys(where):
+def test_certificate_claims_key_agreement_only_for_real_sites(where):
     """In one process all keys come from one random draw: no key agreement took place."""
     place = {} if where == "simulated" else {"simulated": False, "where": where}
     run = masked_run(**place)

@@ -33,7 +33,7 @@ def certified(run):
 
 
 @pytest.mark.parametrize(("rows", "R"), [(1, 1), (3, 3), (50, 6), (None, 6)])
-def test_norm_noise_pays_for_rows_that_bend_in_many_directions(rows, R):
+def test_norm_noise_is_charged_for_persons_with_rows_in_many_directions(rows, R):
     k = 1.0 / (2 * 0.025 * 10)
     run = run_facts(unit="person", persons=20, rows_per_person=rows)
     pure = 0.2 * 2 * k + R * math.log1p(k / R)
@@ -43,7 +43,7 @@ def test_norm_noise_pays_for_rows_that_bend_in_many_directions(rows, R):
     assert math.isinf(certified(run).paper_epsilon)  # Theorem 3 is about a record
 
 
-def test_low_orders_pay_for_several_eigenvalues():
+def test_low_orders_are_charged_for_several_eigenvalues():
     orders = np.array([1.05, 1.2, 3.0])
     record = run_facts(dimension=3)
     person = dataclasses.replace(record, unit="person", persons=20, rows_per_person=1, relation="")
@@ -55,7 +55,7 @@ def test_low_orders_pay_for_several_eigenvalues():
     assert bounds.ORDERS[0] < 1.05
 
 
-def test_facts_of_persons_fit_each_other():
+def test_contradictory_facts_about_persons_are_refused():
     for odd in (
         {"unit": "person"},
         {"persons": 5},

@@ -21,7 +21,7 @@ def certificate():
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
-def test_share_of_right_guesses_covers_the_worst_mechanism(epsilon, delta):
+def test_stated_guessing_rate_covers_the_worst_mechanism(epsilon, delta):
     """Randomised response that fails with chance delta is guessed by the likelihood at exactly this rate."""
     truth = math.exp(epsilon) / (1 + math.exp(epsilon))
     outcomes = np.array([delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0])

@@ -56,13 +56,13 @@ def test_one_process_that_held_all_rows_states_it():
         ("network", "3 sites trained one model together without pooling their records"),
     ],
 )
-def test_sites_of_their_own_say_where_they_were(tmp_path, where, words):
+def test_separate_sites_state_where_they_ran(tmp_path, where, words):
     made = one_site(tmp_path, where)
     assert words in made.statement() and "before anything left a site" in made.statement()
     Certificate.from_json(made.to_json()).verify()
 
 
-def test_what_did_not_happen_is_reported_as_such():
+def test_simulated_and_planned_runs_are_stated_as_such():
     assert certificate().run.where == "simulated"
     assert certificate().statement().split("\n\n")[1].startswith("One process simulated 3 sites")
     assert run_facts(simulated=False, marks=(PLANNED,)).where == "planned"
@@ -91,7 +91,7 @@ def test_one_site_of_a_process_or_all_sites_of_a_network_are_refused(tmp_path):
     assert accepted(json.dumps(signed(body | {"ledger_head": None}))) is None
 
 
-def test_an_edited_place_is_refused_unless_every_word_is_edited_too(tmp_path):
+def test_edited_location_is_rejected_while_the_statement_contradicts_it(tmp_path):
     made = one_site(tmp_path, "folders")
     body = json.loads(made.to_json())
     for where in ("network", "process", "simulated", "planned", "", "cloud"):
@@ -126,7 +126,7 @@ def test_a_delta_of_one_over_the_number_of_records_is_still_admitted():
     assert not made.large_delta and "LARGE" not in made.statement()
 
 
-def test_a_real_run_is_certified_at_a_large_delta_only_where_that_is_meant():
+def test_real_run_is_certified_at_a_large_delta_only_if_allowed():
     problem = tt.Problem(make_sites(n=3), C=20.0, regularization=0.1)
     method = tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(2.0))
     run = tt.train(problem, tt.Graph.ring(3), method, rounds=1, budget=SiteBudget(99.0, 1e-5))
@@ -135,7 +135,7 @@ def test_a_real_run_is_certified_at_a_large_delta_only_where_that_is_meant():
     assert run.certificate(0.4, large_delta=True).large_delta
 
 
-def test_insisting_on_a_large_delta_is_part_of_what_the_sites_agree_on(tmp_path):
+def test_allowing_a_large_delta_is_part_of_the_agreed_job(tmp_path):
     plain = sites(tmp_path)[0].job
     given = plain.model_dump(by_alias=True, exclude_defaults=True)
     insisted, again = (type(plain).model_validate(given | more) for more in ({"large_delta": True}, {}))
@@ -143,7 +143,7 @@ def test_insisting_on_a_large_delta_is_part_of_what_the_sites_agree_on(tmp_path)
 
 
 @pytest.mark.parametrize("delta", [1e-320, 5e-324, 1e-30])
-def test_the_smallest_delta_has_words(delta):
+def test_smallest_delta_can_be_stated(delta):
     ledger = MemoryLedger(run_facts(rounds=1), site_facts(3))
     for charge in charges(3, 1):
         ledger.charge(charge)

@@ -55,7 +55,7 @@ def test_what_one_run_cost_is_what_its_certificate_says(path):
     assert planned().epsilon < budget.spent < 1.6 * planned().epsilon  # nearer sqrt(2) than 2 of it
 
 
-def test_two_at_the_same_file_know_of_each_other(path):
+def test_two_processes_on_one_budget_file_see_each_others_charges(path):
     one, two = tt.Budget(path, epsilon=1), tt.Budget(path)
     while True:
         try:
@@ -91,7 +91,7 @@ def test_its_terms_never_change(path, given, words):
         ({"epsilon": 1, "delta": 0, "accountant": "renyi"}, "`delta`"),
     ],
 )
-def test_terms_that_make_no_sense_leave_no_file(path, given, words):
+def test_invalid_terms_create_no_file(path, given, words):
     with pytest.raises(ParameterError, match=words):
         tt.Budget(path, **given)
     assert not path.exists()
@@ -111,14 +111,14 @@ def test_a_file_that_is_not_there_or_is_something_else(path, tmp_path):
 
 
 @pytest.mark.parametrize("given", [{}, {"epsilon": 1}])
-def test_an_empty_file_is_no_new_budget(path, given):
+def test_empty_file_is_not_a_new_budget(path, given):
     path.touch()
     with pytest.raises(LedgerError, match="is empty: its charges are lost"):
         tt.Budget(path, **given)
     assert path.stat().st_size == 0
 
 
-def test_a_file_that_is_begun_is_there_whole_or_not_at_all(path, monkeypatch):
+def test_budget_file_is_created_atomically(path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(budget_file, "begin", lambda *_: interrupt())
         with pytest.raises(KeyboardInterrupt):
@@ -131,7 +131,7 @@ def interrupt():
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_of_several_that_begin_a_file_at_once_the_first_stays(path, monkeypatch, links):
+def test_first_of_several_concurrent_creators_wins(path, monkeypatch, links):
     if not links:  # as on some disks
         monkeypatch.setattr(os, "link", lambda *_: os.stat(path.parent / "nothing"))
     tt.Budget(path, epsilon=1).reserve(planned(), "a fit")
@@ -174,7 +174,7 @@ def test_a_file_that_is_restored_while_its_budget_is_in_use_is_refused(path, how
                 use()
 
 
-def test_what_no_budget_pays_for(path):
+def test_runs_that_no_budget_admits_are_refused(path):
     with tt.Budget(path, epsilon=1) as budget:
         with pytest.raises(ParameterError, match="`random_state` must be None inside a Budget"):
             budget.reserve(certificate(scale=30.0), "a rehearsal")
@@ -191,7 +191,7 @@ def test_what_no_budget_pays_for(path):
         assert budget.runs == () and budget.left == 1
 
 
-def test_a_budget_for_persons_wants_runs_that_cover_persons(path):
+def test_budget_for_persons_admits_only_runs_that_cover_persons(path):
     person = {"unit": "person", "persons": 27132}
     persons = tt.Budget(path, epsilon=3, unit="person")
     with pytest.raises(BudgetExceeded, match="give `person`"):

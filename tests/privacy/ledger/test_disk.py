@@ -139,7 +139,7 @@ def test_a_file_restored_is_found_by_its_head(filled: Path, tmp_path: Path) -> N
         SqliteLedger(filled, at_least=late)
 
 
-def test_other_facts_are_another_run(filled: Path) -> None:
+def test_ledger_of_other_facts_is_refused(filled: Path) -> None:
     with pytest.raises(LedgerError, match="created with another `C`"):
         SqliteLedger(filled, run_facts(3, 20, C=1.0), SITES[:1])
     with pytest.raises(LedgerError, match="created with other sites"):
@@ -150,7 +150,7 @@ def test_other_facts_are_another_run(filled: Path) -> None:
         assert ledger.run == RUN
 
 
-def test_no_ledger_no_charge(path: Path) -> None:
+def test_missing_or_invalid_ledger_file_is_refused(path: Path) -> None:
     with pytest.raises(LedgerError, match="no ledger here yet"):
         SqliteLedger(path)
     with pytest.raises(LedgerError, match="cannot be used"):
@@ -185,7 +185,7 @@ def test_two_processes_cannot_both_charge(filled: Path) -> None:
     )
 
 
-def test_a_ledger_changed_behind_its_back_charges_no_more(filled: Path) -> None:
+def test_ledger_changed_by_another_process_refuses_further_charges(filled: Path) -> None:
     db = sqlite3.connect(filled, isolation_level=None)
     db.execute("PRAGMA synchronous = FULL")
     with SqliteLedger(filled) as ledger, SqliteLedger(db) as other:
@@ -295,7 +295,7 @@ def test_a_full_disk_charges_nothing(filled: Path) -> None:
         ledger.charge(Charge(0, 6, 0.5, 3.0))
 
 
-def test_a_file_that_cannot_grow(path: Path) -> None:
+def test_failing_write_or_sync_charges_nothing(path: Path) -> None:
     """The write or the sync fails inside the operating system, not by SQLite's own count."""
     resource = pytest.importorskip("resource", reason="needs POSIX resource limits")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

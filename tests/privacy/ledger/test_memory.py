@@ -120,12 +120,12 @@ def test_a_senseless_charge_is_refused(ledger: MemoryLedger, charge: Charge, mes
     assert ledger.columns(0).t.size == 0
 
 
-def test_a_degree_that_moves_needs_a_filter(ledger: MemoryLedger) -> None:
+def test_changing_degree_needs_a_filter(ledger: MemoryLedger) -> None:
     with pytest.raises(LedgerError, match="needs a `SiteBudget` with an `order`"):
         ledger.charge(Charge(0, 1, 0.5, 3.0, None, 1))
 
 
-def test_a_run_without_noise_takes_no_scale() -> None:
+def test_run_without_noise_refuses_a_noise_scale() -> None:
     ledger = MemoryLedger(run_facts(method="none", noise="none"), site_facts())
     ledger.charge(Charge(site=0, t=1, eta=0.5))
     with pytest.raises(ParameterError, match="`scale` must be left out"):

@@ -61,7 +61,7 @@ def test_the_bound_holds_in_exact_arithmetic(recipe: Recipe) -> None:
         assert np.all(true <= bound)
 
 
-def test_the_bound_needs_its_doubt() -> None:
+def test_bound_needs_its_rounding_term() -> None:
     """Near the end of floats the computed gradient alone understates the true one."""
     understated = 0
     for seed in range(12):
@@ -215,7 +215,7 @@ class MyLogistic(Logistic):
     """A subclass may do anything, so it is not taken for the loss that it is made from."""
 
 
-def test_who_is_small() -> None:
+def test_small_sites_are_recognised() -> None:
     ordinary = Recipe().make()[0]
     assert small_form(ordinary) == "dense" and isinstance(pack([ordinary]), DensePack)
     assert small_form(Recipe(csr=True).make()[0]) == "sparse"
