@@ -140,6 +140,6 @@ def test_steps_of_the_grid_have_the_scale_that_is_charged():
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), 2.0**51])
-def test_scales_that_cannot_be_drawn(bad):
+def test_unusable_noise_scales_are_refused(bad):
     with pytest.raises(ParameterError, match="`scale`"):
         discrete_gaussian(fresh(), bad, 1)

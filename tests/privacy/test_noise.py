@@ -94,7 +94,7 @@ def test_a_zero_direction_is_drawn_again():
 
 @pytest.mark.parametrize("noise", NOISES, ids=IDS)
 @pytest.mark.parametrize("d", [1, 2, 30])
-def test_a_noise_knows_how_large_it_is(noise, d):
+def test_noise_reports_its_standard_deviation(noise, d):
     draws = np.random.default_rng(d)
     std = np.sqrt(np.mean([noise.sample(draws, 1.5, d) ** 2 for _ in range(60_000 // d)]))
     assert noise.coordinate_std(1.5, d) == pytest.approx(std, rel=0.03)

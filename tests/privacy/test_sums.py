@@ -48,13 +48,13 @@ def test_run_facts_go_to_json_values_and_back():
         ({"part": 1}, "part"),
     ],
 )
-def test_a_sum_without_sense_is_refused(changes, word):
+def test_invalid_sum_is_refused(changes, word):
     good = masked_run().sums[0]
     with pytest.raises(ParameterError, match=word):
         dataclasses.replace(good, **changes)
 
 
-def test_edges_of_a_sum_are_where_the_proof_has_them():
+def test_limits_of_a_sum_match_the_proof():
     """At least 8 grid units of noise; and one unit moves a sum by less than 2^62 grid units."""
     good = masked_run().sums[0]
     assert dataclasses.replace(good, std=LEAST_STD).std == 8.0
@@ -84,7 +84,7 @@ def test_attempts_out_of_order_or_of_sites_that_the_run_lacks_are_refused(member
         check_attempts([attempt(*entry) for entry in zip(members, firsts, strict=True)], 3)
 
 
-def test_attempts_in_order_are_taken_as_they_are():
+def test_ordered_attempts_are_accepted():
     given = [attempt((0, 1, 2), 1), attempt((0, 2), 4, again=3)]
     assert check_attempts(given, 3) == tuple(given) and check_attempts((), 3) == ()
     for wrong in ((), (1, 0), (0, 0)):

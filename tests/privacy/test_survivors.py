@@ -126,7 +126,7 @@ def test_a_budget_is_charged_for_the_discrete_noise_of_masked_sums():
     assert cost.slack > 0 and cost.failure > 0
 
 
-def test_what_is_kept_back_for_discrete_noise_is_taken_from_delta_too():
+def test_reserve_for_discrete_noise_is_also_taken_from_delta():
     """delta' = (1 - 1e-3) (1 - 2e-9) e^-A delta, A = 1e-3 epsilon: docs/privacy.md, Theorem P."""
     epsilon, delta = 40.0, 1e-5
     A = 1e-3 * epsilon
@@ -138,7 +138,7 @@ def test_what_is_kept_back_for_discrete_noise_is_taken_from_delta_too():
 
 
 @pytest.mark.parametrize("t", [2, 3, 4])
-def test_only_the_first_gradient_is_less_steep(t):
+def test_smaller_slope_is_accepted_only_for_the_first_gradient(t):
     """At f = 0 a logistic gradient is half as steep; a later sum that claims so much less is refused."""
     facts = PublicFacts(3, total=600, largest=300, dimension=5, loss=Logistic(), regularization=0.0)
     method = MaskedDescent(epsilon=1.0, delta=DELTA, colluding=1, bounded=False)

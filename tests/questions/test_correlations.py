@@ -23,7 +23,7 @@ def asked(table, **options):
     return tt.private_correlations(table, RANGES, **({"colluding": 1, "random_state": 0} | options))
 
 
-def test_with_hardly_any_noise_they_are_those_of_numpy():
+def test_with_little_noise_correlations_match_numpy():
     table = rows(5000)
     found = asked(table, epsilon=50)
     truth = np.corrcoef(np.stack(list(table.values())))
@@ -36,7 +36,7 @@ def test_with_hardly_any_noise_they_are_those_of_numpy():
 
 
 @pytest.mark.parametrize(("n", "epsilon"), [(3000, 1.0), (1500, 50.0)])
-def test_intervals_hold_as_often_as_they_say(n, epsilon):
+def test_intervals_reach_their_stated_coverage(n, epsilon):
     truth = COVARIANCE / np.outer(SD, SD)
     shares = np.linalg.eigvalsh(truth)[::-1] / 3
     held = np.zeros(7, dtype=int)
@@ -77,11 +77,11 @@ def moments(found):
     )
 
 
-def test_what_cannot_be_asked_is_refused_by_name():
+def test_invalid_question_is_refused_by_name():
     with pytest.raises(ParameterError, match="`columns` must be two or more"):
         tt.private_correlations({"a": np.zeros(50)}, {"a": (0.0, 1.0)}, epsilon=1.0, large_delta=True)
 
 
-def test_it_shows_itself():
+def test_correlations_have_a_repr_and_a_table():
     found = asked(rows(500), epsilon=2.0)
     assert found.plot() is not None and "correlation" in found.text() and "component 1" in found.csv()

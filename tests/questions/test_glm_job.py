@@ -46,7 +46,7 @@ def test_a_job_prints_the_regression_and_verifies(tmp_path):
     assert certificate.run.rounds == 16 and "result.json" in said[-1]
 
 
-def test_a_job_with_too_small_a_budget_says_so_in_place_of_an_answer(tmp_path):
+def test_job_with_too_small_a_budget_reports_it_instead_of_an_answer(tmp_path):
     (found,), written = ask_job(write_job(tmp_path, 60, epsilon=0.5, delta=1e-3))
     assert found.reason and "refused" in found.text() and found.facts()["refused"] == found.reason
     assert ".png" not in {path.suffix for path in written}

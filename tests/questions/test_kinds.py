@@ -42,7 +42,7 @@ def job(folder, **keys):
     return folder / "job.toml"
 
 
-def test_every_kind_has_a_word_in_the_job_format():
+def test_every_kind_of_question_has_a_name_in_the_job_format():
     assert set(KINDS) <= set(WORDS) and all(kind_of(name).kind == name for name in KINDS)
 
 
@@ -70,7 +70,7 @@ def test_every_kind_has_a_word_in_the_job_format():
         ({"kind": "evaluate", "evaluate": {"model": {"file": "m"}}}, "`evaluate.model.sha256`"),
     ],
 )
-def test_a_key_that_makes_no_sense_is_refused_by_name(keys, words, tmp_path):
+def test_senseless_key_is_refused_by_name(keys, words, tmp_path):
     with pytest.raises(Exception, match=words) as refused:
         load_job(job(tmp_path, **keys))
     assert refused.type.__module__ == "taciturn.core.errors" and "\n" not in str(refused.value)

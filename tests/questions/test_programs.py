@@ -114,7 +114,7 @@ def asked(question, rows, **wishes):
 
 
 @pytest.mark.process
-def test_a_program_apart_finds_what_it_finds_in_this_process(installed):
+def test_program_in_a_separate_process_gives_the_same_result(installed):
     values = np.random.default_rng(0).beta(2, 5, (2000, 1))
     from own_programs import Median
 
@@ -150,7 +150,7 @@ def test_a_hostile_program_is_refused_before_anything_is_drawn(name, words, inst
 
 
 @pytest.mark.process
-def test_what_a_program_prints_is_no_answer(installed):
+def test_printed_output_of_a_program_is_ignored(installed):
     assert asked(installed("Talks"), np.zeros((200, 2))).value == 1
 
 

@@ -51,7 +51,7 @@ def test_fine_intervals_meet_the_curve_of_exact_times():
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 50.0])
-def test_bands_hold_as_often_as_they_say(epsilon):
+def test_bands_reach_their_stated_coverage(epsilon):
     """At level 0.9, binomial(60, 0.9) is above 45 but once in a thousand, at every time."""
     held = np.zeros(BINS, dtype=int)
     for seed in range(60):
@@ -63,7 +63,7 @@ def test_bands_hold_as_often_as_they_say(epsilon):
     assert held.min() < 60 or epsilon > 1  # and are no wider than they need be
 
 
-def test_the_log_rank_test_finds_a_difference_and_seldom_one_that_is_not_there():
+def test_log_rank_test_detects_a_difference_with_few_false_positives():
     time, event = study(3000, 1)
     slow, other = study(3000, 2, hazard=1 / 30)
     group = np.repeat(["a", "b"], 3000)
@@ -83,7 +83,7 @@ def test_the_log_rank_test_finds_a_difference_and_seldom_one_that_is_not_there()
     assert low <= 15  # binomial(60, 0.1)
 
 
-def test_a_group_is_counted_once_and_all_groups_make_the_whole():
+def test_each_group_is_counted_once_and_groups_add_up():
     time, event = study(3000)
     group = np.where(np.arange(3000) < 1000, "a", "b")
     found = asked(time, event, epsilon=50, group=group, groups=["a", "b"])
@@ -98,7 +98,7 @@ def test_noise_above_the_signal_is_reported():
     assert found.all.survival[-1].low == 0 and found.all.survival[-1].high > 0.9
 
 
-def test_what_cannot_be_asked_is_refused_by_name():
+def test_invalid_question_is_refused_by_name():
     time, event = study(100)
     with pytest.raises(ParameterError, match="`group` and `groups`"):
         asked(time, event, epsilon=1.0, group=np.repeat("a", 100))
@@ -106,7 +106,7 @@ def test_what_cannot_be_asked_is_refused_by_name():
         asked(time, event, epsilon=1.0, horizon=0)
 
 
-def test_it_shows_itself_as_a_table_and_a_picture():
+def test_survival_has_a_table_and_a_plot():
     time, event = study(500)
     found = asked(time, event, epsilon=1.0, bins=4)
     head, *rows = found.table()

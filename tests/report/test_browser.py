@@ -118,7 +118,7 @@ def points(path: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_charts_are_drawn_without_a_complaint(name: str, browser: Browser, request) -> None:
+def test_charts_are_drawn_without_console_errors(name: str, browser: Browser, request) -> None:
     data = browser.open(request.getfixturevalue(name))
     figures = browser.run(
         "return [...document.querySelectorAll('[data-chart]')].map((f) => [f.dataset.chart,"
@@ -222,7 +222,7 @@ def test_a_run_can_be_hidden_everywhere_and_shown_again(browser: Browser, compar
     assert "All curves are hidden." in browser.one("[data-chart='charts.0'] svg").text
 
 
-def test_one_accounting_at_a_time_by_keyboard_too(browser: Browser, comparison: ReportData) -> None:
+def test_accounting_can_be_switched_by_keyboard(browser: Browser, comparison: ReportData) -> None:
     browser.open(comparison)
 
     def shown() -> list[str]:
@@ -260,7 +260,7 @@ def test_a_site_can_be_chosen_in_a_list_and_in_the_picture(browser: Browser, com
     assert len(browser.all(".link.near")) == 2
 
 
-def test_a_site_that_is_not_covered_reads_as_open(browser: Browser, partial: ReportData) -> None:
+def test_uncovered_site_is_shown_as_unknown(browser: Browser, partial: ReportData) -> None:
     data = browser.open(partial)
     mine, everyone = data["accountings"][0]["sites"]
     assert mine["totals"] == [None, mine["totals"][1], None]
@@ -309,7 +309,7 @@ def colours(browser: Browser) -> dict[str, str]:
     )
 
 
-def test_the_dark_has_colours_of_its_own_and_paper_has_not(browser: Browser, single: ReportData) -> None:
+def test_dark_mode_has_its_own_colours_and_print_has_not(browser: Browser, single: ReportData) -> None:
     browser.open(single)
     light = colours(browser)
     browser.media(scheme="dark")
@@ -320,7 +320,7 @@ def test_the_dark_has_colours_of_its_own_and_paper_has_not(browser: Browser, sin
     assert colours(browser) == light
 
 
-def test_paper_has_every_section_and_no_control(browser: Browser, comparison: ReportData) -> None:
+def test_print_has_every_section_and_no_controls(browser: Browser, comparison: ReportData) -> None:
     browser.open(comparison)
     browser.media(kind="print")
     shown = "return [...document.querySelectorAll(arguments[0])].filter((e) => e.offsetParent).length"

@@ -20,7 +20,7 @@ def test_a_certificate_alone_is_enough(certificates) -> None:
     assert "Not private" not in render(data)
 
 
-def test_each_way_to_count_leaves_out_what_it_cannot_bound(certificates) -> None:
+def test_each_accounting_omits_what_it_cannot_bound(certificates) -> None:
     data = from_certificates(certificates, title="t")
     found = {
         entry.key: (list(entry.unbounded), [c.name for c in entry.chart.curves]) for entry in data.accountings
@@ -41,7 +41,7 @@ def test_numbers_of_a_statement_are_those_of_the_certificate(certificates) -> No
     assert statement.numbers["sha256"] in one.to_json()
 
 
-def test_the_worst_site_leads_and_the_range_goes_down_to_the_cheapest(certificates) -> None:
+def test_headline_is_the_worst_site_and_the_range_ends_at_the_best(certificates) -> None:
     data = from_certificates({"norm": certificates["norm"]}, title="t")
     accounting = data.accountings[0]
     (curve,), (costs,) = accounting.chart.curves, accounting.sites
@@ -84,7 +84,7 @@ def test_the_page_notes_where_the_papers_condition_fails(certificates) -> None:
     assert "Theorem 3 fails" not in notes[0] and "Theorem 3 fails for n" in notes[1]
 
 
-def test_a_certificate_of_some_sites_leaves_the_others_open(certificates) -> None:
+def test_certificate_of_some_sites_shows_the_others_as_unknown(certificates) -> None:
     one = certificates["norm"]
     part = type(one).from_facts(one.run, one.sites[1:2], one.budgets[1:2], one.releases[1:2], 1e-5)
     data = from_certificates({"a": part, "b": one}, title="t", graph=Graph.path(3))

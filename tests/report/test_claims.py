@@ -15,17 +15,17 @@ def test_one_run_in_three_sentences(certificates) -> None:
     assert len(said) == 3 and f"epsilon = {written(one.epsilon, 'bound')}" in said[1]
 
 
-def test_a_part_of_a_run_is_called_a_part(certificates) -> None:
+def test_partial_run_is_labelled_as_partial(certificates) -> None:
     one = certificates["norm"]
     part = replace(one, run=replace(one.run, rounds=9, sites=4))
     assert "covers 3 of the 4 sites" in headline({"norm": part})
 
 
-def test_no_noise_claims_nothing(certificates) -> None:
+def test_run_without_noise_makes_no_privacy_claim(certificates) -> None:
     assert "no noise: nothing limits" in headline({"none": certificates["none"]})
 
 
-def test_a_comparison_names_every_cost_and_who_has_none(certificates) -> None:
+def test_comparison_names_every_cost_and_the_runs_without_a_bound(certificates) -> None:
     said = headline(certificates)
     for name in ("norm", "gaussian"):
         assert f"{written(certificates[name].epsilon, 'bound')} with {name}" in said
@@ -59,7 +59,7 @@ def test_many_runs_are_a_range(certificates) -> None:
         ),
     ],
 )
-def test_marks_say_how_real_a_run_is(changes, labels, certificates) -> None:
+def test_marks_distinguish_real_runs_from_rehearsals(changes, labels, certificates) -> None:
     one: Certificate = certificates["norm"]
     found = marks({"norm": replace(one, run=replace(one.run, **changes))})
     assert [(mark.label, mark.warn) for mark in found] == labels

@@ -33,13 +33,13 @@ def test_an_entry_is_yaml_with_the_fields_of_the_registry(certificates):
     assert deployment["deployment_model"]["release_type"] == "Many releases"
 
 
-def test_no_bound_is_no_number(certificates):
+def test_missing_bound_is_shown_without_a_number(certificates):
     yaml = pytest.importorskip("yaml", reason="the extra `docs` is not installed")
     entry = yaml.safe_load(registry_entry(certificates["none"]))
     assert "epsilon" not in entry["deployment"]["privacy_loss"]["privacy_parameters"]
 
 
-def test_a_card_answers_from_the_facts_and_leaves_the_rest_to_its_publisher(certificates):
+def test_model_card_fills_in_facts_and_leaves_the_rest_to_its_publisher(certificates):
     one = certificates["norm"]
     card = model_card(one, {"name": "Readmission", "learnt": "readmitted"})
     assert card.startswith("# Readmission\n\nSIMULATED") and "to be filled in" in card

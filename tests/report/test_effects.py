@@ -22,7 +22,7 @@ def test_every_column_is_a_panel_and_names_are_escaped() -> None:
     assert "What each column adds" not in render(PAGE)
 
 
-def test_of_many_categories_the_largest_are_shown() -> None:
+def test_largest_categories_are_shown() -> None:
     many = EffectPanel("c", [f"w{k}" for k in range(40)], np.arange(40.0)[:, None])
     shown = many.shortened()
     assert shown.title == "c (12 of 40)" and shown.x == [f"w{k}" for k in range(28, 40)]

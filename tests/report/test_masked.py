@@ -27,7 +27,7 @@ def certificate():
     return Certificate.from_ledger(ledger, 1e-5)
 
 
-def test_the_headline_names_who_must_not_collude(certificate):
+def test_headline_names_the_assumed_colluders(certificate):
     assert "any one of the 3 other sites" in headline({"masked": certificate})
     said = cost(certificate)
     assert "at most 1 of the other sites" in said

@@ -80,7 +80,7 @@ def test_the_record_comes_back(setup, saver):
         assert np.array_equal(getattr(after, name), getattr(before, name))
 
 
-def test_older_files_and_leftovers_of_a_killed_writer_go(setup, saver, tmp_path):
+def test_old_files_and_leftovers_of_a_killed_writer_are_removed(setup, saver, tmp_path):
     save_all(saver, t=5)
     (tmp_path / "tmpabc.part").write_bytes(b"half")
     saver.finish(10, "mine", full_record(setup))
@@ -101,7 +101,7 @@ def test_a_foreign_folder_is_refused(setup, saver, tmp_path, text):
         saver.latest("another's")
 
 
-def test_one_run_at_a_time(saver):
+def test_checkpoint_folder_is_used_by_one_run_at_a_time(saver):
     with saver.held():
         with pytest.raises(ParameterError, match="in use"), saver.held():
             pass
@@ -109,7 +109,7 @@ def test_one_run_at_a_time(saver):
         assert json.dumps(saver.latest("mine")) == "0"
 
 
-def test_the_fingerprint_sees_whatever_changes_the_bits(setup, problem):
+def test_fingerprint_covers_everything_that_changes_the_result(setup, problem):
     own = fingerprint(setup, ["a"] * 5)
     assert own == fingerprint(
         setup_of(problem, tt.Graph.ring(5), PP, rounds=24, repeats=2, history=True), ["a"] * 5

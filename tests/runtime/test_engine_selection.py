@@ -19,26 +19,26 @@ def pick(**changes):
     return choice.faster(**{**settings, **changes})
 
 
-def test_small_runs_stay_here_and_many_sites_go():
+def test_auto_keeps_small_runs_local_and_sends_many_sites_to_ray():
     assert pick() == "local"
     assert pick(sites=10_000) == "ray"
 
 
-def test_one_core_has_nothing_to_gain():
+def test_auto_stays_local_on_one_core():
     assert pick(sites=10**6, cores=1, shards=1) == "local"
 
 
-def test_much_numpy_gains_from_more_cores_than_there_are_here_and_only_then():
+def test_auto_uses_ray_only_if_the_cluster_has_more_cores():
     assert pick(entries=10**10) == "local", "threads do as well"
     assert pick(entries=10**10, shards=16) == "ray"
 
 
-def test_a_running_cluster_pays_earlier():
+def test_auto_uses_a_running_cluster_earlier():
     between = dict(sites=300)
     assert pick(**between) == "local" and pick(**between, start=choice.JOIN) == "ray"
 
 
-def test_small_sites_stay_here_where_threads_share_them():
+def test_auto_keeps_small_sites_local_if_threads_can_share_them():
     assert pick(sites=0, small=10_000) == "local"
     assert pick(sites=0, small=10**6, shards=16) == "ray"
 
@@ -78,7 +78,7 @@ def installed(monkeypatch):
     return monkeypatch
 
 
-def test_a_setup_is_weighed_with_what_is_known_of_it(installed, problem, ring):
+def test_auto_decides_from_the_known_sizes_of_a_run(installed, problem, ring):
     seen = {}
     installed.setattr(choice, "faster", lambda **facts: seen.update(facts) or "local")
     choice.choose(setup_of(problem, ring, tt.ADMM(0.5), rounds=7, repeats=3))
@@ -96,7 +96,7 @@ def test_a_setup_is_weighed_with_what_is_known_of_it(installed, problem, ring):
     assert seen["start"] == choice.JOIN
 
 
-def test_jobs_are_shared_where_that_pays(installed):
+def test_jobs_are_distributed_if_that_is_faster(installed):
     installed.setattr(sys.modules["ray"], "cpus", 4)
     assert choice.choose_for_jobs(10.0, 8) == "ray"
     assert choice.choose_for_jobs(10.0, 1) == choice.choose_for_jobs(0.01, 8) == "local"

@@ -116,7 +116,7 @@ def test_private_methods_need_rows_of_norm_one(ring):
         ),
     ],
 )
-def test_penalties_that_the_theorems_exclude_are_refused_unless_wanted(problem, ring, method, words):
+def test_penalties_outside_the_theorems_are_refused_unless_allowed(problem, ring, method, words):
     with pytest.raises(ParameterError, match=words):
         tt.simulate(problem, ring, method, rounds=3)
     assert tt.simulate(problem, ring, method, rounds=3, strict=False).loss.shape == (1, 3)

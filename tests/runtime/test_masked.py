@@ -35,7 +35,7 @@ def test_a_simulation_repeats_and_every_site_holds_the_same_model():
     assert run.loss[:, -1].max() < run.loss[:, 0].min()
 
 
-def test_the_graph_carries_messages_and_has_no_other_say():
+def test_graph_of_a_masked_run_does_not_change_the_result():
     np.testing.assert_array_equal(
         simulate(make_problem()).coef, simulate(make_problem(), graph=tt.Graph.complete(4)).coef
     )
@@ -105,7 +105,7 @@ def test_several_classes_take_one_release():
         tt.simulate(problem, "ring", tt.ADMM(1.0), rounds=2)
 
 
-def test_many_columns_release_no_square():
+def test_many_columns_release_no_second_moments():
     run = simulate(make_problem(d=300, rows=100), rounds=4, repeats=1)
     assert [s.length for s in run.ledger.run.sums] == [600, 300, 300, 300]
 
@@ -156,12 +156,12 @@ def test_persons_count_once_wherever_their_rows_are():
         ({"seed": -1}, "`seed`"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_spent(facts, words):
+def test_impossible_settings_are_refused_before_anything_is_spent(facts, words):
     with pytest.raises(ParameterError, match=words):
         simulate(make_problem(), **facts)
 
 
-def test_rows_must_be_short_and_a_constant_constant():
+def test_rows_over_the_norm_and_varying_constants_are_refused():
     long = [(2 * X, y) for X, y in make_sites(4)]
     with pytest.raises(DataError, match="norm at most 1"):
         simulate(tt.Problem(long, C=1.0, regularization=0.1))

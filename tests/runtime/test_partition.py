@@ -36,7 +36,7 @@ def test_a_cut_holds_the_whole_network_once(graph, shards):
 
 
 @given(graphs, st.integers(1, 25))
-def test_what_crosses_is_what_is_needed(graph, shards):
+def test_only_required_vectors_cross_shards(graph, shards):
     parts = cut(graph, shards)
     for b, part in enumerate(parts):
         outside = {j for i in part.own for j in graph.neighbors(i)} - set(part.own)

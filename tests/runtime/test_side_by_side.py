@@ -53,7 +53,7 @@ def test_the_local_engine_equals_nodes_of_one_site_each(name: str, start: str, t
 
 
 @pytest.mark.parametrize("loss", [tt.SmoothHinge(0.3), tt.LogCosh(0.7)], ids=repr)
-def test_so_it_does_for_every_loss(loss: tt.Logistic) -> None:
+def test_local_engine_equals_single_site_nodes_for_every_loss(loss: tt.Logistic) -> None:
     problem = tt.Problem(make_sites(n=6), loss=loss, C=10.0, regularization=0.5)
     setup = setup_of(problem, GRAPH, METHODS["penalty"], rounds=4, repeats=3, history=True)
     assert np.array_equal(run_local(setup, threads=2).history, oracle(setup)[0])
@@ -75,7 +75,7 @@ def test_many_tiny_sites_of_few_rows() -> None:
         np.testing.assert_allclose(run.accuracy[:, t], np.mean([m[1] for m in measured], axis=0), rtol=1e-12)
 
 
-def test_nothing_is_seen_of_a_round_that_may_not_be_charged() -> None:
+def test_refused_charge_reveals_nothing_of_its_round() -> None:
     """The charge comes before the vectors are where a neighbour, or the record, finds them."""
     problem = tt.Problem(make_sites(n=6), loss=tt.Logistic(), C=10.0, regularization=0.5)
     setup = setup_of(problem, GRAPH, METHODS["penalty"], rounds=4)

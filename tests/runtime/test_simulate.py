@@ -33,7 +33,7 @@ def test_asking_for_ray_without_the_extra_gives_the_command(problem, ring, no_ra
         _ = tt.runtime.RayEngine
 
 
-def test_auto_does_without_the_extra(problem, ring, no_ray):
+def test_auto_works_without_the_extra(problem, ring, no_ray):
     auto = tt.simulate(problem, ring, ADMM, rounds=2, engine="auto")
     assert np.array_equal(auto.coef, tt.simulate(problem, ring, ADMM, rounds=2).coef)
 

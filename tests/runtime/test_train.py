@@ -22,7 +22,7 @@ METHOD = tt.PenaltyPerturbation(
 )
 
 
-def test_two_runs_differ_and_none_can_be_seeded(problem, ring):
+def test_real_runs_differ_and_cannot_be_seeded(problem, ring):
     first, second = (train(problem, ring, METHOD, rounds=2) for _ in range(2))
     assert not np.allclose(first.coef, second.coef)
     assert "seed" not in inspect.signature(train).parameters and first.settings["seed"] is None
@@ -57,7 +57,7 @@ def test_a_method_without_output_noise_gets_it_unless_idealised(problem, ring, m
     assert 0 <= stated.epsilon - bare.epsilon <= 2 * cost * (1 + 1e-6)
 
 
-def test_what_a_method_says_itself_stays(problem, ring):
+def test_explicit_method_settings_are_kept(problem, ring):
     run = train(problem, ring, METHOD, rounds=1).certificate(delta=1e-5).run
     assert (run.grid, run.clip) == (METHOD.grid, METHOD.clip)
     plain = tt.MADMM(0.5, 0.5)
@@ -84,7 +84,7 @@ def test_a_budget_stops_the_run(problem, ring, tmp_path, on_disk):
         train(problem, ring, METHOD, rounds=4, budget=SiteBudget(1.01 * enough, 1e-5))
 
 
-def test_a_sampler_of_ones_own_is_refused(problem, ring):
+def test_user_sampler_is_refused_in_a_real_run(problem, ring):
     class Quiet(tt.NormNoise):
         def sample(self, generator, scale, d):
             return np.zeros(d)

@@ -81,7 +81,7 @@ def test_several_classes():
     assert set(found.calibration) == {0, 1, 2} and found.certificate.run.dimension == 4
 
 
-def test_intervals_hold_as_often_as_they_say():
+def test_intervals_reach_their_stated_coverage():
     """The truth of the population, 100 samples with noise that matters: binomial(100, 0.9) is above 79."""
     big, labels = rows(200_000, seed=1)
     accuracy = np.mean(np.where(big[:, 0] > 0.5, "yes", "no") == labels)

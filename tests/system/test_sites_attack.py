@@ -184,7 +184,7 @@ def test_a_signature_of_somebody_else(scene, liar):
     scene.told_once("site-1", "its signature is not that of site-1", lambda: liar.put(SAY, bytes(data)))
 
 
-def test_another_release_is_told_from_garbage(scene, liar):
+def test_frame_of_another_release_is_distinguished_from_garbage(scene, liar):
     data = b"taciturn/2" + frame(scene.sites[1], Kind.MESSAGE, 10)[10:]
     scene.told_once("site-1", "its release is older", lambda: liar.put("taciturn/site-1/0.10/site-1", data))
 

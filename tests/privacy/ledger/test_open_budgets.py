@@ -68,7 +68,9 @@ def test_a_parent_that_has_one_open_is_found_by_proc_and_by_ps(folder, budgets, 
 
 
 @pytest.mark.process
-def test_without_proc_and_ps_an_open_budget_refuses_what_may_be_its_own(folder, budgets, monkeypatch):
+def test_without_proc_and_ps_a_process_that_may_belong_to_an_open_budget_is_refused(
+    folder, budgets, monkeypatch
+):
     with budgets[0]:
         (home,) = folder.iterdir()
     monkeypatch.setattr(ancestors, "PROC", str(folder / "none"))
@@ -93,7 +95,7 @@ def test_a_worker_of_a_process_that_was_killed_in_its_block_is_refused(folder, b
     assert budgets[0].runs == ()
 
 
-def test_no_block_begins_where_workers_could_not_learn_of_it(tmp_path, budgets, monkeypatch):
+def test_budget_block_is_refused_if_workers_could_not_detect_it(tmp_path, budgets, monkeypatch):
     monkeypatch.setattr(open_budgets, "FOLDERS", (str(tmp_path / "absent"),))
     with (
         pytest.raises(LedgerError, match="can be written, so worker processes would not know about it"),
@@ -116,7 +118,9 @@ def test_a_folder_that_others_can_write_to_is_not_used(folder, tmp_path, budgets
         assert len(entries(second)) == 1
 
 
-def test_the_block_of_the_environment_counts_while_its_process_is_in_it(folder, budgets, monkeypatch):
+def test_budget_block_named_in_the_environment_counts_while_its_process_is_inside(
+    folder, budgets, monkeypatch
+):
     monkeypatch.setenv(open_budgets.VARIABLE, "")
     monkeypatch.delenv(open_budgets.VARIABLE)  # as it will be again afterwards
     with budgets[0]:

@@ -56,7 +56,7 @@ def test_an_open_ledger_of_other_facts_is_refused(run, sites, words) -> None:
         raise AssertionError("opened")
 
 
-def test_what_cannot_be_a_ledger(tmp_path: Path) -> None:
+def test_invalid_ledger_argument_is_refused(tmp_path: Path) -> None:
     with (
         pytest.raises(ParameterError, match="must be a path or a ledger; got int"),
         open_ledger(3, RUN, SITES),

@@ -31,7 +31,7 @@ def test_three_outputs_of_a_round_are_one_charge_and_a_fourth_is_refused() -> No
         ledger.charge(Charge(2, 1, 0.5, 3.0))
 
 
-def test_the_charge_is_there_before_the_first_output_may_be_released() -> None:
+def test_charge_is_recorded_before_the_first_output_is_released() -> None:
     ledger = shared(2)
     ledger.charge(Charge(0, 1, 0.5, 3.0))
     assert ledger.ledger.columns(0).t.tolist() == [1]
@@ -45,7 +45,7 @@ def test_an_output_with_other_numbers_is_not_covered() -> None:
     ledger.charge(Charge(0, 1, 0.5, 3.0))
 
 
-def test_outputs_may_come_in_any_order_and_in_other_lots() -> None:
+def test_outputs_may_come_in_any_order_and_grouping() -> None:
     ledger = shared(2)
     ledger.charge_round(round_of(1, [0, 1]))
     ledger.charge_round(round_of(2, [0, 1]))
@@ -65,7 +65,7 @@ def test_a_refused_charge_covers_no_output() -> None:
     assert ledger.columns(0).t.size == 0
 
 
-def test_a_solve_of_any_output_that_gave_up_is_remembered() -> None:
+def test_failed_solve_of_any_output_is_recorded() -> None:
     ledger = shared(2)
     ledger.charge(Charge(0, 1, 0.5, 3.0))
     assert not ledger.aborted

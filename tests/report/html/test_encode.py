@@ -15,7 +15,7 @@ from taciturn.report.html.numbers import embed, to_plain
 
 
 @given(st.text())
-def test_any_text_comes_back_and_none_ends_the_script(text: str) -> None:
+def test_any_text_survives_encoding_and_cannot_close_the_script(text: str) -> None:
     inside = embed(ReportData(text, text + "</script><!--\u2028\u2029", settings={text: text}))
     assert inside.isascii()
     assert not set("<>&") & set(inside)
@@ -30,7 +30,7 @@ def test_numbers_come_back_exactly(single: ReportData) -> None:
     assert found["names"] == list(single.names)
 
 
-def test_numbers_that_json_lacks_are_words(single: ReportData) -> None:
+def test_infinities_and_nan_are_encoded_as_text(single: ReportData) -> None:
     found = to_plain(
         replace(single, settings={"a": math.inf, "b": -math.inf, "c": math.nan, "d": np.float64(2.0)})
     )

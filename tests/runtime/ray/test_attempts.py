@@ -46,12 +46,12 @@ def attempts(monkeypatch, problem, ring, tmp_path):
     return run
 
 
-def test_it_goes_on_for_as_long_as_it_gets_on(attempts):
+def test_run_continues_while_it_makes_progress(attempts):
     result, shown = attempts(0, 0, 10, 10, 20, 20, 30)
     assert result == "the run" and shown == 30, "the progress goes back with the run"
 
 
-def test_it_gives_up_after_three_losses_at_the_same_place(attempts):
+def test_run_gives_up_after_three_losses_in_the_same_round(attempts):
     with pytest.raises(WorkerLost, match="after round 13, 3 times in a row; call again to go on from"):
         attempts(0, 10, 10, 10, ends=False)
 

@@ -95,7 +95,7 @@ def test_a_killed_driver_resumes_where_it_was(joined, tmp_path):
     same(run, tt.simulate(problem, RING, PP, **settings))
 
 
-def test_a_step_is_never_run_twice_behind_our_back(joined, tmp_path):
+def test_ray_never_repeats_a_step_by_itself(joined, tmp_path):
     """Without a checkpoint a lost worker ends the run: nothing restarts it, nothing repeats its step."""
     problem = trapped_problem(tmp_path, armed="trap")
     (tmp_path / "trap").touch()
@@ -104,7 +104,7 @@ def test_a_step_is_never_run_twice_behind_our_back(joined, tmp_path):
     assert len((tmp_path / "sprung").read_text().split()) == 1
 
 
-def test_a_fault_in_a_worker_comes_out_as_it_was_raised(joined, tmp_path):
+def test_exception_in_a_worker_is_raised_unchanged(joined, tmp_path):
     problem = trapped_problem(tmp_path, armed="trap", deed="raise")
     (tmp_path / "trap").touch()
     with pytest.raises(RuntimeError, match=r"^a fault in the loss$"):

@@ -27,6 +27,6 @@ def test_a_lost_worker_loses_its_job_and_no_other(joined, tmp_path):
     assert len(list(tmp_path.iterdir())) == 1, "a lost job is not run again"
 
 
-def test_an_error_of_ours_comes_out_as_it_was(joined):
+def test_taciturn_error_is_raised_unchanged(joined):
     with pytest.raises(DataError, match=r"^three is odd$"):
         list(scatter(partial(square, forbidden=3), [3]))

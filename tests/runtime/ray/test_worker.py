@@ -9,7 +9,7 @@ from taciturn.runtime.partition import cut
 from taciturn.runtime.ray import worker
 
 
-def test_other_packages_give_other_bits(joined, problem, ring, monkeypatch):
+def test_workers_with_other_package_versions_are_refused(joined, problem, ring, monkeypatch):
     monkeypatch.setattr(worker, "versions", lambda: {"numpy": "0.1"})
     with pytest.raises(
         WorkerLost, match=r"a worker has numpy [\d.]+, the driver has 0\.1; install the same version there"

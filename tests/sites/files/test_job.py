@@ -152,13 +152,13 @@ def test_a_file_that_is_no_toml_is_named_with_its_line(tmp_path):
         load_job(tmp_path / "none.toml")
 
 
-def test_the_later_site_of_a_link_calls_the_earlier_one(tmp_path):
+def test_later_site_of_a_link_connects_to_the_earlier_one(tmp_path):
     made = sites(tmp_path, RING_OF_3)
     assert [sorted(site.dials()) for site in made] == [[], ["site-0"], ["site-0", "site-1"]]
     assert all(site.listens() for site in made)
 
 
-def test_a_site_without_endpoint_calls_and_is_never_called(tmp_path):
+def test_site_without_endpoint_only_connects_outward(tmp_path):
     paths = network(tmp_path, PATH_OF_3)
     entries = tomllib.loads((tmp_path / "job.toml").read_text())
     del entries["sites"][0]["endpoint"]
@@ -168,7 +168,7 @@ def test_a_site_without_endpoint_calls_and_is_never_called(tmp_path):
     assert second.dials() == {}
 
 
-def test_an_endpoint_of_ones_own_comes_first(tmp_path):
+def test_owner_endpoint_overrides_the_job(tmp_path):
     last = network(tmp_path, PATH_OF_3, site={"endpoints": {"site-1": "tls/10.9.9.9:1"}})[2]
     assert load_site(last).dials() == {"site-1": "tls/10.9.9.9:1"}
 

@@ -33,12 +33,12 @@ def test_every_number_follows_from_the_job(tmp_path):
         ({"method": "other"}, "method"),
     ],
 )
-def test_what_a_masked_job_must_say(tmp_path, job, words):
+def test_masked_job_with_missing_or_invalid_keys_is_refused(tmp_path, job, words):
     with pytest.raises(SiteError, match=words):
         loaded(tmp_path, **job)
 
 
-def test_a_penalty_job_has_nothing_of_it(tmp_path):
+def test_penalty_job_refuses_keys_of_masked_jobs(tmp_path):
     with pytest.raises(SiteError, match="`colluding` belongs to method 'masked'"):
         load_site(network(tmp_path, job={"colluding": 1, "method": "penalty"})[0])
     with pytest.raises(SiteError, match="`tol` must be given for method 'penalty'"):
@@ -58,7 +58,7 @@ def test_the_hash_covers_epsilon_and_colluders(tmp_path):
     assert len({load_site(path).job.hash for path in text}) == len(changes)
 
 
-def test_a_check_says_whom_the_cost_holds_against(tmp_path):
+def test_check_names_the_assumed_colluders(tmp_path):
     ready = make_ready(loaded(tmp_path))
     worst = ready.forecast().epsilon_against(4)
     cost, seeded = costs(ready)

@@ -151,7 +151,7 @@ def test_one_person_moves_a_sum_no_further_than_one_record_would(tmp_path):
         ({"person": "colour"}, "`person` must be a separate column"),
     ],
 )
-def test_what_does_not_go_together(tmp_path, job, words):
+def test_contradictory_job_keys_are_refused(tmp_path, job, words):
     with pytest.raises(SiteError, match=words):
         masked_sites(tmp_path, **job)
 
@@ -167,7 +167,7 @@ def test_persons_are_counted_and_never_quoted(tmp_path):
         make_ready(masked_sites(tmp_path / "b", texts)[0])
 
 
-def test_what_is_not_said_is_not_hashed(tmp_path):
+def test_omitted_keys_do_not_change_the_hash(tmp_path):
     """Jobs from before there were persons and classes keep their hash."""
     plain = {"label": {"column": "colour", "positive": "red"}, "person": None}
     first = masked_sites(tmp_path / "a", **plain)[0].job

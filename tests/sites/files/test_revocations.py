@@ -34,7 +34,7 @@ def revocation_list(authority, *certificates, ends=DAY, key=None):
 
 
 @pytest.mark.parametrize("how", ["serial", "certificate", "key", "short key", "read out"])
-def test_a_revoked_certificate_is_believed_no_more(network, how):
+def test_revoked_certificate_is_rejected(network, how):
     folder, certificate, signed = network
     key = fingerprint(certificate.public_key())
     entry = {
@@ -62,7 +62,7 @@ def test_the_list_of_the_authority_counts(network, form):
         trust.check(signed, "site-1")
 
 
-def test_a_list_that_proves_nothing_is_refused(network):
+def test_unsigned_or_stale_revocation_list_is_refused(network):
     folder, certificate, _ = network
     authority, path = Authority.load(folder), folder / "revoked.crl"
     cases = {

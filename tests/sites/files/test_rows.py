@@ -108,7 +108,7 @@ def test_a_row_is_as_long_as_the_bounds_allow_and_no_longer(tmp_path, beyond, pa
             load_rows(site)
 
 
-def test_an_archive_is_not_written_as_csv(tmp_path):
+def test_npz_archive_refuses_csv_settings(tmp_path):
     site = sites(tmp_path, site={"csv": {"separator": ";"}})[0]
     with pytest.raises(SiteError, match=r"`csv` must be left out of site\.toml"):
         load_rows(site)

@@ -65,7 +65,7 @@ def test_the_digest_is_about_the_content_alone():
     assert all(taken(**change).digest != same.digest for change in changes)
 
 
-def test_another_release_is_told_from_garbage():
+def test_frame_of_another_release_is_distinguished_from_garbage():
     for said, word in (("2", "older"), ("4", "newer")):
         for data in (made(), made()[:60]):
             with pytest.raises(FrameRefused, match=f"uses version {said} .*{word}") as refused:
@@ -118,7 +118,7 @@ def test_a_message_that_names_another_one_before_it_contradicts_the_one_that_was
     assert not contradict(first, plain(9, b"x" * 32))
 
 
-def test_masked_messages_are_in_no_such_chain():
+def test_masked_messages_have_no_chain_of_digests():
     """Their bytes are uniform: nobody may make a proof of them."""
     first, second = (taken(slot=Slot(Kind.MESSAGE, 3, t, 2), payload=os.urandom(64)) for t in (7, 8))
     assert not contradict(first, second) and not contradict(first, plain(8, b"x" * 32))

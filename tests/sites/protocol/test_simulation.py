@@ -333,7 +333,7 @@ def stolen_key() -> World:
     return run
 
 
-def test_a_thief_with_a_revoked_key_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stolen_revoked_key_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not broken_by(stolen_key())
     everybody = world.trust()
     monkeypatch.setattr(world, "trust", lambda revoked: everybody)  # planted: revoked keys are believed
@@ -379,7 +379,7 @@ def all_done(self: Ending) -> bool:
     return bool(others) and all(self.find(Kind.DONE, self.attempt.number, 0, i, self.scope) for i in others)
 
 
-def test_a_site_that_has_stated_a_result_states_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_site_states_at_most_one_result(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not broken_by(silent_at_the_end())
     monkeypatch.setattr(Ending, "advance_meeting", Meeting.advance_meeting)  # planted: it signs on
     monkeypatch.setattr(Ending, "_others_done", all_done)

@@ -59,7 +59,7 @@ def test_a_certificate_counts_only_between_its_dates(ring, tmp_path, dates):
     assert refusal(trust, frame(made[0], Kind.MESSAGE, 1, signer=old), "site-0") == "certificate"
 
 
-def test_a_revoked_certificate_is_believed_no_more(ring, tmp_path):
+def test_revoked_certificate_is_rejected(ring, tmp_path):
     made, _, _ = ring
     pem = load_certificates(made[0].path(made[0].file.keys.certificate))[0]
     trust = load_trust(tmp_path / "net" / "authority.pem", [f"{pem.serial_number:x}"])
