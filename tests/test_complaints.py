@@ -15,7 +15,7 @@ THEIRS = ("Input should", "permitted", "required", "Unable to", "should have", "
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
-def test_none_of_their_words_reaches_a_user(kind):
+def test_no_pydantic_wording_reaches_a_user(kind):
     entry = KINDS[kind]
     said = translate(
         {"type": kind, "ctx": entry["example_context"] or {}, "msg": entry["example_message_python"]}
@@ -46,13 +46,13 @@ class Choice(Facts):
         ([], "must be a table."),
     ],
 )
-def test_as_they_read(entries, words):
+def test_complaints_have_the_expected_wording(entries, words):
     with pytest.raises(ValidationError) as raised:
         Choice.model_validate(entries)
     assert str(complaint(raised.value)) == words
 
 
-def test_words_are_quoted_only_where_nothing_is_private():
+def test_complaint_quotes_the_value_only_on_request():
     with pytest.raises(ValidationError) as raised:
         Choice.model_validate({"share": "half"})
     assert str(complaint(raised.value, quote=True)) == "`share`: must be a number; got 'half'."

@@ -33,13 +33,13 @@ def test_no_file_name_occurs_more_than_twice() -> None:
     assert not {name: count for name, count in names.items() if count > 2}
 
 
-def test_no_check_goes_away_when_python_is_told_to_optimise() -> None:
+def test_checks_survive_python_optimisation() -> None:
     trees = {path: ast.walk(ast.parse(path.read_text(encoding="utf-8"))) for path in FILES}
     asserted = [str(path) for path, nodes in trees.items() if any(isinstance(n, ast.Assert) for n in nodes)]
     assert not asserted
 
 
-def test_a_class_has_a_name_of_its_own() -> None:
+def test_class_names_are_unique() -> None:
     homes = defaultdict(list)
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -22,7 +22,7 @@ def files() -> list[Path]:
 
 
 @pytest.mark.process
-def test_no_file_calls_it_by_the_name_of_another_package() -> None:
+def test_old_package_name_does_not_occur() -> None:
     assert OTHER.search(f"import_{FORMER}_now") and OTHER.search(f"{FORMER.upper()}_DATA")
     assert not OTHER.search("taciturn TACITURN_DATA")
     found = []

@@ -43,7 +43,7 @@ def test_every_option_of_a_command_has_an_entry(name: str) -> None:
     assert _covered(f"taciturn {name}") == set(options(name)) - {"help"}
 
 
-def test_what_is_tried_is_caught() -> None:
+def test_parameters_without_effect_are_detected() -> None:
     """A parameter without an effect, and one whose refusal does not name it, are found."""
 
     def call(used: int, unused: int = 0, other: int = 0) -> int:

@@ -46,7 +46,7 @@ def test_errors_are_a_module_of_the_top_level() -> None:
 
 
 @pytest.mark.parametrize("name", ["gossip", "network_average", "MemoryLedger", *sorted(INSIDE)])
-def test_what_left_the_top_level_is_gone(name: str) -> None:
+def test_removed_public_names_are_gone(name: str) -> None:
     with pytest.raises(AttributeError, match=name):
         getattr(tt, name)
 

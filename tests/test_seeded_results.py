@@ -15,7 +15,7 @@ from support.seeded_runs import CERTIFIED, PINNED, run_plainly
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the hashes were taken with x86 instructions")
-def test_seeded_runs_are_those_of_before() -> None:
+def test_seeded_runs_keep_their_pinned_bits() -> None:
     found, pinned = run_plainly(), json.loads(PINNED.read_text())
     assert found["runs"] == pinned["runs"]
     assert tuple(found["certificates"]) == tuple(pinned["certificates"])

@@ -62,7 +62,7 @@ def test_the_density_is_that_of_the_sampler(method: str, loss: Loss, d: int) -> 
     assert ratio(method, loss, d).holds
 
 
-def test_without_the_jacobian_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_jacobian_the_density_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     right = observer.log_jacobian
     monkeypatch.setattr(observer, "log_jacobian", lambda *arguments: 0.0 * right(*arguments))
     assert not ratio("wide", Logistic(), 1, C=6.0).holds

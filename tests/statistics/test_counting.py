@@ -193,12 +193,12 @@ def test_its_record_is_on_disk(tmp_path):
         ({"epsilon": 1, "random_state": 0, "ledger": "a"}, "`ledger` must be None"),
     ],
 )
-def test_wishes_that_make_no_sense(wishes, words):
+def test_senseless_requests_are_refused(wishes, words):
     with pytest.raises(ParameterError, match=words):
         release(**wishes)
 
 
-def test_what_is_written_from_its_certificate_speaks_of_no_model():
+def test_documents_of_counts_do_not_mention_a_model():
     from taciturn.report.card import model_card
     from taciturn.report.registry import registry_entry
 

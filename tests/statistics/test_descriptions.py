@@ -74,7 +74,7 @@ def test_values_outside_the_range_are_seen_at_its_end_and_gaps_are_counted():
     assert found.readable.value == pytest.approx(0.8, abs=5e-3)
 
 
-def test_a_column_of_nothing_is_open():
+def test_empty_column_has_the_whole_range_as_interval():
     found = tt.private_description({"age": [None] * 500}, {"age": (0, 100)}, epsilon=1.0, random_state=0)
     assert (found["age"].mean.low, found["age"].mean.high) == (0, 100)
 

@@ -113,7 +113,7 @@ def test_a_hopeless_budget_is_refused_before_anything_is_spent(tmp_path: Any) ->
     assert not ledger.exists()
 
 
-def test_a_budget_that_proves_too_small_is_refused_with_what_would_be_enough() -> None:
+def test_too_small_budget_is_refused_with_the_sufficient_one() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 0.02, (3000, 4))  # the public ranges are fifty times too wide
     y = (rng.random(3000) < 0.5).astype(float)
@@ -262,7 +262,7 @@ def test_counts_that_are_not_those_of_a_poisson_model_are_refused() -> None:
 
 
 @pytest.mark.filterwarnings("error")
-def test_rows_that_tell_nothing_are_refused_for_what_they_are() -> None:
+def test_uninformative_rows_are_refused_with_the_reason() -> None:
     X, y = make_data("binomial", 3000)
     schema = tt.data.Schema.of(a=(0, 1), b=(-3, 5), y=(0, 1))
     table: dict[str, Any] = {"a": X[:, 0], "b": X[:, 1], "y": y}

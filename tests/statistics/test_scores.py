@@ -50,7 +50,7 @@ def rows(n, seed=0):
     return p[:, None], np.where(rng.uniform(size=n) < p, "yes", "no")
 
 
-def test_with_hardly_any_noise_they_are_those_of_scikit_learn():
+def test_with_little_noise_scores_match_scikit_learn():
     X, y = rows(4000)
     found = score(Known(["no", "yes"]), X, y, epsilon=50, colluding=1, bins=200, random_state=0)
     guess = np.where(X[:, 0] > 0.5, "yes", "no")
@@ -138,7 +138,7 @@ def test_margins_serve_where_there_are_no_probabilities():
     assert found.accuracy.value == pytest.approx(1.0, abs=6e-3)
 
 
-def test_an_estimator_is_scored_for_real_and_shows_itself(trained):
+def test_estimator_is_scored_with_real_noise_and_the_score_has_a_repr(trained):
     X, y, clf = trained
     found = tt.private_score(clf, X, y, epsilon=1.0, colluding=1, site=np.arange(3000) % 3)
     assert found.accuracy.value == pytest.approx(clf.score(X, y), abs=0.05)
@@ -181,7 +181,7 @@ def test_one_row_moves_the_counts_by_no_more_than_is_charged_for(trained):
     assert cells_moved(model, near, y, [1e6, 0.0]) <= np.sqrt(2) * (1 + 1e-9)
 
 
-def test_a_model_that_nothing_vouches_for_is_refused(trained):
+def test_model_without_a_certificate_is_refused(trained):
     X, y, clf = trained
     options = {"epsilon": 0.1, "colluding": 1, "sites": 3}
     naive = GaussianNB().fit(X, y)
@@ -282,7 +282,7 @@ def test_a_public_model_that_changes_while_it_predicts_is_refused(tmp_path):
     assert budget.runs == ()
 
 
-def test_a_model_that_fails_for_some_rows_does_not_answer_them_and_for_all_is_an_error():
+def test_model_that_fails_for_some_rows_leaves_them_unanswered():
     class Picky(Known):
         def predict_proba(self, X):
             if X[0, 0] > 0.5 or self.classes_[0] == "never":

@@ -96,7 +96,7 @@ def machines():
                 shutil.rmtree(place, ignore_errors=True)
 
 
-def test_the_page_is_walked_from_two_empty_folders_to_a_checked_statement(
+def test_every_command_of_the_deploy_page_works_from_empty_folders_to_a_verified_statement(
     tmp_path, machines, monkeypatch, capsys
 ):
     walk = Walk(machines, monkeypatch, capsys)

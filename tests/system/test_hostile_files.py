@@ -160,7 +160,7 @@ def request_for(folder, name, hosts=("127.0.0.1",)):
     return path
 
 
-def test_sign_shows_who_asks_and_signs_nothing_unasked(tmp_path, capsys, monkeypatch):
+def test_sign_shows_the_requests_and_signs_only_after_confirmation(tmp_path, capsys, monkeypatch):
     Authority.throw_away().save(tmp_path)
     asked = request_for(tmp_path, "beta")
     command = ["site", "sign", str(asked), "--authority", str(tmp_path)]
@@ -185,7 +185,7 @@ def fingerprint(key):
     return " ".join(digest[k : k + 4] for k in range(0, 64, 4))
 
 
-def test_sign_makes_no_authority_for_a_folder_that_was_mistyped(tmp_path, capsys):
+def test_sign_creates_no_authority_in_a_mistyped_folder(tmp_path, capsys):
     asked = request_for(tmp_path, "beta")
     assert run(["site", "sign", str(asked), "--authority", str(tmp_path / "mistyped"), "--yes"]) == 1
     assert "has no authority" in capsys.readouterr().err
@@ -209,14 +209,14 @@ def test_sign_refuses_a_name_that_no_site_can_have(tmp_path, capsys, name):
     assert not (tmp_path / "a.pem").exists()
 
 
-def test_a_neighbour_that_explains_itself_anew_each_time_fills_no_log(caplog):
+def test_varying_messages_of_a_neighbour_do_not_fill_the_log(caplog):
     refusals = Refusals()
     for k in range(100):
         refusals.explain("beta", "job", f"`C` is {k} there, 10.0 here")
     assert 1 <= len(caplog.records) <= 5
 
 
-def test_a_name_in_a_certificate_is_spelt_out_in_the_log(tmp_path, caplog):
+def test_escapes_in_a_certificate_name_are_quoted_in_the_log(tmp_path, caplog):
     """A stranger whom the network's authority has given a name with escapes in it."""
     Refusals().refuse("stranger\n\x1b[31m", "stranger", "it is not a neighbour\r and may say nothing")
     assert [record.getMessage().isprintable() for record in caplog.records] == [True]

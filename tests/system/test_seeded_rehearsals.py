@@ -27,7 +27,7 @@ KINDS = {
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the hashes were taken with x86 instructions")
 @pytest.mark.parametrize("kind", KINDS)
-def test_rehearsals_are_those_of_before(kind: str, tmp_path: Path) -> None:
+def test_rehearsals_keep_their_pinned_bits(kind: str, tmp_path: Path) -> None:
     data = [(np.trunc(1024 * X) / 1024, y) for X, y in shards(3, rows=100)]  # alike on every processor
     found = rehearse(KINDS[kind](tmp_path / "net", data))
     pinned = json.loads(PINNED_REHEARSALS.read_text())[kind]

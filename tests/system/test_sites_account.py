@@ -41,7 +41,7 @@ def test_an_account_that_loses_the_run_while_it_goes_on_stops_the_site(ring_of, 
 
 
 @KINDS
-def test_a_partner_whose_account_cannot_pay_charges_nobody(ring_of, kind):
+def test_partner_over_its_budget_costs_no_other_site(ring_of, kind):
     ring = ring_of(3, kind, rounds=3, site={"patience": 3.0})
     planned = make_ready(ring.sites[2]).planned().epsilon
     edit(ring.paths[2], budget={"epsilon": 0.9 * planned, "ledger": "account/budget.sqlite", "colluding": 1})
@@ -51,7 +51,7 @@ def test_a_partner_whose_account_cannot_pay_charges_nobody(ring_of, kind):
     assert not ring.sites[2].database.exists()
 
 
-def test_a_partner_with_an_invalid_key_charges_nobody(ring_of):
+def test_partner_with_an_invalid_key_costs_no_other_site(ring_of):
     """An X25519 key of low order: nobody can agree on masks with it, and nothing is released."""
     ring = ring_of(3, "masked", rounds=3, site={"patience": 5.0})
     ring.start(0, 1)

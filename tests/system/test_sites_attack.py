@@ -117,7 +117,7 @@ def test_an_expired_certificate(scene):
         assert not attacker.linked()
 
 
-def test_a_stranger_with_a_valid_certificate_is_told_nothing(scene):
+def test_unknown_site_with_a_valid_certificate_learns_nothing(scene):
     member(scene.authority, scene.folder, "stranger", "stranger")
     with Attacker(scene.victim, scene.folder, "stranger") as attacker:
         until(attacker.linked)
@@ -127,7 +127,7 @@ def test_a_stranger_with_a_valid_certificate_is_told_nothing(scene):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="listening sockets are read from /proc")
-def test_nothing_is_listened_on_but_the_configured_endpoint(scene):
+def test_site_listens_only_on_the_configured_endpoint(scene):
     for entry, site in zip(scene.running.running, scene.sites, strict=True):
         assert sockets_of(entry.process.pid, "udp") == []
         port = int(site.listens().rsplit(":", 1)[1])
@@ -157,13 +157,13 @@ def sockets_of(pid, kind):
 SAY = "taciturn/site-1/all"
 
 
-def test_a_neighbour_may_not_speak_for_all(scene, liar):
+def test_neighbour_cannot_publish_under_a_wildcard(scene, liar):
     """A put under a wildcard reaches the victim, whose access control stops it."""
     data = frame(scene.sites[1], Kind.MESSAGE, 11)
     scene.told_once("site-1", "may not put under taciturn/*/all", lambda: liar.put("taciturn/*/all", data))
 
 
-def test_a_neighbour_may_not_use_anothers_name(scene, liar):
+def test_neighbour_cannot_publish_under_another_name(scene, liar):
     data = frame(scene.sites[1], Kind.MESSAGE, 10, sender=0)
     scene.told_once("site-0", "it speaks as site-0 with a certificate", lambda: liar.put(SAY, data))
 
@@ -178,7 +178,7 @@ def test_a_site_that_the_job_does_not_have(scene, liar):
     scene.told_once("site-1", "a site or a kind that the job does not have", lambda: liar.put(SAY, data))
 
 
-def test_a_signature_of_somebody_else(scene, liar):
+def test_frame_signed_by_another_key_is_rejected(scene, liar):
     data = bytearray(frame(scene.sites[1], Kind.MESSAGE, 10, payload=bytes(32)))
     data[100] ^= 1
     scene.told_once("site-1", "its signature is not that of site-1", lambda: liar.put(SAY, bytes(data)))
@@ -221,5 +221,5 @@ def memory_of(pid):
         return int(re.search(r"VmHWM:\s+(\d+) kB", status.read())[1])
 
 
-def test_nothing_of_it_was_charged_or_released_meanwhile(scene):
+def test_attacks_caused_no_charge_and_no_release(scene):
     assert rounds_of(scene.victim) in (10, 11)

@@ -29,7 +29,7 @@ BUDGET = {"epsilon": 3.0}
     ],
 )
 @SIZES
-def test_a_job_that_makes_a_budget_mean_nothing_is_refused(tmp_path, capsys, job, words, size):
+def test_job_that_would_void_a_budget_is_refused(tmp_path, capsys, job, words, size):
     """By every site of the network, before it has a state, and where it is only checked."""
     paths = network(tmp_path, ring_links(size), job=job, site={"budget": BUDGET})
     for command in [["check", str(paths[0]), "--wait", "0"], *(["run", str(path)] for path in paths)]:
@@ -61,7 +61,7 @@ def test_a_rehearsal_that_the_owner_wants_says_what_it_is(ring_of, capsys, kind)
     assert ring.text(0).count("WARNING this is a rehearsal") == 1
 
 
-def test_a_delta_of_ones_own_above_one_over_the_rows_needs_a_word(tmp_path, capsys):
+def test_site_delta_above_one_over_the_rows_must_be_allowed_explicitly(tmp_path, capsys):
     path = network(tmp_path / "a", site={"budget": {"epsilon": 3.0, "delta": 0.1}})[0]
     assert run(["site", "check", str(path), "--wait", "0"]) != 0
     assert "`budget.delta`: must be at most 1/24" in capsys.readouterr().err

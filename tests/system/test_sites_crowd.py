@@ -24,7 +24,7 @@ def descriptors(entry):
 
 
 @pytest.mark.parametrize(("size", "seconds"), [(5, 12.0), (20, 1.0)])
-def test_a_site_without_descriptors_lets_its_neighbour_in_once_the_crowd_has_left(ring_of, size, seconds):
+def test_site_without_descriptors_accepts_its_neighbour_after_the_connections_close(ring_of, size, seconds):
     """Zenoh alone would clear away ten of them in a second, which is longer than anybody's patience here."""
     take_descriptors()
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2 * CALLERS:
@@ -55,7 +55,7 @@ def listens(port):
         return caller.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_a_crowd_at_the_port_of_a_running_site_disturbs_nobody(tmp_path):
+def test_many_connections_do_not_disturb_a_running_site(tmp_path):
     """With the descriptors that a site takes for itself, links that are up stay up."""
     paths = network(tmp_path, [(0, 1)], job={"rounds": 30})
     port = int(load_site(paths[0]).listens().rsplit(":", 1)[1])
@@ -71,7 +71,7 @@ def test_a_crowd_at_the_port_of_a_running_site_disturbs_nobody(tmp_path):
     check_end(paths)
 
 
-def test_a_process_takes_what_it_may_have():
+def test_process_raises_its_descriptor_limit():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
@@ -81,7 +81,7 @@ def test_a_process_takes_what_it_may_have():
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_the_door_counts_who_is_there_and_who_has_gone():
+def test_open_and_closed_connections_are_counted():
     with socket.create_server(("127.0.0.1", 0)) as server:
         door = Door(server.getsockname()[1], friends=1)
         callers = [socket.create_connection(server.getsockname()) for _ in range(30)]

@@ -23,7 +23,7 @@ def test_sites_that_are_known_by_their_keys_run_without_an_authority(tmp_path):
     assert len({(path.parent / "state" / "model.json").read_bytes() for path in paths}) == 1
 
 
-def test_a_key_that_the_job_does_not_list_is_refused_at_home(tmp_path, started):
+def test_site_refuses_to_start_with_a_key_that_the_job_does_not_list(tmp_path, started):
     paths = network(tmp_path, [(0, 1)], job={"rounds": 2})
     enrol(paths)
     rekey(paths[1])

@@ -7,7 +7,7 @@ from taciturn.sites.files.keys import load_certificates
 
 
 @KINDS
-def test_nobody_ends_with_a_model_that_one_member_dictates(ring_of, kind):
+def test_one_lying_site_cannot_dictate_the_model(ring_of, kind):
     """Values that no rows within the public bounds can have: the run stops, and nothing more is spent."""
     ring = ring_of(3, kind, rounds=5)
     ring.start(0, 1)
@@ -22,7 +22,7 @@ def test_nobody_ends_with_a_model_that_one_member_dictates(ring_of, kind):
 
 
 @KINDS
-def test_a_thief_with_a_revoked_certificate_of_the_authority_changes_nothing(ring_of, tmp_path, kind):
+def test_stolen_key_with_a_revoked_certificate_has_no_effect(ring_of, tmp_path, kind):
     """The owner has a new key. The thief runs with the old one, and is no copy of the owner."""
     ring = ring_of(3, kind, rounds=4)
     (tmp_path / "stolen").mkdir()

@@ -91,7 +91,7 @@ def check_statements(ring, folder, capsys):
 
 
 @pytest.mark.parametrize(("size", "kind"), [(5, "penalty"), (5, "masked"), (20, "masked")])
-def test_nothing_is_spent_before_everybody_is_there_with_the_same_job(
+def test_nothing_is_spent_before_all_sites_agree_on_the_job(
     tmp_path, ring_of, size, kind, monkeypatch, capsys
 ):
     """Another C, another release, a state that is lost three times: none of it costs anything.

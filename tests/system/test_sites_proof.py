@@ -21,7 +21,9 @@ def authority_of(site):
 
 
 @pytest.mark.parametrize(("size", "kind"), [(5, "penalty"), (5, "masked"), (20, "masked")])
-def test_equivocation_ends_the_run_for_everybody_with_a_proof(tmp_path, ring_of, capsys, size, kind):
+def test_equivocation_between_processes_ends_the_run_of_every_site_with_a_proof(
+    tmp_path, ring_of, capsys, size, kind
+):
     """Site 1 signs two frames of one round; most never talk to it. Both count against the liar."""
     ring = ring_of(size, kind, rounds=4, site={"patience": 60.0})
     ring.start(1, lie="twice", t=2)
@@ -42,7 +44,7 @@ def test_equivocation_ends_the_run_for_everybody_with_a_proof(tmp_path, ring_of,
 
 
 @KINDS
-def test_a_contradiction_that_comes_to_light_at_the_very_end_leaves_no_model_either(ring_of, kind):
+def test_equivocation_found_at_the_end_leaves_no_model(ring_of, kind):
     """The neighbours of site 1 wait for it to leave, their results are on disk, and it tells two stories."""
     ring = ring_of(5, kind, rounds=3)
     ring.start(1, lie="late", t=3, stay=2.0)
@@ -55,7 +57,7 @@ def test_a_contradiction_that_comes_to_light_at_the_very_end_leaves_no_model_eit
         assert code == 0 or not left & {"model.json", "certificate.json", "statement.json"}
 
 
-def test_a_proof_that_proves_nothing_is_told_so(tmp_path, capsys):
+def test_invalid_proof_is_rejected(tmp_path, capsys):
     paths = network(tmp_path, [(0, 1)])
     running = Network(paths, {0: {"stay": 3.0}, 1: {"lie": "twice", "t": 1, "stay": 3.0}})
     assert running.running[0].wait() == CAUGHT, running.logs()

@@ -53,7 +53,7 @@ def test_sites_that_only_connect_outward_agree_through_a_relay(behind_a_relay):
     (check_masked_end if load_site(paths[0]).job.masked else check_end)(paths)
 
 
-def test_a_relay_lets_nobody_speak_under_anothers_name(behind_a_relay):
+def test_relay_rejects_messages_under_another_name(behind_a_relay):
     paths, settings = behind_a_relay
     sites = [load_site(path) for path in paths]
     if sites[0].job.masked:

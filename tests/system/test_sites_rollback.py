@@ -26,7 +26,7 @@ def test_a_copy_stops_and_the_original_goes_on(ring_of, tmp_path):
     assert ring.charged() == [[1, 2, 3, 4]] * 3
 
 
-def test_a_state_of_yesterday_releases_nothing_and_the_right_one_goes_on(ring_of, tmp_path):
+def test_stale_state_releases_nothing_and_the_current_one_continues(ring_of, tmp_path):
     ring = ring_of(3, "penalty", rounds=5)
     state = ring.sites[2].state
     ring.start(1, 2)

@@ -96,7 +96,7 @@ main(["site", "run", sys.argv[1]])
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", ExitCode.DONE), ("SIGINT", ExitCode.INTERRUPTED)])
-def test_a_signal_that_comes_where_python_forgets_it_is_no_signal_lost(tmp_path, name, code):
+def test_signal_in_a_finaliser_is_not_lost(tmp_path, name, code):
     """In a finaliser, say: the site went on, and heard no SIGTERM ever again."""
     path = network(tmp_path, [(0, 1)], site={"patience": 600.0})[0]
     command = [sys.executable, "-c", SWALLOWED, str(path), name]
@@ -105,7 +105,7 @@ def test_a_signal_that_comes_where_python_forgets_it_is_no_signal_lost(tmp_path,
     assert b"Exception ignored" in done.stderr  # it was forgotten indeed
 
 
-def test_a_state_that_is_no_folder_or_another_sites_is_a_wrong_file(tmp_path):
+def test_invalid_or_foreign_state_folder_is_refused(tmp_path):
     mine, other = (make_ready(load_site(path)) for path in network(tmp_path, [(0, 1)]))
     mine.site.state.write_text("not a folder")
     with pytest.raises(WrongFiles, match="`state` must be a folder"):
@@ -120,7 +120,7 @@ def test_a_state_that_is_no_folder_or_another_sites_is_a_wrong_file(tmp_path):
         read_status(mine.site)
 
 
-def test_each_end_has_its_code(tmp_path):
+def test_each_outcome_has_its_exit_code(tmp_path):
     """A neighbour that never comes, a budget that is too small, a file that is wrong."""
     silent = network(tmp_path / "silent", [(0, 1)], site={"patience": 0.5})[0]
     assert SiteProcess(silent).wait() == ExitCode.NEIGHBOUR

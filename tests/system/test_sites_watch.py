@@ -37,7 +37,7 @@ def ask(path, page):
         line.close()
 
 
-def test_who_holds_up_a_site_is_told_across_the_network(tmp_path):
+def test_delaying_site_is_named_across_the_network(tmp_path):
     """0 waits for 1, which waits for 2, which stands still: 0 says so, and goes on when 2 does."""
     paths = network(tmp_path, PATH_OF_3)
     others = [SiteProcess(paths[1]), SiteProcess(paths[2], {"hold": 3})]

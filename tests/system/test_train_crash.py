@@ -103,7 +103,7 @@ def test_what_was_spent_is_on_record_and_nothing_is_half_written(crashed, capsys
     assert "Verified" in capsys.readouterr().out
 
 
-def test_the_next_run_refuses_and_says_what_it_would_cost(crashed, capsys):
+def test_next_run_is_refused_and_states_the_cost_of_repeating(crashed, capsys):
     before = (crashed / "run" / "ledger.sqlite").read_bytes()
     assert run(["train", str(crashed / "job.toml")]) == 1
     said = capsys.readouterr()
@@ -112,7 +112,7 @@ def test_the_next_run_refuses_and_says_what_it_would_cost(crashed, capsys):
     assert (crashed / "run" / "ledger.sqlite").read_bytes() == before
 
 
-def test_again_keeps_the_record_and_the_certificate_mentions_it(crashed, capsys):
+def test_option_again_keeps_the_record_and_the_certificate_mentions_it(crashed, capsys):
     job = crashed / "job.toml"
     job.write_text(JOB.replace(json.dumps(CLASSES), '["c0", "c1"]'))  # two classes: this one is quick
     assert run(["train", str(job), "--again", "--json"]) == 0

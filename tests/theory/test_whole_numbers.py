@@ -60,7 +60,7 @@ def test_a_move_by_whole_steps_costs_no_more_than_by_the_continuous_law(s, move)
         assert divergence > 0.9 * q * move**2 / (2 * s * s), "and it is reached"
 
 
-def test_what_whole_numbers_cost_on_top():
+def test_integer_noise_adds_the_stated_cost():
     """q (2 gamma + g sqrt d)^2 / (2 sigma^2), all of it: the rounding, and gamma twice."""
     renyi, _ = cost(RUN)
     bare, _ = cost(
@@ -100,7 +100,7 @@ def test_primal_noise_counts_the_rounding_before_it(noise):
         assert whole[1] == pytest.approx(real[1] + 3.0 * GRID * 3, rel=1e-6)
 
 
-def test_what_floats_leave_is_part_of_delta():
+def test_float_error_is_part_of_delta():
     assert float_delta(RUN) == pytest.approx(3 * (9e-15 + 1e-18), rel=1e-6)
     paper = replace(RUN, rounds=100, dimension=105)
     assert 1e-11 < float_delta(paper) < 1e-10
@@ -123,7 +123,7 @@ def test_what_floats_leave_is_part_of_delta():
     "wrong",
     [{"grid": 0.001}, {"grid": None}, {"clip": None}, {"grid": 2.0**-50}, {"output_noise": None}],
 )
-def test_facts_of_whole_numbers_that_cannot_be(wrong):
+def test_impossible_facts_of_integer_noise_are_refused(wrong):
     with pytest.raises(ParameterError, match=r"`(grid|clip|integers)`"):
         replace(RUN, **wrong)
 
@@ -180,7 +180,7 @@ def test_the_solver_has_half_of_tol(monkeypatch):
     assert asked == [5e-7]
 
 
-def test_a_simulation_stays_as_it_was():
+def test_simulations_keep_continuous_noise():
     noise = RoundNoise(
         tt.PrimalPerturbation(0.5, tt.GaussianNoise(0.01), grid=0.5, clip=8.0).tables(1, 1).site(0),
         SeededStreams(3),

@@ -137,7 +137,7 @@ def test_a_silent_site_is_named_after_patience_and_the_same_command_goes_on(hub,
 
 
 @KINDS
-def test_nothing_is_spent_before_everybody_is_there(hub, tmp_path, kind):
+def test_nothing_is_spent_before_all_sites_are_connected(hub, tmp_path, kind):
     paths = make(tmp_path, kind, seed=None, site={"patience": 1.0})
     for thread in start(paths[:2]):
         assert isinstance(thread.wait(), NeighbourFailed) and "the opening" in str(thread.outcome)
@@ -145,7 +145,7 @@ def test_nothing_is_spent_before_everybody_is_there(hub, tmp_path, kind):
     assert not hub.frames(0, Kind.MESSAGE) and not hub.frames(0, Kind.COMMIT)
 
 
-def test_a_site_with_another_job_is_told_in_what_it_differs(hub, tmp_path, caplog):
+def test_error_names_the_difference_between_two_jobs(hub, tmp_path, caplog):
     paths = make(tmp_path, "penalty", [(0, 1)], site={"patience": 1.0})
     text = (tmp_path / "job.toml").read_text().replace("C = 10.0", "C = 11.0")
     (paths[1].parent / "job.toml").write_text(text)
@@ -156,9 +156,7 @@ def test_a_site_with_another_job_is_told_in_what_it_differs(hub, tmp_path, caplo
 
 
 @KINDS
-def test_those_who_are_left_finish_with_the_model_of_the_last_complete_round(
-    hub, tmp_path, kind, monkeypatch
-):
+def test_remaining_sites_finish_with_the_model_of_the_last_complete_round(hub, tmp_path, kind, monkeypatch):
     slow(monkeypatch)
     paths = make(tmp_path, kind, rounds=40, seed=None)
     running = start(paths)
@@ -182,7 +180,7 @@ def test_those_who_are_left_finish_with_the_model_of_the_last_complete_round(
 
 
 @KINDS
-def test_an_end_before_there_is_a_model_states_what_was_spent(hub, tmp_path, kind):
+def test_end_before_the_first_model_states_the_cost(hub, tmp_path, kind):
     paths = make(tmp_path, kind, seed=None)
     errors = [thread.wait() for thread in start(paths, without=frozenset())]
     assert all(isinstance(error, RunOver) for error in errors), errors
@@ -211,7 +209,7 @@ def test_a_claim_that_a_budget_is_spent_ends_the_run_of_that_site_only(hub, tmp_
     assert not any("ended" in statement(path) for path in paths)
 
 
-def test_a_site_that_waits_is_told_who_wants_to_finish(hub, tmp_path, monkeypatch):
+def test_waiting_site_reports_which_sites_want_to_finish(hub, tmp_path, monkeypatch):
     slow(monkeypatch)
     paths = make(tmp_path, "penalty", rounds=60, site={"patience": 3.0})
     running = start(paths)
@@ -224,7 +222,7 @@ def test_a_site_that_waits_is_told_who_wants_to_finish(hub, tmp_path, monkeypatc
     assert "site-0 wants to finish the run here" in str(error)
 
 
-def test_without_names_other_sites_that_leave_the_rest_connected(hub, tmp_path):
+def test_sites_left_out_must_leave_the_rest_connected(hub, tmp_path):
     paths = make(tmp_path, "penalty", PATH_OF_3)
     for number, absent in ((0, "nobody"), (0, "site-0"), (0, "site-1")):
         (thread,) = start([paths[number]], without=frozenset({absent}))
@@ -257,7 +255,9 @@ def run_and_roll_back(hub, paths, folder, *, lose=False):
 
 
 @pytest.mark.parametrize("lose", [False, True])
-def test_without_masks_a_state_that_was_restored_or_lost_needs_its_owner(hub, tmp_path, monkeypatch, lose):
+def test_without_masks_a_restored_or_lost_state_needs_confirmation_by_its_owner(
+    hub, tmp_path, monkeypatch, lose
+):
     """No round is ever released twice, whatever neighbours say; and the figures are 'at least'."""
     slow(monkeypatch)
     paths = make(tmp_path / "net", "penalty", seed=None, rounds=14)
@@ -277,9 +277,7 @@ def test_without_masks_a_state_that_was_restored_or_lost_needs_its_owner(hub, tm
 
 
 @pytest.mark.parametrize("lose", [False, True])
-def test_under_masks_a_state_that_was_restored_or_lost_goes_on_in_a_new_attempt(
-    hub, tmp_path, monkeypatch, lose
-):
+def test_with_masks_a_restored_or_lost_state_continues_in_a_new_attempt(hub, tmp_path, monkeypatch, lose):
     slow(monkeypatch)
     paths = make(tmp_path / "net", "masked", seed=None, rounds=14)
     running = run_and_roll_back(hub, paths, tmp_path, lose=lose)
@@ -293,14 +291,14 @@ def test_under_masks_a_state_that_was_restored_or_lost_goes_on_in_a_new_attempt(
     assert len(statement(paths[0])["attempts"]) == 2
 
 
-def test_the_owner_s_word_has_no_effect_under_masks_and_is_refused(hub, tmp_path):
+def test_owner_confirmation_has_no_effect_with_masks_and_is_refused(hub, tmp_path):
     paths = make(tmp_path, "masked")
     (thread,) = start(paths[:1], newest=True)
     assert isinstance(thread.wait(), ParameterError) and "newest-state" in str(thread.outcome)
 
 
 @KINDS
-def test_who_signs_two_frames_ends_the_run_for_everybody_with_a_proof(hub, tmp_path, kind):
+def test_equivocation_ends_the_run_of_every_site_with_a_proof(hub, tmp_path, kind):
     paths = make(tmp_path, kind, rounds=6, site={"patience": 10.0})
     identity = make_ready(load_site(paths[2])).identity
 
@@ -350,7 +348,7 @@ def test_a_vector_at_the_edge_of_the_range_stops_the_run_and_names_its_site(hub,
     assert not any((path.parent / "state" / "model.json").exists() for path in paths)
 
 
-def test_a_round_whose_solve_gave_up_is_charged_and_never_drawn_again(hub, tmp_path, monkeypatch):
+def test_failed_solve_is_charged_and_its_round_is_not_drawn_again(hub, tmp_path, monkeypatch):
     paths = make(tmp_path, "penalty", seed=None, site={"patience": 3.0})
     real = Node.message
     drawn = []

@@ -89,7 +89,7 @@ def test_the_key_of_a_round_is_gone_before_its_message_leaves_and_never_on_disk(
         assert not any(secret in written for secret in secrets)
 
 
-def test_two_honest_sites_show_their_sum_and_nothing_else_to_all_the_others_keys(run):
+def test_all_other_keys_reveal_only_the_sum_of_two_honest_sites(run):
     """Everything that was sent, opened with all keys but those of sites 0 and 1."""
     left = [opened(run, site, colluders=(2, 3, 4)) for site in (0, 1)]
     assert uniform(left[0]) and uniform(left[1])
@@ -99,7 +99,7 @@ def test_two_honest_sites_show_their_sum_and_nothing_else_to_all_the_others_keys
     assert [one.tobytes() for one in both] == [(first + second).tobytes() for first, second in bare]
 
 
-def test_with_the_last_key_too_a_site_stands_bare(run):
+def test_with_all_other_keys_a_single_site_is_revealed(run):
     """So the test above looks at the right thing: four colluders see what the noise of one site leaves."""
     left = opened(run, 0, colluders=(1, 2, 3, 4))
     assert not uniform(left)

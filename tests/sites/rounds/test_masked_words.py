@@ -35,7 +35,7 @@ def said(certificate):
     return f"while at most 1 of the other sites collude, {worst} if all of them do"
 
 
-def test_the_status_says_whom_the_figure_holds_against(ended):
+def test_status_names_the_assumed_colluders(ended):
     ready, certificate = ended
     status = read_status(ready.site)
     assert said(certificate) in status.lines()[1] and said(certificate) in page(status)
@@ -44,7 +44,7 @@ def test_the_status_says_whom_the_figure_holds_against(ended):
     assert facts["colluding"] == 1 and facts["epsilon_against"] == list(certificate.against)
 
 
-def test_verify_rounds_up_and_says_whom_it_holds_against(ended, capsys):
+def test_verify_rounds_up_and_names_the_assumed_colluders(ended, capsys):
     ready, certificate = ended
     authority = str(ready.site.path(ready.site.file.keys.authority))
     assert run(["site", "verify", str(ready.site.state / "statement.json"), "--authority", authority]) == 0
@@ -52,7 +52,7 @@ def test_verify_rounds_up_and_says_whom_it_holds_against(ended, capsys):
     assert f"epsilon {format_cost(certificate.epsilon)} at delta 1e-05 {said(certificate)}" in shown
 
 
-def test_a_statement_that_promises_more_against_more_is_refused(ended):
+def test_statement_with_a_smaller_epsilon_against_more_colluders_is_refused(ended):
     ready, _ = ended
     path = ready.site.state / "statement.json"
     entries, text = json.loads(path.read_text()), path.read_text()

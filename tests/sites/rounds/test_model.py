@@ -72,7 +72,7 @@ def test_predictions_for_a_table_are_those_of_its_encoded_rows(tmp_path, capsys)
         (LogCosh(2.0), PrivateHuberRegressor, "scale", 2.0),
     ],
 )
-def test_the_loss_goes_along(tmp_path, loss, kind, name, value):
+def test_model_file_keeps_the_loss(tmp_path, loss, kind, name, value):
     job = sites(tmp_path / "net")[0].job.model_copy(update={"loss": loss})
     path = tmp_path / "model.json"
     path.write_text(json.dumps(model_facts(job, COEF)))
@@ -81,7 +81,7 @@ def test_the_loss_goes_along(tmp_path, loss, kind, name, value):
     assert loaded.predict(np.eye(4)).shape == (4,)
 
 
-def test_rows_that_do_not_fit(written, tmp_path, capsys):
+def test_rows_of_another_shape_are_refused(written, tmp_path, capsys):
     np.savez(tmp_path / "new.npz", X=np.zeros((5, 3)))
     assert run(["predict", str(written), str(tmp_path / "new.npz")]) == 1
     assert "the model has 4 features; X has shape (5, 3)" in capsys.readouterr().err

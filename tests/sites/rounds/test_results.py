@@ -50,7 +50,7 @@ def test_the_statement_is_signed_by_its_site(written):
 
 
 @pytest.mark.parametrize("key", ["epsilon", "site", "rounds", "simulated", "delta"])
-def test_no_word_of_a_statement_can_be_changed(written, key):
+def test_edited_statement_is_rejected(written, key):
     site, trust = written
     path = site.state / "statement.json"
     entries = json.loads(path.read_text())
@@ -68,7 +68,7 @@ def test_the_files_beside_a_statement_are_the_ones_it_was_made_for(written):
         verify_statement(site.state / "statement.json", trust)
 
 
-def test_a_statement_of_another_network_is_not_believed(written):
+def test_statement_of_another_network_is_rejected(written):
     path = written[0].state / "statement.json"
     with pytest.raises(SiteError, match="authority"):
         verify_statement(path, Trust([Authority.throw_away().certificate]))
@@ -150,7 +150,7 @@ def test_a_statement_says_what_its_certificate_says(written, change):
         {"signed_at": 7},
     ],
 )
-def test_a_member_that_signs_nonsense_is_told_in_one_line(written, change):
+def test_invalid_signed_statement_gives_a_one_line_error(written, change):
     """It has the key of a site, and may sign whatever it likes."""
     site, trust = written
     with pytest.raises(SiteError, match="not a signed statement"):
@@ -185,7 +185,7 @@ WHOLE_RUN = ("rounds", "pure_epsilon", "ledger")  # what only a statement of a w
         {"ended": {}},
     ],
 )
-def test_so_is_one_that_signs_nonsense_about_what_has_left(written, capsys, change):
+def test_invalid_signed_release_counts_give_a_one_line_error(written, capsys, change):
     site, trust = written
     path = resign(site, STOPPED, without=WHOLE_RUN)
     assert verify_statement(path, trust)["released"] == [1, 2]
@@ -247,7 +247,7 @@ def test_a_broken_certificate_beside_a_statement_is_a_wrong_file(written, capsys
     assert said.startswith(f"taciturn: {site.state / 'certificate.json'}: ") and said.count("\n") == 1
 
 
-def test_masks_that_the_certificate_does_not_know_of_are_not_stated(written):
+def test_statement_claims_masks_only_if_its_certificate_does(written):
     site, trust = written
     with pytest.raises(SiteError, match="another `colluding` than certificate"):
         verify_statement(resign(site, {"colluding": 1, "epsilon_against": [1.0]}), trust)
@@ -270,7 +270,7 @@ def test_a_statement_is_of_the_job_of_its_model(written):
         verify_statement(resign(site, {"job": {"name": "trial", "sha256": "00"}}), trust)
 
 
-def test_a_statement_counts_as_of_the_time_it_was_signed(written):
+def test_certificate_validity_is_checked_at_the_signing_time(written):
     """A certificate that has ended since signed it well; one that began later did not."""
     site, trust = written
     path = resign(site, {"signed_at": two_days_ago()}, days=-1, starts=-3 * DAY)
@@ -287,7 +287,7 @@ def test_statement_dated_in_the_future_is_rejected(written):
         verify_statement(resign(site, {"signed_at": later}), trust)
 
 
-def test_what_lies_beside_a_statement_and_is_no_file_is_not_read(written, capsys):
+def test_links_and_devices_beside_a_statement_are_not_read(written, capsys):
     """A folder that somebody packed may hold a link to something without end."""
     site, _ = written
     (site.state / "model.json").unlink()

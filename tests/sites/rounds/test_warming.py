@@ -33,7 +33,7 @@ assert "sklearn" not in sys.modules
 
 @pytest.mark.parametrize("make", [network, masked_network])
 @pytest.mark.process
-def test_nothing_is_imported_after_everybody_is_there(tmp_path, make):
+def test_nothing_is_imported_after_all_sites_are_connected(tmp_path, make):
     """The first round and the last would have everybody wait for it."""
     path = make(tmp_path)[0]
     done = subprocess.run([sys.executable, "-c", LOOK, str(path)], capture_output=True, text=True)

@@ -85,7 +85,7 @@ def budget(ready, times, **more):
     return {"epsilon": times * ready.planned().epsilon, "ledger": "account/budget.sqlite"} | more
 
 
-def test_a_site_that_cannot_pay_is_refused_before_it_meets_anybody(ready):
+def test_site_over_its_budget_is_refused_before_it_connects(ready):
     poor = real_site(ready.site.folder / "poor", budget=budget(ready, 0.9))
     with pytest.raises(BudgetExceeded):
         admitted(poor)
@@ -121,7 +121,7 @@ def change(place, what, earlier):
         place.write_bytes(earlier.read_bytes())  # in the same file
 
 
-def test_what_may_happen_to_an_account_stops_nobody(ready, tmp_path, monkeypatch):
+def test_allowed_changes_of_an_account_do_not_stop_a_site(ready, tmp_path, monkeypatch):
     """Others pay into it, it is moved to another disk; and a look at one that nobody touched reads none."""
     place = open_account(ready.site).place
     account = open_account(ready.site)
@@ -136,7 +136,7 @@ def test_what_may_happen_to_an_account_stops_nobody(ready, tmp_path, monkeypatch
         charge_first(ready, account, store)
 
 
-def test_an_empty_account_is_a_wrong_file_and_no_new_budget(ready):
+def test_empty_account_file_is_refused_and_not_taken_for_a_new_budget(ready):
     place = open_account(ready.site).place
     place.parent.mkdir()
     place.touch()
@@ -266,7 +266,7 @@ def test_check_shows_the_account_and_makes_none(ready, capsys):
 @pytest.mark.parametrize(
     "ledger", ["/proc/x/y", "/dev/null", "/dev/null/x", ".", "rows.npz/x", "rows.npz", "empty"]
 )
-def test_an_account_that_cannot_be_one_is_refused_before_the_network(ready, capsys, ledger):
+def test_unusable_account_path_is_refused_before_connecting(ready, capsys, ledger):
     """A device, a folder, a file of something else, a place where none can be made."""
     folder = ready.site.folder
     (folder / "empty").touch()

@@ -26,7 +26,7 @@ def answers(ready):
     return [(entry["answer"], entry["by"]) for entry in audit_log(open_account(ready.site)).entries()]
 
 
-def test_a_job_that_nobody_approved_is_not_run(ready, capsys):
+def test_unapproved_job_is_not_run(ready, capsys):
     path = ready.site.folder / "site.toml"
     assert run(["site", "run", str(path)]) == ExitCode.WRONG_FILES
     assert "is not approved by the owner of the table" in capsys.readouterr().err
@@ -102,7 +102,7 @@ def test_a_changed_audit_log_is_noticed(ready):
         admitted(ready)
 
 
-def test_a_rehearsal_asks_nobody(tmp_path, capsys):
+def test_rehearsal_needs_no_approval(tmp_path, capsys):
     path = network(tmp_path)[0]
     assert run(["site", "approve", str(path)]) == 0
     assert "it is a rehearsal" in capsys.readouterr().out

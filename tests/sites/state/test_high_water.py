@@ -19,7 +19,7 @@ def marks(tmp_path):
     return HighWaterMark(tmp_path / "marks")
 
 
-def test_a_mark_only_rises(marks):
+def test_high_water_mark_never_decreases(marks):
     assert marks.read("run") is None
     for attempt, round in ((0, 1), (0, 2), (0, 2), (1, 1), (1, 5)):
         marks.raise_to("run", attempt, round, "here")
@@ -55,7 +55,7 @@ def test_a_confirmation_of_a_state_that_was_not_moved_changes_nothing(marks):
     assert not marks.read("run").at_least
 
 
-def test_a_torn_write_leaves_the_mark_before_it(marks):
+def test_torn_write_keeps_the_previous_mark(marks):
     for t in (1, 2, 3):
         marks.raise_to("run", 0, t, "here")
     (path,) = marks.folder.iterdir()
@@ -86,7 +86,7 @@ def restored(ready, earlier):
     shutil.copytree(earlier, ready.site.state)
 
 
-def test_a_state_that_was_restored_does_not_go_on_by_itself(ready, tmp_path):
+def test_restored_state_does_not_continue_without_confirmation(ready, tmp_path):
     """Whatever neighbours say of it: nobody asks them. With the owner's word, figures are 'at least'."""
     marks = high_water(ready)
     assert not marks.folder.is_relative_to(ready.site.state)
@@ -114,7 +114,7 @@ def test_a_state_that_was_restored_does_not_go_on_by_itself(ready, tmp_path):
     assert statement["at_least"] is True
 
 
-def test_a_state_that_was_moved_does_not_go_on_by_itself(ready, tmp_path):
+def test_moved_state_does_not_continue_without_confirmation(ready, tmp_path):
     marks = high_water(ready)
     with open_store(ready) as store:
         release(ready, store, 1)
@@ -125,7 +125,7 @@ def test_a_state_that_was_moved_does_not_go_on_by_itself(ready, tmp_path):
         read_mark(ready, store, marks)
 
 
-def test_a_state_that_was_lost_does_not_begin_anew_by_itself(ready):
+def test_lost_state_does_not_restart_without_confirmation(ready):
     with open_store(ready) as store:
         release(ready, store, 1)
     shutil.rmtree(ready.site.state)

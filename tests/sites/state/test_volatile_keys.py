@@ -94,7 +94,7 @@ def test_a_tmpfs_that_may_be_swapped_is_refused(state, monkeypatch):
     keys.wipe()
 
 
-def test_a_folder_of_somebody_else_is_refused(state, tmp_path):
+def test_folder_of_another_user_is_refused(state, tmp_path):
     keys = open_volatile(None, state)
     keys.change({"keys": b"secret"})
     folder = keys.place.folder
@@ -112,6 +112,6 @@ def test_a_folder_of_somebody_else_is_refused(state, tmp_path):
 
 
 @pytest.mark.skipif(not KernelKeyring.works(), reason="this kernel has no keyring for us")
-def test_the_keyring_says_what_it_cannot_hold():
+def test_keyring_refuses_values_over_its_size_limit():
     with pytest.raises(SiteError, match=f"at most {LARGEST} bytes"):
         KernelKeyring("trial").write("keys", bytes(LARGEST + 1))

@@ -57,14 +57,14 @@ def test_prometheus_reads_every_number():
     assert read["taciturn_link_up"] == ({**me, "to": "gamma"}, 0)
 
 
-def test_health_says_who_holds_up_the_site():
+def test_health_names_the_site_that_delays_the_run():
     answer = health(status(), LIVE)
     assert answer.code == 503 and json.loads(answer.text)["held_up_by"] == ["delta"]
     short = Live({}, {"beta": 1.0}, {}, 1.0, 1, 1)
     assert health(status(), short).code == 200
 
 
-def test_status_names_the_chain():
+def test_status_names_the_chain_of_waiting_sites():
     lines = "\n".join(status().lines())
     assert "beta: in round 4, waits for delta" in lines and "held up by delta" in lines
     mutual = NetworkSeen((SiteSeen("alpha", 4, ("beta",), 5e8),), (), 5e8)
@@ -74,12 +74,12 @@ def test_status_names_the_chain():
 @pytest.mark.parametrize(
     "place", ["0.0.0.0:9464", "10.0.0.1:80", "127.0.0.1:99999", "example.org:80", "9464"]
 )
-def test_nothing_but_this_machine_is_listened_on(place):
+def test_metrics_listen_on_loopback_only(place):
     with pytest.raises(ParameterError, match="`watch`"):
         open_server({}, place)
 
 
-def test_a_socket_is_for_its_owner_and_gone_at_the_end(tmp_path):
+def test_socket_is_private_to_its_owner_and_removed_at_the_end(tmp_path):
     pages = {"/health": lambda: Answer(200, "text/plain", "well\n")}
     path = tmp_path / "watch.sock"
     for _ in range(2):
@@ -95,7 +95,7 @@ def test_a_socket_is_for_its_owner_and_gone_at_the_end(tmp_path):
             left.bind(str(path))
 
 
-def test_no_page_of_another_site_reads_it(tmp_path):
+def test_cross_origin_requests_are_refused(tmp_path):
     with open_server({}, "127.0.0.1:0") as server:
         port = server.socket.getsockname()[1]
     with serving({"/": lambda: Answer(200, "text/plain", "here\n")}, f"127.0.0.1:{port}"):

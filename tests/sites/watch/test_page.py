@@ -59,7 +59,7 @@ def test_a_thousand_sites_make_a_page_of_bounded_length():
     CHROMIUM is None or DRIVER is None,
     reason="Chromium is not here: apt-get install chromium chromium-driver",
 )
-def test_the_page_says_who_holds_up_the_run_at_every_width(tmp_path):
+def test_page_names_the_delaying_site_at_every_width(tmp_path):
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM

@@ -23,7 +23,7 @@ def test_bytes_are_counted_by_their_far_end():
             assert bytes_received()[f"tls/{host}:{port}"] == 12345
 
 
-def test_a_flood_is_what_messages_do_not_explain(monkeypatch):
+def test_traffic_beyond_the_messages_is_a_flood(monkeypatch):
     came = {"tls/a:1": module.SPARE + 10**6, "tls/b:2": module.SPARE + 10**9}
     monkeypatch.setattr(module, "bytes_received", lambda: came)
     monkeypatch.setattr(module, "EVERY", 3600.0)  # it looks when it is told to
@@ -37,7 +37,7 @@ def test_a_flood_is_what_messages_do_not_explain(monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's counters are read on Linux only")
-def test_callers_that_nobody_has_let_in_yet_are_counted_too():
+def test_unauthenticated_connections_are_counted():
     with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
         before = most_callers()  # give or take a socket that somebody else in this process has or had
         callers = [socket.create_connection(server.getsockname()) for _ in range(30)]

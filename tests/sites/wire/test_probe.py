@@ -62,7 +62,7 @@ def test_a_neighbour_that_is_there_and_is_itself(pair, tmp_path):
         assert probe(made[1], "site-0", endpoint) is None
 
 
-def test_somebody_else_at_the_neighbours_address(pair, tmp_path):
+def test_another_site_at_the_address_of_a_neighbour_is_reported(pair, tmp_path):
     made, authority = pair
     with served(tmp_path, authority, "stranger") as endpoint:
         assert "is that of stranger, not of site-0" in probe(made[1], "site-0", endpoint)
@@ -87,7 +87,7 @@ def test_a_neighbour_that_does_not_trust_this_site(pair, tmp_path, monkeypatch):
         assert "refused this site's certificate" in probe(made[1], "site-0", endpoint)
 
 
-def test_nobody_there(pair):
+def test_unreachable_neighbour_is_reported(pair):
     made, _ = pair
     assert "cannot be reached" in probe(made[1], "site-0", made[0].listens())
     assert "cannot be reached" in probe(made[1], "site-0", "tls/no-such-host.invalid:7447")

@@ -34,17 +34,17 @@ def refusal(trust, data, name):
     return refused.value.kind
 
 
-def test_a_site_is_believed_under_its_own_name(ring):
+def test_frame_is_accepted_under_the_name_of_its_signer(ring):
     made, trust, _ = ring
     trust.check(decode(frame(made[0], Kind.MESSAGE, 1), largest=100), "site-0")
 
 
-def test_nobody_is_believed_under_anothers_name(ring):
+def test_frame_signed_under_another_name_is_rejected(ring):
     made, trust, _ = ring
     assert refusal(trust, frame(made[0], Kind.MESSAGE, 1), "site-1") == "name"
 
 
-def test_another_authority_with_the_same_name_is_not_believed(ring, tmp_path):
+def test_authority_with_the_same_name_and_another_key_is_rejected(ring, tmp_path):
     made, trust, _ = ring
     impostor = member(Authority.throw_away(), tmp_path, "site-0")
     assert refusal(trust, frame(made[0], Kind.MESSAGE, 1, signer=impostor), "site-0") == "certificate"
@@ -105,7 +105,7 @@ def test_garbage_for_a_certificate_is_refused(ring):
         trust.key_of(b"", "site-0")
 
 
-def test_an_identity_is_checked_as_a_neighbour_will(ring, tmp_path):
+def test_own_identity_is_checked_with_the_rules_of_a_neighbour(ring, tmp_path):
     made, trust, _ = ring
     keys = made[0].file.keys
     private, certificate = made[0].path(keys.private), made[0].path(keys.certificate)

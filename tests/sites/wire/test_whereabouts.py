@@ -26,7 +26,7 @@ def line() -> list[Whereabouts]:
     return [Whereabouts(i, NAMES) for i in range(4)]
 
 
-def test_the_last_of_a_chain_is_named_and_not_the_next(line):
+def test_last_site_of_a_waiting_chain_is_named(line):
     for i in range(3):
         line[i].be(7 - i, [NAMES[i + 1]])
     line[3].be(4, [])
@@ -35,21 +35,21 @@ def test_the_last_of_a_chain_is_named_and_not_the_next(line):
     assert {j: p.t for j, p in line[0].known().items()} == {0: 7, 1: 6, 2: 5, 3: 4}
 
 
-def test_one_of_whom_nobody_hears_is_named_too(line):
+def test_silent_site_is_named(line):
     line[0].be(3, ["beta"])
     line[1].be(2, ["gamma"])
     told(line[0], line[1])
     assert line[0].blockers() == ("gamma",)
 
 
-def test_two_that_wait_for_each_other_are_no_ones_fault(line):
+def test_two_sites_waiting_for_each_other_name_no_culprit(line):
     line[0].be(3, ["beta"])
     line[1].be(3, ["alpha"])
     told(line[0], line[1])
     assert line[0].blockers() == ()
 
 
-def test_what_was_so_fades_and_the_later_word_counts(line, monkeypatch):
+def test_stale_reports_expire_and_the_latest_report_wins(line, monkeypatch):
     clock = [1000.0]
     monkeypatch.setattr(module.time, "monotonic", lambda: clock[0])
     line[0].be(3, ["beta"])
@@ -74,7 +74,7 @@ def test_a_report_is_as_old_as_its_sender_says_in_tenths_of_a_second(line, monke
     assert line[0].known()[2].at == 1000.0
 
 
-def test_nobody_says_where_this_site_is(line):
+def test_reports_about_this_site_are_ignored(line):
     line[0].be(3, ["beta"])
     line[0].told(b"[[0, 9, 0, []]]")
     assert line[0].known()[0].t == 3
@@ -85,7 +85,7 @@ REPORTS = st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS, st.lists(NUMBERS, max_si
 
 
 @given(st.binary(max_size=200) | REPORTS.map(lambda report: json.dumps(report).encode()))
-def test_any_answer_is_taken_or_left(data):
+def test_arbitrary_answers_are_accepted_or_ignored_without_error(data):
     site = Whereabouts(0, NAMES)
     site.be(1, ["beta"])
     site.told(data)
@@ -102,7 +102,7 @@ def test_an_answer_stays_small():
     assert len(site.pack()) <= 64 * MOST
 
 
-def test_the_file_says_the_same_and_garbage_says_nothing(line, tmp_path):
+def test_status_file_matches_and_garbage_is_ignored(line, tmp_path):
     line[0].be(3, ["beta"], since=5e8)
     write_seen(tmp_path, line[0], {"beta": (2, 4e8)})
     was = read_seen(tmp_path)

@@ -30,7 +30,7 @@ def heard(tmp_path):
         ("received corrupt message of type InvalidContentType", "handshake"),
     ],
 )
-def test_a_failed_handshake_is_told_with_who_is_missing(heard, caplog, reason, kind):
+def test_failed_handshake_is_logged_with_the_missing_sites(heard, caplog, reason, kind):
     tell, refusals = heard
     for _ in range(3):
         tell(TLS.format(reason))
@@ -38,14 +38,14 @@ def test_a_failed_handshake_is_told_with_who_is_missing(heard, caplog, reason, k
     assert len(caplog.records) == 1 and "(not connected: site-2)" in caplog.text
 
 
-def test_a_denied_message_is_told_with_its_sender(heard, caplog):
+def test_denied_message_is_logged_with_its_sender(heard, caplog):
     tell, refusals = heard
     tell(ACL.format("unauthorized", "taciturn/*/3"))
     assert refusals.counts() == {("site-1", "access"): 1}
     assert "from site-1: it may not put under taciturn/*/3" in caplog.text
 
 
-def test_what_is_allowed_or_only_looked_up_is_no_refusal(heard):
+def test_allowed_messages_and_lookups_are_not_logged_as_refusals(heard):
     tell, refusals = heard
     tell(ACL.format("authorized", "taciturn/site-1/3"))
     tell(ACL.format("unauthorized", "taciturn/site-2"))
