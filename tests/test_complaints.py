@@ -1,4 +1,4 @@
-"""Every kind of complaint that pydantic has is put into our words, and what was found is told once."""
+"""Every kind of pydantic error is reworded, and each value is quoted at most once."""
 
 from __future__ import annotations
 

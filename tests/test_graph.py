@@ -1,4 +1,4 @@
-"""Graph: families, conversions, what algorithms ask, and every refusal."""
+"""Graph: families, conversions, queries of algorithms, and every refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree stays one that a newcomer can find things in: small rooms, short files, one name for one class."""
+"""The tree stays easy to navigate: small rooms, short files, unique class names."""
 
 from __future__ import annotations
 

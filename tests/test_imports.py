@@ -1,4 +1,4 @@
-"""No module of the package needs itself: imports make no circle, however they are written.
+"""Imports of the package have no cycle, in whatever form they are written.
 
 Every import statement counts, wherever it stands: at the top, under `if TYPE_CHECKING:` (a name in an
 annotation is something that a reader must know first) and inside a function (a late import puts off the

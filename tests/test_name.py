@@ -1,4 +1,4 @@
-"""The product has one name: the one it had before is somebody else's package."""
+"""The package has one name; its earlier name belongs to another package."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_every_option_of_a_command_has_an_entry(name: str) -> None:
 
 
 def test_parameters_without_effect_are_detected() -> None:
-    """A parameter without an effect, and one whose refusal does not name it, are found."""
+    """A parameter without an effect, and an error that does not name its parameter, are detected."""
 
     def call(used: int, unused: int = 0, other: int = 0) -> int:
         if other:

@@ -141,7 +141,7 @@ def test_a_fork_has_a_key_of_its_own_even_where_fresh_bytes_and_clock_repeat_the
 
 
 def test_a_key_object_copied_with_all_its_state_does_not_repeat_a_key():
-    """What a resumed machine image is: the same key and the same counter, twice."""
+    """A resumed machine image has the same key and the same counter twice."""
     first, second = rng._ProcessKey(), rng._ProcessKey()
     second._key, second._counter = first._key, copy.copy(first._counter)
     assert first.derive() != second.derive()

@@ -1,4 +1,4 @@
-"""The audit passes what is right and catches what is wrong, each time through the real node loop."""
+"""The audit passes correct methods and catches planted bugs, each time through the real node loop."""
 
 from __future__ import annotations
 

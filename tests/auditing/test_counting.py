@@ -1,4 +1,4 @@
-"""Counting proves no more than is true, and much of what is true."""
+"""The lower bound on epsilon from counts is never above the truth, and is close to it."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_the_better_score_and_side_are_found() -> None:
 
 
 def test_threshold_is_tested_on_other_runs_than_it_was_fitted_on() -> None:
-    """A threshold fitted to noise proves nothing on the runs that did not choose it."""
+    """A threshold that was fitted to noise proves nothing on other runs."""
     rng = np.random.default_rng(2)
     found = [measure({"x": tuple(rng.random((2, 60)))}, delta=0.0, confidence=0.9) for _ in range(300)]
     assert np.mean([bound.epsilon > 0 for bound in found]) <= 0.1
 
 
 def test_runs_that_chose_the_event_do_not_count_it() -> None:
-    """The first half says all, the other half says nothing: nothing is proved."""
+    """The first half of the runs shows a leak and the second half shows none: nothing is proved."""
     old, new = np.zeros(2000), np.zeros(2000)
     old[0::2] = 1.0
     found = measure({"x": (old, new)}, delta=0.0)
@@ -92,7 +92,7 @@ def test_the_mean_ratio_holds_where_the_densities_are_right() -> None:
 
 
 def test_the_mean_ratio_needs_no_tail() -> None:
-    """w = p_new / p_old has no variance on the old data; what the cut leaves out is seen on the new."""
+    """w = p_new / p_old has infinite variance on the old data; the new data show the part above the cut."""
     old, new = (np.random.default_rng().normal(0.0, scale, 50_000) for scale in (1.0, 2.0))
     log_ratios = [stats.norm.logpdf(x, 0.0, 2.0) - stats.norm.logpdf(x) for x in (old, new)]
     right = mean_ratio(*log_ratios)
@@ -103,7 +103,7 @@ def test_the_mean_ratio_needs_no_tail() -> None:
 
 
 def test_mean_ratio_of_few_runs_raises_no_false_alarm() -> None:
-    """One run in a thousand carries half of the mean: few runs rarely see it, and must not cry wolf."""
+    """One run in a thousand carries half of the mean: few runs rarely draw it, and must not report a leak."""
     rng, chance = np.random.default_rng(3), 1e-3
     alarms = 0
     for _ in range(300):

@@ -1,4 +1,4 @@
-"""The attack's arithmetic, where the answer is known."""
+"""The estimates of the attack on problems with a known answer."""
 
 from __future__ import annotations
 

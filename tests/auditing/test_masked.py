@@ -47,7 +47,7 @@ def test_whitened_descent_nearly_reaches_its_certificate_and_never_passes_it():
 
 
 def test_a_doubled_clip_is_caught(monkeypatch):
-    """Slopes clipped at twice q: the sums move twice as far as their noise is made for."""
+    """Slopes are clipped at twice q, so the sums move twice as far as their noise covers."""
     whole = WhitenedShare.gradient
 
     def doubled(self, at, f, lengths):
@@ -87,7 +87,7 @@ def test_half_the_noise_is_caught(monkeypatch):
 
 
 def test_a_mask_used_twice_is_caught(monkeypatch):
-    """Keys that do not move on, and labels without a round: round 3 repeats the masks of round 2."""
+    """With fixed keys and labels without a round, round 3 repeats the masks of round 2."""
 
     def stays(self):
         self._used.clear()
@@ -113,7 +113,7 @@ def test_a_round_that_was_not_charged_is_caught(monkeypatch):
 
 
 def test_secret_noise_is_drawn_exactly():
-    """Without a seed the audit takes the sampler of real runs."""
+    """Without a seed, the audit uses the sampler of real runs."""
     drawn = []
     exact = discrete.draw_secret
     with pytest.MonkeyPatch.context() as patch:

@@ -68,7 +68,7 @@ def test_a_doubled_clip_of_a_program_is_caught(monkeypatch):
 
 
 def test_a_step_that_is_not_charged_is_caught(monkeypatch):
-    """Every step with the noise of the whole budget: its certificate says so, and nothing is run."""
+    """Every step has the noise of the whole budget: its certificate shows it, and nothing is run."""
     usual = own_program.SumPlan
     monkeypatch.setattr(own_program, "SumPlan", lambda **named: usual(**named | {"share": 1.0}))
     rows = np.zeros((200, 1))

@@ -39,7 +39,7 @@ def test_a_colluder_nearly_reaches_the_certified_epsilon_of_a_regression_and_nev
 
 
 def test_every_kind_of_sum_reaches_what_is_certified_for_it():
-    """Not with the same two records: opposite scores belong to rows that have the same outer product."""
+    """Each kind needs its own pair of records: rows with opposite scores have the same outer product."""
     along, across = (moves(replace(regression_case(), cosine=cosine)) for cosine in (0.999, 0.0))
     assert 0.935 < along["score"] <= 1.0
     for kind in ("moments", "outcome", "hessian", "meat"):
@@ -54,7 +54,7 @@ def test_a_doubled_clip_is_caught(monkeypatch):
 
 
 def test_scores_that_are_noised_as_if_they_were_aligned_are_caught(monkeypatch):
-    """sqrt 2 in place of 2: right for outer products, wrong for residuals, which have two signs."""
+    """sqrt 2 instead of 2 is correct for outer products and wrong for residuals, which have two signs."""
     monkeypatch.setattr(regression.RegressionTerm, "aligned", True)
     steps = regression.Regression.steps
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""The paper's method on whitened rows under audit: what is certified is nearly reached, faults are caught."""
+"""The paper's method on whitened rows nearly reaches its certificate, and planted bugs are caught."""
 
 from dataclasses import replace
 

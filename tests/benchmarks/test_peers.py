@@ -284,7 +284,7 @@ def test_sandboxed_process_reaches_only_loopback(tmp_path):
 
 
 def test_killing_a_party_ends_all_its_processes_and_no_others():
-    """A parent that lives on would tell the others at once: no machine that died does that."""
+    """A surviving parent process would notify the others at once, which a dead machine does not do."""
     wait = [sys.executable, "-c", "input()"]
     name = f"site-{uuid.uuid4()}"  # of no other process on this machine
     folders = ([f"/x/{name}"], ["-m", f"/x/{name}/startup"], [f"/x/{name}0"], [name])

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.peers`: what it writes, what it takes from an earlier call, what does not count."""
+"""`python -m benchmarks.peers`: its output, the results that it reuses, and the results that it ignores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The throw-away keys of the comparison, and who tries the doors."""
+"""The temporary keys of the comparison, and the probe that tests whether a server authenticates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.peers.running import keys, probe
 
 
 def test_client_that_trusts_the_test_authority_completes_the_handshake(tmp_path, monkeypatch):
-    """A server with these certificates: the probe finds TLS; a client that knows the authority comes in."""
+    """The probe finds TLS on a server with these keys; a client that trusts the authority connects."""
     monkeypatch.setattr(probe, "VERDICT", 60.0)
     paths = keys.write_certificates(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

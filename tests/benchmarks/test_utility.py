@@ -1,4 +1,4 @@
-"""The rivals of docs/utility.md spend what they are given: not more, and hardly less."""
+"""The rivals of docs/utility.md use their whole budget and never exceed it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_gradient_noise_agrees_with_another_accountant(case):
 
 @pytest.mark.parametrize("topology", ["ring", "torus", "complete"])
 def test_exact_view_of_one_curious_decor_site_matches_its_charge(topology):
-    """The exact covariance of what the honest send, without what the curious one knows of it."""
+    """The exact covariance of the honest messages, given what the curious site knows."""
     graph, ratio = make_graph(16, topology), 3.0
     noise = np.eye(15)
     for i, j in graph.edges:

@@ -1,4 +1,4 @@
-"""`taciturn certify` on masked sums: a table by how many collude, verified from the facts."""
+"""`taciturn certify` on masked sums: a table by the number of colluders, verified from the facts."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ def test_a_file_of_any_kind_is_refused_in_one_line(
 def test_reordered_or_missing_rounds_are_detected(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], order: tuple[int, ...]
 ) -> None:
-    """A growing penalty: its table is another one after any such change."""
+    """With a growing penalty, each such change alters the table."""
     path = tmp_path / "run.json"
     settings = [entry if entry != "100" else "4" for entry in NORM]
     assert run([*settings, "--penalty-ratio", "1.5", "--out", str(path)]) == 0
@@ -121,7 +121,7 @@ def test_reordered_or_missing_rounds_are_detected(
 def test_unverified_texts_of_another_version_are_not_shown(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Whoever names another version may word the file as he likes, not what is printed."""
+    """The author of a file of another version chooses its wording, but not what `verify` prints."""
     body = json.loads(file.read_text())
     body |= {"statement": "All is well.", "run": body["run"] | {"versions": {"taciturn": "0.0.1"}}}
     del body["sha256"]

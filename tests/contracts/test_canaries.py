@@ -331,7 +331,7 @@ def lines_with(word: str, column: str) -> str:
 
 
 def test_leaked_canary_is_detected():
-    """The watch itself: a leak of either kind, however deep in a chain, fails."""
+    """The detector itself: a leak of either kind fails, however deep it is in a chain of exceptions."""
     for secret in (WORD, str(NUMBER)):
         with pytest.raises(AssertionError, match="a canary"), watched():
             try:

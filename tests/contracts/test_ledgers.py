@@ -1,4 +1,4 @@
-"""Every ledger keeps what `Ledger` promises: once, before the release, for good, all or none."""
+"""Every ledger keeps what `Ledger` promises: one charge per round, before the release, permanent, atomic."""
 
 from __future__ import annotations
 

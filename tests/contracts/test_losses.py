@@ -1,4 +1,4 @@
-"""Every loss keeps what `Loss` promises: derivatives, bounds, convexity, and quiet floats."""
+"""Every loss keeps what `Loss` promises: derivatives, bounds, convexity, and no float warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of a bound is never below it, wherever it is shown."""
+"""A displayed bound is never below its value."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_cost_that_is_formatted_by_hand_is_found(line):
 
 
 def test_no_line_of_the_package_formats_a_cost_by_hand():
-    """Costs go through `format_cost`, what is left through `format_at_least`, a limit by `format_given`."""
+    """`format_cost` formats costs, `format_at_least` remainders, and `format_given` limits."""
     found = [
         f"{path.relative_to(SOURCE)}:{getattr(node, 'lineno', 0)}"
         for path in sorted(SOURCE.rglob("*.py"))

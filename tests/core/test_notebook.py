@@ -1,4 +1,4 @@
-"""What a notebook shows: short words, a picture with labelled axes, and no markup from a name."""
+"""Notebook output: a short text, a picture with labelled axes, and escaped names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that cannot be used is one line: the file, the key, what is wrong; the value stays out."""
+"""An invalid file gives one line with the file, the key and the fault, never with the value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One plain form for every model file: what it says, and that it is checked as a whole."""
+"""One format for every model file, validated as a whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The map: each walk is what a traced call enters, in that order, and the drawing is up to date."""
+"""The architecture page: each walk matches a traced call, and the drawing is up to date."""
 
 from __future__ import annotations
 

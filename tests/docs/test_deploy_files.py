@@ -1,4 +1,4 @@
-"""What `deploy/` and the workflows promise: no root, pinned by hash, publishing switched off."""
+"""Promises of `deploy/` and the workflows: no root, pinned hashes, publishing switched off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every public name is explained where a user looks for it: in its docstring, and in the API reference."""
+"""Every public name has a docstring and an entry in the API reference."""
 
 from __future__ import annotations
 

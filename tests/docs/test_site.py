@@ -1,4 +1,4 @@
-"""What turns our pages and docstrings into a site: formulas without a script, docstrings as they read."""
+"""The hooks that build the docs site: formulas without a script, docstrings as lists and code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two classes that a line tells apart, and what a quick fit needs."""
+"""Two linearly separable classes, and the settings of a quick fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places: every row at one site, by label or by chance."""
+"""Assignment of rows to sites, by label or at random."""
 
 from __future__ import annotations
 

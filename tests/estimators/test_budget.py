@@ -1,4 +1,4 @@
-"""Fits inside a budget: each is a run of its own, in whatever process or thread it takes place."""
+"""Fits inside a budget: each counts as a run, in every process and thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The durable record of a fit: one per fit, true, and the source of its certificate."""
+"""The ledger file of a fit: one per fit, and the source of its certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rare classes, by public shares: no row counts more than one, so that no bound changes."""
+"""Class weights from public shares: no row has a weight above one, so no bound changes."""
 
 from __future__ import annotations
 

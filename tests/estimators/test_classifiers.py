@@ -1,4 +1,4 @@
-"""The classifiers: good models within the budget, all classes together, and nothing of the rows outside."""
+"""The classifiers: accurate models within the budget, one charge for all classes, and no leaked rows."""
 
 from __future__ import annotations
 

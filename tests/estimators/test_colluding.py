@@ -1,4 +1,4 @@
-"""`colluding`: the fit that trusts all but some of the other sites, within its budget, in every estimator."""
+"""`colluding`, the number of other sites that may collude: every estimator stays within its budget."""
 
 from __future__ import annotations
 

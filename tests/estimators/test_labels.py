@@ -1,4 +1,4 @@
-"""Labels and declared classes: of one type, or an error that shows none; what fits nowhere is zeros."""
+"""Labels must have the type of the declared classes; a row with an undeclared label becomes zeros."""
 
 from __future__ import annotations
 

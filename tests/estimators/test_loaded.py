@@ -1,4 +1,4 @@
-"""A loaded model: encoder, estimator and certificate in one pipeline, for the table that `predict` takes."""
+"""A loaded model: encoder, estimator and certificate in one pipeline that takes the raw table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of any norm: a prediction treats a row as the fit did, in every form that a model is kept in."""
+"""Rows of any norm: fit and prediction clip alike, in every form of a saved model."""
 
 from __future__ import annotations
 

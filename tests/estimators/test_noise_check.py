@@ -1,4 +1,4 @@
-"""A budget that drowns the model is named from public numbers, before it is spent."""
+"""A budget whose noise would drown the model gives a warning, from public numbers, before it is spent."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_more_rows_and_trust_help_and_more_columns_hurt():
 
 @pytest.mark.parametrize(("n", "low", "high"), [(60, 0.4, 0.75), (6000, 0.9, 1.0)])
 def test_noise_figure_above_one_means_chance_accuracy(n, low, high):
-    """Separable rows in ten directions alike: what the figure is derived from."""
+    """The figure is derived for separable rows without a preferred direction."""
     d, scores = 10, []
     for seed in range(6):
         rng = np.random.default_rng(seed)

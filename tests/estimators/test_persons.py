@@ -35,7 +35,7 @@ def test_the_certificate_covers_the_person():
 
 @pytest.mark.parametrize("labels", [Y, np.digitize(X[:, 0], [-0.1, 0.1])])
 def test_masked_fits_cover_the_person(labels):
-    """The noise is that for so many persons: three rows of a person count as one."""
+    """The noise is set for the number of persons: three rows of a person count as one."""
     fitted = PrivateLogisticRegression(**BARE, colluding=1).fit(X, labels, person=IDS)
     run = fitted.certificate_.run
     assert (run.unit, run.persons, run.method) == ("person", PERSONS, "masked")

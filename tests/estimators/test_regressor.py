@@ -1,4 +1,4 @@
-"""PrivateHuberRegressor: a line within the budget, whatever y holds."""
+"""PrivateHuberRegressor: fits a line within the budget, for any y."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_without_privacy_it_agrees_with_least_squares(line):
 
 
 def test_a_target_that_is_a_text_is_refused_and_not_quoted():
-    """NumPy's own complaint would quote the first of them."""
+    """NumPy's error would quote the first value."""
     X = np.random.default_rng(0).uniform(-0.5, 0.5, (20, 2))
     for y in (np.array(["canary-7351"] * 20), np.array(["canary-7351"] * 20, dtype=object)):
         with pytest.raises(ValueError, match="must contain numbers") as caught:

@@ -1,4 +1,4 @@
-"""What docs/utility.md says is what a user gets."""
+"""A user gets the results that docs/utility.md states."""
 
 from __future__ import annotations
 

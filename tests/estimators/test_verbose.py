@@ -1,4 +1,4 @@
-"""Progress of a fit: on a terminal where it was asked for, and nowhere else."""
+"""Progress of a fit is shown on a terminal, if requested, and nowhere else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a network's site: the claim in words, the sites by name, how to check it."""
+"""The report of a site in a network: the claim, the sites by name, and how to verify it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`person = "column"` in a job: whose row it is comes from the files; the certificate covers the person."""
+"""`person = "column"` in a job names the column of person ids; the certificate covers the person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a run: what was charged is never overwritten."""
+"""The folder of a run: a ledger is never overwritten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def charged(path):
 
 
 def test_an_archived_ledger_is_never_overwritten(tmp_path):
-    """ledger-1 was taken away and ledger-2 is left: counting the files would name the next one ledger-2."""
+    """ledger-1 was removed and ledger-2 remains: counting the files would name the next one ledger-2."""
     charged(tmp_path / "ledger-2.sqlite")
     before = (tmp_path / "ledger-2.sqlite").read_bytes()
     for _ in range(2):

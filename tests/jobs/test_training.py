@@ -1,4 +1,4 @@
-"""Tables into rows: dates, booleans, and the CSV files of other countries give what plain ones give."""
+"""Tables become rows: dates, booleans and localised CSV files give the same rows as plain ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""job.toml: what it says, and one line with file, line and key where it is wrong."""
+"""job.toml: its meaning, and errors with file, line and key."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_job_without_its_owners_file_says_what_to_write(tmp_path):
 
 
 def test_first_job_format_names_its_own_data_files(tmp_path):
-    """And means the same as one of today's with an owner's file."""
+    """It means the same as a job of the current format with an owner's file."""
     path = written(tmp_path)
     today, text = read_job(path), path.read_text(encoding="utf-8")
     (tmp_path / "owner.toml").unlink()

@@ -1,4 +1,4 @@
-"""The files of a run fit together, or one line says which of them does not."""
+"""The files of a run fit together, or one line names the file that does not."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _write_model(run, certificate, *, coef=None):
 
 @pytest.mark.parametrize("certificate", ["embedded", "of another run", "hash", "none"])
 def test_replaced_model_file_is_detected(runs, copied, capsys, certificate):
-    """All coefficients 9; the file may hold a certificate, name the one beside it, or name none."""
+    """All coefficients are 9; the file may contain a certificate, name the one beside it, or name none."""
     given = {
         "embedded": lambda: json.loads((copied / "certificate.json").read_text()),
         "of another run": lambda: json.loads((runs / "two" / "certificate.json").read_text()),

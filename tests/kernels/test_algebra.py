@@ -1,4 +1,4 @@
-"""Linear algebra in a fixed order: right, and from the left."""
+"""Linear algebra with a fixed order of additions: correct, and summed from the left."""
 
 import numpy as np
 from hypothesis import given, settings

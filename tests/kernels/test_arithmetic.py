@@ -1,4 +1,4 @@
-"""exp and log of our own: right to the last digits; the same bits one by one, together and interpreted."""
+"""Our exp and log: accurate, with the same bits one by one, in arrays and in the interpreter."""
 
 from __future__ import annotations
 

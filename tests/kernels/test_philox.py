@@ -1,4 +1,4 @@
-"""Vectors from a counter: each a function of its own name alone, and the same bits in any company."""
+"""Vectors from a counter: each depends on its own name alone, whatever is drawn beside it."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_hessian_is_minus_the_slope_of_the_score(family: int) -> None:
 
 
 def test_hazard_score_is_zero_on_average_at_the_truth_however_short_the_bound() -> None:
-    """A weight that knew the outcome would move the mean: every end of a person's story, with its chance."""
+    """A weight that depends on the outcome would shift the mean, taken here over all outcomes."""
     periods, numbers = D - 1, np.array([0.5, 1.0, 1.0, 1.0])
     for z in some_rows(10, 1):
         chance, at_risk, mean = 0.0, 1.0, np.zeros(D)

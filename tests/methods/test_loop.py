@@ -1,4 +1,4 @@
-"""The loop: store, then send. Whatever a node computes, nothing of it leaves before it is charged."""
+"""The loop stores, then sends: nothing that a node computes leaves before it is charged."""
 
 from __future__ import annotations
 

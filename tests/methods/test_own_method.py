@@ -1,4 +1,4 @@
-"""A method of one's own: its cost is what its author states, and every certificate says so."""
+"""A user's method: its author states its cost, and every certificate says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seam: charges are made in few places, and only methods, privacy and sites ask which method it is."""
+"""The method interface: few places charge, and only methods, privacy and sites branch on the method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's method in whitened coordinates: what it costs, what it sees, what no certificate may say."""
+"""The paper's method in whitened coordinates: its cost, its rows, and the forgeries that are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks are views that cover every row once, and the bits do not depend on who made them."""
+"""Blocks are views that cover every row once; results do not depend on how blocks were made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checker of a user's own loss or regulariser says what failed and where, and asks only once."""
+"""The checker of a user's loss or regulariser reports what failed and where, and runs only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All rows of a person count as one: replacing every one of them moves no sum further than one row could."""
+"""All rows of a person count as one: replacing all of them moves a sum no further than replacing one row."""
 
 import numpy as np
 import pytest
@@ -87,7 +87,7 @@ def test_rows_of_weight_one_count_as_without_weights():
 
 
 def test_replacing_all_rows_of_a_person_moves_the_gradient_no_further_than_one_row_could():
-    """The bound 2 C / B is one row's; without the weights seven rows go far beyond it."""
+    """The bound 2 C / B is that of one row; without weights seven rows exceed it by far."""
     rng, B, C = np.random.default_rng(2), 5, 2.0
     ids = np.array([0] * 7 + [1, 2, 2, 3, 4])
     weights, F = persons_of([ids]).weights[0], 3 * rng.normal(size=(4, 3))

@@ -1,4 +1,4 @@
-"""Problem: the optimum is the pooled one, bad input gets one clear error, and data stays out of sight."""
+"""Problem: its optimum is the pooled one, bad input gives one clear error, and no data is shown."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_metrics_are_those_of_the_textbook(store):
 
 
 def test_weighted_records_still_estimate_the_classes():
-    """Where p is the truth, the mean over labels of w (p - e_y) is 0; no record is longer than the bound."""
+    """At the true p, the mean over labels of w (p - e_y) is 0; no record exceeds the bound."""
     loss, rng = Softmax(4, bounded=True), np.random.default_rng(2)
     for _ in range(50):
         W = rng.normal(size=(4, 2)) * np.exp(rng.normal())

@@ -1,4 +1,4 @@
-"""lambda_max(X'X) from above, however it is found."""
+"""The upper bound on lambda_max(X'X), by every way of computing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One's own figure by path: pictures, tables and pages whose numbers are those of the runs."""
+"""A user's figure by path: pictures, tables and pages with the numbers of the runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept comes back as it was; what is broken counts as not there."""
+"""Stored results are read back unchanged; damaged files count as missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calibration lands on the private side, close to the edge, on the functions that make the certificate."""
+"""Calibration stays just within the budget, with the functions that make the certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The forecast is what runs do, where the loss is a parabola; the search finds its least."""
+"""The forecast matches runs where the loss is a parabola; the search finds its minimum."""
 
 from __future__ import annotations
 

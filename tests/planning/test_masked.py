@@ -1,4 +1,4 @@
-"""Sites that trust nobody: which method is chosen, why, and how to ask for the other."""
+"""Sites that assume all others collude: which method is chosen, why, and how to choose the other."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_an_estimator_without_trust_reports_its_choice():
 
 @pytest.mark.parametrize("loss", [tt.Logistic(), tt.SmoothHinge(), tt.LogCosh()], ids=lambda loss: loss.name)
 def test_five_sites_with_400_000_rows_work_without_tuning(loss):
-    """A real run prepares: the solver's tolerance is one that floats certify for so many rows."""
+    """A real run starts: floats can certify the solver's tolerance for this many rows."""
     plan = find_plan(asked(rows=80_000, d=10, delta=2.5e-7, method="penalty", effort="quick", loss=loss))
     network = Network(
         total=5,

@@ -1,4 +1,4 @@
-"""A plan stays within its budget, uses it, and is worth running."""
+"""A plan stays within its budget, uses it, and gives a useful model."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_run_has_the_certificate_of_the_plan() -> None:
 
 @pytest.mark.parametrize("colluding", [None, 1])
 def test_a_plan_for_persons_has_the_certificate_of_their_run(colluding: int | None) -> None:
-    """Two rows of each person, weighted to count as one; samples are persons."""
+    """Each person has two rows, weighted to count as one; samples are persons."""
     proxy = generate_proxy(8, 1_500, "classification", seed=3)
     sites = [(proxy.X[i::3], proxy.y[i::3]) for i in range(3)]
     ids = [np.arange(500) // 2 + 1000 * i for i in range(3)]

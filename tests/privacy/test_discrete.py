@@ -50,7 +50,7 @@ def test_the_discrete_laplace_has_its_law(s):
 
 @pytest.mark.parametrize("size", [1, 3])
 def test_every_place_of_a_short_vector_has_the_law_and_places_are_independent(size):
-    """Some candidates are drawn in advance, and which of them are taken must not depend on what they are."""
+    """Some candidates are drawn in advance; the choice among them must not depend on their values."""
     drawn = np.array([discrete_gaussian(fresh(), 2.5, size) for _ in range(3000)])
     assert drawn.shape == (3000, size)
     for place in drawn.T:
@@ -61,7 +61,7 @@ def test_every_place_of_a_short_vector_has_the_law_and_places_are_independent(si
 
 
 def test_the_noise_of_a_round_takes_few_calls(monkeypatch):
-    """Each is a dozen small steps of numpy, which at 105 numbers cost more than the numbers."""
+    """Each call takes a dozen numpy operations, which cost more than drawing 105 numbers."""
     real, calls = discrete._falls, []
     monkeypatch.setattr(discrete, "_falls", lambda *args: calls.append(args) or real(*args))
     for _ in range(100):
@@ -90,7 +90,7 @@ def test_opendp_draws_the_same_law():
 
 
 def test_coins_that_floats_cannot_decide_are_decided_exactly(monkeypatch):
-    """Every coin the exact way: the law must stay the same, for numbers that floats do not hold too."""
+    """Every coin is tossed exactly: the distribution stays the same, also for numbers beyond floats."""
     monkeypatch.setattr(discrete, "_NEAR", 2.0)
     drawn = discrete_gaussian(fresh(), 2.5, 3_000)
     assert misfit(drawn, lambda n: np.exp(-(n**2) / 12.5)) > RARE
@@ -110,7 +110,7 @@ class Words:
 
 @pytest.mark.parametrize(("more", "answer"), [(0, True), (2**64 - 1, False)])
 def test_a_coin_that_floats_cannot_decide_asks_for_more_bits(more, answer):
-    """The first 64 bits of exp(-1) were drawn: only the next ones say on which side the coin falls."""
+    """The drawn bits equal the first 64 bits of exp(-1): only further bits decide the coin."""
     generator = Words(0x5E2D58D8B3BCDF1A, more)
     fell = discrete._falls(generator, np.ones(1), lambda k: Fraction(1))
     assert fell.tolist() == [answer] and generator.words == []

@@ -102,7 +102,7 @@ def test_a_budget_is_charged_what_the_worst_site_costs_at_every_order():
 
 
 def test_a_budget_is_charged_for_discrete_noise_and_for_floats():
-    """And refuses the run that passes what is kept back for either."""
+    """It refuses the run that exceeds the reserve for either."""
     planned = whole_numbers()
     cost = run_cost(planned)
     assert cost.slack == exact_slack(planned.run).epsilon > 0
@@ -183,7 +183,7 @@ def test_one_site_outside_of_the_network_is_refused_whatever_the_others_are(chan
 
 
 def test_sites_that_released_nothing_cost_nothing_beside_those_that_did():
-    """A round that was not charged moves no noise, at whatever place of the table it stands."""
+    """An uncharged round adds no cost, wherever it is in the table."""
     run = run_facts(noise="gaussian")
     sites = site_facts(2)
     columns = [Columns.of(sites[0], [Charge(0, 1, 0.5, 3.0)]), Columns.of(sites[1], [])]

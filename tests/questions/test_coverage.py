@@ -1,4 +1,4 @@
-"""Every interval that an answer shows holds the truth because it includes the noise.
+"""Every interval of an answer covers the truth because it includes the noise.
 
 `python -m benchmarks.coverage` measures the same with many more samples (docs/howto/evaluate.md).
 """

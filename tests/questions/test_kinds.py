@@ -95,7 +95,7 @@ def test_several_questions_share_mu_squared_by_their_shares():
 
 
 def test_a_unit_moves_each_of_several_sums_by_no_more_than_is_charged():
-    """The farthest neighbours that these tables allow; a count that is doubled, or a clip, is seen."""
+    """The farthest neighbours that these tables allow; a doubled count or clip is detected."""
     asking = Asking(read_questions(ASKED, several=True), PUBLIC, Spending(1.0, 1e-5, 1))
     tables = asking.tables(network())
     rows = {name: values[:50] for name, values in patients(50).items()}
@@ -177,7 +177,7 @@ def test_one_site_alone_needs_sums_and_refuses_the_methods_of_neighbours():
     ],
 )
 def test_a_job_that_asks_for_too_much_is_refused_at_once(asked, match):
-    """Before its owner is asked, and without the time or the memory that it would take."""
+    """Before its owner is asked, and without using the time or memory that it asks for."""
     codes = tuple(f"c{k}" for k in range(999))
     fields = (tt.data.Number("age", 0, 110), tt.data.Boolean("sex"), tt.data.Boolean("died"))
     public = PublicTable(tt.data.Schema((*fields, tt.data.Category("code", codes))), None, ("a", "b"))

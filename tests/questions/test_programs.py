@@ -1,4 +1,4 @@
-"""Programs of one's own: in a process without rows, hostile ones, and private halves that are installed."""
+"""User programs: in a process without rows, hostile programs, and installed private halves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Survival from noisy counts: lifelines agrees where there is no noise, and bands hold where there is."""
+"""Survival from noisy counts: equal to lifelines without noise, and with valid bands under noise."""
 
 from __future__ import annotations
 

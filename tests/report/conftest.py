@@ -1,4 +1,4 @@
-"""Reports of made-up numbers: one run, a comparison, and one that holds as little as a report may."""
+"""Reports of made-up numbers: one run, a comparison, and a minimal report."""
 
 import numpy as np
 import pytest

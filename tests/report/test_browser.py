@@ -1,4 +1,4 @@
-"""The page as Chromium draws it: the charts, the controls, a phone, the dark, paper, and no script at all."""
+"""The page in Chromium: charts, controls, phone width, dark mode, print, and without scripts."""
 
 import base64
 import json

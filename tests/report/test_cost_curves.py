@@ -1,4 +1,4 @@
-"""What every site had spent after every round."""
+"""The cumulative cost of every site after every round."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a report may hold."""
+"""The data classes of a report, and their checks."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A certificate for others: an entry of the public registry, and a model card."""
+"""Documents from a certificate: an entry of the public registry, and a model card."""
 
 from __future__ import annotations
 

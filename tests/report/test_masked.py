@@ -1,4 +1,4 @@
-"""A report of masked sums: whom the figure holds against, and a curve that ends at it."""
+"""A report of masked sums: the assumed colluders, and a curve that ends at the certified figure."""
 
 import numpy as np
 import pytest

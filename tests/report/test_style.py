@@ -1,4 +1,4 @@
-"""The colours: readable on their backgrounds, and apart for every kind of colour vision."""
+"""The colours: readable on their backgrounds, and distinct for every kind of colour vision."""
 
 import re
 from importlib.resources import files

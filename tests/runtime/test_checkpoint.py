@@ -1,4 +1,4 @@
-"""Checkpoints: whole or not there, of this run alone."""
+"""Checkpoints: complete or absent, and of this run only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""engine="auto": Ray where it should be done first, and nowhere else."""
+"""engine="auto" chooses Ray only where it is expected to be faster."""
 
 from __future__ import annotations
 

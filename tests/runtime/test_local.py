@@ -1,4 +1,4 @@
-"""simulate: repeats together, streams apart, nothing spent before everything is checked."""
+"""simulate: repeats are computed together from separate streams; everything is checked first."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_graph_of_a_masked_run_does_not_change_the_result():
 
 
 def test_the_model_does_not_depend_on_who_holds_which_rows():
-    """Shares are rounded to a grid at each site: what is left is a few steps of it."""
+    """Each site rounds its share to a grid, so models differ by a few steps of it."""
     X, y = (np.concatenate(part) for part in zip(*make_sites(4, rows=300, d=5), strict=True))
     even = [(X[i::4], y[i::4]) for i in range(4)]
     bounds = [0, 3, 10, 500, 1200]

@@ -1,4 +1,4 @@
-"""Several outputs of one run: one ledger, one charge a round, noise of their own."""
+"""Several outputs of one run: one ledger, one charge a round, and separate noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shards: every site in one, and exactly the vectors cross that somebody needs."""
+"""Shards: every site is in one, and only required vectors cross between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the accountant is told of a run is what the run does, site by site."""
+"""The facts of a run match what the run does, site by site."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Half:
 
 
 def test_a_regulariser_counts_by_how_strongly_convex_it_is() -> None:
-    """Else the facts would state a larger least eigenvalue, and so a smaller bend, than there is."""
+    """Otherwise the facts would state too large a least eigenvalue, and so too small a curvature term."""
     method = tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(2.0))
     told = {}
     for regularizer in (None, Half()):

@@ -1,4 +1,4 @@
-"""Many sites in one node: every vector is the one that a node of that site alone gives, to the last bit."""
+"""Many sites in one node: every vector equals that of a node with this site alone, to the last bit."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_many_tiny_sites_of_few_rows() -> None:
 
 
 def test_refused_charge_reveals_nothing_of_its_round() -> None:
-    """The charge comes before the vectors are where a neighbour, or the record, finds them."""
+    """The charge comes before a neighbour or the record can see the vectors."""
     problem = tt.Problem(make_sites(n=6), loss=tt.Logistic(), C=10.0, regularization=0.5)
     setup = setup_of(problem, GRAPH, METHODS["penalty"], rounds=4)
 

@@ -1,4 +1,4 @@
-"""simulate(engine=...): the same run wherever it takes place; Ray only for those who ask for it."""
+"""simulate(engine=...): the same run on every engine; Ray only on request."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_user_sampler_is_refused_in_a_real_run(problem, ring):
 
 
 def test_a_failed_solve_is_charged_and_reveals_nothing(problem, ring, tmp_path, monkeypatch):
-    """That it failed depends on the data, and is a release; how near it came is not told at all."""
+    """The failure depends on the data and is a release; how close the solver came is not revealed."""
 
     def fail(*args, **options):
         raise NotConverged("0.774 was reached")

@@ -1,4 +1,4 @@
-"""docs/deploy.md: its commands exist, its TOML is valid, and the lines it explains are really said."""
+"""docs/deploy.md: its commands exist, its TOML is valid, and its messages are in the source."""
 
 import re
 import shlex

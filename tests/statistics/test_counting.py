@@ -1,4 +1,4 @@
-"""One sum of counts: what it costs, what it tells, and that the noise it is charged for is there."""
+"""One sum of counts: its cost, its result, and that the charged noise is added."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def delta_at(mu, epsilon):
 @pytest.mark.parametrize("colluding", [None, 0, 1])
 @pytest.mark.parametrize("tables", [1, 5])
 def test_the_noise_is_what_one_record_needs(tables, colluding):
-    """By how far a record really moves the tables, and by the noise of the sites that are honest."""
+    """From the measured move of the tables by one record, and the noise of the honest sites."""
     found = release(tables=tables, colluding=colluding)
     one, other = np.zeros((tables, 4)), np.zeros((tables, 4))
     one[:, 0], other[:, 1] = 1, 1
@@ -96,7 +96,7 @@ def test_the_noise_is_what_one_record_needs(tables, colluding):
 
 
 def test_the_noise_that_is_charged_is_drawn():
-    """Real noise, 400 cells of it: half of it would be seen, and so would none at one site."""
+    """Real noise in 400 cells: half the noise, or none at one site, fails this test."""
     found = release(tables=100)
     noise = np.concatenate(found.tables) - ROWS / 4
     assert 0.8 < np.std(noise) / found.sigma < 1.2

@@ -57,7 +57,7 @@ def test_without_noise_the_estimates_equal_those_of_statsmodels(family: str) -> 
 
 @pytest.mark.parametrize(("family", "epsilon"), [("binomial", 1.0), ("gaussian", 1.0), ("poisson", 1.0)])
 def test_intervals_hold_the_truth_because_they_include_the_noise(family: str, epsilon: float) -> None:
-    """25 fits at a budget where the noise counts: with the sampling part alone too few intervals hold."""
+    """25 fits at a budget where the noise matters: intervals from sampling error alone cover too rarely."""
     held, narrow, total = 0, 0, 0
     for seed in range(25):
         X, y = make_data(family, 1500, seed)
@@ -251,7 +251,7 @@ def test_a_plan_predicts_the_standard_errors_from_public_numbers() -> None:
 
 
 def test_counts_that_are_not_those_of_a_poisson_model_are_refused() -> None:
-    """A cut residual has the mean of a Poisson count: of others the estimate would be biased."""
+    """Clipped residuals are corrected with the mean of a Poisson count; others would be biased."""
     X, y = make_data("poisson", 6000)
     model = model_for("poisson", epsilon=2.0, random_state=0)
     assert model.fit(X, y).result_.reason == ""

@@ -60,7 +60,7 @@ def test_without_noise_errors_are_those_of_statsmodels_with_clusters(family: str
 
 @pytest.mark.parametrize("family", ["binomial", "gaussian", "poisson"])
 def test_intervals_hold_where_rows_of_a_person_depend_on_each_other(family: str) -> None:
-    """20 fits. As records, all rows of a person apart, intervals of the person's column are too narrow."""
+    """20 fits. If each row counted as an independent record, the intervals would be too narrow."""
     held, ratios = 0, []
     for seed in range(20):
         X, y, person = visits(family, 2500, seed)

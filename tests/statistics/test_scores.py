@@ -174,7 +174,7 @@ def cells_moved(model, X, y, row):
 
 
 def test_one_row_moves_the_counts_by_no_more_than_is_charged_for(trained):
-    """A batch that is centred would move more than 1,000 of them; sqrt(2) is charged for."""
+    """A model that centres its batch would move over 1,000 counts; the charge is for sqrt(2)."""
     X, y, _ = trained
     near = X / 1e6
     model = make_pipeline(Centred(), LogisticRegression()).fit(X, y)

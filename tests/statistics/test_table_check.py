@@ -1,4 +1,4 @@
-"""tt.check: silent ruin is seen by the owner of the rows before a budget is spent."""
+"""tt.check shows the owner of the rows what would ruin a model, before a budget is spent."""
 
 from __future__ import annotations
 

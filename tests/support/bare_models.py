@@ -1,4 +1,4 @@
-"""A model file in scikit-learn itself, without an estimator of ours: what its numbers mean."""
+"""A model file used with scikit-learn alone, without our estimators."""
 
 from __future__ import annotations
 

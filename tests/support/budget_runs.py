@@ -1,4 +1,4 @@
-"""Real runs on a few rows, and what has truly left them: recomputed here, by formulas of this file alone."""
+"""Real runs on a few rows, and the cost of their releases, recomputed by formulas of this file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What worker processes do in tests of budgets: small releases, at once or when told."""
+"""Tasks of worker processes in tests of budgets: small releases, at once or on a signal."""
 
 from __future__ import annotations
 

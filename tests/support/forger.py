@@ -1,4 +1,4 @@
-"""A forger of certificates: edits facts at random, and makes the hash fit."""
+"""A forger of certificates: edits facts at random and recomputes the hash."""
 
 from __future__ import annotations
 

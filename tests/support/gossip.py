@@ -1,4 +1,4 @@
-"""Gossip along the links: a pinned result was mixed with it."""
+"""Gossip along the links, with which a pinned result was mixed."""
 
 from __future__ import annotations
 

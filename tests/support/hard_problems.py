@@ -1,4 +1,4 @@
-"""Problems that break solvers: one maker for the tests of this folder."""
+"""Problems that are hard for solvers."""
 
 from __future__ import annotations
 

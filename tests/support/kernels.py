@@ -1,4 +1,4 @@
-"""Machine code made once for all tests of a machine, before anybody waits for it.
+"""Machine code that is compiled once for all tests of a machine, before any test waits for it.
 
 Sites that compile as they start, several at a time on a busy machine, outlast their neighbours' patience.
 """

@@ -1,6 +1,6 @@
-"""Ports for tests: nobody else on this machine is given them, from the choice to the last restart of a site.
+"""Ports for tests, reserved on this machine from the choice to the last restart of a site.
 
-A port that nobody listens on now may be chosen by two test processes at once, or between a kill and the next
+A free port may be chosen by two test processes at once, or between a kill and the next
 start. So each process holds a block of ports for as long as it lives, and goes through it in turn.
 """
 

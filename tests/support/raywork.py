@@ -1,4 +1,4 @@
-"""What the workers and drivers of the cluster tests do: die at a chosen moment, or look around."""
+"""Tasks of workers and drivers in cluster tests: die at a chosen moment, or inspect the node."""
 
 from __future__ import annotations
 

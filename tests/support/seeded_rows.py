@@ -1,4 +1,4 @@
-"""Made-up rows for seeded runs, and what is left of a run: one hash, and its certificate without words."""
+"""Made-up rows for seeded runs; the digest of a run, and its certificate without texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run cut into shards that take turns in this process: what a cluster does, without the cluster."""
+"""A run in shards that take turns in this process, as on a cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An attacker on the network: any key, any certificate, any bytes, and a Zenoh without rules of its own."""
+"""An attacker on the network: any key, any certificate, any bytes, and an unrestricted Zenoh."""
 
 from __future__ import annotations
 

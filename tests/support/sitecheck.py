@@ -1,4 +1,4 @@
-"""Two sites that check each other, as often as it takes for both to say what they must."""
+"""Two sites that check each other until both report the expected lines."""
 
 from __future__ import annotations
 

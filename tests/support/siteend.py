@@ -1,4 +1,4 @@
-"""What sites leave behind, and what must hold of it at the end of every run."""
+"""The files that sites leave behind, and the checks on them after every run."""
 
 from __future__ import annotations
 

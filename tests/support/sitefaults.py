@@ -1,4 +1,4 @@
-"""Faults of a site, put in from out here: the product has no switch for them."""
+"""Faults of a site, injected by the tests; the package has no switch for them."""
 
 from __future__ import annotations
 

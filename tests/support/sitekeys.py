@@ -1,4 +1,4 @@
-"""Networks whose job lists the keys of its sites, and what a site does with a key that was revoked."""
+"""Networks whose job lists the keys of its sites, and sites with a revoked key."""
 
 from __future__ import annotations
 

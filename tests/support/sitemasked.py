@@ -1,4 +1,4 @@
-"""What the tests of masked jobs on real sites share: small networks, the same run in one process, frames."""
+"""Shared parts of the tests of masked jobs: small networks, the same run in one process, frames."""
 
 from __future__ import annotations
 

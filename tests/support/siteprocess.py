@@ -1,4 +1,4 @@
-"""Site processes for tests: real ones, started quickly by forking, that can be made to die at a point."""
+"""Real site processes for tests, started quickly by forking, that can be killed at a chosen point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ring of real sites, of five or of twenty, to which a test does what must not matter."""
+"""A ring of five or twenty real sites that a test disturbs without changing the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of real sites share: small networks on loopback, and frames made by hand."""
+"""Shared parts of the tests of real sites: small networks on loopback, and handmade frames."""
 
 from __future__ import annotations
 

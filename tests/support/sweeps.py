@@ -1,4 +1,4 @@
-"""A sweep that takes a moment."""
+"""A sweep of a few seconds."""
 
 GRID = """
 name = "small"

@@ -1,4 +1,4 @@
-"""Imported by the process that forks sites: each of them is then born with its machine code and modules."""
+"""Imports for the process that forks sites, so that each site starts with compiled code and modules."""
 
 import _strptime  # noqa: F401
 import encodings.cp437

@@ -1,4 +1,4 @@
-"""A site that is killed: charge, outbox, wire. Run as a script; prints what the wire saw as JSON.
+"""A site that is killed between charge, outbox and wire. Run as a script; prints the sent messages as JSON.
 
     python crashing_site.py FOLDER points         kill -9 at each point of each round, once per fresh folder
     python crashing_site.py FOLDER random SEED    kill -9 from outside at random moments, until it is done

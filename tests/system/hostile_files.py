@@ -1,6 +1,6 @@
-"""Files that somebody made to hurt. Run as a script: FOLDER; prints, as JSON, how each of them ended.
+"""Hostile files. Run as a script with FOLDER; prints as JSON how each of them ended.
 
-It is run with little memory and little time: what takes too much of either ends it.
+It runs with little memory and time; a file that takes too much of either ends it.
 """
 
 from __future__ import annotations

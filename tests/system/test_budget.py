@@ -1,4 +1,4 @@
-"""A budget is never overspent, whatever runs, dies and comes back: recomputed from what was released."""
+"""A budget is never overspent, whatever runs, crashes and restarts: recomputed from the releases."""
 
 from __future__ import annotations
 

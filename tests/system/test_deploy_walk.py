@@ -1,4 +1,4 @@
-"""docs/deploy.md, walked: Ann and Ben, two machines that are network namespaces, every line of the page."""
+"""Every command of docs/deploy.md, on two machines (network namespaces) of Ann and Ben."""
 
 from __future__ import annotations
 

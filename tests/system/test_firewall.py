@@ -1,4 +1,4 @@
-"""The firewall lines of docs/deploy.md, loaded into a network namespace: who gets in, and who does not."""
+"""The firewall lines of docs/deploy.md, loaded into a network namespace: which clients they accept."""
 
 import os
 import re

@@ -109,7 +109,7 @@ def damage(database, whole, table, column, value):
 
 
 def test_damaged_rows_of_a_state_file_are_one_line(begun):
-    """Every column of every table, as `status` reads it and as a start does before it goes on the network."""
+    """Every column of every table, read by `status` and by a start before it connects."""
     ready, whole, places = begun
     restore(ready.site.database, whole)
     assert told(lambda: read_status(ready.site)) == told(lambda: start(ready)) == ""
@@ -140,7 +140,7 @@ def start(ready):
 
 
 def test_a_bit_that_flipped_in_a_stored_frame_is_noticed(begun):
-    """With a new certificate it would be sealed again: a second frame of that round, by this very site."""
+    """After a new certificate the site would sign it again: a second frame of that round."""
     ready, whole, _ = begun
     with closing(sqlite3.connect(whole)) as db:
         kept = dict(db.execute("SELECT key, value FROM records WHERE key IN ('hello', 'message')").fetchall())
@@ -217,6 +217,6 @@ def test_varying_messages_of_a_neighbour_do_not_fill_the_log(caplog):
 
 
 def test_escapes_in_a_certificate_name_are_quoted_in_the_log(tmp_path, caplog):
-    """A stranger whom the network's authority has given a name with escapes in it."""
+    """The network's authority has certified a name that contains escape sequences."""
     Refusals().refuse("stranger\n\x1b[31m", "stranger", "it is not a neighbour\r and may say nothing")
     assert [record.getMessage().isprintable() for record in caplog.records] == [True]

@@ -1,4 +1,4 @@
-"""Ctrl-C in the middle of a run: one clean KeyboardInterrupt, no half result, no thread left."""
+"""Ctrl-C during a run: one clean KeyboardInterrupt, no partial result, no remaining thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""kill -9 between charge and release, or anywhere: no charge is lost or free, no round is drawn twice."""
+"""kill -9 at any point between charge and release: no charge is lost, no round is drawn twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine image that is resumed twice: the same process goes on in two copies, and no hook tells it so."""
+"""A machine image that is resumed twice: the same process continues in two copies without notice."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ sys.stdout.write(" ".join(copy.hex() for copy in copies))
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork")
 def test_two_copies_of_one_process_do_not_draw_the_same_noise():
-    """With equal noise the difference of two releases is free of it, and shows a record."""
+    """With equal noise, the difference of two releases has no noise and reveals a record."""
     path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     done = subprocess.run(
         [sys.executable, "-c", RESUMED_TWICE], capture_output=True, text=True, env=os.environ | path

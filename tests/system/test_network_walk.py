@@ -1,4 +1,4 @@
-"""docs/howto/network.md, walked: four hospitals, from the kit through describe, train and evaluate."""
+"""Every command of docs/howto/network.md: four hospitals, from the kit to describe, train and evaluate."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def device(tmp_path):
 
 
 def test_no_usable_key_is_on_the_raw_device_after_a_run(device, tmp_path):
-    """The sites write down every secret they ever had, elsewhere; then the device is searched for them."""
+    """The sites record all their secrets elsewhere; then the device is searched for them."""
     loop, folder = device
     paths = masked_network(folder / "net", PATH_OF_3, job={"seed": None, "rounds": 4})
     told = tmp_path / "told"

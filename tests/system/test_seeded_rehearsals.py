@@ -1,4 +1,4 @@
-"""Rehearsals between real sites leave the bits behind, and the certificates, that were last pinned."""
+"""Rehearsals between real sites keep their pinned bits and certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The account of a table on real processes: it loses a run, it cannot pay, a partner lies about its key."""
+"""The account of a table on real processes: it loses a run, it is spent, or a partner sends a bad key."""
 
 import shutil
 
@@ -17,7 +17,7 @@ CASES = [(3, "penalty", CHANGES[0]), (3, "masked", CHANGES[2])]  # all of them: 
 
 @pytest.mark.parametrize(("size", "kind", "what"), CASES)
 def test_an_account_that_loses_the_run_while_it_goes_on_stops_the_site(ring_of, tmp_path, size, kind, what):
-    """Before the next round is charged; with the right file back, the same command goes on to the end."""
+    """It stops before the next charge; with the right file restored, the same command finishes the run."""
     ring = ring_of(size, kind, rounds=4)
     place, kept = open_account(ring.sites[0]).place, tmp_path / "kept"
     terms = ring.sites[0].file.budget
@@ -52,7 +52,7 @@ def test_partner_over_its_budget_costs_no_other_site(ring_of, kind):
 
 
 def test_partner_with_an_invalid_key_costs_no_other_site(ring_of):
-    """An X25519 key of low order: nobody can agree on masks with it, and nothing is released."""
+    """An X25519 key of low order allows no agreement on masks, so nothing is released."""
     ring = ring_of(3, "masked", rounds=3, site={"patience": 5.0})
     ring.start(0, 1)
     ring.start(2, lie="invalid key")

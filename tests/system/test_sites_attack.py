@@ -1,4 +1,4 @@
-"""Strangers, impostors, liars and noise: nothing changes, each is named once, and the run goes on."""
+"""Unknown clients, impostors, lying sites and garbage: each is named once, and the run continues."""
 
 import os
 import re
@@ -158,7 +158,7 @@ SAY = "taciturn/site-1/all"
 
 
 def test_neighbour_cannot_publish_under_a_wildcard(scene, liar):
-    """A put under a wildcard reaches the victim, whose access control stops it."""
+    """A put under a wildcard reaches the victim, and the victim's access control stops it."""
     data = frame(scene.sites[1], Kind.MESSAGE, 11)
     scene.told_once("site-1", "may not put under taciturn/*/all", lambda: liar.put("taciturn/*/all", data))
 

@@ -52,7 +52,7 @@ def test_five_sites_with_a_quorum_agree_with_the_in_process_engine(tmp_path):
 
 
 def test_four_sites_finish_without_an_operator_after_the_fifth_vanishes(tmp_path):
-    """All against all but one: within `patience` and a few seconds, with a true certificate."""
+    """On a complete graph, within `patience` and a few seconds, with a correct certificate."""
     job = {"quorum": 4, "rounds": 40, "colluding": 1}
     paths = masked_network(tmp_path, COMPLETE, job=job, site={"patience": 4.0})
     running = [SiteProcess(path, {"slow": 0.05}) for path in paths]
@@ -88,7 +88,7 @@ def test_a_killed_site_goes_on_with_the_keys_in_volatile_memory(tmp_path):
 
 
 def test_a_state_that_was_restored_goes_on_in_a_new_attempt_and_its_figures_are_at_least(tmp_path):
-    """With real noise: what left before is not sent again under the same pads (rule R)."""
+    """With real noise: an earlier message is not sent again under the same masks (rule R)."""
     real = {"quorum": 4, "rounds": 300, "seed": None}
     paths = masked_network(tmp_path, COMPLETE, job=real, site={"patience": 8.0})
     running = [SiteProcess(path) for path in paths]

@@ -30,7 +30,7 @@ BUDGET = {"epsilon": 3.0}
 )
 @SIZES
 def test_job_that_would_void_a_budget_is_refused(tmp_path, capsys, job, words, size):
-    """By every site of the network, before it has a state, and where it is only checked."""
+    """Every site refuses it before it creates a state, and so does `check`."""
     paths = network(tmp_path, ring_links(size), job=job, site={"budget": BUDGET})
     for command in [["check", str(paths[0]), "--wait", "0"], *(["run", str(path)] for path in paths)]:
         assert run(["site", *command]) != 0
@@ -41,7 +41,7 @@ def test_job_that_would_void_a_budget_is_refused(tmp_path, capsys, job, words, s
 @KINDS
 @SIZES
 def test_a_job_with_a_seed_is_refused_unless_the_owner_rehearses(tmp_path, capsys, size, kind):
-    """One public line, and everybody could repeat all noise: by every site, before it has a state."""
+    """With a public seed, anyone could repeat all noise. Every site refuses it before it creates a state."""
     paths = ring_network(tmp_path, size, kind, seed=1, site={"rehearsal": None})
     for command in [["check", str(paths[0]), "--wait", "0"], *(["run", str(path)] for path in paths)]:
         assert run(["site", *command]) == ExitCode.WRONG_FILES
@@ -71,7 +71,7 @@ def test_site_delta_above_one_over_the_rows_must_be_allowed_explicitly(tmp_path,
 
 @pytest.mark.parametrize("delta", [0.5, 0.999999])
 def test_a_job_is_judged_at_the_delta_of_the_site(tmp_path, delta):
-    """Even where the file insists: what the job calls cheap is charged at what the site calls a delta."""
+    """The site charges every job at its own delta, whatever delta the job states."""
     kept, loose = (
         make_ready(
             load_site(
@@ -97,7 +97,7 @@ def another_job(paths, name):
 
 @pytest.mark.parametrize(("size", "kind"), [(3, "penalty"), (3, "masked")])
 def test_one_budget_for_one_table_across_all_jobs(ring_of, capsys, size, kind):
-    """It pays for one run and not for two; what a killed run was charged for stays charged, once."""
+    """It pays for one run and not for two; a killed run stays charged, once."""
     ring = ring_of(size, kind, rounds=3)
     for path in ring.paths:
         ready = make_ready(load_site_with(path, {}, 1000.0))

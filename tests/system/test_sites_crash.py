@@ -1,4 +1,4 @@
-"""Killed, cut off, out of disk, out of time: the run ends with the bytes of an undisturbed one."""
+"""After kills, cut links, full disks and clock jumps, the run ends with the bytes of an undisturbed one."""
 
 import os
 import subprocess
@@ -63,7 +63,7 @@ def test_a_full_disk_releases_nothing_and_loses_nothing(tmp_path, kind):
 
 
 def test_a_disk_that_is_really_full(tmp_path):
-    """The same on a small disk of its own, where one can be mounted."""
+    """The same on a small mounted disk, where mounting is possible."""
     paths = network(tmp_path)
     site = load_site(paths[0])
     site.state.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""A crowd of callers without a key: it keeps a neighbour out while it stays, and not for longer."""
+"""Many connections without a key: they keep a neighbour out only while they last."""
 
 import os
 import resource
@@ -25,7 +25,7 @@ def descriptors(entry):
 
 @pytest.mark.parametrize(("size", "seconds"), [(5, 12.0), (20, 1.0)])
 def test_site_without_descriptors_accepts_its_neighbour_after_the_connections_close(ring_of, size, seconds):
-    """Zenoh alone would clear away ten of them in a second, which is longer than anybody's patience here."""
+    """Zenoh alone would close ten of them per second, which takes longer than the patience of a site here."""
     take_descriptors()
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2 * CALLERS:
         pytest.skip("this machine gives no process so many descriptors")
@@ -56,7 +56,7 @@ def listens(port):
 
 
 def test_many_connections_do_not_disturb_a_running_site(tmp_path):
-    """With the descriptors that a site takes for itself, links that are up stay up."""
+    """A site reserves enough descriptors to keep its open links."""
     paths = network(tmp_path, [(0, 1)], job={"rounds": 30})
     port = int(load_site(paths[0]).listens().rsplit(":", 1)[1])
     running = Network(paths, {0: {"slow": 0.02}, 1: {"hold": 5}})

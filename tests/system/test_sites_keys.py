@@ -1,4 +1,4 @@
-"""Sites that are known by the keys that their job lists; a key that was revoked, or is not listed, is out."""
+"""Sites known by the keys that their job lists; revoked and unlisted keys are rejected."""
 
 import time
 
@@ -34,7 +34,7 @@ def test_site_refuses_to_start_with_a_key_that_the_job_does_not_list(tmp_path, s
 
 @pytest.mark.parametrize("how", ["serial", "fingerprint"])
 def test_a_revoked_key_cannot_connect(tmp_path, started, how):
-    """TLS itself refuses it, and it is no copy of its owner: the site waits for the site, and says why."""
+    """TLS itself refuses it. The other site keeps waiting for the real owner, and reports why."""
     paths = network(tmp_path, [(0, 1)], job={"rounds": 2}, site={"patience": 8.0})
     enrol(paths)
     certificate = load_certificates(paths[1].parent / "site-1.pem")[0]

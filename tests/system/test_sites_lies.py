@@ -1,4 +1,4 @@
-"""One site lies, or somebody has its old key, on real processes: nobody ends with a model of theirs."""
+"""A lying site, or a stolen old key, on real processes: no site ends with a dictated model."""
 
 from sites.state.test_account import edit
 from support.sitering import KINDS
@@ -8,7 +8,7 @@ from taciturn.sites.files.keys import load_certificates
 
 @KINDS
 def test_one_lying_site_cannot_dictate_the_model(ring_of, kind):
-    """Values that no rows within the public bounds can have: the run stops, and nothing more is spent."""
+    """Values beyond the public bounds of any rows: the run stops, and nothing more is spent."""
     ring = ring_of(3, kind, rounds=5)
     ring.start(0, 1)
     ring.start(2, lie="huge", t=3)
@@ -23,7 +23,7 @@ def test_one_lying_site_cannot_dictate_the_model(ring_of, kind):
 
 @KINDS
 def test_stolen_key_with_a_revoked_certificate_has_no_effect(ring_of, tmp_path, kind):
-    """The owner has a new key. The thief runs with the old one, and is no copy of the owner."""
+    """The owner has a new key. The thief uses the old one, and is not taken for a copy of the owner."""
     ring = ring_of(3, kind, rounds=4)
     (tmp_path / "stolen").mkdir()
     thief = ring.copy(2, tmp_path / "stolen")

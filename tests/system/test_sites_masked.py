@@ -1,4 +1,4 @@
-"""A masked job on real sites: one model for all, of sums of which nobody sees a part."""
+"""A masked job on real sites: one model for all, from sums of which no part is visible."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Nothing is spent before everybody is there, with the same job: five sites, and twenty."""
+"""Nothing is spent before all sites are connected with the same job: five sites, and twenty."""
 
 import datetime
 import shutil
@@ -94,9 +94,9 @@ def check_statements(ring, folder, capsys):
 def test_nothing_is_spent_before_all_sites_agree_on_the_job(
     tmp_path, ring_of, size, kind, monkeypatch, capsys
 ):
-    """Another C, another release, a state that is lost three times: none of it costs anything.
+    """A different C, a different release, or a state that is lost three times costs nothing.
 
-    Not even a site whose neighbours are all there spends: somebody far away is missing.
+    A site spends nothing even if all its neighbours are connected but a distant site is missing.
     """
     ring = ring_of(size, kind, rounds=3)
     ring.shorten_certificate(1)
@@ -112,7 +112,7 @@ def test_nothing_is_spent_before_all_sites_agree_on_the_job(
 
 
 def test_keys_with_their_usual_values_are_the_same_job(tmp_path, started):
-    """One side spells out what the other leaves to its default; a third writes the same numbers otherwise."""
+    """One site writes out the defaults of another; a third writes the same numbers differently."""
     paths = network(tmp_path, [(0, 1)])
     own_job(paths[1], "C = 10.0", 'C = 10\nmethod = "penalty"\nintercept = false')
     both = [started(path) for path in paths]

@@ -1,4 +1,4 @@
-"""Who signs two frames is named by everybody, with a proof that anyone can check, and there is no model."""
+"""Equivocation: every site names the signer with a proof that anyone can check, and there is no model."""
 
 import json
 
@@ -24,7 +24,7 @@ def authority_of(site):
 def test_equivocation_between_processes_ends_the_run_of_every_site_with_a_proof(
     tmp_path, ring_of, capsys, size, kind
 ):
-    """Site 1 signs two frames of one round; most never talk to it. Both count against the liar."""
+    """Site 1 signs two frames of one round; most sites have no link to it. Both frames form the proof."""
     ring = ring_of(size, kind, rounds=4, site={"patience": 60.0})
     ring.start(1, lie="twice", t=2)
     ring.start(*(i for i in range(size) if i != 1))
@@ -45,7 +45,7 @@ def test_equivocation_between_processes_ends_the_run_of_every_site_with_a_proof(
 
 @KINDS
 def test_equivocation_found_at_the_end_leaves_no_model(ring_of, kind):
-    """The neighbours of site 1 wait for it to leave, their results are on disk, and it tells two stories."""
+    """Site 1 contradicts itself when its neighbours have stored their results and wait for it to leave."""
     ring = ring_of(5, kind, rounds=3)
     ring.start(1, lie="late", t=3, stay=2.0)
     ring.start(0, 2, 3, 4, stay=2.0)

@@ -1,6 +1,6 @@
 """A state folder that is restored or copied, and a new key in the middle of a run, on real processes.
 
-The noise is real: a round that were drawn anew would be another frame. What becomes of lost states, and of
+The noise is real: a round that is drawn again gives another frame. The cases of lost states, and of
 states under masks, is in tests/sites/rounds/test_driver.py and in the simulation.
 """
 

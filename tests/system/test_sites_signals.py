@@ -1,4 +1,4 @@
-"""What a site ends with: SIGTERM is no failure and loses nothing, and every other end has its own code."""
+"""Exit codes of a site: SIGTERM is not a failure and loses nothing; every other end has its own code."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ main(["site", "run", sys.argv[1]])
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", ExitCode.DONE), ("SIGINT", ExitCode.INTERRUPTED)])
 def test_signal_in_a_finaliser_is_not_lost(tmp_path, name, code):
-    """In a finaliser, say: the site went on, and heard no SIGTERM ever again."""
+    """Python discards an exception in a finaliser; the site would go on and ignore further signals."""
     path = network(tmp_path, [(0, 1)], site={"patience": 600.0})[0]
     command = [sys.executable, "-c", SWALLOWED, str(path), name]
     done = subprocess.run(command, capture_output=True, check=False, timeout=300)
@@ -121,7 +121,7 @@ def test_invalid_or_foreign_state_folder_is_refused(tmp_path):
 
 
 def test_each_outcome_has_its_exit_code(tmp_path):
-    """A neighbour that never comes, a budget that is too small, a file that is wrong."""
+    """A missing neighbour, a budget that is too small, an invalid file."""
     silent = network(tmp_path / "silent", [(0, 1)], site={"patience": 0.5})[0]
     assert SiteProcess(silent).wait() == ExitCode.NEIGHBOUR
     wrong = network(tmp_path / "wrong", [(0, 1)])[0]

@@ -1,4 +1,4 @@
-"""A running site tells its machine, and nobody else, how it fares: metrics, health, a log for machines."""
+"""A running site reports metrics, health and a JSON log to its own machine only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ask(path, page):
 
 
 def test_delaying_site_is_named_across_the_network(tmp_path):
-    """0 waits for 1, which waits for 2, which stands still: 0 says so, and goes on when 2 does."""
+    """Site 0 waits for 1, and 1 for the stopped site 2: site 0 reports it, and continues with 2."""
     paths = network(tmp_path, PATH_OF_3)
     others = [SiteProcess(paths[1]), SiteProcess(paths[2], {"hold": 3})]
     words = ["site", "run", str(paths[0]), "--log", "json", "--level", "debug", "--watch", "unix:watch.sock"]

@@ -1,4 +1,4 @@
-"""`taciturn train` under kill -9: what was spent is on record, and nobody spends it twice unawares."""
+"""`taciturn train` under kill -9: the cost is on record, and a rerun never spends it twice silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds add up, in any order, and agree with an independent accountant where nothing bends."""
+"""Rounds add up in any order, and agree with an independent accountant where there is no curvature."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_in_the_plane_where_the_displacement_turns(seed):
 
 
 def test_two_steep_rows_in_the_plane_reach_the_bound():
-    """Nearly opposite records, both steep wherever the noise leads: mu cannot be any smaller."""
+    """Nearly opposite records, both steep for all noise: mu cannot be any smaller."""
     lean = np.array([np.cos(0.02), np.sin(0.02)])
     old = OneRound(tt.Logistic(), 0.3, 1.0, lean[None], np.ones(1), centre=np.array([0.0, -3000.0]))
     new = old.with_sample(lean * [-1, 1], 1.0)
@@ -108,7 +108,7 @@ def test_two_steep_rows_in_the_plane_reach_the_bound():
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def test_wide_noise_needs_the_widening(loss):
-    """One row against none: the bend is all there is to see, and V = 1 promises too much."""
+    """One row against none: only the curvature differs, and V = 1 would understate the cost."""
     label = 1.0 if loss.kind == "classification" else 0.0
     sigma, k = 60.0, 0.2
     alone = OneRound(loss, k, 1.0, np.array([[1.0]]), np.array([label]), centre=np.array([10.0]))
@@ -139,7 +139,7 @@ CURVES = {
 
 @pytest.mark.parametrize("shape", NODES)
 def test_the_score_of_one_sample_stays_below_a_wider_normal_in_convex_order(shape):
-    """Slopes that fall as steeply as they may, here and there, from any start: what V+ and V- are about."""
+    """Slopes that fall as steeply as allowed, in places, from any start: the extreme cases of V+ and V-."""
     rng = np.random.default_rng(8)
     z = np.linspace(-9, 9, 18_001)
     for w, V in NODES[shape]:

@@ -45,7 +45,7 @@ def test_norm_output_noise_keeps_a_pure_guarantee(pair, errors, alpha_out):
 
 
 def test_the_extra_cost_is_needed(pair):
-    """The same data, two solvers: with narrow output noise the gap alone shows, so it must be paid for."""
+    """The same data, two solvers: with narrow output noise the gap alone is visible and must be charged."""
     output = stats.laplace(scale=1 / 30)
     old, _ = pair
     z = np.linspace(-1, 1, 201)

@@ -24,7 +24,7 @@ def test_minimisers_are_at_most_s_apart_and_attain_it():
 
 
 def test_an_inexact_minimiser_moves_twice_the_gap_further():
-    """Each solve may end a gap away, in opposite directions along the line between the minimisers."""
+    """Each solve may end up to the gap away, in opposite directions along the line of the minimisers."""
     lean = np.array([np.cos(0.01), np.sin(0.01)])
     centre = np.array([0.0, -4000.0])
     old = OneRound(tt.Logistic(), 0.7, 1.0, lean[None], np.ones(1), centre)

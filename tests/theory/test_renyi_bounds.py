@@ -96,9 +96,9 @@ LOSSES = [tt.Logistic(), tt.SmoothHinge(h=0.5), tt.LogCosh(scale=1.0)]
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("kind", ["gaussian", "norm"])
 def test_wide_noise_needs_the_jacobian(loss, kind):
-    """One row against none, noise 1000 times wider than the row moves it: only the bend is left to see.
+    """One row against none, noise 1000 times wider than the row's effect: only the curvature is visible.
 
-    The bend sits in a strip that the noise hits with probability ~ 1/scale, the displacement costs
+    The curvature is in a strip that the noise hits with probability ~ 1/scale; the displacement costs
     ~ 1/scale^2: without J the bound is too low, with J it holds. In one dimension, where quadrature is exact.
     """
     label = 1.0 if loss.kind == "classification" else 0.0

@@ -1,4 +1,4 @@
-"""[ZKL18, Thm 1]: M-ADMM converges to the optimum; what the proof does not cover is said."""
+"""[ZKL18, Thm 1]: M-ADMM converges to the optimum; the cases that the proof does not cover are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Theorem H': what the whole numbers of a real run cost, and that they are all that leaves."""
+"""Theorem H': the cost of the integers of a real run, and that nothing else leaves."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def node(method, streams, tol=1e-6):
     ],
 )
 def test_only_whole_numbers_of_steps_leave_a_real_run(method, monkeypatch):
-    """The noise on them is that of the exact sampler; without it the rounded minimiser leaves."""
+    """Their noise comes from the exact sampler; without noise the rounded minimiser is released."""
     start = NodeState.start(np.zeros((1, 500, 4)), np.zeros((1, 500, 4)))
     sent = node(method, SecureStreams()).primal(start) * 2**10
     assert np.array_equal(sent, np.rint(sent)) and np.abs(sent).max() <= 8 * 2**10

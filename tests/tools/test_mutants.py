@@ -1,4 +1,4 @@
-"""The tool that plants faults: each is small, compiles, and has tests that should see it."""
+"""The mutation tool: each planted fault is small, compiles, and has tests that should detect it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of words that make a sentence hard to read: what it finds, and what it leaves alone."""
+"""The word list: the phrases that it finds, and the ordinary words that it allows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`taciturn check`: bad cells are seen by their owner before they spend a budget, and by nobody else."""
+"""`taciturn check` reports bad cells to the owner of the rows only, before anything is spent."""
 
 from __future__ import annotations
 

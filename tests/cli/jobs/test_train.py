@@ -1,4 +1,4 @@
-"""A newcomer's path: init, train, predict, certify; and what happens where something is wrong."""
+"""A newcomer's path: init, train, predict, certify; and the errors on the way."""
 
 from __future__ import annotations
 

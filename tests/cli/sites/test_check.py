@@ -1,4 +1,4 @@
-"""`taciturn site check` says what is wrong, on which side, before anything is spent."""
+"""`taciturn site check` reports each fault and its side before anything is spent."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_a_check_of_a_site_that_runs_says_so(tmp_path, capsys):
 
 
 def test_a_slow_neighbour_meets_a_site_that_came_long_before(tmp_path, capsys):
-    """Who has met the other stays until the other has met it."""
+    """A site that has met its neighbour waits until the neighbour has met it."""
     first, second = network(tmp_path, [(0, 1)])
     met: list[Finding] = []
     late = threading.Timer(1.0, neighbours, args=(make_ready(load_site(second)), 300.0, met.append))

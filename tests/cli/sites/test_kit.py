@@ -1,4 +1,4 @@
-"""What every party begins with: folders from one job, a key for a relay, and an authority made by openssl."""
+"""The kit of each party: folders from one job, a key for a relay, and an authority made by openssl."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_kit_has_a_folder_for_every_party_and_no_private_keys(kit: Path, capsys)
 
 
 def test_the_pages_own_example_passes_its_own_check(kit: Path, capsys) -> None:
-    """Both sites, with the settings that the kit writes, within the budget that the kit writes."""
+    """Both sites use the settings and the budget that the kit writes."""
     authority = str(kit / "authority")
     for k, name in enumerate(("alpha", "beta")):
         file = str(kit / name / "site.toml")

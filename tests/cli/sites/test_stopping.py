@@ -1,4 +1,4 @@
-"""A command is left when somebody asks for it, and what cleans up is left alone."""
+"""A signal stops a command, and never interrupts its cleanup."""
 
 from __future__ import annotations
 

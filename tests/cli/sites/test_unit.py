@@ -1,4 +1,4 @@
-"""The systemd unit of a site: no restart where none can help, and shut in as far as systemd can tell."""
+"""The systemd unit of a site: no restart after permanent failures, and a tight sandbox."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`taciturn site up`: what it starts with is planned for the number of rounds."""
+"""`taciturn site up` plans its settings for the number of rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every `taciturn site` command on a file that is not what it must be: one line, exit code 6."""
+"""Every `taciturn site` command answers an invalid file with one line and exit code 6."""
 
 import importlib
 import json
@@ -181,7 +181,7 @@ def test_unreadable_file_is_named(net, name, capsys, monkeypatch):
 
 
 def test_intact_files_are_not_reported_as_wrong(net, capsys, monkeypatch):
-    """The same commands without any damage; one that is not there yet is not wrong either."""
+    """The same commands accept undamaged files, and files that do not exist yet."""
     monkeypatch.chdir(net / "site-0")
     assert run(["site", *STATUS]) == run(["site", *CHECK]) == run(["site", *UNIT]) == ExitCode.DONE
     assert run(["site", *STATUS, "--json"]) == ExitCode.DONE

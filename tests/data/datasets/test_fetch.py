@@ -119,7 +119,7 @@ def test_then_the_wheel_which_is_never_imported(home: Path, offer: Offer) -> Non
 
 @pytest.mark.process
 def test_a_source_package_is_not_built(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Building one, or only asking for its metadata, runs code of its own."""
+    """Building it, or only asking for its metadata, would run its code."""
     parts = {
         "pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'own'\nbackend-path = ['.']\n",
         "own.py": f"open({str(home / 'ran')!r}, 'w').close()",

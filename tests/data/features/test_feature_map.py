@@ -42,7 +42,7 @@ def test_hostile_rows_are_finite_and_no_longer_than_1() -> None:
 
 @pytest.mark.parametrize("numbers", range(1, 9))
 def test_the_longest_rows_are_within_the_bound_to_the_last_bit(numbers: int) -> None:
-    """At the ends of all ranges a row has norm 1 in real numbers: rounding must not carry it beyond."""
+    """At the ends of all ranges a row has norm exactly 1: rounding must not lift it above."""
     one = FeatureMap(ranges={k: (0, 1) for k in range(numbers)}, curves=9, surfaces=0)
     Z = one.transform(np.vstack([np.eye(numbers), np.ones((1, numbers)), np.zeros((1, numbers))]))
     exact = [sum(Fraction(value) ** 2 for value in z.tolist()) for z in Z]

@@ -229,7 +229,7 @@ IN_OWN_WORDS = {
 
 
 def test_scikit_learn_accepts_it() -> None:
-    """The checks bring tables of 1 to 10 columns, a schema has its own: each must pass for some width."""
+    """The checks use 1 to 10 columns and a schema fixes their number: each must pass for some width."""
     passed, seen = set(), set()
     for width in (1, 2, 3, 4, 5, 10):
         schema = Schema(tuple(Number(f"x{k}", -100, 100) for k in range(width)))
@@ -244,7 +244,7 @@ def test_scikit_learn_accepts_it() -> None:
 
 @pytest.mark.process
 def test_pandas_is_not_needed() -> None:
-    """Import and use with pandas, pyarrow and polars out of reach."""
+    """The encoder can be imported and used without pandas, pyarrow and polars."""
     code = (
         "import sys; sys.modules.update(dict.fromkeys(['pandas', 'pyarrow', 'polars']))\n"
         "from taciturn.data import BoundedEncoder, Number, Schema\n"

@@ -77,7 +77,7 @@ def test_an_error_shows_neither_query_nor_connection(database, url, query, what)
 
 
 def test_a_site_reads_its_rows_from_a_database(tmp_path, database, capsys):
-    """The same numbers as from a CSV file; and the url, the query and the password are nowhere."""
+    """The numbers equal those from a CSV file; url, query and password appear nowhere."""
     from sites.state.test_account import edit
     from support.sitework import SCHEMA, network, shards, table
 
@@ -156,7 +156,7 @@ def postgres():
 
 @pytest.mark.process
 def test_rows_of_a_postgresql_server_are_read_in_one_snapshot(postgres):
-    """While another connection changes rows between two looks of one query."""
+    """Another connection changes rows while the query is read in two parts."""
     import psycopg
 
     plain = postgres.replace("+psycopg", "")

@@ -1,4 +1,4 @@
-"""Tables: columns by name, whatever the cells hold; an error never quotes one."""
+"""Tables: columns by name, with any cell content; no error quotes a cell."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_unknown_curves_are_refused(clf: Any) -> None:
 
 @pytest.mark.parametrize("colluding", [None, 1])
 def test_few_records_with_many_columns_are_not_worse_than_a_linear_model(colluding: int | None) -> None:
-    """456 rows and 30 columns: curves would cost far more than they bring."""
+    """With 456 rows and 30 columns, the noise of curves would outweigh their gain."""
     from sklearn.datasets import load_breast_cancer
 
     X, y = load_breast_cancer(return_X_y=True)

@@ -1,4 +1,4 @@
-"""What the tables tell the accountant is what the nodes then charge, and nothing is left out."""
+"""The accountant gets from the tables exactly what the nodes then charge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real run is refused where a message, a target or a record could make the solver give up."""
+"""A real run is refused if a message, a target or a record could make the solver fail."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_extreme_target_value_does_not_stop_a_real_run(target):
 
 
 def test_round_that_floats_cannot_certify_is_not_started():
-    """What was heard has added up: the decision rests on public values, and nothing is drawn or charged."""
+    """Received values have grown too large. The decision uses public values; nothing is drawn or charged."""
     method = tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(1.0), clip=4.0, grid=2.0**-20)
     one = np.array([0]), ManySites([problem().site(0)]), np.array([1])
     node = Node(*one, tables=method.tables(2, 2).part(range(1)), tol=1e-9, streams=SecureStreams())

@@ -165,7 +165,7 @@ def test_a_round_stored_before_a_crash_is_sent_again_as_it_stands():
 
 @pytest.mark.parametrize("purpose", ["noise", "output"])
 def test_each_round_of_each_site_draws_the_noise_that_it_is_charged_for(purpose, monkeypatch):
-    """Scales that differ everywhere: a draw with the scale of another site or round is seen."""
+    """Every site and round has its own scale, so that a draw with a wrong scale is detected."""
     noise = tt.GaussianNoise([tt.Geometric(1.0, 3.0), tt.Geometric(100.0, 5.0)])
     method = tt.PenaltyPerturbation(0.5, 0.5, noise, output_noise=noise)
     asked, drawn = [], {}

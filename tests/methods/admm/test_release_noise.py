@@ -1,4 +1,4 @@
-"""The noise on whole numbers that leaves a real run has the size that is charged for."""
+"""The integer noise of a real run has the standard deviation that is charged for."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""The public part: states, shapes, and a model as good as one could hope for."""
+"""The public half of the descent: states, shapes, and convergence to the optimum."""
 
 import math
 

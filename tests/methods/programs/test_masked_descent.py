@@ -1,4 +1,4 @@
-"""MaskedDescent: the noise of every sum is what the budget asks for, against the colluders that were said."""
+"""MaskedDescent: the noise of every sum meets the budget against the stated number of colluders."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A program of one's own moves no sum further than its clip says, whatever its expressions are."""
+"""A user's program moves no sum further than its clip, for any expressions."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ def test_steps_share_the_budget_and_move_by_what_a_unit_may_add():
 
 @pytest.mark.parametrize("units", [7, 50, 4_001])
 def test_unit_adds_norm_at_most_one_to_counts_asked_beside_other_questions(units):
-    """Its weight is a whole number of grid steps, rounded down."""
+    """Its weight is rounded down to a whole number of grid steps."""
     rows = UnitRows(np.zeros((units, 3)))
     network = Network.of(ProgramTable([rows], np.array([units]), 3, False), tt.Graph.complete(1))
     for grid in (2.0**-30 / 3, 2.0**-20, 1e-4 / 7):

@@ -1,4 +1,4 @@
-"""Sensitivity: no pair of neighbours moves a sum farther than stated, and some move it as far."""
+"""Sensitivity: neighbouring data sets move a sum at most as far as stated, and some move it that far."""
 
 import math
 
@@ -87,7 +87,7 @@ def test_neighbouring_data_move_the_moments_by_at_most_the_sensitivity(seed, ful
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def test_the_bound_on_gradients_is_attained(loss):
-    """Two rows almost opposite, both far on the wrong side; of residuals any size will do."""
+    """Two almost opposite rows, both far on the wrong side; residuals may have any size."""
     lean, outputs = 0.02, 3 if isinstance(loss, Softmax) else 1
     y = np.zeros((1, outputs, D))
     y[0, 0, 0] = 4000.0
@@ -126,7 +126,7 @@ def test_the_bounds_on_moments_are_attained():
 
 
 def test_slopes_at_zero():
-    """As the accountant knows them by name, and as the losses themselves are."""
+    """The accountant's table of slopes agrees with the losses."""
     for loss in (Logistic(), BoundedLogistic(), SmoothHinge(0.5), SmoothHinge(2.0)):
         assert loss_facts(loss).slope_at_zero == pytest.approx(abs(loss.slope(np.zeros(1)))[0], rel=1e-15)
     assert loss_facts(LogCosh(3.0)).slope_at_zero == 1.0
@@ -151,7 +151,7 @@ def test_floating_point_errors_are_below_what_is_stated(loss, size):
 
 @pytest.mark.parametrize("loss", LOGISTIC[:2], ids=lambda loss: loss.name)
 def test_floating_point_errors_occur(loss):
-    """The same row many times, its margin the small difference of large numbers: errors add up."""
+    """The same row many times, with a margin that is a small difference of large numbers: errors add up."""
     rows, worst = 3000, 0.0
     for seed in range(20):
         rng = np.random.default_rng(seed)

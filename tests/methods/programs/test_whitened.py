@@ -1,4 +1,4 @@
-"""Whitened descent: what a site may add to a sum, what the public part makes of it, and its certificate."""
+"""Whitened descent: the bound on a site's share, the public half, and the certificate."""
 
 import dataclasses
 import math
@@ -115,7 +115,7 @@ def test_sparse_rows_add_what_dense_ones_do():
 
 
 def test_coordinates_are_computed_from_released_totals_only():
-    """Whoever has the totals, and no row, comes to the same coordinates, points and model, bit by bit."""
+    """The totals alone, without any row, give the same coordinates, points and model, bit by bit."""
     X, y = made_rows()
     parts = np.array_split(np.arange(len(X)), 5)
     problem = tt.Problem([(X[p], y[p]) for p in parts], loss=tt.Logistic(), C=1.0, regularization=1e-9)
@@ -189,7 +189,7 @@ def test_certificates_derive_the_bounds_again():
 
 
 def test_all_sums_together_cost_the_budget():
-    """Moments and gradients: leaving one kind out of the sum of squares would be seen."""
+    """Moments and gradients are both charged: omitting either one fails this test."""
     tables = tables_of(epsilon=1.0, colluding=1)
     each = [((s.sensitivity + 2 * s.stray) / s.grid + math.sqrt(s.length)) / s.std for s in tables.sums]
     mu = math.sqrt(sum(x * x for x in each) / 4)

@@ -1,4 +1,4 @@
-"""What one site sends in an attempt: its share, and fresh noise of the size that the attempt states."""
+"""The message of one site in an attempt: its share, and fresh noise of the stated size."""
 
 import numpy as np
 import pytest

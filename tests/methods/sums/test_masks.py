@@ -1,4 +1,4 @@
-"""Masks: they cancel, look uniform, are bound to their label, are used once, and are forgotten."""
+"""Masks cancel, look uniform, depend on their label, are used once, and are deleted."""
 
 import hmac
 

@@ -1,4 +1,4 @@
-"""A node of masked sums: one message a round, the same one after a crash, noise as the certificate says."""
+"""A node of masked sums: one message a round, the same after a crash, with the certified noise."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_all_sites_compute_the_same_model():
 
 
 def test_the_model_is_that_of_the_program_on_the_open_totals():
-    """By hand: the sum of all integers and noises, without a mask, is all that the program is given."""
+    """Computed by hand: the program gets only the unmasked sum of all integers and noises."""
     nodes = make_nodes()
     _, ends = drive_all(make_nodes())
     tables = nodes[0].tables
@@ -146,7 +146,7 @@ def test_after_a_crash_the_stored_message_is_sent_again_and_not_charged():
 
 
 def test_a_site_that_goes_on_with_a_stored_message_ends_like_the_others():
-    """The key of the round is gone by then; those of the next are all that it needs."""
+    """The key of that round is already deleted; the site needs only the keys of the next rounds."""
     rounds, ends = drive_all(make_nodes())
     node = make_node([0])
     node.keys[0].advance()
@@ -168,7 +168,7 @@ def test_the_key_of_a_round_is_gone_before_its_message_is_stored():
 
 @pytest.mark.parametrize("colluding", [0, 1, 2])
 def test_colluders_view_contains_the_noise_of_all_honest_sites(colluding):
-    """They take their own noise off the sum, and what is left is as noisy as the certificate says."""
+    """Colluders subtract their own noise from the sum; the rest is as noisy as the certificate states."""
     honest = SITES - colluding
     node = make_node(range(honest), streams=SecureStreams(), colluding=colluding, repeats=300)
     state, entry = node.start(), node.tables.sums[0]
@@ -190,7 +190,7 @@ def test_messages_of_one_site_look_uniform():
 
 
 def test_a_mask_used_twice_would_reveal_the_message():
-    """Why it is refused: the difference of two messages under one mask has no mask in it."""
+    """The reason for the refusal: the difference of two messages under one mask is unmasked."""
     first, second = (make_node([0], streams=SecureStreams()) for _ in range(2))
     start, entry = first.start(), first.tables.sums[0]
     apart = open_sum(first.message(start) - second.message(start), 1.0)

@@ -1,4 +1,4 @@
-"""The pair graph: honest sites stay connected, whoever else works together."""
+"""The pair graph: honest sites stay connected whichever other sites collude."""
 
 import itertools
 

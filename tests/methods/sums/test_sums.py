@@ -1,4 +1,4 @@
-"""Masked sums: right to the last bit, noise of the right size, room in 64 bits."""
+"""Masked sums: exact, with noise of the right size, without overflow of 64 bits."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What the solver believes about its own rounding is true, and careful gradients are nearly exact."""
+"""The solver's bound on its rounding errors holds, and careful gradients are nearly exact."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_the_certificate_holds_in_exact_arithmetic(recipe: Recipe) -> None:
 
 @pytest.mark.parametrize("carefully", [False, True])
 def test_certificate_needs_its_rounding_term(carefully: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Near the end of floats the computed gradient alone understates the true one; the bound does not."""
+    """Near float precision the computed gradient alone understates the true one; the bound does not."""
     understated = 0
     for seed in range(12):
         recipe = Recipe(rows=30, dimension=4, rank=4, share=1.0, repeats=2, seed=seed)
@@ -302,7 +302,7 @@ def test_newton_stops_at_float_precision() -> None:
 
 
 def test_no_solution_is_returned_that_missed_its_tolerance_by_little() -> None:
-    """From where floats certify any tolerance down to where they certify none, in steps of a fifth."""
+    """From tolerances that floats can certify down to those that they cannot, in steps of a fifth."""
     certified, refused = 0, 0
     for tol in 1e-12 * 0.8 ** np.arange(45):
         try:

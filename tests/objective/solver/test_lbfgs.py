@@ -1,4 +1,4 @@
-"""The compact form is BFGS, and a stall is told from progress."""
+"""The compact form equals BFGS, and a stall is distinguished from progress."""
 
 from __future__ import annotations
 

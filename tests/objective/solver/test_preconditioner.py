@@ -1,4 +1,4 @@
-"""With one repeat, P is the inverse Hessian, in the primal and the dual form, or that of its diagonal."""
+"""With one repeat, P is the inverse of the Hessian (primal or dual form) or of its diagonal."""
 
 from __future__ import annotations
 

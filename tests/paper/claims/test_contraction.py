@@ -1,4 +1,4 @@
-"""Theorem 2's quantity, on a problem small enough to see the bound reached from above."""
+"""The quantity of Theorem 2, on a problem small enough to see that the bound is nearly reached."""
 
 from __future__ import annotations
 

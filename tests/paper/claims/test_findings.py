@@ -1,4 +1,4 @@
-"""The small cases in which the paper's text says too much."""
+"""Small counterexamples to statements of the paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Costs before the run are the costs after it, and a budget is met from the private side."""
+"""Planned costs equal the costs after the run, and calibration stays within the budget."""
 
 from dataclasses import replace
 

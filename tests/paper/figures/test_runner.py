@@ -1,4 +1,4 @@
-"""A figure is run once: a rerun takes what is there, and gives the same numbers and the same certificate."""
+"""A figure is computed once: a rerun reuses stored results and gives the same numbers and certificate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""grid.toml: every point checked before the first one runs, and complaints that lead to the line."""
+"""grid.toml: every point is checked before the first one runs, and errors name the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: every combination once, and a front that holds what it says."""
+"""Sweeps: every combination once, and a correct Pareto front."""
 
 from __future__ import annotations
 

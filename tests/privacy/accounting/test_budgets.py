@@ -1,4 +1,4 @@
-"""Budgets over several runs: what is admitted stays within (epsilon, delta), by other people's arithmetic."""
+"""Budgets over several runs: admitted runs stay within (epsilon, delta) by independent accountants."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_cost_of_discrete_noise_and_floats_has_its_own_limit(lost):
 
 
 def test_slack_counts_in_epsilon_and_takes_its_part_of_delta_by_renyi_too():
-    """(epsilon + A, e^A delta): two runs with a slack of 0.2 each, whose mu nobody knows."""
+    """(epsilon + A, e^A delta): two runs with a slack of 0.2 each and unknown mu."""
     runs = [replace(gaussian(0.3), mu=math.inf, slack=0.2)] * 2
     renyi, A = 2 * np.array(runs[0].renyi), 0.4
     by_hand = float(to_epsilon(BUDGET_ORDERS, renyi, DELTA * math.exp(-A))[0]) + A
@@ -164,7 +164,7 @@ def test_senseless_limits_are_refused(accountant, epsilon, delta, words):
 
 
 def test_pure_budget_allows_floats_a_delta_of_at_most_one_billionth():
-    """Noise that is drawn in floats leaves a chance for every run, which delta = 0 does not pay for."""
+    """Noise that is drawn in floats adds a small delta to every run, which delta = 0 does not cover."""
     limit = Limit("pure", EPSILON, 0.0)
     run = RunCost(1e-9, (0.0,) * len(BUDGET_ORDERS), 1e-6, 1e-6, floats=3e-10)
     assert limit.admits([run]) and limit.admits([run] * 3)

@@ -1,4 +1,4 @@
-"""What the noise of all honest sites protects, and how far discrete noise is from rounded normals."""
+"""The protection by the noise of all honest sites, and the distance of discrete from Gaussian noise."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_noise_on_too_coarse_a_grid_is_refused():
 @pytest.mark.parametrize("s", [0.5, 0.7, 1.0])
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_sums_of_discrete_gaussians_are_nearly_discrete_gaussians(s, n):
-    """Lemma 8, where it can be seen: point by point, and not by much more than there is."""
+    """Lemma 8 at small scales: the bound holds point by point and is close."""
     k = np.arange(-60, 61)
     one = np.exp(-(k**2) / (2 * s * s))
     one /= one.sum()

@@ -57,7 +57,7 @@ def test_known_closed_form_in_one_dimension():
 
 @pytest.mark.parametrize("d", [1, 2, 5, 105])
 def test_chords_in_u_stay_above(d):
-    """(1-s) log_moment(u, beyond=u') + s log_moment(u') >= log_moment in between, peak band and all."""
+    """(1-s) log_moment(u, beyond=u') + s log_moment(u') >= log_moment in between, including the peak band."""
     for q in (1.1, 2.0, 6.0, 50.0):
         for share in (0.01, 0.1, 0.25, 0.6):
             u = share * d / (q - 1)
@@ -124,7 +124,7 @@ def test_mass_outside_the_main_cells_is_included(narrow, low, high):
 
 @pytest.mark.parametrize("d", [1, 3, 105])
 def test_the_weights_of_every_chord_are_above_the_exact_ones(d):
-    """Against 80 digits: the slack covers what the gamma functions get wrong, in every single cell."""
+    """Against 80 digits: the slack covers the error of the gamma functions in every cell."""
     getcontext().prec = 80
     cells = moment._cells(d)
     nodes = [Decimal(float(node)) for node in cells.nodes]

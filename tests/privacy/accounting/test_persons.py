@@ -1,4 +1,4 @@
-"""The person as the unit: several rows that count as one bend the noise map no more than is certified."""
+"""The person as the unit: several rows that count as one stay within the certified bound."""
 
 import math
 
@@ -79,7 +79,7 @@ def test_pure_bound_of_norm_noise_spreads_over_rows_or_dimensions(rows, d, R):
 
 
 def test_pure_bound_of_the_logistic_loss_is_never_passed_by_a_person():
-    """ln det ratio + alpha |Delta| of random persons with up to R rows, in the worst place for them."""
+    """ln det ratio + alpha |Delta| of random persons with up to R rows, at their worst point."""
     rng, k, a, alpha, R = np.random.default_rng(8), 6.0, 1.0, 0.1, 3
     bound = float(person_pure(lambda w: bounds.pure_logistic(w, a, alpha), k, R))
     closest = 0.0

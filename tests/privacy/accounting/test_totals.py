@@ -1,4 +1,4 @@
-"""Totals over rounds: the sum of the rounds, from above, by a hair."""
+"""Totals over rounds: slightly above the sum of the rounds, never below."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_a_thousand_sites_and_rounds_fit_in_memory():
 
 @pytest.mark.parametrize("q", [1.5, 4.0, 10.0])
 def test_chords_of_norm_noise_stay_above_it_across_the_peak(q):
-    """Values so far apart that nodes are too: on the band between two peaks the left one must count 2 R."""
+    """With widely spaced nodes, the left node of the band between two peaks must count 2 R."""
     d, top = 20, 12.0 / (q - 1)
     near = top * np.linspace(0.7, 0.98, 5)
     u = np.concatenate([np.geomspace(1e-300, top / 2, 999), [top], np.repeat(near, 5000)])

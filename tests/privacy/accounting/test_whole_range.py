@@ -1,4 +1,4 @@
-"""Never below the truth, over the whole range that facts admit: against exact rationals and 50 digits."""
+"""Bounds are never below the truth over all admitted facts: against exact rationals and 50 digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of V, proven again at some t, and that they are no larger than they must be."""
+"""The nodes of V: proven again at some t, and not larger than necessary."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_up_to_seven_eighths_the_logistic_bend_is_free(prover, t):
     ],
 )
 def test_nodes_are_proven(prover, shape, w, times, step):
-    """At some t of the grid, the worst among them: what is left to the tool is all other t."""
+    """At some t of the grid, including the worst; the tool proves all other t."""
     two_sided = shape in ("log-cosh", "any")
     widths = []
     for falling in (True, False) if two_sided else (True,):

@@ -1,4 +1,4 @@
-"""Certificates of masked runs in which sites came and went: a release counts those who took part in it."""
+"""Certificates of masked runs with dropouts: each release counts its participants."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A certificate follows from its facts, says so in words, and cannot be edited unnoticed."""
+"""A certificate follows from its facts, and every edit is detected."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_output_noise_adds_what_it_covers() -> None:
 
 
 def test_gaussian_output_noise_is_moved_by_twice_the_tolerance() -> None:
-    """Sigma_out = 1e6, and so wide a tolerance that this term is most of the cost; two classes."""
+    """Sigma_out = 1e6, with a tolerance so wide that this term dominates the cost; two classes."""
     tol, rounds, x = 2e5, 50, 1750 / (2 * 0.5 * 2 * 9044) / 4
     stated = certificate(
         rounds=rounds, noise="gaussian", scale=SIGMA, output_noise="gaussian", tol=tol, outputs=2

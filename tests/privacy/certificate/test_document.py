@@ -1,4 +1,4 @@
-"""A certificate as JSON and in words: it reads back, and cannot be edited unnoticed."""
+"""A certificate as JSON and as text: it can be read back, and every edit is detected."""
 
 from __future__ import annotations
 

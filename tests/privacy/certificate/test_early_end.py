@@ -1,4 +1,4 @@
-"""A run that ended early states what the planned run costs: its end may depend on what was sent."""
+"""A run that ended early states the cost of the planned run, since its end may depend on its messages."""
 
 from __future__ import annotations
 

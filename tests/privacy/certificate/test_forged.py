@@ -117,7 +117,7 @@ def masked_certificate():
 )
 @pytest.mark.parametrize("t", [1, 2, 3])
 def test_sensitivity_of_a_sum_must_follow_from_loss_and_records(name, factor, t):
-    """A consistent forgery: less is claimed of one sum, and every figure is made to fit."""
+    """A consistent forgery: one sum claims less, and every figure is adjusted."""
     edited = json.loads(masked_certificate().to_json())
     entry = edited["run"]["sums"][t - 1]
     entry[name] = int(entry[name] * factor) if name == "length" else entry[name] * factor
@@ -139,7 +139,7 @@ def test_consistent_forgery_of_sums_is_rejected():
 
 
 def test_fuzzed_certificates_with_a_valid_hash_never_understate_epsilon(tmp_path):
-    """`python -m tools.forge` makes ten thousand of them; here are some hundreds."""
+    """`python -m tools.forge` tries ten thousand forgeries; this test tries some hundreds."""
     for number, honest in enumerate(
         (certificate(), certificate(noise="gaussian", scale=3.4), real_certificate(tmp_path))
     ):

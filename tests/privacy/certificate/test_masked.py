@@ -1,4 +1,4 @@
-"""Certificates of masked sums: whom each figure holds against, JSON both ways, and words."""
+"""Certificates of masked sums: the assumed colluders of each figure, JSON both ways, and the statement."""
 
 import contextlib
 import dataclasses
@@ -176,7 +176,7 @@ def test_a_budget_stops_the_round_that_would_pass_it_in_memory_and_on_disk(tmp_p
 
 @pytest.mark.parametrize("k", range(1, ROUNDS + 1))
 def test_budget_admits_exactly_the_affordable_rounds(k):
-    """The last of all rounds too, where a look at the whole run is enough to admit every charge."""
+    """This includes the last round, where one check of the whole run admits every charge."""
     run = masked_run()
     cost = certified(run, rounds=k).charged_epsilon
     charged(run, rounds=k, budget=SiteBudget(cost, DELTA))

@@ -22,7 +22,7 @@ def certificate():
 @pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [0.0, 1e-5, 0.1])
 def test_stated_guessing_rate_covers_the_worst_mechanism(epsilon, delta):
-    """Randomised response that fails with chance delta is guessed by the likelihood at exactly this rate."""
+    """For randomised response that fails with probability delta, the best guess has exactly this rate."""
     truth = math.exp(epsilon) / (1 + math.exp(epsilon))
     outcomes = np.array([delta, (1 - delta) * truth, (1 - delta) * (1 - truth), 0.0])
     other = outcomes[[3, 2, 1, 0]]

@@ -1,4 +1,4 @@
-"""Where the rows were is a fact of a run; the sentence follows from it, and no certificate says otherwise."""
+"""The location of the rows is a fact of a run; the statement follows from it and cannot contradict it."""
 
 from __future__ import annotations
 

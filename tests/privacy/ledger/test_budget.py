@@ -1,4 +1,4 @@
-"""The file of a budget: begun once, never changed, verified whenever it is read."""
+"""The file of a budget: created once, append-only, verified whenever it is read."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_a_row_that_was_changed_or_cut_is_found(path):
 
 @pytest.mark.parametrize("how", ["put back", "begun again"])
 def test_a_file_that_is_restored_while_its_budget_is_in_use_is_refused(path, how):
-    """The file alone cannot show it, but the object has seen the later charges."""
+    """The file alone cannot show the rollback, but the object has seen the later charges."""
     budget = tt.Budget(path, epsilon=3)
     before = path.read_bytes()
     with budget:

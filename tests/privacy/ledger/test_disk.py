@@ -1,4 +1,4 @@
-"""On disk a charge is durable, chained, made by one process at a time, and undone only before its release."""
+"""A charge on disk is durable, chained, made by one process at a time, and undone only before its release."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def test_a_full_disk_charges_nothing(filled: Path) -> None:
 
 
 def test_failing_write_or_sync_charges_nothing(path: Path) -> None:
-    """The write or the sync fails inside the operating system, not by SQLite's own count."""
+    """The operating system fails the write or the sync; SQLite's own limit plays no part."""
     resource = pytest.importorskip("resource", reason="needs POSIX resource limits")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     with SqliteLedger(path, run_facts(3, 500), SITES[:1]) as ledger:
@@ -332,7 +332,7 @@ def test_a_senseless_charge_is_refused(filled: Path, bad: dict[str, Any]) -> Non
 
 
 def test_a_commit_survives_a_power_cut(tmp_path):
-    """At less than EXTRA SQLite does not sync the folder of a journal that is done: it may come back."""
+    """Below EXTRA, SQLite does not sync the folder of a deleted journal, which may then reappear."""
     with SqliteLedger(tmp_path / "a.sqlite", run_facts(), site_facts()) as ledger, ledger.transaction() as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
         assert db.execute("PRAGMA synchronous").fetchone() == (3,)

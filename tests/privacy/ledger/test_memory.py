@@ -133,7 +133,7 @@ def test_run_without_noise_refuses_a_noise_scale() -> None:
 
 
 def test_a_filter_at_a_fixed_order_does_not_look_at_the_pure_cost() -> None:
-    """One round is cheap as a pure cost and dear at order 1.2: which one counts was fixed before."""
+    """One round is cheap as a pure cost and expensive at order 1.2; the order was fixed in advance."""
     limit = SiteBudget(0.6, 1e-5, order=1.2)
     book = MemoryLedger(run_facts(3, 3), site_facts(2), limit)
     with pytest.raises(BudgetExceeded):

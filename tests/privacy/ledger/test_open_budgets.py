@@ -1,4 +1,4 @@
-"""The files that say which processes have a budget open: true after crashes, and of no use to other users."""
+"""The files that list processes with an open budget: correct after crashes, and unusable by other users."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_without_proc_and_ps_a_process_that_may_belong_to_an_open_budget_is_refu
 
 
 def test_a_worker_of_a_process_that_was_killed_in_its_block_is_refused(folder, budgets, monkeypatch):
-    """The worker is older than the block: nothing but its memory tells that the dead process started it."""
+    """The worker is older than the block: only its memory shows that the dead process started it."""
     with budgets[0]:
         (home,) = folder.iterdir()
     dead = f"{2**22 + 5}-1-{ancestors.process_entry(1).rpartition('-')[2]}"

@@ -1,4 +1,4 @@
-"""One charge covers K outputs: neither K charges, nor an output that none covers."""
+"""One charge covers K outputs: never K charges, and never an uncovered output."""
 
 from __future__ import annotations
 

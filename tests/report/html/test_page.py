@@ -1,4 +1,4 @@
-"""The page as text: whole, safe and self-contained. `test_browser.py` sees it drawn."""
+"""The page as text: complete, safe and self-contained. `test_browser.py` tests it in a browser."""
 
 import base64
 import hashlib

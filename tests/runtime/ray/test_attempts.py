@@ -1,4 +1,4 @@
-"""Lost workers: the run goes on while it gets on, and gives up with one clear line."""
+"""Lost workers: the run continues while it makes progress, and else ends with one clear line."""
 
 from __future__ import annotations
 

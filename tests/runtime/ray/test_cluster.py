@@ -1,4 +1,4 @@
-"""Clusters: joined or started here, on loopback, silent, and gone afterwards."""
+"""Clusters: joined or started on loopback, without output, and stopped afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RayEngine on two nodes: the bits of the local engine, whatever is lost on the way."""
+"""RayEngine on two nodes: the results of the local engine, bit by bit, even if workers are lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_equal_to_the_local_engine(joined, problem, shards):
 
 
 def test_rows_are_loaded_on_the_nodes_and_ray_is_left_as_it_was(joined, problem, tmp_path):
-    """One CPU per node: two shards, on two nodes, in a process that had joined the cluster before."""
+    """One CPU per node gives two shards on two nodes, in a process that had already joined the cluster."""
     import ray
 
     sources = [partial(told_rows, str(tmp_path), i) for i in range(5)]

@@ -1,4 +1,4 @@
-"""Jobs over a cluster: each once, on any node, in any order."""
+"""Jobs on a cluster: each runs once, on any node, in any order."""
 
 from __future__ import annotations
 

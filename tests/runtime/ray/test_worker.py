@@ -1,4 +1,4 @@
-"""The crew: as many workers as there is room for, with the driver's packages."""
+"""The workers: as many as the cluster has room for, with the packages of the driver."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_whitened_rows_are_refused_by_name(tmp_path):
 
 
 def test_a_key_that_only_one_side_has_is_named(tmp_path):
-    """As where a newer release on one side knows an optional key more."""
+    """This happens when a newer release on one side knows one more optional key."""
     ours = load_job(written(tmp_path))
     shown = json.loads(show_keys(ours))
     newer, older = dict(shown["keys"]) | {"margin": "0.5"}, dict(shown["keys"])
@@ -98,7 +98,7 @@ def test_moving_a_site_does_not_change_the_job():
 
 
 def test_a_job_of_the_first_format_is_still_read():
-    """It meant by an `intercept` that is left out that there is none."""
+    """In that format, a missing `intercept` meant no intercept."""
     table = {"dimension": None, "schema": SCHEMA, "label": {"column": "y", "positive": "a"}}
     before = NetworkJob.model_validate(job(format="taciturn-job/1", kind=None, **table))
     assert before.hash == NetworkJob.model_validate(job(intercept=False, **table)).hash

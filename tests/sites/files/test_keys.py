@@ -1,4 +1,4 @@
-"""Keys: made once, readable by their owner alone, signed for by an authority."""
+"""Keys: created once, readable only by their owner, signed by an authority."""
 
 import stat
 

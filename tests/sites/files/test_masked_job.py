@@ -1,4 +1,4 @@
-"""A masked job: what it must say, what it must not, and that its hash covers all of it."""
+"""A masked job: required and forbidden keys, and a hash that covers all of them."""
 
 import pytest
 

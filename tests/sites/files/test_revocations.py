@@ -1,4 +1,4 @@
-"""Which certificates are believed no more."""
+"""Revoked certificates."""
 
 import datetime
 

@@ -1,4 +1,4 @@
-"""A site's rows: as many as the job says, of norm at most 1, and never quoted."""
+"""A site's rows: the number that the job states, norm at most 1, never quoted."""
 
 import numpy as np
 import pytest
@@ -115,7 +115,7 @@ def test_npz_archive_refuses_csv_settings(tmp_path):
 
 
 def test_two_classes_are_declared_as_in_a_training_job(tmp_path):
-    """A label that is neither of them makes its row zeros; `positive` takes it for the other class."""
+    """A row with neither label becomes zeros; with `positive` it counts as the other class."""
     label = {"column": "income", "classes": ["low", "high"]}
     text = TABLE.replace("200,m,low", "200,m,middling")
     X, y = load_rows(table(tmp_path / "two", text, label=label))

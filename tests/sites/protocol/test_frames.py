@@ -1,4 +1,4 @@
-"""Only job, kind, attempt, round, sender, payload and the proof of the sender leave a site, in one form."""
+"""Only job, kind, attempt, round, sender, payload and signature leave a site, in one format."""
 
 import os
 import random
@@ -119,14 +119,14 @@ def test_a_message_that_names_another_one_before_it_contradicts_the_one_that_was
 
 
 def test_masked_messages_have_no_chain_of_digests():
-    """Their bytes are uniform: nobody may make a proof of them."""
+    """Their bytes are uniform, so they must not become part of a proof."""
     first, second = (taken(slot=Slot(Kind.MESSAGE, 3, t, 2), payload=os.urandom(64)) for t in (7, 8))
     assert not contradict(first, second) and not contradict(first, plain(8, b"x" * 32))
 
 
 @pytest.mark.slow
 def test_a_hundred_thousand_frames_of_garbage():
-    """Random bytes, and frames cut, stretched and flipped: refused, or taken apart to the right form."""
+    """Random bytes and truncated, extended or bit-flipped frames are refused or parsed correctly."""
     rng = random.Random(os.urandom(16))
     honest = made()
     for _ in range(100_000):

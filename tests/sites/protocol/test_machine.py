@@ -1,4 +1,4 @@
-"""Single reactions of a site's state machine that no simulated run shows by its result."""
+"""Reactions of a site's state machine that do not show in the result of a simulated run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_machine_that_has_stopped_does_nothing_more(machine):
 
 @pytest.mark.parametrize(("ahead", "stops"), [(0, False), (1, True)])
 def test_a_frame_of_a_round_to_come_with_its_own_signature_stops_a_site(machine, ahead, stops):
-    """One of the round that it has completed may be its own, sent back by a neighbour."""
+    """A frame of a completed round may be its own, sent back by a neighbour."""
     machine.attempt, machine.phase = SimpleNamespace(number=1, members=(0, 1), digest=b"a"), "run"
     frame = SimpleNamespace(kind=Kind.MESSAGE, attempt=1, scope=machine.scope, t=machine.completed[1] + ahead)
     machine._own_frame(frame, b"bytes")

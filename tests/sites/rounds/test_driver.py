@@ -99,7 +99,7 @@ def test_a_network_has_the_bits_of_one_process_and_its_folders_fit_together(hub,
 
 @KINDS
 def test_a_site_that_is_stopped_and_started_again_sends_the_same_bytes(hub, tmp_path, kind, monkeypatch):
-    """Real noise: a second draw would be a second message of that round."""
+    """The noise is real: a second draw would give a second message of that round."""
     slow(monkeypatch)
     paths = make(tmp_path, kind, seed=None, rounds=8)
     running = start(paths)
@@ -189,7 +189,7 @@ def test_end_before_the_first_model_states_the_cost(hub, tmp_path, kind):
 
 @KINDS
 def test_a_claim_that_a_budget_is_spent_ends_the_run_of_that_site_only(hub, tmp_path, kind, monkeypatch):
-    """The claim is a signed frame that cannot be checked. So it ends the run of nobody else with a result."""
+    """The claim is signed but cannot be checked, so it does not end the runs of other sites."""
     paths = make(tmp_path, kind, rounds=5, seed=None, site={"patience": 2.0})
     real = SiteStore.write
 
@@ -258,7 +258,7 @@ def run_and_roll_back(hub, paths, folder, *, lose=False):
 def test_without_masks_a_restored_or_lost_state_needs_confirmation_by_its_owner(
     hub, tmp_path, monkeypatch, lose
 ):
-    """No round is ever released twice, whatever neighbours say; and the figures are 'at least'."""
+    """No round is released twice, whatever neighbours report; the figures become 'at least'."""
     slow(monkeypatch)
     paths = make(tmp_path / "net", "penalty", seed=None, rounds=14)
     running = run_and_roll_back(hub, paths, tmp_path, lose=lose)

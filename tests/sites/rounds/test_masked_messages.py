@@ -1,4 +1,4 @@
-"""What leaves a masked site: nobody sees a part of a sum, whatever keys the others show each other."""
+"""Messages of a masked site: colluding sites learn no partial sum of the honest ones."""
 
 import numpy as np
 import pytest
@@ -100,7 +100,7 @@ def test_all_other_keys_reveal_only_the_sum_of_two_honest_sites(run):
 
 
 def test_with_all_other_keys_a_single_site_is_revealed(run):
-    """So the test above looks at the right thing: four colluders see what the noise of one site leaves."""
+    """A control for the test above: four colluders see the message of one site with its noise."""
     left = opened(run, 0, colluders=(1, 2, 3, 4))
     assert not uniform(left)
     assert [one.tobytes() for one in left] == [one.tobytes() for one in bare_values(run[0], 0)]

@@ -1,4 +1,4 @@
-"""What people read of a masked job: epsilon rounded up, and whom it holds against."""
+"""Texts of a masked job: epsilon rounded up, and the assumed colluders."""
 
 import json
 

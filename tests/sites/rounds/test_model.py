@@ -1,4 +1,4 @@
-"""model.json of a network: plain, exact, and read by whatever reads a model of taciturn."""
+"""model.json of a network: plain, exact, and readable by every reader of taciturn models."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Model, certificate and statement: whole, true, and signed by the site they name."""
+"""Model, certificate and statement: complete, correct, and signed by the named site."""
 
 import hashlib
 import json
@@ -151,7 +151,7 @@ def test_a_statement_says_what_its_certificate_says(written, change):
     ],
 )
 def test_invalid_signed_statement_gives_a_one_line_error(written, change):
-    """It has the key of a site, and may sign whatever it likes."""
+    """The member has the key of a site and can sign anything."""
     site, trust = written
     with pytest.raises(SiteError, match="not a signed statement"):
         verify_statement(resign(site, change), trust)
@@ -210,7 +210,7 @@ def verify(site):
     ],
 )
 def test_a_statement_says_what_its_model_says(written, key, change):
-    """Both signed for: a model of forty rounds beside the cost of one."""
+    """Both are signed: a model of forty rounds beside the cost of one round."""
     site, trust = written
     rewrite(site, "model.json", change)
     with pytest.raises(SiteError, match=f"another `{key}` than model.json"):
@@ -271,7 +271,7 @@ def test_a_statement_is_of_the_job_of_its_model(written):
 
 
 def test_certificate_validity_is_checked_at_the_signing_time(written):
-    """A certificate that has ended since signed it well; one that began later did not."""
+    """A certificate that has expired since then is valid; one that began later is not."""
     site, trust = written
     path = resign(site, {"signed_at": two_days_ago()}, days=-1, starts=-3 * DAY)
     assert verify_statement(path, trust)["site"] == "site-0"
@@ -288,7 +288,7 @@ def test_statement_dated_in_the_future_is_rejected(written):
 
 
 def test_links_and_devices_beside_a_statement_are_not_read(written, capsys):
-    """A folder that somebody packed may hold a link to something without end."""
+    """A folder from elsewhere may contain a link to an endless device."""
     site, _ = written
     (site.state / "model.json").unlink()
     (site.state / "model.json").symlink_to("/dev/zero")

@@ -1,4 +1,4 @@
-"""The store: a step is on disk as a whole, or not at all."""
+"""The store: each step is atomic on disk."""
 
 import sqlite3
 import tomllib

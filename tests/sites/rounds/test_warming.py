@@ -1,4 +1,4 @@
-"""What is loaded before a site meets the others."""
+"""Modules that a site loads before it connects."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ assert "sklearn" not in sys.modules
 @pytest.mark.parametrize("make", [network, masked_network])
 @pytest.mark.process
 def test_nothing_is_imported_after_all_sites_are_connected(tmp_path, make):
-    """The first round and the last would have everybody wait for it."""
+    """Otherwise all sites would wait for the import in the first and the last round."""
     path = make(tmp_path)[0]
     done = subprocess.run([sys.executable, "-c", LOOK, str(path)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

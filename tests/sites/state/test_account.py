@@ -1,4 +1,4 @@
-"""The account belongs to the table, is charged with the first message, and counts as the owner counts."""
+"""The account belongs to the table, is charged with the first message, and follows the owner's settings."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def test_a_run_is_charged_with_its_first_message_and_not_before(ready):
 
 
 def test_a_run_is_charged_once_however_often_it_is_restarted(ready):
-    """Also where the process died between the charge and the store, and where nothing is left for two."""
+    """This includes a crash between charge and store, and a budget that pays for one run only."""
     ready = real_site(ready.site.folder / "again", budget=budget(ready, 1.01))
     with open_store(ready) as store:
         charge_first(ready, open_account(ready.site), store)  # and then the power went
@@ -122,7 +122,7 @@ def change(place, what, earlier):
 
 
 def test_allowed_changes_of_an_account_do_not_stop_a_site(ready, tmp_path, monkeypatch):
-    """Others pay into it, it is moved to another disk; and a look at one that nobody touched reads none."""
+    """Other jobs charge it, or it moves to another disk; an unchanged account is not read again."""
     place = open_account(ready.site).place
     account = open_account(ready.site)
     with open_store(ready) as store:
@@ -207,7 +207,7 @@ def test_a_copy_of_a_table_gets_no_budget_of_its_own(tmp_path, rows):
 
 
 def test_a_masked_job_is_judged_against_all_others_unless_the_owner_allows_fewer(tmp_path):
-    """Thirty names, which may be one party, and `colluding = 0`."""
+    """A job with thirty names, which may all be one party, and `colluding = 0`."""
     links = [(i, (i + 1) % 30) for i in range(30)]
     paths = masked_network(
         tmp_path,
@@ -267,7 +267,7 @@ def test_check_shows_the_account_and_makes_none(ready, capsys):
     "ledger", ["/proc/x/y", "/dev/null", "/dev/null/x", ".", "rows.npz/x", "rows.npz", "empty"]
 )
 def test_unusable_account_path_is_refused_before_connecting(ready, capsys, ledger):
-    """A device, a folder, a file of something else, a place where none can be made."""
+    """A device, a folder, a file of another kind, or a path that cannot be created."""
     folder = ready.site.folder
     (folder / "empty").touch()
     path = folder / "site.toml"

@@ -1,4 +1,4 @@
-"""A site runs nothing that its owner has not approved, and every answer is in a log that cannot be edited."""
+"""A site runs only what its owner approved, and logs every answer in a tamper-evident log."""
 
 import sqlite3
 from contextlib import closing

@@ -87,7 +87,7 @@ def restored(ready, earlier):
 
 
 def test_restored_state_does_not_continue_without_confirmation(ready, tmp_path):
-    """Whatever neighbours say of it: nobody asks them. With the owner's word, figures are 'at least'."""
+    """Neighbours are not asked. After the owner's confirmation, the figures are 'at least'."""
     marks = high_water(ready)
     assert not marks.folder.is_relative_to(ready.site.state)
     with open_store(ready) as store:
@@ -137,7 +137,7 @@ def test_lost_state_does_not_restart_without_confirmation(ready):
 
 
 def test_a_copy_that_is_behind_sends_nothing(ready):
-    """Two processes with one account: whoever stores a round that has left stops before it is sent."""
+    """Two processes share one account: the one that stores an already sent round stops before it sends."""
     marks = high_water(ready)
     with open_store(ready) as store:
         release(ready, store, 1)

@@ -1,4 +1,4 @@
-"""Keys are in memory that a power cut ends, belong to one state file at one round, and go where they must."""
+"""Keys are in volatile memory, belong to one state file at one round, and are deleted in time."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Metrics and health: what Prometheus reads is what the site knows, on this machine alone."""
+"""Metrics and health: Prometheus reads the state of the site, on loopback only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The status page as Chromium draws it: who holds up the run comes first, on a desk, a phone, in the dark."""
+"""The status page in Chromium: the delaying site comes first, at desktop and phone width, in dark mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configuration of Zenoh says no to everything that was not asked for."""
+"""The configuration of Zenoh denies everything by default."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The meter knows from the kernel how many bytes a link brought."""
+"""The meter reads from the kernel how many bytes a link received."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""The probe finds out what Zenoh's open() does not say: who is there, and whether it is who it should be."""
+"""The probe finds out who answers at an address and whether it is the expected site."""
 
 import socket
 import ssl

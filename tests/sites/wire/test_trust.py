@@ -1,4 +1,4 @@
-"""A frame is believed when the authority's certificate gives its sender the key that signed it."""
+"""A frame is accepted if the authority certified the signing key for its sender."""
 
 import datetime
 import os
@@ -67,7 +67,7 @@ def test_revoked_certificate_is_rejected(ring, tmp_path):
 
 
 def test_a_site_cannot_sign_for_others(ring, tmp_path):
-    """A certificate issued by a site, which is no authority."""
+    """The certificate is issued by a site, which is not an authority."""
     made, trust, _ = ring
     site = identity(made[0])
     false = Authority(site.key, load_certificates(made[0].path(made[0].file.keys.certificate))[0])

@@ -1,4 +1,4 @@
-"""Who really holds up the run, from what neighbours say; and that nobody can say much that hurts."""
+"""Which site delays the run, from reports of neighbours; false reports do little harm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Zenoh's own log, where it turns a caller away: told once, with who and why."""
+"""Rejections in Zenoh's log are reported once, with the client and the reason."""
 
 import pytest
 

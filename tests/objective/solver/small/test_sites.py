@@ -53,7 +53,7 @@ def test_both_solvers_agree_within_their_certified_distances(recipe: Recipe) -> 
 @settings(max_examples=40, deadline=None)
 @given(recipe=hard)
 def test_the_bound_holds_in_exact_arithmetic(recipe: Recipe) -> None:
-    """Also where the kernel gives up, and for a tolerance at which rounding is all that is left."""
+    """It also holds where the kernel fails, and for a tolerance at the level of rounding errors."""
     recipe = replace(recipe, rows=min(recipe.rows, 20))
     for tol in (1e-3, 1e-16):
         objective, linear, f, bound = kernel(recipe, tol)
@@ -62,7 +62,7 @@ def test_the_bound_holds_in_exact_arithmetic(recipe: Recipe) -> None:
 
 
 def test_bound_needs_its_rounding_term() -> None:
-    """Near the end of floats the computed gradient alone understates the true one."""
+    """Near float precision the computed gradient alone understates the true one."""
     understated = 0
     for seed in range(12):
         recipe = Recipe(rows=30, dimension=4, rank=4, share=1.0, repeats=2, seed=seed)
