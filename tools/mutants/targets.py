@@ -20,6 +20,7 @@ NEAR: dict[str, tuple[str, ...]] = {
     "privacy/discrete.py": (f"{_P}/test_discrete.py", "tests/theory/test_whole_numbers.py"),
     "privacy/facts.py": (f"{_P}/certificate/test_certificate.py", f"{_P}/ledger/test_memory.py"),
     "privacy/ledger/active.py": (f"{_P}/ledger/test_workers.py", "tests/estimators/test_budget.py"),
+    "privacy/ledger/budget.py": (f"{_P}/ledger/test_budget.py", "tests/sites/state/test_account.py"),
     "privacy/ledger/budget_file.py": (f"{_P}/ledger/test_budget.py",),
     "privacy/ledger/filter.py": (f"{_P}/ledger/test_memory.py", f"{_P}/test_survivors.py"),
     "privacy/ledger/pricing.py": (f"{_P}/ledger/test_budget.py", f"{_P}/test_survivors.py"),
@@ -34,6 +35,14 @@ BESIDE: dict[str, tuple[str, ...]] = {
         f"{_P}/certificate",
         f"{_P}/ledger",
         "tests/contracts/test_ledgers.py",
+    ),
+    "privacy/ledger": (
+        f"{_P}/ledger",
+        f"{_P}/test_survivors.py",
+        "tests/contracts/test_ledgers.py",
+        "tests/estimators/test_budget.py",
+        "tests/estimators/test_charging.py",
+        "tests/sites/state",
     ),
     "methods/admm": (
         _M,
