@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
 
 import taciturn as tt
 from taciturn.core.errors import BudgetExceeded, ParameterError, PrivacyLeakWarning
+from taciturn.privacy.ledger.budget import describe_run
 
 FAST = {"sites": 3, "colluding": 1, "rounds": 3}
 PLANNED = {"sites": 3, "max_rounds": 2, "effort": "quick"}
@@ -62,7 +64,21 @@ def test_runs_whose_certificate_proves_nothing_are_refused(table, budget):
             tt.train(problem, "complete", method, rounds=2, idealised=True)
         with pytest.raises(BudgetExceeded):
             tt.PrivateLogisticRegression(epsilon=float("inf"), sites=3, rounds=2).fit(*table)
+        glm = tt.PrivateGLM(epsilon=float("inf"), bounds=[(-0.5, 0.5)] * 2)
+        with pytest.raises(BudgetExceeded, match="adds no noise, which no budget pays for"):
+            glm.fit(table[0], np.arange(300) % 2)
     assert budget.runs == ()
+    glm.fit(table[0], np.arange(300) % 2)  # outside
+
+
+def test_the_list_shows_what_the_cost_of_a_run_rests_on(table, budget):
+    """A score of a model that its user calls public: the certificate has a mark, and so has the list."""
+    public, mark = GaussianNB().fit(np.eye(2), ["no", "yes"]), "the scored model is public"
+    with budget:
+        tt.private_score(public, *table, epsilon=0.3, sites=3, colluding=1, public=True)
+        tt.PrivateLogisticRegression(epsilon=0.3, **FAST).fit(*table)
+    lines = [describe_run(run) for run in tt.Budget(budget.path).runs]
+    assert mark in lines[0] and mark not in lines[1] and mark in budget._repr_html_()
 
 
 def test_inside_a_budget_the_planner_chooses_gaussian_noise(table, budget):

@@ -122,7 +122,7 @@ def test_a_unit_moves_each_of_several_sums_by_no_more_than_is_charged():
         assert far > 0.5 * facts.sensitivity / facts.grid  # and the bound is not idle
 
 
-def test_several_answers_are_those_of_the_counts(tmp_path):
+def test_several_answers_are_those_of_the_counts(tmp_path, monkeypatch):
     from taciturn.jobs.statistics import ask_job
 
     tables = [patients(600, seed) for seed in range(3)]
@@ -133,6 +133,9 @@ def test_several_answers_are_those_of_the_counts(tmp_path):
     path = tmp_path / "job.toml"
     sites = [{"name": name} for name in NAMES]
     path.write_text(write_toml({"format": 2, "name": "q", "schema": SCHEMA, "sites": sites} | keys))
+    with monkeypatch.context() as patch, pytest.raises(NotADirectoryError):
+        patch.setattr("taciturn.jobs.statistics.run_asking", None)  # the folder is made before the run
+        ask_job(path, path / "answers")
     (described, survived, correlated), written = ask_job(path)
     women = sum(table["sex"].count("female") for table in tables)
     assert described.groups["female"]["age"].units == pytest.approx(women, abs=8)
@@ -143,7 +146,7 @@ def test_several_answers_are_those_of_the_counts(tmp_path):
     from taciturn.jobs.verify_run import verify_run
 
     certificate, said = verify_run(tmp_path / "answers")
-    assert certificate.run.rounds == 3 and "result.json" in said[-1]
+    assert certificate.run.rounds == 3 and "its answers" in said[-1] and "not computed again" in said[-1]
     with pytest.raises(ParameterError, match="`--out` must be a new or empty folder"):
         ask_job(path)
 

@@ -91,6 +91,7 @@ def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], l
     asking = Asking(questions, public, Spending(job.epsilon, job.delta, job.colluding))
     tables = read_tables(job, job.files(folder), asking.reads)
     wishes = CountWishes(job.epsilon, **_request(job, tables) | {"delta": job.delta})
+    out.mkdir(parents=True, exist_ok=True)  # before anything is spent
     with nullcontext() if job.budget is None else job.budget.open(folder):
         found, totals = run_asking(asking, tables.columns, len(tables), wishes, job.name)
     written = write_answers(out, found, [one.kind for one in questions])

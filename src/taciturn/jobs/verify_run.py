@@ -51,7 +51,10 @@ def _check_result(folder: Path, certificate: Certificate) -> list[str]:
         raise CertificateError(f"{path}: is not the result of a job of questions.") from error
     except CertificateError as error:
         raise CertificateError(f"{path}: was changed, or belongs to another run: {error}") from error
-    return [f"{RESULT}: its totals are those that {CERTIFICATE} was written for"]
+    return [
+        f"{RESULT}: its totals are those that {CERTIFICATE} was written for; its answers, which follow from "
+        "the totals and the job, were not computed again"
+    ]
 
 
 def _read_certificate(path: Path) -> Certificate:

@@ -159,8 +159,9 @@ def run_asking(
             f"`epsilon` must be at most 50, or so little noise proves nothing; got "
             f"{format_given(wishes.epsilon)}."
         )
-    run = _run(setup, wishes, what)
     tables: Any = setup.prepared.tables  # type: ignore[attr-defined]
+    tables.program.query(tables.program.start(1))  # a wrong first query fails before anything is spent
+    run = _run(setup, wishes, what)
     result = run.coef[0, 0]
     certificate = Certificate.from_ledger(run.ledger, wishes.delta, released_as(tables, result))
     return asking.answers(tables, result, certificate), result

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import checks
-from ..core.errors import DataError, ParameterError
+from ..core.errors import BudgetExceeded, DataError, ParameterError
 from ..core.notebook import Picture
 from ..core.types import Array
 from ..data.tables.schema import Schema
@@ -137,7 +137,12 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         person : whose row it is: all rows of a person, at one site, are then protected together, and may
             depend on each other.
         """
-        with join_budget(origin_of(self)):
+        with join_budget(origin_of(self)) as budget:
+            if budget is not None and self.epsilon == math.inf:
+                raise BudgetExceeded(
+                    "PrivateGLM with `epsilon` = inf adds no noise, which no budget pays for; nothing was "
+                    "computed. Fit it outside the Budget, on rows that are not private."
+                )
             return self._fit(X, y, site, person)
 
     def plan(

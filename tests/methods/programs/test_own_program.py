@@ -215,6 +215,14 @@ def test_an_expression_that_is_not_of_the_closed_set_is_refused(expression, monk
         tt.run_program(Wrong(), np.zeros((9000, 2)), epsilon=1.0, delta=1e-5)
 
 
+def test_a_program_whose_first_query_is_wrong_costs_nothing(monkeypatch, tmp_path):
+    monkeypatch.setattr(Wrong, "query", lambda self, state: tt.Query(Centred()))
+    with tt.Budget(tmp_path / "ledger.sqlite", epsilon=1.0) as budget:
+        with pytest.raises(tt.errors.ParameterError, match="must be made of"):
+            tt.run_program(Wrong(), np.zeros((9000, 2)), epsilon=0.5)
+        assert budget.runs == ()
+
+
 def test_the_expression_that_was_checked_is_the_one_that_is_summed(monkeypatch):
     monkeypatch.setattr(Wrong, "query", lambda self, state: Changing())
     half = ProgramHalf(Wrong(), (tt.Step("step", 2, 1.0),), 2)

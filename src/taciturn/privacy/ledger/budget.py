@@ -142,6 +142,7 @@ class Budget:
             unit=planned.run.unit,
             against=_against(planned),
             cost=run_cost(planned, pure=self.delta == 0),
+            marks=planned.run.marks,
         )
 
     def finish(self, run: str) -> None:
@@ -293,9 +294,10 @@ os.register_at_fork(after_in_child=_leave_after_fork)
 
 
 def describe_run(run: BudgetRun) -> str:
-    """One line: the run's own cost, against whom it holds, and whether the run finished."""
+    """One line: the run's own cost, against whom it holds, its marks, and whether the run finished."""
     end = "" if run.finished else "; not finished, but charged"
-    return f"epsilon = {format_cost(run.cost.alone)} by itself, {run.against}{end}"
+    marks = "".join(f"; {mark}" for mark in run.marks)
+    return f"epsilon = {format_cost(run.cost.alone)} by itself, {run.against}{marks}{end}"
 
 
 def _terms(

@@ -47,6 +47,7 @@ class BudgetRun:
     time : when it was reserved, UTC.
     against : whom its figure holds against.
     cost : by every accountant; `cost.alone` is its own epsilon at the budget's delta.
+    marks : what its certificate tells the reader besides: what the cost rests on and was not checked.
     finished : False while it runs, and for ever if it was cut off. It is charged either way.
     """
 
@@ -56,6 +57,7 @@ class BudgetRun:
     unit: str
     against: str
     cost: RunCost
+    marks: tuple[str, ...] = ()
     finished: bool = False
 
 
@@ -134,7 +136,8 @@ def end_run(db: sqlite3.Connection, contents: Contents, run: str) -> Head:
 
 def _run(body: dict[str, Any], ended: set[str]) -> BudgetRun:
     facts = {key: body[key] for key in ("run", "what", "time", "unit", "against")}
-    return BudgetRun(**facts, cost=_cost(body["cost"]), finished=body["run"] in ended)
+    marks, finished = tuple(body.get("marks", ())), body["run"] in ended
+    return BudgetRun(**facts, cost=_cost(body["cost"]), marks=marks, finished=finished)
 
 
 def _plain(cost: RunCost) -> dict[str, Any]:
