@@ -23,7 +23,7 @@ from ...core.files import write_whole
 
 FILE = "network.json"
 MOST, NAMED = 96, 8  # sites in one report, names that each waits for
-FADES = 60.0  # seconds after which nobody knows any more
+FADES = 10.0  # seconds after which a report is too old; a site that waits reports about every second
 
 _Number = Annotated[int, Field(ge=0, lt=2**16)]
 _Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
