@@ -20,7 +20,7 @@ from scipy.stats import norm
 import taciturn as tt
 from support.problems import make_sites
 from taciturn.privacy.facts import Charge, RunFacts, SiteFacts
-from taciturn.privacy.ledger import opening
+from taciturn.privacy.ledger import disk
 from taciturn.privacy.ledger.memory import MemoryLedger
 
 ROWS = make_sites(3, rows=12, d=2)
@@ -115,7 +115,7 @@ def watch_releases(
             Watch.count += 1
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(opening, "MemoryLedger", Watch)
+        patch.setattr(disk, "MemoryLedger", Watch)
         yield
 
 

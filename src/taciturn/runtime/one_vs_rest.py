@@ -10,7 +10,7 @@ from ..core.errors import ParameterError
 from ..methods.run import Run
 from ..privacy.facts import SiteBudget
 from ..privacy.ledger.active import charge_run
-from ..privacy.ledger.opening import LedgerLike, open_ledger
+from ..privacy.ledger.disk import LedgerLike, open_ledger
 from ..privacy.ledger.shared import SharedLedger
 from .local import run_local
 from .setup import Setup

@@ -7,7 +7,7 @@ from ..methods.base import AnyProblem, Method
 from ..methods.run import Run
 from ..privacy.facts import SiteBudget
 from ..privacy.ledger.active import join_budget
-from ..privacy.ledger.opening import LedgerLike
+from ..privacy.ledger.disk import LedgerLike
 from .one_vs_rest import run_charged
 from .setup import prepare
 

@@ -190,10 +190,9 @@ def test_ledger_changed_by_another_process_refuses_further_charges(filled: Path)
     db.execute("PRAGMA synchronous = FULL")
     with SqliteLedger(filled) as ledger, SqliteLedger(db) as other:
         other.charge(Charge(0, 6, 0.5, 3.0))
-        with pytest.raises(LedgerError, match="charged for round 6 already"):
-            ledger.charge(Charge(0, 6, 0.5, 3.0))
-        with pytest.raises(LedgerError, match="changed by someone else"):
-            ledger.charge(Charge(0, 7, 0.5, 3.0))
+        for t in (6, 7):
+            with pytest.raises(LedgerError, match="changed by someone else"):
+                ledger.charge(Charge(0, t, 0.5, 3.0))
         assert ledger.columns(0).t.tolist() == [1, 2, 3, 4, 5]
     assert db.execute("SELECT count(*) FROM ledger").fetchone() == (7,)  # the caller's connection stays open
     db.close()

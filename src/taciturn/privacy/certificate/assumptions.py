@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from ...core.formatting import format_cost
+from ..collusion import colluders
 from ..costs import float_delta, paper_speaks
 from ..facts import RunFacts
-from . import masked_words
 from .claims import Claims
 from .consistency import WHERE
+from .masked_words import CIPHERS, observer, one_process, those
 
 IDEALISED = "idealised: exact minimiser assumed"
-_PUBLIC = {
-    "record": "samples and degree of every site",
-    "person": "number of persons and degree of every site",
-}
 _KIND = {"norm": "norm noise", "gaussian": "Gaussian noise"}
 _DISCRETE = {"norm": "discrete Laplace noise", "gaussian": "discrete Gaussian noise"}
+_HELD = {
+    "process": "one process held the rows of all sites: what it released is covered, what it saw is not",
+    "folders": "the rows of each site were in a folder of its own, read by a process of its own, on one "
+    "machine: the administrator of the machine could read all of them",
+    "network": "the rows of each site stayed with that site, according to the addresses in the job",
+}
+
+
+def _said(*sentences: tuple[object, str]) -> list[str]:
+    """The sentences that apply."""
+    return [sentence for applies, sentence in sentences if applies]
 
 
 def status(claims: Claims) -> str:
@@ -33,15 +41,13 @@ def status(claims: Claims) -> str:
     else:
         covers = f"primal {_last(run)}" if run.method == "primal" else f"{_last(run)} on the output"
         words.append(f"{'floats' if run.integers else 'solver error'} covered by {covers}")
-    if claims.large_delta:
-        words.append("LARGE DELTA")
-    return "; ".join([*words, *run.marks])
+    return "; ".join([*words, *["LARGE DELTA"] * claims.large_delta, *run.marks])
 
 
 def _last(run: RunFacts) -> str:
     """The noise that is added last."""
-    kind = run.noise if run.method == "primal" else str(run.output_noise)
-    return _DISCRETE[kind] if run.integers else _KIND[kind]
+    kind = run.noise if run.method == "primal" else run.output_noise
+    return (_DISCRETE if run.integers else _KIND).get(str(kind), "no noise")
 
 
 def theorems(claims: Claims) -> list[str]:
@@ -49,57 +55,63 @@ def theorems(claims: Claims) -> list[str]:
     run = claims.run
     if run.noise == "none":
         return ["no noise was added: no theorem gives a finite epsilon"]
-    if run.masked:
-        return [*masked_words.theorems(run), *_unit(run)]
     if run.stated is not None:
         return [
             "no theorem of taciturn: the cost of one round, as the author of the method states it, summed"
         ]
-    said = [_paper(claims)]
-    if run.method == "primal":
-        rounded = " and sqrt(d) steps of the grid" * run.integers
-        said.append(f"sensitivity of the minimiser, (2 s1 C / B + 2 g) / m{rounded}, attained")
-    elif run.noise == "norm":
-        said.append(
-            "pure epsilon: change of variables and the determinant lemma, alpha D + ln(1 + x) or tighter"
-        )
-    if run.noise == "gaussian":
-        said.append("no pure epsilon: Gaussian noise has none")
-    if run.moments:
-        said.append(
-            f"moments of the rows: {run.moments} releases with discrete Gaussian noise, mu-GDP each by the "
-            "site's own noise, order mu^2 / 2 at every order, added to what the rounds cost"
-        )
-        said.append(
+    inside, person = run.method in ("penalty", "dual"), run.unit == "person"
+    rounded = " and sqrt(d) steps of the grid" * run.integers
+    hidden = (
+        "one process released the sum over all sites, and no share of it"
+        if one_process(run)
+        else "messages of honest sites are uniform except for the sum over those that masks connect "
+        f"(one-time pads along a connected graph); computational, as strong as {CIPHERS}"
+    )
+    reacting = any(limit is not None and limit.order is not None for limit in claims.budgets)
+    pure = "change of variables and the determinant lemma, alpha D + ln(1 + x) or tighter"
+    moments = f"{run.moments} releases with discrete Gaussian noise, mu-GDP each by the site's own noise"
+    added = "discrete Gaussians; rounding and float errors are included"
+    return _said(
+        (True, f"paper: Theorem 3 of [ZKL18]{_paper(claims)}"),
+        (run.masked, "no pure epsilon: discrete Gaussian noise has none"),
+        (run.masked, f"masked sums: {hidden}"),
+        (run.masked, f"the noises of those sites add up: {added}"),
+        (run.method == "primal", f"sensitivity of the minimiser, (2 s1 C / B + 2 g) / m{rounded}, attained"),
+        (inside and run.noise == "norm", f"pure epsilon: {pure}"),
+        (run.noise == "gaussian", "no pure epsilon: Gaussian noise has none"),
+        (
+            run.moments,
+            f"moments of the rows: {moments}, order mu^2 / 2 at every order, added to what the rounds cost",
+        ),
+        (
+            run.moments,
             "whitened rows: given the released moments a row depends on that record alone, and has norm at "
-            "most 1, so the bounds on the rounds hold as they stand"
-        )
-    bend = "" if run.method == "primal" else ", the noise map's bend included"
-    said.append(f"(epsilon, delta): {_accountant(claims, bend)}")
-    if run.output_noise is not None:
-        rounded = " and sqrt(d) steps of the grid" * run.integers
-        said.append(f"inexact minimiser: {_last(run)} on the output, shift 2 g / m{rounded}")
-    if run.outputs > 1:
-        said.append(f"one-vs-rest: {run.outputs} problems cost {run.outputs} times one")
-    if any(limit is not None and limit.order is not None for limit in claims.budgets):
-        said.append("charges that react to the run: Renyi filter at an order fixed before it")
-    return [*said, *_unit(run)]
+            "most 1, so the bounds on the rounds hold as they stand",
+        ),
+        (True, f"(epsilon, delta): {_accountant(claims)}"),
+        (run.output_noise, f"inexact minimiser: {_last(run)} on the output, shift 2 g / m{rounded}"),
+        (run.outputs > 1, f"one-vs-rest: {run.outputs} problems cost {run.outputs} times one"),
+        (reacting, "charges that react to the run: Renyi filter at an order fixed before it"),
+        (
+            person,
+            "person: rows weighted to count at most as one, so that all of them together move no more than "
+            "one",
+        ),
+        (
+            person and inside,
+            "person: the bend has several eigenvalues, and their sum is at most that of one record",
+        ),
+    )
 
 
-def _unit(run: RunFacts) -> list[str]:
-    """Why the bounds hold for a person with several rows."""
-    if run.unit == "record":
-        return []
-    said = [
-        "person: rows weighted to count at most as one, so that all of them together move no more than one"
-    ]
-    if run.method in ("penalty", "dual"):
-        said.append("person: the bend has several eigenvalues, and their sum is at most that of one record")
-    return said
-
-
-def _accountant(claims: Claims, bend: str) -> str:
+def _accountant(claims: Claims) -> str:
     """The accounting that gave the largest epsilon of a site."""
+    bend = "" if claims.run.method == "primal" else ", the noise map's bend included"
+    if claims.run.masked:
+        return (
+            "exact curve of Gaussian differential privacy, mu^2 summed over rounds; the slack of discrete "
+            "noise is added"
+        )
     if claims.accountant == "pure":
         return "the pure bound, which is the smallest here"
     if claims.accountant == "gaussian":
@@ -108,78 +120,41 @@ def _accountant(claims: Claims, bend: str) -> str:
 
 
 def _paper(claims: Claims) -> str:
+    """Whether the paper's theorem covers the run."""
     if not paper_speaks(claims.run):
-        return "paper: Theorem 3 of [ZKL18] does not cover such a run"
-    failing = [
-        facts.name for facts, cost in zip(claims.sites, claims.costs, strict=True) if not cost.paper_condition
-    ]
+        return " does not cover such a run"
+    rows = zip(claims.sites, claims.costs, strict=True)
+    failing = [facts.name for facts, cost in rows if not cost.paper_condition]
+    needs = "2 c1 < (B/C)(rho/N + 2 theta V)"
     if not failing:
-        return (
-            "paper: Theorem 3 of [ZKL18]; 2 c1 < (B/C)(rho/N + 2 theta V) and theta <= eta hold at every site"
-        )
+        return f"; {needs} and theta <= eta hold at every site"
     return (
-        "paper: Theorem 3 of [ZKL18] does NOT apply: 2 c1 < (B/C)(rho/N + 2 theta V) or theta <= eta fails "
-        f"at {len(failing)} of {len(claims.sites)} sites, {failing[0]} first; no other bound needs it"
+        f" does NOT apply: {needs} or theta <= eta fails at {len(failing)} of {len(claims.sites)} sites, "
+        f"{failing[0]} first; no other bound needs it"
     )
 
 
 def conditions(claims: Claims) -> list[str]:
     """What must be true of the run for the numbers to hold."""
     run = claims.run
-    said = [f"relation: {run.relation}", *_where(run), *_observer(run), *_rows(run), _noise_condition(run)]
-    if run.masked:
-        said += masked_words.conditions(run)
-    elif run.stated is not None:
-        said.append("one round costs what the author of the method states, whatever was sent before")
-    else:
-        said += [
-            *(
-                ["the slope and curvature of the loss are bounded as its author states"]
-                * (not run.loss.shipped)
-            ),
-            "every schedule was fixed before the run, without looking at the data",
-            _clip(run),
-            _grid(run),
-            _solver(run),
-            *_whitened(run),
-            "after each round every site, including the sender, continued from the released value",
-        ]
+    own, solved = run.stated is not None, not run.masked and run.stated is None
+    who = observer(run) if run.masked else "may control every other site"
+    public = "number of persons" if run.unit == "person" else "samples"
+    fixed = "every sum" if run.masked else "every schedule" + ", every sum" * bool(run.moments)
     return [
-        *said,
+        f"relation: {run.relation}",
+        *_said((run.where in _HELD, f"where the rows were: {_HELD.get(run.where)}")),
+        f"the observer sees every broadcast of every site and {who}",
+        f"public: {public} and degree of every site, number of sites, rounds, dimension, {fixed}, the "
+        f"start f(0) ({run.start}), the bounds and the processing of the data",
+        *_rows(run),
+        _noise_condition(run),
+        *(_masks(run) if run.masked else []),
+        *_said((own, "one round costs what the author of the method states, whatever was sent before")),
+        *(_solves(run) if solved else []),
         "this run alone: any other run on the same records, such as a repeated fit or a fold, adds its cost",
         "functions of broadcasts alone cost nothing, including the decision to stop; not covered are timing, "
         "iteration counts, a published training loss, and a site that stops because of its own rows",
-    ]
-
-
-def _whitened(run: RunFacts) -> list[str]:
-    """What must be true of the coordinates."""
-    if not run.moments:
-        return []
-    return [
-        f"the coordinates of the rows are those that the moments released in the first {run.moments} rounds "
-        "give, and nothing else about the data; a longer row was shortened to norm 1"
-    ]
-
-
-def _where(run: RunFacts) -> list[str]:
-    """Where the rows were, and what that leaves to trust."""
-    held = {
-        "process": "one process held the rows of all sites: what it released is covered, what it saw is not",
-        "folders": "the rows of each site were in a folder of its own, read by a process of its own, on one "
-        "machine: the administrator of the machine could read all of them",
-        "network": "the rows of each site stayed with that site, according to the addresses in the job",
-    }
-    return [f"where the rows were: {held[run.where]}"] if run.where in held else []
-
-
-def _observer(run: RunFacts) -> list[str]:
-    who = masked_words.observer(run) if run.masked else "may control every other site"
-    fixed = "every sum" if run.masked else "every schedule" + ", every sum" * bool(run.moments)
-    return [
-        f"the observer sees every broadcast of every site and {who}",
-        f"public: {_PUBLIC[run.unit]}, number of sites, rounds, dimension, {fixed}, the "
-        f"start f(0) ({run.start}), the bounds and the processing of the data",
     ]
 
 
@@ -212,12 +187,69 @@ def _noise_condition(run: RunFacts) -> str:
     return f"one noise vector per site, round and class, independent and fresh, {source}"
 
 
-def _clip(run: RunFacts) -> str:
-    if run.clip is None:
-        return (
-            "incoming values were not clipped: the bound holds for real numbers, not for floats of every size"
-        )
-    return f"incoming values were clipped to [-{run.clip:g}, {run.clip:g}] before use"
+def _masks(run: RunFacts) -> list[str]:
+    """What must be true of the masks and of the sites that send them."""
+    linked = "every two sites share masks"
+    if run.connectivity is not None:
+        linked = f"masks connect the sites that are left while fewer than {run.connectivity} are taken out"
+    inside = one_process(run)
+    return _said(
+        (
+            True,
+            f"at most {those(colluders(run, run.colluding))} of the other sites colluded with the observer; "
+            "`epsilon_against` lists the figure for every other number",
+        ),
+        (
+            inside,
+            f"{linked}; one process drew all keys from one random source and knew every mask and every share",
+        ),
+        (inside, "that process made one message per site and round, and released nothing but their sum"),
+        (
+            not inside,
+            f"{linked}; keys of pairs were made for this run, are known to the two sites alone, and no mask "
+            "was used twice",
+        ),
+        (
+            not inside,
+            "each site sent at most one message per round, and the same bytes whenever it was sent again",
+        ),
+        (
+            not inside,
+            "a site that is broken into later counts as colluding for every round whose key it still holds",
+        ),
+        (
+            not inside,
+            "a site that lies or sends different things to different sites can spoil the model, not the "
+            "promise",
+        ),
+        (
+            True,
+            "the sums, their sensitivities, grids and noise were fixed before the run, without looking at "
+            "data",
+        ),
+    )
+
+
+def _solves(run: RunFacts) -> list[str]:
+    """What must be true of the paper's rounds."""
+    clip = "incoming values were not clipped: the bound holds for real numbers, not for floats of every size"
+    if run.clip is not None:
+        clip = f"incoming values were clipped to [-{run.clip:g}, {run.clip:g}] before use"
+    reached = f"each solved vector is within {run.tol:g} of the exact minimiser, rounding included"
+    return _said(
+        (not run.loss.shipped, "the slope and curvature of the loss are bounded as its author states"),
+        (True, "every schedule was fixed before the run, without looking at the data"),
+        (True, clip),
+        (True, _grid(run)),
+        (run.idealised, f"{IDEALISED}; {reached}, and no noise covers this error"),
+        (not run.idealised, f"{reached}; the noise covers this error"),
+        (
+            run.moments,
+            f"the coordinates of the rows are those that the moments released in the first {run.moments} "
+            "rounds give, and nothing else about the data; a longer row was shortened to norm 1",
+        ),
+        (True, "after each round every site, including the sender, continued from the released value"),
+    )
 
 
 def _grid(run: RunFacts) -> str:
@@ -230,12 +262,3 @@ def _grid(run: RunFacts) -> str:
             f"{format_cost(float_delta(run))} in all, is part of delta"
         )
     return f"released values were rounded to multiples of {run.grid:g} after the noise"
-
-
-def _solver(run: RunFacts) -> str:
-    reached = f"each solved vector is within {run.tol:g} of the exact minimiser, rounding included"
-    return (
-        f"{IDEALISED}; {reached}, and no noise covers this error"
-        if run.idealised
-        else f"{reached}; the noise covers this error"
-    )

@@ -17,7 +17,7 @@ def observer(run: RunFacts) -> str:
         return "controls all the other sites"
     if c == 0:
         return "controls no other site"
-    return f"controls any {_those(c)} of the {run.sites - 1} other sites"
+    return f"controls any {those(c)} of the {run.sites - 1} other sites"
 
 
 def holds_while(colluding: int | None, everybody: float) -> str:
@@ -44,7 +44,7 @@ def trust(claims: Claims) -> str:
     alone = f"If all other sites do, epsilon = {format_cost(claims.epsilon_against(None))}"
     if not rests_on_masks(run):
         return "This figure does not rely on the masks: the noise of each site alone is enough for it."
-    most, together = _those(colluders(run, run.colluding)), run.honest(run.colluding)
+    most, together = those(colluders(run, run.colluding)), run.honest(run.colluding)
     if one_process(run):
         rests = """One process drew the noise and the masks of all sites from one random source and released
             only the sums: the figure relies on that process."""
@@ -73,57 +73,8 @@ def lines(claims: Claims) -> list[int]:
     return sorted(n for n in chosen if n < run.sites)
 
 
-def theorems(run: RunFacts) -> list[str]:
-    """What the numbers of masked sums rest on."""
-    hidden = (
-        "masked sums: one process released the sum over all sites, and no share of it"
-        if one_process(run)
-        else "masked sums: messages of honest sites are uniform except for the sum over those that masks "
-        f"connect (one-time pads along a connected graph); computational, as strong as {CIPHERS}"
-    )
-    return [
-        "paper: Theorem 3 of [ZKL18] does not cover such a run",
-        "no pure epsilon: discrete Gaussian noise has none",
-        hidden,
-        "the noises of those sites add up: discrete Gaussians; rounding and float errors are included",
-        "(epsilon, delta): exact curve of Gaussian differential privacy, mu^2 summed over rounds; the slack "
-        "of discrete noise is added",
-    ]
-
-
-def conditions(run: RunFacts) -> list[str]:
-    """What must be true of the masks and of the sites that send them."""
-    linked = (
-        "every two sites share masks"
-        if run.connectivity is None
-        else f"masks connect the sites that are left while fewer than {run.connectivity} are taken out"
-    )
-    return [
-        f"at most {_those(colluders(run, run.colluding))} of the other sites colluded with the observer; "
-        "`epsilon_against` lists the figure for every other number",
-        *(_kept_inside(linked) if one_process(run) else _kept_apart(linked)),
-        "the sums, their sensitivities, grids and noise were fixed before the run, without looking at data",
-    ]
-
-
-def _kept_inside(linked: str) -> list[str]:
-    return [
-        f"{linked}; one process drew all keys from one random source and knew every mask and every share",
-        "that process made one message per site and round, and released nothing but their sum",
-    ]
-
-
-def _kept_apart(linked: str) -> list[str]:
-    return [
-        f"{linked}; keys of pairs were made for this run, are known to the two sites alone, and no mask was "
-        "used twice",
-        "each site sent at most one message per round, and the same bytes whenever it was sent again",
-        "a site that is broken into later counts as colluding for every round whose key it still holds",
-        "a site that lies or sends different things to different sites can spoil the model, not the promise",
-    ]
-
-
-def _those(number: int) -> str:
+def those(number: int) -> str:
+    """So many sites, in words."""
     return "none" if number == 0 else "one" if number == 1 else str(number)
 
 

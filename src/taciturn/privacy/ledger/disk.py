@@ -11,31 +11,23 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core.errors import LedgerError, ParameterError
 from ...core.files import LockFile
-from ..facts import Charge, Columns, RoundCharges, RunFacts, SiteBudget, SiteFacts
+from ..facts import Charge, RoundCharges, RunFacts, SiteBudget, SiteFacts
 from ..facts_json import budget_from, run_from, site_from, to_plain
 from . import chain
 from .chain import Head, ledger_errors
-from .filter import Filter, Spent, filters
-from .memory import SiteBudgets, already_charged, check_charge, checked_budgets, checked_sites
+from .memory import Book, Ledger, MemoryLedger, SiteBudgets, check_charge, checked_budgets, checked_sites
 
 _FULL = 2  # PRAGMA synchronous
 
 
-class _State(NamedTuple):
-    """The state to which a failed transaction returns; nothing of it was released."""
-
-    head: Head
-    charges: int
-    spent: list[Spent | None]
-
-
-class SqliteLedger:
+class SqliteLedger(Book):
     """A durable ledger. Use it in a `with` block; one process at a time may charge.
 
     Parameters
@@ -48,12 +40,7 @@ class SqliteLedger:
     readonly : look, do not charge; works beside a process that charges.
     """
 
-    run: RunFacts
-    sites: tuple[SiteFacts, ...]
-    budgets: tuple[SiteBudget | None, ...]
     _head: Head
-    _charges: list[Charge]
-    _filters: list[Filter | None]
 
     def __init__(
         self,
@@ -69,13 +56,13 @@ class SqliteLedger:
         self._guard = threading.RLock()
         self._readonly, self._within = readonly, False
         self._owned = not isinstance(target, sqlite3.Connection)
-        self._lock: LockFile | None = None
+        self._file: LockFile | None = None
         self._db: sqlite3.Connection | None = None
         try:
             if isinstance(target, sqlite3.Connection):
                 self._db = target
             else:
-                self._lock = None if readonly else LockFile(Path(target))
+                self._file = None if readonly else LockFile(Path(target))
                 self._db = _connect(Path(target), readonly)
             self._open(self._db, given, at_least)
         except BaseException:
@@ -86,23 +73,14 @@ class SqliteLedger:
 
     def charge(self, charge: Charge) -> None:
         """Record one release before it happens; on return it is on disk, unless a `transaction` is open."""
-        with self._guard:
-            if self._within:
-                self._charge(self._connection(), charge)
-            else:
-                with self.transaction() as db:
-                    self._charge(db, charge)
+        with self._guard, nullcontext(self._connection()) if self._within else self.transaction() as db:
+            self._charge(db, charge)
 
     def charge_round(self, charges: RoundCharges) -> None:
         """Record one release of each of several sites, on disk together or not at all."""
-        if len(set(charges.sites.tolist())) < len(charges.sites):
-            raise ParameterError("`charges` must contain at most one charge per site.")
-        with self._guard:
-            if self._within:
-                raise LedgerError("a transaction of this ledger is open; charge site by site inside it.")
-            with self.transaction() as db:
-                for charge in charges.each():
-                    self._charge(db, charge)
+        with self._guard, self.transaction() as db:
+            for charge in charges.each():
+                self._charge(db, charge)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -117,39 +95,26 @@ class SqliteLedger:
                 raise LedgerError("the ledger was opened read-only; nothing may be released.")
             if self._within:
                 raise LedgerError("a transaction of this ledger is open already; charge inside that one.")
+            head, log, aborted = self._head, self._log.copy(), self.aborted
             spent = [None if limit is None else limit.spent for limit in self._filters]
-            before = _State(self._head, len(self._charges), spent)
             try:
                 with chain.transaction(db):
                     self._within = True
                     yield db
             except BaseException:
-                self._undo(before)
+                self._head, self._log, self.aborted = head, log, aborted
+                for limit, before in zip(self._filters, spent, strict=True):
+                    if limit is not None and before is not None:
+                        limit.spent = before
                 raise
             finally:
                 self._within = False
 
     def _charge(self, db: sqlite3.Connection, charge: Charge) -> None:
-        row = self._row_of(charge.site)
-        check_charge(self.run, self.sites[row], self.budgets[row], charge)
-        at = charge.site, charge.t
+        spent = self._admit(charge)
         with ledger_errors():
-            if db.execute("SELECT 1 FROM ledger WHERE site = ? AND t = ?", at).fetchone():
-                raise already_charged(self.sites[row], charge.t)
-        limit = self._filters[row]
-        spent = None if limit is None else limit.after(charge)
-        with ledger_errors():
-            self._head = chain.append(db, self._head, _body(charge), at)
-        self._charges.append(charge)
-        if limit is not None and spent is not None:
-            limit.spent = spent
-
-    def _undo(self, before: _State) -> None:
-        self._head = before.head
-        del self._charges[before.charges :]
-        for limit, spent in zip(self._filters, before.spent, strict=True):
-            if limit is not None and spent is not None:
-                limit.spent = spent
+            self._head = chain.append(db, self._head, _body(charge), (charge.site, charge.t))
+        self._record(charge, spent)
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -157,23 +122,6 @@ class SqliteLedger:
     def head(self) -> Head:
         """How many rows there are, and the SHA-256 of the last; note it elsewhere."""
         return self._head
-
-    @property
-    def aborted(self) -> bool:
-        """Whether a solve gave up."""
-        return any(charge.aborted for charge in self._charges)
-
-    def columns(self, site: int) -> Columns:
-        """All charges of a site so far."""
-        row = self._row_of(site)
-        with self._guard:
-            return Columns.of(self.sites[row], [charge for charge in self._charges if charge.site == site])
-
-    def _row_of(self, site: int) -> int:
-        for row, facts in enumerate(self.sites):
-            if facts.site == site:
-                return row
-        raise ParameterError(f"`site` must be one of the ledger's {len(self.sites)} sites; got {site}.")
 
     # -- opening and closing --------------------------------------------------------------------
 
@@ -187,18 +135,23 @@ class SqliteLedger:
         if given is not None:
             check_agreement(given, begun)
         try:
-            self.run = run_from(begun["run"])
-            self.sites = tuple(site_from(entry) for entry in begun["sites"])
-            self.budgets = tuple(budget_from(entry) for entry in begun["budgets"])
-            self._charges = [Charge(**body) for body in bodies[1:]]
-        except (ParameterError, KeyError, TypeError) as error:
+            sites = [site_from(entry) for entry in begun["sites"]]
+            limits = [budget_from(entry) for entry in begun["budgets"]]
+            super().__init__(run_from(begun["run"]), sites, limits)
+            self._lock = self._guard  # nobody reads charges of an open transaction
+            for body in bodies[1:]:
+                self._resume(Charge(**body))
+        except (ParameterError, LedgerError, KeyError, TypeError) as error:
             raise LedgerError(
                 "the ledger was written in a format that this version does not know."
             ) from error
-        self._filters = filters(self.run, self.sites, self.budgets)
-        for facts, limit in zip(self.sites, self._filters, strict=True):
-            if limit is not None:
-                limit.resume([charge for charge in self._charges if charge.site == facts.site])
+
+    def _resume(self, charge: Charge) -> None:
+        """Record a charge of the file, which was admitted when it was made."""
+        row = self._row_of(charge.site)
+        check_charge(self.run, self.sites[row], self.budgets[row], charge)
+        limit = self._filters[row]
+        self._record(charge, None if limit is None else limit.plus(charge))
 
     def _connection(self) -> sqlite3.Connection:
         if self._db is None:
@@ -211,8 +164,8 @@ class SqliteLedger:
             if self._db is not None and self._owned:
                 self._db.close()
             self._db = None
-            if self._lock is not None:
-                self._lock.release()
+            if self._file is not None:
+                self._file.release()
 
     def __enter__(self) -> SqliteLedger:
         return self
@@ -279,3 +232,30 @@ def _begin(db: sqlite3.Connection, facts: dict[str, Any] | None, readonly: bool)
         raise LedgerError("there is no ledger here yet; open it with `run` and `sites` to create one.")
     chain.create(db)
     chain.append(db, chain.EMPTY, facts)
+
+
+LedgerLike = str | PathLike[str] | Ledger
+"""A path, for a ledger on disk, or an open ledger."""
+
+
+@contextmanager
+def open_ledger(
+    target: LedgerLike | None, run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudget | None = None
+) -> Iterator[Ledger]:
+    """The ledger of a run with these facts; it is closed at the end if it was opened here.
+
+    A ledger that the caller opened must have the same facts; names of sites, marks and versions may differ.
+    """
+    if isinstance(target, Ledger):
+        if budget is not None:
+            raise ParameterError("`budget` must be left out with an open `ledger`, which has its own.")
+        apart = ("versions", "marks", "name")
+        check_agreement(plain_facts(run, sites), plain_facts(target.run, target.sites), apart=apart)
+        yield target
+    elif isinstance(target, str | PathLike):
+        with SqliteLedger(Path(target), run, sites, budget) as durable:
+            yield durable
+    elif target is None:
+        yield MemoryLedger(run, sites, budget)
+    else:
+        raise ParameterError(f"`ledger` must be a path or a ledger; got {type(target).__name__}.")

@@ -71,7 +71,7 @@ class RenyiFilter:
 
     def after(self, charge: Charge) -> Spent:
         """What will have been spent; `BudgetExceeded` where that is past the budget."""
-        spent = self._plus(charge)
+        spent = self.plus(charge)
         fixed = self._budget.order is None
         if fixed and spent.square <= self._square * (1 + _SLACK):
             return spent
@@ -83,12 +83,8 @@ class RenyiFilter:
         _admit(self._site, self._budget, charge, epsilon)
         return spent
 
-    def resume(self, charges: Sequence[Charge]) -> None:
-        """Start from what the ledger already holds."""
-        for charge in charges:
-            self.spent = self._plus(charge)
-
-    def _plus(self, charge: Charge) -> Spent:
+    def plus(self, charge: Charge) -> Spent:
+        """What will have been spent, whatever the budget is."""
         cost = self._price(self._site, charge, self._orders)
         past = self.spent
         return Spent(past.renyi + cost.renyi, past.pure + cost.pure, past.square + cost.square)
@@ -108,11 +104,14 @@ class MaskedFilter:
 
     def after(self, charge: Charge) -> Spent:
         """What will have been spent; `BudgetExceeded` where that is past the budget."""
-        rounds = (*self.spent.rounds, charge.t)
-        known = len(set(rounds)) == len(rounds) and 1 <= min(rounds) and max(rounds) <= self._run.rounds
-        if not (known and self._pays_for_all):
-            _admit(self._site, self._budget, charge, self._cost(sorted(rounds)))
-        return self.spent._replace(rounds=rounds)
+        spent = self.plus(charge)
+        if not self._pays_for_all:
+            _admit(self._site, self._budget, charge, self._cost(sorted(spent.rounds)))
+        return spent
+
+    def plus(self, charge: Charge) -> Spent:
+        """What will have been spent, whatever the budget is."""
+        return self.spent._replace(rounds=(*self.spent.rounds, charge.t))
 
     @cached_property
     def _pays_for_all(self) -> bool:
@@ -120,10 +119,6 @@ class MaskedFilter:
 
     def _cost(self, rounds: Iterable[int]) -> float:
         return masked_cost(self._run, rounds, self._budget.delta, self._honest)
-
-    def resume(self, charges: Sequence[Charge]) -> None:
-        """Start from what the ledger already holds."""
-        self.spent = self.spent._replace(rounds=tuple(charge.t for charge in charges))
 
 
 Filter = RenyiFilter | MaskedFilter

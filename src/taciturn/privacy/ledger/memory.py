@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...core import checks
 from ...core.errors import LedgerError, ParameterError
@@ -59,57 +58,22 @@ class Ledger(ChargedRun, Protocol):
         ...
 
 
-class MemoryLedger:
-    """A ledger that lives as long as the process: for simulations.
+class Book:
+    """The charges of a ledger, in memory: which were made, and what each site has spent.
 
-    Parameters
-    ----------
-    run, sites : the facts; `sites` may be a part of the network.
-    budget : what a site must not pass: one for all, a list with one for each, or None for no limit.
+    A ledger decides how a charge gets here. Nothing here may be called by those who release.
     """
 
     def __init__(self, run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudgets = None) -> None:
         self.run = run
         self.sites = checked_sites(run, sites)
         self.budgets = checked_budgets(run, budget, len(self.sites))
-        self._row = {facts.site: row for row, facts in enumerate(self.sites)}
+        self.aborted = False
         self._filters = filters(run, self.sites, self.budgets)
         self._log = np.zeros((len(self.sites), run.rounds), dtype=_ENTRY)
         self._degrees = np.array([facts.degree for facts in self.sites])
-        self._numbers = np.array([facts.site for facts in self.sites])
-        self._order = np.argsort(self._numbers)
-        self.aborted = False
-        self._lock = threading.Lock()
-
-    def charge(self, charge: Charge) -> None:
-        """Record one release before it happens."""
-        self.charge_all([charge])
-
-    def charge_all(self, charges: Sequence[Charge]) -> None:
-        """Record one release of each of several sites: all of them, or none where one may not be charged."""
-        if len({charge.site for charge in charges}) < len(charges):
-            raise ParameterError("`charges` must contain at most one charge per site.")
-        with self._lock:
-            admitted = [self._admit(charge) for charge in charges]
-            for charge, (row, spent) in zip(charges, admitted, strict=True):
-                self._record(charge, row, spent)
-
-    def charge_round(self, charges: RoundCharges) -> None:
-        """Record one release of each of several sites, as `charge_all` does, without a look at each alone."""
-        sums = self.run.masked or charges.t <= self.run.moments
-        if sums or any(limit is not None for limit in self._filters):
-            self.charge_all(list(charges.each()))
-            return
-        rows, at = self._rows_of(charges.sites), charges.t - 1
-        check_round(self.run, charges)
-        with self._lock:
-            before = self._log["charged"][rows, at]
-            if before.any():
-                raise already_charged(self.sites[int(rows[np.argmax(before)])], charges.t)
-            values = (True, charges.eta, charges.scale, charges.output_scale, self._degrees[rows])
-            for name, value in zip(_ENTRY.names or (), values, strict=True):
-                self._log[name][rows, at] = 0.0 if value is None else value
-            self.aborted = self.aborted or charges.aborted
+        self._row = {facts.site: row for row, facts in enumerate(self.sites)}
+        self._lock = threading.RLock()
 
     def columns(self, site: int) -> Columns:
         """All charges of a site so far."""
@@ -123,33 +87,69 @@ class MemoryLedger:
             raise ParameterError(f"`site` must be one of the ledger's {len(self.sites)} sites; got {site}.")
         return self._row[site]
 
-    def _rows_of(self, sites: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The rows of several sites, each of which is named once."""
-        if len(np.unique(sites)) < len(sites):
-            raise ParameterError("`charges` must contain at most one charge per site.")
-        places = np.searchsorted(self._numbers, sites, sorter=self._order)
-        rows = self._order[np.minimum(places, len(self._order) - 1)]
-        strange = self._numbers[rows] != sites
-        if strange.any():
-            self._row_of(int(sites[np.argmax(strange)]))
-        return np.asarray(rows)
-
-    def _admit(self, charge: Charge) -> tuple[int, Spent | None]:
-        """The row of a charge that may be recorded, and what its site will then have spent."""
+    def _admit(self, charge: Charge) -> Spent | None:
+        """What the site of a charge that may be recorded will then have spent; None without a budget."""
         row = self._row_of(charge.site)
         check_charge(self.run, self.sites[row], self.budgets[row], charge)
         if self._log["charged"][row, charge.t - 1]:
             raise already_charged(self.sites[row], charge.t)
         limit = self._filters[row]
-        return row, None if limit is None else limit.after(charge)
+        return None if limit is None else limit.after(charge)
 
-    def _record(self, charge: Charge, row: int, spent: Spent | None) -> None:
+    def _record(self, charge: Charge, spent: Spent | None) -> None:
+        row = self._row_of(charge.site)
         degree = charge.degree or self.sites[row].degree
         self._log[row, charge.t - 1] = (True, charge.eta, charge.scale, charge.output_scale or 0.0, degree)
         self.aborted = self.aborted or charge.aborted
         limit = self._filters[row]
         if limit is not None and spent is not None:
             limit.spent = spent
+
+
+class MemoryLedger(Book):
+    """A ledger that lives as long as the process: for simulations.
+
+    Parameters
+    ----------
+    run, sites : the facts; `sites` may be a part of the network.
+    budget : what a site must not pass: one for all, a list with one for each, or None for no limit.
+    """
+
+    def charge(self, charge: Charge) -> None:
+        """Record one release before it happens."""
+        self.charge_all([charge])
+
+    def charge_all(self, charges: Sequence[Charge]) -> None:
+        """Record one release of each of several sites: all of them, or none where one may not be charged."""
+        _check_once([charge.site for charge in charges])
+        with self._lock:
+            admitted = [self._admit(charge) for charge in charges]
+            for charge, spent in zip(charges, admitted, strict=True):
+                self._record(charge, spent)
+
+    def charge_round(self, charges: RoundCharges) -> None:
+        """Record one release of each of several sites, as `charge_all` does, without a look at each alone."""
+        sums = self.run.masked or charges.t <= self.run.moments
+        if sums or any(limit is not None for limit in self._filters):
+            self.charge_all(list(charges.each()))
+            return
+        numbers, at = charges.sites.tolist(), charges.t - 1
+        _check_once(numbers)
+        rows = np.array([self._row_of(site) for site in numbers])
+        check_round(self.run, charges)
+        with self._lock:
+            before = self._log["charged"][rows, at]
+            if before.any():
+                raise already_charged(self.sites[int(rows[np.argmax(before)])], charges.t)
+            values = (True, charges.eta, charges.scale, charges.output_scale, self._degrees[rows])
+            for name, value in zip(_ENTRY.names or (), values, strict=True):
+                self._log[name][rows, at] = 0.0 if value is None else value
+            self.aborted = self.aborted or charges.aborted
+
+
+def _check_once(sites: Sequence[int]) -> None:
+    if len(set(sites)) < len(sites):
+        raise ParameterError("`charges` must contain at most one charge per site.")
 
 
 def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts, ...]:

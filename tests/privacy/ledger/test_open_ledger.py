@@ -10,9 +10,8 @@ import pytest
 from support.example_run import run_facts, site_facts
 from taciturn.core.errors import LedgerError, ParameterError
 from taciturn.privacy.facts import Charge, SiteBudget
-from taciturn.privacy.ledger.disk import SqliteLedger
+from taciturn.privacy.ledger.disk import SqliteLedger, open_ledger
 from taciturn.privacy.ledger.memory import MemoryLedger
-from taciturn.privacy.ledger.opening import open_ledger
 
 RUN, SITES = run_facts(), site_facts()
 
