@@ -20,7 +20,7 @@ from taciturn.privacy.accounting import bounds, sensitivity
 from taciturn.privacy.accounting.budgets import BUDGET_ORDERS, Limit
 from taciturn.privacy.accounting.gaussian import gaussian_mu
 from taciturn.privacy.certificate.certificate import Certificate
-from taciturn.privacy.certificate.consistency import check_releases
+from taciturn.privacy.certificate.site_costs import check_releases
 from taciturn.privacy.collusion import masked_slack
 from taciturn.privacy.costs import Releases, exact_slack, float_delta, renyi_totals, usable_delta
 from taciturn.privacy.facts import Charge, Columns, SiteBudget

@@ -40,22 +40,23 @@ def masked_cost(run: RunFacts, rounds: Iterable[int], delta: float, honest: int)
     charged = list(rounds)
     if not charged:
         return 0.0
-    return _epsilon(masked_mu(run, charged, honest), delta, masked_slack(run, charged, honest))
+    slack = masked_slack(run, charged, honest)
+    return float(_epsilon(masked_mu(run, charged, honest), delta, slack))
 
 
 def masked_slack(run: RunFacts, rounds: Iterable[int], honest: int) -> Slack:
     """What discrete noise adds to these rounds together when so many noises protect a site."""
-    each = [
-        _one_slack(entry.std, entry.length, _honest_at(run, entry.t, honest)) for entry in _sums(run, rounds)
-    ]
+    sums = _sums(run, rounds)
+    each = [_slack(entry.std, entry.length, 1, _honest_at(run, entry.t, honest)) for entry in sums]
     return Slack(float(np.sum([one.epsilon for one in each])) * (1 + 1e-12), sum(one.failure for one in each))
 
 
 def masked_table(run: RunFacts, rounds: Iterable[int], delta: float) -> tuple[float, ...]:
     """epsilon at delta against c = 0 .. N-1 colluding sites; it never falls."""
     charged = list(rounds)
-    known = {honest: masked_cost(run, charged, delta, honest) for honest in set(_honest(run))}
-    return tuple(known[honest] for honest in _honest(run))
+    each = [run.honest(c) for c in range(run.sites)]
+    known = {honest: masked_cost(run, charged, delta, honest) for honest in set(each)}
+    return tuple(known[honest] for honest in each)
 
 
 def masked_curve(run: RunFacts, rounds: Sequence[int], delta: float, honest: int) -> Array:
@@ -75,10 +76,6 @@ def _honest_at(run: RunFacts, release: int, honest: int) -> int:
     return max(1, len(members[-1]) - (run.sites - honest)) if members else honest
 
 
-def _honest(run: RunFacts) -> list[int]:
-    return [run.honest(c) for c in range(run.sites)]
-
-
 def _sums(run: RunFacts, rounds: Iterable[int]) -> list[SumFacts]:
     if not (run.masked or run.moments):
         raise ParameterError(f"`method` must be 'masked' for masked sums; got {run.method!r}.")
@@ -92,11 +89,5 @@ def _mu(entry: SumFacts, honest: int, places: int) -> float:
     return float(release_mu(S, entry.grid, entry.length, entry.std, honest, entry.stray))
 
 
-@functools.lru_cache(maxsize=4096)  # sites with the same rounds ask for the same figure
-def _epsilon(mu: float, delta: float, slack: Slack) -> float:
-    return float(masked_epsilon(mu, delta, slack))
-
-
-@functools.lru_cache(maxsize=4096)
-def _one_slack(std: float, length: int, honest: int) -> Slack:
-    return discrete_slack(std, length, 1, honest)
+_epsilon = functools.lru_cache(maxsize=4096)(masked_epsilon)  # sites with the same rounds ask the same
+_slack = functools.lru_cache(maxsize=4096)(discrete_slack)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -33,8 +32,7 @@ _SPREAD = 2.0**16  # steps of the grid: wide enough to count whole numbers as ro
 _ROUNDED = 1 + 4e-12  # a row passes as unit where its norm, as floats add it up, is at most 1 + 1e-12
 
 
-@dataclass(frozen=True)
-class Releases:
+class Releases(NamedTuple):
     """The charges of some sites as tables (sites, rounds); where `charged` is False the entries are all 1.
 
     moments : mu of every release of moments of the rows, (sites, any number); such a round is not `charged`
@@ -74,18 +72,12 @@ class Releases:
 
     def rounds(self, at: slice) -> Releases:
         """The same for some of the rounds."""
-        eta, scale, output, degree = (table[:, at] for table in self._tables)
-        return Releases(self.samples, eta, scale, output, degree, self.charged[:, at], self.moments[:, at])
+        return Releases._make([self.samples, *(table[:, at] for table in self[1:])])
 
     def by_round(self) -> Releases:
         """Of one site: each round in a row of its own."""
         moments = self.moments.T if self.moments.size else np.zeros((self.eta.shape[1], 0))
-        eta, scale, output, degree = (table.T for table in self._tables)
-        return Releases(self.samples, eta, scale, output, degree, self.charged.T, moments)
-
-    @property
-    def _tables(self) -> tuple[Array, Array, Array, Array]:
-        return self.eta, self.scale, self.output_scale, self.degree
+        return Releases._make([self.samples, *(table.T for table in self[1:-1]), moments])
 
     @property
     def spent(self) -> NDArray[np.bool_]:
@@ -337,9 +329,9 @@ def _pure_update(run: RunFacts, releases: Releases) -> Array:
         return bounds.primal_pure(_primal_move(run, k, a), alpha)
 
     def cost(weight: Array) -> Array:
-        if loss.name == "logistic" and (loss.slope_bound, loss.curvature_bound) == (1.0, 0.25):
+        if loss_shape(loss) == "logistic":
             return bounds.pure_logistic(weight, a, alpha, X)
-        if loss.name == "log-cosh" and loss.slope_bound == 1.0:
+        if loss_shape(loss) == "log-cosh":
             return bounds.pure_log_cosh(weight, a, alpha, loss.curvature_bound, X)
         return bounds.pure_norm(weight, a, alpha, loss.slope_bound, loss.curvature_bound, X)
 

@@ -7,8 +7,8 @@ from ..collusion import colluders
 from ..costs import float_delta, paper_speaks
 from ..facts import RunFacts
 from .claims import Claims
-from .consistency import WHERE
 from .masked_words import CIPHERS, observer, one_process, those
+from .site_costs import WHERE
 
 IDEALISED = "idealised: exact minimiser assumed"
 _KIND = {"norm": "norm noise", "gaussian": "Gaussian noise"}

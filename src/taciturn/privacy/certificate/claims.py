@@ -25,9 +25,16 @@ from ..costs import (
 from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
 from ..ledger.chain import Head
 from ..ledger.memory import Ledger, checked_sites
-from .consistency import check_head, check_releases, check_where
 from .released import Released, check_fits
-from .site_costs import check_budgets, costs_against, planned_columns, site_costs
+from .site_costs import (
+    check_budgets,
+    check_head,
+    check_releases,
+    check_where,
+    costs_against,
+    planned_columns,
+    site_costs,
+)
 
 LATEST = 2
 """The format of certificates made now. In format 1 figures counted the charged rounds alone, and no digest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -22,7 +23,7 @@ _settled: ContextVar[list[Budget | None] | None] = ContextVar("settled", default
 
 def note_origin(model: object) -> Origin:
     """What an estimator takes along to another process."""
-    block = blocks.own_block()
+    block = blocks.open_here[-1].block if blocks.open_here else None
     if block is None:
         with suppress(LedgerError):  # it is refused where it is to release something
             block = block_of_ancestors()
@@ -33,7 +34,7 @@ def origin_of(model: object) -> Origin | None:
     """What a model, or the last step of a pipeline, took along from a block of another process."""
     steps = getattr(model, "steps", None)
     found: Origin | None = getattr(steps[-1][1] if steps else model, ORIGIN, None)
-    return OUTSIDE if found is not None and blocks.was_own(found[1]) else found
+    return OUTSIDE if found is not None and found[1] in blocks.opened_here else found
 
 
 @contextmanager
@@ -77,7 +78,7 @@ def charge_run(what: str, plan: Callable[[float], Planned]) -> Iterator[None]:
 
 def _find(origin: Origin | None) -> Budget | None:
     """This process's block; else that of the call, of an ancestor, or the one this process was started in."""
-    own, entered = blocks.open_block(), blocks.entered.get()
+    own, entered = blocks.open_here[-1] if blocks.open_here else None, blocks.entered.get()
     if entered is not None and entered != own:
         raise LedgerError(
             f"this task was started inside the budget {entered.path}, which is closed; nothing was drawn. "
@@ -85,7 +86,7 @@ def _find(origin: Origin | None) -> Budget | None:
         )
     if own is not None:
         return own
-    if blocks.outlived_block():
+    if threading.current_thread() in blocks.outlived:
         raise LedgerError(
             "this thread was started inside a budget that is closed; nothing was drawn. Wait for threads "
             "inside the block, and start new ones after it."

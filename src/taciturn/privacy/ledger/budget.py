@@ -21,16 +21,19 @@ from ..accounting.budgets import Limit, RunCost, composed_epsilon
 from ..facts import UNITS
 from . import budget_file as file
 from .budget_file import BudgetRun, BudgetTerms, Contents
-from .chain import Head, exists
+from .chain import Head, append, exists
 from .open_budgets import BudgetBlock, announce, block_at_start, block_of_ancestors, withdraw
 from .pricing import Planned, check_proof, run_cost
 
 DELTA = 1e-5
 _lock = threading.Lock()
-_open: list[Budget] = []
-_names: set[str] = set()
 _older: set[threading.Thread] = set()
-_outlived: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+open_here: list[Budget] = []
+"""The budget whose `with` block this process is in, in whatever thread."""
+opened_here: set[str] = set()
+"""The names of all blocks that this process ever opened."""
+outlived: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+"""Threads that were started inside a block and are still there after it."""
 entered: ContextVar[Budget | None] = ContextVar("entered", default=None)
 """The block that this task, or the code that started it, has entered."""
 
@@ -66,7 +69,7 @@ class Budget:
     (True, True)
     """
 
-    _block: BudgetBlock
+    block: BudgetBlock
     _head: Head
 
     def __init__(
@@ -148,7 +151,7 @@ class Budget:
     def finish(self, run: str) -> None:
         """Note that a run has ended. Its cost does not change."""
         with file.open_rows(self.path) as db:
-            head = file.end_run(db, file.read(db, self.path, self._head), run)
+            head = append(db, file.read(db, self.path, self._head).head, {"ended": run})
         self._head = head
 
     # -- reading --------------------------------------------------------------------------------
@@ -230,9 +233,9 @@ class Budget:
 
     def __enter__(self) -> Budget:
         with _lock:
-            if _open:
+            if open_here:
                 raise LedgerError(
-                    f"the budget {_open[0].path} is in use in this process; a run has one budget."
+                    f"the budget {open_here[0].path} is in use in this process; a run has one budget."
                 )
             above = block_of_ancestors(sure=False) or block_at_start()[1]
             if above is not None and not self.is_at(above.path):
@@ -240,10 +243,10 @@ class Budget:
                     f"the budget {above.path} is in use by the process that this one works for; a run has "
                     f"one budget, so {self.path} cannot be opened here."
                 )
-            self._block = announce(self.path)
-            _names.add(self._block.name)
+            self.block = announce(self.path)
+            opened_here.add(self.block.name)
             _older.update(threading.enumerate())
-            _open.append(self)
+            open_here.append(self)
         entered.set(self)
         return self
 
@@ -252,40 +255,20 @@ class Budget:
     ) -> None:
         entered.set(None)
         with _lock:
-            if self not in _open:  # a forked child leaves the block of its parent
+            if self not in open_here:  # a forked child leaves the block of its parent
                 return
-            _open.remove(self)
-            withdraw(self._block)
-            _outlived.update({*threading.enumerate()} - _older - {threading.current_thread()})
+            open_here.remove(self)
+            withdraw(self.block)
+            outlived.update({*threading.enumerate()} - _older - {threading.current_thread()})
             _older.clear()
-
-
-def open_block() -> Budget | None:
-    """The budget whose `with` block this process is in, in whatever thread."""
-    return _open[-1] if _open else None
-
-
-def own_block() -> BudgetBlock | None:
-    """The same, as other processes see it."""
-    return _open[-1]._block if _open else None
-
-
-def outlived_block() -> bool:
-    """Whether this thread was started inside a block that had ended before the thread did."""
-    return threading.current_thread() in _outlived
-
-
-def was_own(name: str) -> bool:
-    """Whether this process opened the block of that name."""
-    return name in _names
 
 
 def _leave_after_fork() -> None:
     """A forked child is not in its parent's block, and cannot wait for its parent's threads."""
     global _lock
     _lock = threading.Lock()
-    _open.clear()
-    _names.clear()
+    open_here.clear()
+    opened_here.clear()
     _older.clear()
     entered.set(None)
 

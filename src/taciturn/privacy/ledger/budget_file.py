@@ -129,11 +129,6 @@ def add_run(db: sqlite3.Connection, contents: Contents, run: BudgetRun, accounta
     return chain.append(db, contents.head, {key: value for key, value in body.items() if key != "finished"})
 
 
-def end_run(db: sqlite3.Connection, contents: Contents, run: str) -> Head:
-    """Mark the run as ended."""
-    return chain.append(db, contents.head, {"ended": run})
-
-
 def _run(body: dict[str, Any], ended: set[str]) -> BudgetRun:
     facts = {key: body[key] for key in ("run", "what", "time", "unit", "against")}
     marks, finished = tuple(body.get("marks", ())), body["run"] in ended
