@@ -12,6 +12,7 @@ import pytest
 import taciturn as tt
 from taciturn import expressions as ex
 from taciturn.core.errors import ParameterError
+from taciturn.methods.programs import own_program
 from taciturn.methods.sums.expression_json import expression_from, expression_to
 from taciturn.questions.question import PublicTable
 from taciturn.questions.shipped import apart
@@ -20,7 +21,7 @@ from taciturn.statistics.counting import CountWishes, ask_here
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 HOSTILE = """
-import itertools, time
+import itertools, json, os, time
 import numpy as np
 import taciturn as tt
 from taciturn import expressions as ex
@@ -80,6 +81,36 @@ class Deep(Usual):
 class Longer(Usual):
     def query(self, state):
         return tt.Query(ex.columns(0, 1))
+
+class Heavy(Usual):
+    def query(self, state):
+        part = ex.affine(ex.columns(), "A")
+        for _ in range(50):
+            part = ex.affine(part, "A")
+        return tt.Query(ex.norm(part), {"A": np.zeros((8, 8))})
+
+class Raw(Usual):
+    def __init__(self, answer):
+        self.answer = answer
+    def query(self, state):
+        os.write(1, self.answer.encode() * (100_000 if self.answer == "[" else 1) + b"\\n")
+        time.sleep(3600)
+
+class Deaf(Usual):
+    def steps(self, facts):
+        return [tt.Step("a", 20_000, 1.0), tt.Step("b", 1, 1.0)]
+    def query(self, state):
+        if state == 0:
+            return tt.Query(ex.Constant((0.0,) * 20_000))
+        expression = {"form": "Constant", "numbers": [0.0]}
+        os.write(1, json.dumps({"expression": expression, "parameters": {}}).encode() + b"\\n")
+        time.sleep(3600)
+
+class Drips(Usual):
+    def query(self, state):
+        while True:
+            os.write(1, b" ")
+            time.sleep(0.01)
 """
 
 
@@ -137,16 +168,52 @@ def test_program_in_a_separate_process_gives_the_same_result(installed):
         ("Code", "must be an installed one"),
         ("Deep", "not nested too deeply|RecursionError"),
         ("Longer", "`length` of step 'a' must be 2"),
+        ("Heavy", "must compute at most 1,000 numbers for a row"),
+        ("Drips", "took more than 2 seconds"),
     ],
 )
 def test_a_hostile_program_is_refused_before_anything_is_drawn(name, words, installed, monkeypatch):
     from taciturn.methods.sums import sum_noise
 
-    monkeypatch.setattr(apart, "SECONDS", 2.0 if name == "Asleep" else 30.0)
+    monkeypatch.setattr(apart, "SECONDS", 2.0 if name in ("Asleep", "Drips") else 30.0)
+    monkeypatch.setattr(own_program, "_MOST_WORK", 1e5 if name == "Heavy" else 1e13)
     monkeypatch.setattr(sum_noise, "draw", lambda *_, **__: pytest.fail("drawn"))
     with pytest.raises(ParameterError, match=words) as refused:
         asked(installed(name), np.random.default_rng(0).uniform(-1, 1, (200, 8)))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "[",
+        "5",
+        '{"expression": 1}',
+        '{"expression": {"form": []}, "parameters": {}}',
+        '{"expression": {"form": "Columns", "chosen": [[[0]]]}, "parameters": {}}',
+        '{"expression": {"form": "Columns", "chosen": [0]}, "parameters": {"w": [[1], [2, 3]]}}',
+        '{"error": "\\u001b[2Ja long story"}',
+    ],
+)
+def test_an_answer_of_another_form_ends_the_run_with_one_line(answer, installed):
+    with pytest.raises(ParameterError, match=r"cannot be read|`expression`|`chosen`|failed: .*story") as told:
+        asked(installed("Raw", settings={"answer": answer}), np.zeros((200, 2)))
+    assert str(told.value).isprintable()
+
+
+@pytest.mark.process
+def test_a_program_that_answers_and_reads_no_further_question_does_not_hold_up_a_site(installed, monkeypatch):
+    monkeypatch.setattr(apart, "SECONDS", 5.0)
+    with pytest.raises(ParameterError, match="took more than 5 seconds"):
+        asked(installed("Deaf"), np.zeros((200, 2)))
+
+
+@pytest.mark.process
+def test_all_answers_of_a_program_share_a_limit(installed, monkeypatch):
+    monkeypatch.setattr(apart, "IN_ALL", 0.0)
+    with pytest.raises(ParameterError, match="or 0 for all"):
+        asked(installed("Usual"), np.zeros((200, 2)))
 
 
 @pytest.mark.process
@@ -201,9 +268,37 @@ def test_expressions_travel_as_data_and_nothing_else_does():
         {"form": "os.system", "chosen": None},
         "columns",
         {"form": "Columns", "chosen": None, "more": 1},
+        {"form": "Elementwise", "name": "add", "parts": [expression_to(ex.columns())] * 3},
+        {"form": "Elementwise", "name": "power", "parts": [expression_to(ex.columns())] * 2},
     ):
-        with pytest.raises(ParameterError, match="`expression`"):
+        with pytest.raises(ParameterError, match=r"`expression`|`name` must be one of"):
             expression_from(bad)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: ex.Columns(()),
+        lambda: ex.Columns((True, False)),
+        lambda: ex.Columns((0.5,)),
+        lambda: ex.Constant(()),
+        lambda: ex.Constant(("x",)),
+        lambda: ex.Joined(()),
+        lambda: ex.Function("norm", 5),
+        lambda: ex.Located("cells", ex.columns(0), ("a", "b")),
+        lambda: ex.Affine(ex.columns(), ["A"]),
+    ],
+)
+def test_an_expression_of_no_width_or_of_another_type_is_refused(made):
+    """Compiled loops would read memory beside such a vector, which may hold other rows."""
+    with pytest.raises(ParameterError, match="is empty or of the wrong type"):
+        made()
+
+
+def test_an_empty_parameter_is_refused():
+    query = tt.Query(ex.norm(ex.first_largest(ex.parameter("p"))), {"p": []})
+    with pytest.raises(ParameterError, match="`p` must not be empty"):
+        tt.run_program(Asks(lambda: query), np.zeros((50, 1)), epsilon=1.0, large_delta=True, random_state=0)
 
 
 class Stateful(tt.Program):

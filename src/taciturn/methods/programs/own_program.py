@@ -33,13 +33,15 @@ from ...objective.persons import Persons
 from ...objective.regularizers import L2
 from ...privacy.sums import ALIGNED, VECTORS, SumFacts
 from ..base import UNSAID, Network, RunOptions
-from ..sums.expressions import Expression, Installed, parts_of, widest
+from ..sums.expression_json import measure, parts_of
+from ..sums.expressions import Expression, Installed
 from ..sums.prepared import PreparedSums
 from ..sums.program import ProgramPart, PublicHalf, SumPlan
 from ..sums.several import prepare_alone
 from ..sums.sum_noise import Integers
 
 MOST_STEPS, _MOST_NUMBERS, _WIDEST = 10_000, 10_000_000, 10_000_000
+_MOST_WORK = 1e13  # numbers that all steps together may compute over all units: hours, and not years
 _BLOCK = 1 << 22  # numbers that are worked out at a time
 _INSIDE = 1 - 2.0**-40  # of the bound: rounding stays within the rest
 
@@ -133,6 +135,7 @@ class ProgramHalf(PublicHalf):
     plan: tuple[Step, ...]
     columns: int
     noise: tuple[float, ...] = ()
+    units: int = 1
 
     @property
     def dimension(self) -> int:
@@ -162,10 +165,16 @@ class ProgramHalf(PublicHalf):
                     f"`length` of step {step.name!r} must be {width}, as its expression gives; "
                     f"got {step.length}."
                 )
-            if (wide := widest(expression, self.columns, shapes)) > _WIDEST:
+            wide, work = measure(expression, self.columns, shapes)
+            if wide > _WIDEST:
                 raise ParameterError(
                     f"`expression` of step {step.name!r} must have at most {_WIDEST:,} numbers for a row in "
                     f"every part; one has {wide:,}."
+                )
+            if work > (most := max(_MOST_WORK / (self.units * len(self.plan)), 1000.0)):
+                raise ParameterError(
+                    f"`expression` of step {step.name!r} must compute at most {most:,.0f} numbers for a row, "
+                    f"with {self.units:,} units and {len(self.plan):,} steps; it computes {work:,}."
                 )
             if step.aligned and not expression.aligned:
                 raise ParameterError(
@@ -239,7 +248,7 @@ class UnitVectors:
         X, bound = self.rows.X, self.bounds[facts.t]
         total = np.zeros(facts.length, dtype=np.int64)
         shapes = {name: np.shape(value) for name, value in query.parameters.items()}
-        step = max(1, _BLOCK // max(facts.length, widest(query.expression, X.shape[1], shapes)))
+        step = max(1, _BLOCK // max(facts.length, measure(query.expression, X.shape[1], shapes)[0]))
         if self.rows.person is None:
             for first in range(0, len(X), step):
                 vectors = self._vectors(query, X[first : first + step], bound)
@@ -330,7 +339,7 @@ class OwnProgram:
 
         def half(sums: tuple[SumFacts, ...], sites: int) -> ProgramHalf:
             noise = tuple(entry.grid * entry.std * float(np.sqrt(sites)) for entry in sums)
-            return ProgramHalf(self.program, plan, columns, noise)
+            return ProgramHalf(self.program, plan, columns, noise, units)
 
         return ProgramPart(tuple(plans), half)
 

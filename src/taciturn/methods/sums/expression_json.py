@@ -1,8 +1,9 @@
-"""Expressions as plain JSON and back: what a program in another process may name, and nothing else."""
+"""Expressions as data: what a program may name and how large it may be; as plain JSON and back."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 from typing import Any
 
 from ...core.errors import ParameterError
@@ -23,7 +24,40 @@ _FORMS = {
         ex.Installed,
     )
 }
-_NAMES = {"Elementwise": frozenset(ex._ELEMENTWISE), "Function": frozenset(ex._FUNCTIONS)}
+_DEEPEST, _MOST_PARTS = 100, 10_000
+
+
+def parts_of(expression: ex.Expression) -> list[ex.Expression]:
+    """The expression and all its parts; each is one that taciturn ships, and they are not nested deeply.
+
+    A class of somebody's own would be code that sees rows, which nothing bounds.
+    """
+    found, level = [], [expression]
+    for _ in range(_DEEPEST):
+        for one in level:
+            form, root = type(one), __name__.split(".")[0]
+            home = sys.modules.get(form.__module__) if form.__module__.startswith(f"{root}.") else None
+            if getattr(home, form.__name__, None) is not form:
+                raise ParameterError(
+                    f"`expression` must be made of taciturn.expressions; got {form.__name__}. Code of your "
+                    "own belongs in `Program.private`."
+                )
+        found += level
+        inner = [getattr(one, name) for one in level for name in ("part", "parts") if hasattr(one, name)]
+        level = [one for entry in inner for one in (entry if isinstance(entry, tuple) else (entry,))]
+        if not level:
+            return found
+        if len(found) + len(level) > _MOST_PARTS:
+            break
+    raise ParameterError(f"`expression` must have at most {_MOST_PARTS:,} parts, {_DEEPEST} of them nested.")
+
+
+def measure(expression: ex.Expression, columns: int, shapes: ex.Shapes) -> tuple[int, int]:
+    """(widest, work): the most numbers that a row becomes in any part, and the numbers of all parts."""
+    found = parts_of(expression)
+    widths = [one.width(columns, shapes) for one in found]
+    inner = [one.part.width(columns, shapes) if isinstance(one, ex.Affine) else 1 for one in found]
+    return max(widths), sum(a * b for a, b in zip(widths, inner, strict=True))
 
 
 def expression_to(expression: ex.Expression) -> dict[str, Any]:
@@ -43,15 +77,13 @@ def _to(value: Any) -> Any:
 
 def expression_from(entry: Any, depth: int = 0) -> ex.Expression:
     """The expression that `expression_to` wrote; anything else is refused."""
-    if not isinstance(entry, dict) or entry.get("form") not in _FORMS or depth > ex.DEEPEST:
+    if not isinstance(entry, dict) or entry.get("form") not in _FORMS or depth > _DEEPEST:
         raise ParameterError("`expression` must be made of taciturn.expressions, not nested too deeply.")
     form = _FORMS[entry["form"]]
     fields = {one.name for one in dataclasses.fields(form)}
     if set(entry) != {"form", *fields}:
         raise ParameterError(f"`expression` of form {entry['form']} must have the fields {sorted(fields)}.")
     given = {name: _from(entry[name], depth) for name in fields}
-    if entry["form"] in _NAMES and given["name"] not in _NAMES[entry["form"]]:
-        raise ParameterError(f"`expression` must name a known function; got {str(given['name'])[:40]!r}.")
     return form(**given)
 
 

@@ -12,10 +12,11 @@ public parameters, and the framework computes it row by row.
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,12 @@ Values = Mapping[str, Array]
 
 class Expression(ABC):
     """What a row becomes: a vector of `width` numbers."""
+
+    def __post_init__(self) -> None:
+        """Compiled loops trust widths: an empty vector, or one of another width, would let them read on."""
+        for name, value in vars(self).items():
+            if not _FIELDS.get(name, lambda _: True)(value):
+                raise ParameterError(f"`{name}` of a part of an expression is empty or of the wrong type.")
 
     @property
     def aligned(self) -> bool:
@@ -67,22 +74,17 @@ class Expression(ABC):
     def __lt__(self, other: Operand) -> Expression:
         return Elementwise("less", (self, as_expression(other)))
 
-    def __radd__(self, other: Operand) -> Expression:
-        return as_expression(other) + self
-
     def __rsub__(self, other: Operand) -> Expression:
         return as_expression(other) - self
-
-    def __rmul__(self, other: Operand) -> Expression:
-        return as_expression(other) * self
 
     def __neg__(self) -> Expression:
         return as_expression(0.0) - self
 
+    __radd__, __rmul__ = __add__, __mul__
+
 
 Operand = Expression | float | Sequence[float]
 
-DEEPEST, _MOST_PARTS = 100, 10_000
 _ELEMENTWISE: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
     "subtract": np.subtract,
@@ -147,6 +149,11 @@ class Elementwise(Expression):
     name: str
     parts: tuple[Expression, Expression]
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.name not in _ELEMENTWISE or len(self.parts) != 2:
+            raise ParameterError(f"`expression` must have a known operator of two parts; got {self.name!r}.")
+
     def width(self, columns: int, shapes: Shapes) -> int:
         first, second = (part.width(columns, shapes) for part in self.parts)
         if first != second and 1 not in (first, second):
@@ -201,6 +208,10 @@ class Function(Expression):
     name: str
     part: Expression
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.choice("name", self.name, tuple(_FUNCTIONS))
+
     @property
     def aligned(self) -> bool:
         return self.name in ("outer", "first_largest")
@@ -219,9 +230,6 @@ class Clipped(Expression):
     part: Expression
     bound: float
 
-    def __post_init__(self) -> None:
-        checks.positive("bound", self.bound)
-
     def width(self, columns: int, shapes: Shapes) -> int:
         return self.part.width(columns, shapes)
 
@@ -238,9 +246,11 @@ class Located(Expression):
     marks: tuple[float, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        checks.choice("kind", self.kind, ("cells", "hats"))
         name = "edges" if self.kind == "cells" else "knots"
-        if len(self.marks) < 2 or any(b <= a for a, b in zip(self.marks, self.marks[1:], strict=False)):
-            raise ParameterError(f"`{name}` must be two or more increasing numbers; got {list(self.marks)}.")
+        if len(self.marks) < 2 or not all(a < b for a, b in pairwise(self.marks)):
+            raise ParameterError(f"`{name}` must be two or more increasing numbers; got {self.marks[:10]}.")
 
     @property
     def aligned(self) -> bool:
@@ -260,7 +270,7 @@ class Located(Expression):
 class Joined(Expression):
     """Vectors one after the other."""
 
-    parts: tuple[Expression, ...] = field(default=())
+    parts: tuple[Expression, ...]
 
     def width(self, columns: int, shapes: Shapes) -> int:
         return sum(part.width(columns, shapes) for part in self.parts)
@@ -357,36 +367,6 @@ def join(*parts: Expression) -> Expression:
     return Joined(parts)
 
 
-def widest(expression: Expression, columns: int, shapes: Shapes) -> int:
-    """The most numbers that a row becomes in any part of an expression."""
-    return max(one.width(columns, shapes) for one in parts_of(expression))
-
-
-def parts_of(expression: Expression) -> list[Expression]:
-    """The expression and all its parts; each is one that taciturn ships, and they are not nested deeply.
-
-    A class of somebody's own would be code that sees rows, which nothing bounds.
-    """
-    found, level = [], [expression]
-    for _ in range(DEEPEST):
-        for one in level:
-            form, root = type(one), __name__.split(".")[0]
-            home = sys.modules.get(form.__module__) if form.__module__.startswith(f"{root}.") else None
-            if getattr(home, form.__name__, None) is not form:
-                raise ParameterError(
-                    f"`expression` must be made of taciturn.expressions; got {form.__name__}. Code of your "
-                    "own belongs in `Program.private`."
-                )
-        found += level
-        inner = [getattr(one, name) for one in level for name in ("part", "parts") if hasattr(one, name)]
-        level = [one for entry in inner for one in (entry if isinstance(entry, tuple) else (entry,))]
-        if not level:
-            return found
-        if len(found) + len(level) > _MOST_PARTS:
-            break
-    raise ParameterError(f"`expression` must have at most {_MOST_PARTS:,} parts, {DEEPEST} of them nested.")
-
-
 def as_expression(operand: Operand) -> Expression:
     """An expression as it is; numbers as public constants."""
     if isinstance(operand, Expression):
@@ -397,4 +377,24 @@ def as_expression(operand: Operand) -> Expression:
 def _shape(shapes: Shapes, name: str) -> tuple[int, ...]:
     if name not in shapes:
         raise ParameterError(f"`{name}` must be among the query's parameters: {', '.join(sorted(shapes))}.")
+    if 0 in shapes[name]:
+        raise ParameterError(f"`{name}` must not be empty; got shape {tuple(shapes[name])}.")
     return tuple(shapes[name])
+
+
+def _some(kind: type) -> Callable[[Any], bool]:
+    return lambda values: (
+        isinstance(values, tuple) and len(values) > 0 and all(type(v) is kind for v in values)
+    )
+
+
+_FIELDS: dict[str, Callable[[Any], bool]] = {
+    "chosen": lambda value: value is None or _some(int)(value),
+    "numbers": _some(float),
+    "marks": _some(float),
+    "bound": lambda value: checks.positive("bound", value) > 0,
+    "part": lambda value: isinstance(value, Expression),
+    "parts": lambda value: len(value) > 0 and all(isinstance(one, Expression) for one in value),
+    "offset": lambda value: isinstance(value, str | None),
+    **dict.fromkeys(("name", "matrix", "kind", "family"), lambda value: isinstance(value, str)),
+}

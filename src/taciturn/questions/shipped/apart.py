@@ -16,9 +16,9 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import Any, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,10 @@ from ...methods.programs.own_program import MOST_STEPS, Program, ProgramFacts, Q
 from ...methods.sums.expression_json import expression_from, expression_to
 from .installed import load_program, plain_value
 
-SECONDS, MEMORY, LONGEST = 60.0, 2**31, 2**26  # of one answer; bytes of the process; bytes of an answer
+SECONDS, IN_ALL = 60.0, 3600.0  # for one answer, and for all answers of a run
+MEMORY, LONGEST = 2**31, 2**24  # bytes of the process, and of an answer
+
+T = TypeVar("T")
 
 
 class ProgramApart(Program):
@@ -36,70 +39,73 @@ class ProgramApart(Program):
     def __init__(self, name: str, sha256: str, settings: Mapping[str, Any], private: Any = None) -> None:
         self.name, self._command = name, [sys.executable, "-m", __name__, name, sha256, json.dumps(settings)]
         self._process: subprocess.Popen[bytes] | None = None
-        self.private = private
+        self.private, self._left = private, IN_ALL
 
     def steps(self, facts: ProgramFacts) -> Sequence[Step]:
-        found = self._ask({"ask": "steps", "facts": list(facts)})["steps"]
-        return [
-            Step(str(name), int(length), float(bound), float(share), aligned is True)
-            for name, length, bound, share, aligned in found
-        ]
+        return self._ask({"ask": "steps", "facts": list(facts)}, _read_steps)
 
     def start(self) -> tuple[Total, ...]:
         return ()
 
     def query(self, state: tuple[Total, ...]) -> Query:
-        found = self._ask({"ask": "query"} | self._news(state))
-        values = {str(name): np.array(value, dtype=np.float64) for name, value in found["parameters"].items()}
-        return Query(expression_from(found["expression"]), values)
+        return self._ask({"ask": "query"} | self._news(state), _read_query)
 
     def advance(self, state: tuple[Total, ...], total: Total) -> tuple[Total, ...]:
         return (*state, total)
 
     def result(self, state: tuple[Total, ...]) -> Any:
-        return self._ask({"ask": "result"} | self._news(state))["value"]
+        return self._ask({"ask": "result"} | self._news(state), lambda answer: answer["value"])
 
     def _news(self, state: tuple[Total, ...]) -> dict[str, Any]:
         """All totals: the process keeps no state that the site does not tell it."""
         return {"totals": [[total.values.tolist(), total.std] for total in state]}
 
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, question: dict[str, Any], read: Callable[[Any], T]) -> T:
+        """The answer as `read` takes it. Whatever else the process sends ends the run with one line."""
+        start = time.monotonic()
         try:
             answer = json.loads(self._exchange(json.dumps(question).encode() + b"\n"))
             if "error" in answer:
-                raise ParameterError(f"`program` {self.name} failed: {answer['error']}.")
-            return cast(dict[str, Any], answer)
-        except ParameterError:
-            self.close()
-            raise
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            self.close()
-            raise ParameterError(f"`program` {self.name} gave an answer that cannot be read.") from error
+                told = "".join(sign for sign in str(answer["error"])[:200] if sign.isprintable())
+                raise ParameterError(f"`program` {self.name} failed: {told}.")
+            return read(answer)
         except OSError as error:
             self.close()
             raise ParameterError(f"`program` {self.name} has ended without an answer.") from error
+        except ParameterError:
+            self.close()
+            raise
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            self.close()
+            raise ParameterError(f"`program` {self.name} gave an answer that cannot be read.") from error
+        finally:
+            self._left -= time.monotonic() - start
 
     def _exchange(self, line: bytes) -> bytes:
-        """One line there, one line back, within the limits."""
+        """One line there, one line back, within the limits, even if the process does not read its line."""
         process = self._started()
         if process.stdin is None or process.stdout is None:
             raise OSError("no pipe")
-        process.stdin.write(line)
-        process.stdin.flush()
-        found, until = bytearray(), time.monotonic() + SECONDS
-        while not found.endswith(b"\n"):
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([process.stdout], [], [], left)[0]:
-                self.close()
+        asked, told = process.stdin.fileno(), process.stdout.fileno()
+        os.set_blocking(asked, False)
+        rest, found = memoryview(line), bytearray()
+        until = time.monotonic() + min(SECONDS, self._left)
+        while rest or not found.endswith(b"\n"):
+            wait = max(until - time.monotonic(), 0.0)
+            readable, writable, _ = select.select([told], [asked] if rest else [], [], wait)
+            if wait == 0.0 or not readable + writable:
                 raise ParameterError(
-                    f"`program` {self.name} took more than {SECONDS:g} seconds for one answer."
+                    f"`program` {self.name} took more than {SECONDS:g} seconds for one answer, or "
+                    f"{IN_ALL:g} for all."
                 )
-            part = os.read(process.stdout.fileno(), 2**16)
-            if not part:
-                raise OSError("ended")
-            found += part
+            if writable:
+                rest = rest[os.write(asked, rest[: 2**16]) :]
+            if readable:
+                part = os.read(told, 2**16)
+                if not part:
+                    raise OSError("ended")
+                found += part
             if len(found) > LONGEST:
-                self.close()
                 raise ParameterError(f"`program` {self.name} gave an answer of more than {LONGEST} bytes.")
         return bytes(found)
 
@@ -126,6 +132,18 @@ class ProgramApart(Program):
 
     def __del__(self) -> None:
         self.close()
+
+
+def _read_steps(answer: Any) -> list[Step]:
+    return [
+        Step(str(name)[:100], int(length), float(bound), float(share), aligned is True)
+        for name, length, bound, share, aligned in answer["steps"]
+    ]
+
+
+def _read_query(answer: Any) -> Query:
+    values = {str(name): np.array(value, dtype=np.float64) for name, value in answer["parameters"].items()}
+    return Query(expression_from(answer["expression"]), values)
 
 
 def serve(name: str, sha256: str, settings: str) -> None:
