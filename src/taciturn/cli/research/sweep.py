@@ -11,7 +11,7 @@ from ..app import app
 from ..options import show_table
 
 if TYPE_CHECKING:
-    from ...paper.sweeps.sweep_result import SweepResult
+    from ...paper.sweeps.grid import SweepResult
 
 
 @app.command("sweep")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -43,18 +43,16 @@ class Claim:
         return asdict(self) | {"verdict": self.verdict.value, "numbers": dict(self.numbers)}
 
 
-def claim(key: str, measured: str, verdict: Verdict, numbers: Mapping[str, Any] | None = None) -> Claim:
-    """The claim of that key, with its words from claims.toml, where {names} stand for the numbers."""
+def claim(key: str, checks: Iterable[bool], numbers: Mapping[str, Any] | None = None, **shown: Any) -> Claim:
+    """The claim of that key in the words of claims.toml, where {names} stand for what was measured.
+
+    checks : what must be true if it holds.
+    numbers : what is kept beside the words.
+    shown : more for the words only.
+    """
     words, numbers = _words()[key], numbers or {}
-    return Claim(
-        key=key,
-        where=words["where"],
-        says=words["says"],
-        measured=measured,
-        verdict=verdict,
-        why=words["why"].format(**numbers),
-        numbers=numbers,
-    )
+    measured, why = (words[name].format(**numbers, **shown) for name in ("measured", "why"))
+    return Claim(key, words["where"], words["says"], measured, judge(list(checks)), why, numbers)
 
 
 @cache
@@ -73,11 +71,13 @@ def judge(checks: list[bool]) -> Verdict:
     return Verdict.in_part if any(checks) else Verdict.fails
 
 
-def as_list(values: list[float], form: str = ".3g") -> str:
-    """0.1, 0.2 and 0.3
+class Listed(list[float]):
+    """Numbers that are written one after the other.
 
-    >>> as_list([0.123456, 2, 3])
+    >>> f"{Listed([0.123456, 2, 3]):.3g}"
     '0.123, 2 and 3'
     """
-    shown = [format(value, form) for value in values]
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+    def __format__(self, form: str) -> str:
+        *first, last = [format(value, form) for value in self]
+        return f"{', '.join(first)} and {last}" if first else last

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ...core.errors import ParameterError
 from ...core.types import Array
 from ...methods.admm.theory import Rate, rate
 from ..figures.runner import CurveResult, FigureResult
-from .claim import Claim, as_list, claim, judge
+from .claim import Claim, Listed, claim
 from .findings import quadratic_form_of_the_proof, unequal_dual_steps, weighted_optimum
 
 STEPS = ("one step", "step by round", "step by site")
@@ -22,7 +22,9 @@ VISIBLE = 1e-6  # a round that shrinks by less is hidden by the tolerance of the
 
 def claims_of_fig1a(drawn: FigureResult) -> list[Claim]:
     """Penalties of each site's own, with three kinds of dual step."""
-    return [_converges(drawn), _weakly_regularised(drawn), _unequal_steps(drawn), _proof_gap()]
+    form = quadratic_form_of_the_proof()
+    proof = claim("theorem1-proof", [form >= 0], {"quadratic_form": form})
+    return [_converges(drawn), _weakly_regularised(drawn), _unequal_steps(drawn), proof]
 
 
 def claims_of_fig1b(drawn: FigureResult) -> list[Claim]:
@@ -33,30 +35,22 @@ def claims_of_fig1b(drawn: FigureResult) -> list[Claim]:
 
 def _converges(drawn: FigureResult) -> Claim:
     outcomes = [drawn["strong", name] for name in STEPS]
-    distances = [_last_distance(outcome) for outcome in outcomes]
+    distances = Listed(_last_distance(outcome) for outcome in outcomes)
     excess = max(abs(outcome.final_loss / outcome.optimal_loss - 1) for outcome in outcomes)
-    return claim(
-        "fig1a-converges",
-        f"With ρ = 10 the three runs end {as_list(distances, '.2%')} of ‖f*‖ away from the optimum, "
-        f"L(T) within {excess:.2%} of L(f*).",
-        judge([distance < NEAR for distance in distances]),
-        {"distance": dict(zip(STEPS, distances, strict=True))},
-    )
+    numbers = {"distance": dict(zip(STEPS, distances, strict=True))}
+    near = (distance < NEAR for distance in distances)
+    return claim("fig1a-converges", near, numbers, distances=distances, excess=excess)
 
 
 def _weakly_regularised(drawn: FigureResult) -> Claim:
-    outcomes = [drawn["weak", name] for name in STEPS]
-    capped = drawn["weak", "capped"]
-    losses = [outcome.final_loss for outcome in outcomes]
-    distances = [_last_distance(outcome) for outcome in outcomes]
-    return claim(
-        "fig1a-optimum",
-        f"With ρ = 10^-2.5 the curves flatten and the sites agree, but at L = {as_list(losses)} where "
-        f"L(f*) = {capped.optimal_loss:.3f}, {as_list(distances, '.0%')} of ‖f*‖ away. Capped at 5, the same "
-        f"penalties reach {capped.final_loss:.3f} and go on.",
-        judge([distance < NEAR for distance in distances]),
-        {"loss": losses, "optimal_loss": capped.optimal_loss, "capped_loss": capped.final_loss},
-    )
+    outcomes, capped = [drawn["weak", name] for name in STEPS], drawn["weak", "capped"]
+    distances = Listed(_last_distance(outcome) for outcome in outcomes)
+    numbers = {
+        "loss": Listed(outcome.final_loss for outcome in outcomes),
+        "optimal_loss": capped.optimal_loss,
+        "capped_loss": capped.final_loss,
+    }
+    return claim("fig1a-optimum", (distance < NEAR for distance in distances), numbers, distances=distances)
 
 
 def _unequal_steps(drawn: FigureResult) -> Claim:
@@ -64,49 +58,26 @@ def _unequal_steps(drawn: FigureResult) -> Claim:
     theta = outcome.method.tables(outcome.graph.n, 1).theta[:, 0]
     weighted = weighted_optimum(outcome.problem, [1 / step for step in theta])
     apart = float(np.linalg.norm(weighted - outcome.optimum) / np.linalg.norm(outcome.optimum))
-    small = unequal_dual_steps()
-    return claim(
-        "fig1a-unequal-steps",
-        f"Three sites with θ = 0.1, 0.3 and 0.5 agree on {small.limit:.4f}, to {small.disagreement:.0e}; "
-        f"the optimum is {small.optimum:.4f}.",
-        judge([abs(small.limit - small.optimum) < 1e-3]),
-        {"limit": small.limit, "optimum": small.optimum, "weighted": small.weighted, "apart": apart},
-    )
-
-
-def _proof_gap() -> Claim:
-    value = quadratic_form_of_the_proof()
-    return claim(
-        "theorem1-proof",
-        f"Two sites, W = diag(0.5, 5), θ = 0.5, f = (2, 1): the quadratic form is {value:g}.",
-        judge([value >= 0]),
-        {"quadratic_form": value},
-    )
+    numbers = asdict(unequal_dual_steps())
+    disagreement = numbers.pop("disagreement")
+    arrived = abs(numbers["limit"] - numbers["optimum"]) < 1e-3
+    return claim("fig1a-unequal-steps", [arrived], numbers | {"apart": apart}, disagreement=disagreement)
 
 
 def _slower(drawn: FigureResult) -> Claim:
-    losses = [drawn[name].final_loss for name in RATIOS]
-    distances = [_last_distance(drawn[name]) for name in RATIOS]
-    return claim(
-        "fig1b-slower",
-        f"After {drawn.figure.run.rounds} rounds with q1 = {', '.join(RATIOS)}: L = {as_list(losses, '.4f')} "
-        f"(optimum {drawn['1'].optimal_loss:.4f}), {as_list(distances, '.0%')} of ‖f*‖ away.",
-        judge([bool(np.all(np.diff(losses) > 0)), bool(np.all(np.diff(distances) > 0))]),
-        {"loss": losses, "distance": distances},
-    )
+    losses = Listed(drawn[name].final_loss for name in RATIOS)
+    distances = Listed(_last_distance(drawn[name]) for name in RATIOS)
+    checks = [bool(np.all(np.diff(values) > 0)) for values in (losses, distances)]
+    shown = {"rounds": drawn.figure.run.rounds, "optimal_loss": drawn["1"].optimal_loss}
+    numbers = {"loss": losses, "distance": distances}
+    return claim("fig1b-slower", checks, numbers, ratios=", ".join(RATIOS), **shown)
 
 
 def _stalls(drawn: FigureResult) -> Claim:
     fast, capped = drawn["1.2"], drawn["1.2 capped"]
-    taken = [_taken(outcome) for outcome in (fast, capped)]
-    return claim(
-        "theorem1-bounded",
-        f"q1 = 1.2 stands still at L = {fast.final_loss:.4f}, where L(f*) = {fast.optimal_loss:.4f}: of what "
-        f"is left, the last fifth of the rounds takes {abs(taken[0]):.1%}. With η ≤ 2 the same growth "
-        f"reaches {capped.final_loss:.4f}, and its last fifth takes {taken[1]:.1%}.",
-        judge([taken[0] > FLAT]),
-        {"loss": fast.final_loss, "capped_loss": capped.final_loss, "optimal_loss": fast.optimal_loss},
-    )
+    taken, capped_taken = _taken(fast), _taken(capped)
+    numbers = {"loss": fast.final_loss, "capped_loss": capped.final_loss, "optimal_loss": fast.optimal_loss}
+    return claim("theorem1-bounded", [taken > FLAT], numbers, taken=abs(taken), capped_taken=capped_taken)
 
 
 @dataclass(frozen=True)
@@ -122,56 +93,41 @@ class Round:
 def _rounds(outcome: CurveResult) -> list[Round]:
     """Every fifth round, while the solver's tolerance does not hide what it does."""
     shrunk = contractions(outcome) - 1
-    return [
-        Round(
-            outcome.curve.name,
-            t,
-            float(shrunk[t - 2]),
-            rate(outcome.problem, outcome.graph, outcome.method, t),
-        )
-        for t in range(5, len(shrunk) + 2, 5)
-        if shrunk[t - 2] > VISIBLE
-    ]
+    seen = [t for t in range(5, len(shrunk) + 2, 5) if shrunk[t - 2] > VISIBLE]
+    bounds = [rate(outcome.problem, outcome.graph, outcome.method, t) for t in seen]
+    rounds = zip(seen, bounds, strict=True)
+    return [Round(outcome.curve.name, t, float(shrunk[t - 2]), bound) for t, bound in rounds]
 
 
 def _contracts(rounds: list[Round]) -> Claim:
     loose = [one.measured / one.bound.delta for one in rounds]
-    return claim(
-        "theorem2-rate",
-        f"In {len(rounds)} rounds of six runs it shrinks by 1 + {min(one.measured for one in rounds):.0e} or "
-        f"more; the theorem promises at most 1 + {max(one.bound.delta for one in rounds):.0e}.",
-        judge([ratio >= 1 for ratio in loose]),
-        {"rounds": len(rounds), "least": min(loose), "most": max(loose)},
-    )
+    shown = {
+        "slowest": min(one.measured for one in rounds),
+        "promised": max(one.bound.delta for one in rounds),
+    }
+    numbers = {"rounds": len(rounds), "least": min(loose), "most": max(loose)}
+    return claim("theorem2-rate", (ratio >= 1 for ratio in loose), numbers, **shown)
 
 
 def _rate_falls(drawn: FigureResult) -> Claim:
     t = min(drawn.figure.run.rounds, 30)  # later, the fastest growth has nothing left to measure
-    rates = [float(contractions(drawn[name])[t - 2]) - 1 for name in RATIOS]
-    return claim(
-        "theorem2-slower",
-        f"In round {t} it is 1 + {as_list(rates, '.1e')} for q1 = {', '.join(RATIOS)}.",
-        judge([bool(np.all(np.diff(rates) < 0))]),
-        {"measured": rates, "round": t},
-    )
+    rates = Listed(float(contractions(drawn[name])[t - 2]) - 1 for name in RATIOS)
+    falls = bool(np.all(np.diff(rates) < 0))
+    return claim("theorem2-slower", [falls], {"measured": rates, "round": t}, ratios=", ".join(RATIOS))
 
 
 def _printed(rounds: list[Round]) -> Claim:
     grown = [one for one in rounds if one.bound.as_printed > one.bound.delta]
     broken = [one for one in grown if one.measured < one.bound.as_printed]
-    measured = f"In {len(grown)} of {len(rounds)} rounds it is above the largest δ that the conditions admit"
+    shown = ""
     if broken:
         worst = max(broken, key=lambda one: one.bound.as_printed / one.measured)
-        measured += (
+        shown = (
             f", and {len(broken)} of them break it: with q1 = {worst.name}, round {worst.t} shrinks by "
             f"1 + {worst.measured:.1e} where it promises 1 + {worst.bound.as_printed:.1e}"
         )
-    return claim(
-        "theorem2-printed",
-        f"{measured}.",
-        judge([not grown, not broken]),
-        {"above_delta": len(grown), "broken_by_a_run": len(broken), "rounds": len(rounds)},
-    )
+    numbers = {"above_delta": len(grown), "broken_by_a_run": len(broken), "rounds": len(rounds)}
+    return claim("theorem2-printed", [not grown, not broken], numbers, broken=shown)
 
 
 def _last_distance(outcome: CurveResult) -> float:

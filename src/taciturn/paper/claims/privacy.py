@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from ...core.formatting import format_cost
 from ..figures.attack_runner import AttackFigureResult
 from ..figures.runner import CurveResult, FigureResult
-from .claim import Claim, as_list, claim, judge
+from .claim import Claim, Listed, claim
+
+FOUND = 0.9  # a cosine that counts as having found the record
 
 
-@dataclass(frozen=True, eq=False)
-class Pair:
+class Pair(NamedTuple):
     """PP and the DVP that the paper sets it against: red against magenta, blue against black."""
 
     panel: str
@@ -21,113 +22,102 @@ class Pair:
     dvp: CurveResult
 
     @property
-    def better(self) -> bool:
-        """More accurate, and a smaller P(T)."""
-        return self.pp.final_loss < self.dvp.final_loss and self.pp.paper[-1] < self.dvp.paper[-1]
-
-    @property
-    def better_by_ours(self) -> bool:
-        """More accurate, and smaller by both of our accountings."""
-        cheaper = self.pp.pure[-1] < self.dvp.pure[-1] and self.pp.epsilon[-1] < self.dvp.epsilon[-1]
-        return self.pp.final_loss < self.dvp.final_loss and bool(cheaper)
-
-    @property
     def name(self) -> str:
         """Both by name, and their panel."""
         panel = f", {self.panel}" if self.panel else ""
         return f"{self.pp.curve.name} / {self.dvp.curve.name}{panel}"
 
-    def __str__(self) -> str:
-        pp, dvp = self.pp, self.dvp
-        return (
-            f"{self.name}: L = {pp.final_loss:.3f} against {dvp.final_loss:.3f}, "
-            f"P = {pp.paper[-1]:.1f} against {dvp.paper[-1]:.1f}"
-        )
+    @property
+    def losses(self) -> list[float]:
+        return [self.pp.final_loss, self.dvp.final_loss]
+
+    def costs(self, accounting: str) -> list[float]:
+        """Of the whole run, by "paper", "pure" or "epsilon"."""
+        return [float(getattr(outcome, accounting)[-1]) for outcome in (self.pp, self.dvp)]
+
+    def better(self, *accountings: str) -> bool:
+        """Whether PP is more accurate, and cheaper by all of these."""
+        return all(pp < dvp for pp, dvp in (self.losses, *map(self.costs, accountings)))
+
+    def ranges(self) -> list[float]:
+        """The mean of L_range(t) = max - min over the repeats, over the second half of the rounds."""
+        losses = [one.run.loss[:, one.run.loss.shape[1] // 2 :] for one in (self.pp, self.dvp)]
+        return [float(np.ptp(loss, axis=0).mean()) for loss in losses]
 
 
 def pairs(drawn: FigureResult) -> list[Pair]:
     """The cheaper PP with the cheaper DVP of a panel, and the dearer with the dearer."""
-    found = []
-    for row in drawn.figure.rows:
-        outcomes = sorted(drawn.panel(row.name), key=lambda outcome: float(outcome.paper[-1]))
-        pp = [outcome for outcome in outcomes if outcome.curve.method == "penalty"]
-        dvp = [outcome for outcome in outcomes if outcome.curve.method == "dual"]
-        found += [Pair(row.name, *pair) for pair in zip(pp, dvp, strict=True)]
-    return found
+    return [
+        Pair(row.name, *pair)
+        for row in drawn.figure.rows
+        for pair in zip(*(_by_cost(drawn, row.name, kind) for kind in ("penalty", "dual")), strict=True)
+    ]
 
 
-def typical_range(outcome: CurveResult) -> float:
-    """The mean of L_range(t) = max - min over the repeats, over the second half of the rounds."""
-    loss = outcome.run.loss[:, outcome.run.loss.shape[1] // 2 :]
-    return float(np.ptp(loss, axis=0).mean())
+def _by_cost(drawn: FigureResult, panel: str, method: str) -> list[CurveResult]:
+    """The curves of a method in a panel, the cheapest first."""
+    found = [outcome for outcome in drawn.panel(panel) if outcome.curve.method == method]
+    return sorted(found, key=lambda outcome: float(outcome.paper[-1]))
 
 
 def claims_of_fig2(drawn: FigureResult) -> list[Claim]:
     """Five sites."""
-    return [both(drawn, "fig2"), _dearer(drawn), spread(drawn, "fig2"), _tight(drawn), _pvp(drawn)]
+    return [_both(drawn, "fig2"), _dearer(drawn), _spread(drawn, "fig2"), _tight(drawn), _pvp(drawn)]
 
 
 def claims_of_large(even: FigureResult | None, uneven: FigureResult | None) -> list[Claim]:
     """A hundred sites, with the rows dealt evenly, and unevenly."""
     named = {"fig3": even, "fig4": uneven}
-    found = [make(one, name) for name, one in named.items() if one is not None for make in (both, spread)]
+    found = [make(one, name) for name, one in named.items() if one is not None for make in (_both, _spread)]
     return found if even is None or uneven is None else [*found, _uneven(even, uneven)]
 
 
-def both(drawn: FigureResult, name: str) -> Claim:
+def _both(drawn: FigureResult, name: str) -> Claim:
     """PP beats DVP in accuracy and privacy at once."""
     found = pairs(drawn)
-    numbers = {
-        pair.name: {
-            "loss": [pair.pp.final_loss, pair.dvp.final_loss],
-            "paper_epsilon": [float(pair.pp.paper[-1]), float(pair.dvp.paper[-1])],
-        }
+    numbers = {pair.name: {"loss": pair.losses, "paper_epsilon": pair.costs("paper")} for pair in found}
+    shown = "; ".join(
+        "{}: L = {:.3f} against {:.3f}, P = {:.1f} against {:.1f}".format(
+            pair.name, *pair.losses, *pair.costs("paper")
+        )
         for pair in found
-    }
-    shown = "; ".join(str(pair) for pair in found)
-    return claim(f"{name}-both", f"{shown}.", judge([pair.better for pair in found]), numbers)
-
-
-def spread(drawn: FigureResult, name: str) -> Claim:
-    """PP's runs differ less from one another than DVP's."""
-    ranges = {pair.name: (typical_range(pair.pp), typical_range(pair.dvp)) for pair in pairs(drawn)}
-    shown = "; ".join(f"{two}: {a:.4f} against {b:.4f}" for two, (a, b) in ranges.items())
-    return claim(
-        f"{name}-range",
-        f"Mean range over the second half of the rounds, {drawn.figure.run.repeats} runs: {shown}.",
-        judge([a < b for a, b in ranges.values()]),
-        {"range": {two: list(both) for two, both in ranges.items()}},
     )
+    return claim(f"{name}-both", (pair.better("paper") for pair in found), numbers, shown=shown)
+
+
+def _spread(drawn: FigureResult, name: str) -> Claim:
+    """PP's runs differ less from one another than DVP's."""
+    ranges = {pair.name: pair.ranges() for pair in pairs(drawn)}
+    shown = "; ".join(f"{two}: {a:.4f} against {b:.4f}" for two, (a, b) in ranges.items())
+    smaller = (a < b for a, b in ranges.values())
+    return claim(f"{name}-range", smaller, {"range": ranges}, repeats=drawn.figure.run.repeats, shown=shown)
 
 
 def _dearer(drawn: FigureResult) -> Claim:
     checks, shown = [], []
     for row in drawn.figure.rows:
         for method, name in (("dual", "DVP"), ("penalty", "PP")):
-            two = [o for o in drawn.panel(row.name) if o.curve.method == method]
-            cheap, dear = sorted(two, key=lambda outcome: float(outcome.paper[-1]))
+            cheap, dear = _by_cost(drawn, row.name, method)
             checks.append(dear.final_loss < cheap.final_loss)
             shown.append(
                 f"{name}, {row.name}: P from {format_cost(cheap.paper[-1])} to "
                 f"{format_cost(dear.paper[-1])}, L from {cheap.final_loss:.3f} to {dear.final_loss:.3f}"
             )
-    return claim("fig2-tradeoff", "; ".join(shown) + ".", judge(checks))
+    return claim("fig2-tradeoff", checks, shown="; ".join(shown))
 
 
 def _tight(drawn: FigureResult) -> Claim:
     found = pairs(drawn)
     shown = "; ".join(
-        f"{pair.name}: {format_cost(pair.pp.epsilon[-1])} against {format_cost(pair.dvp.epsilon[-1])} "
-        f"(pure {format_cost(pair.pp.pure[-1])} against {format_cost(pair.dvp.pure[-1])})"
+        "{}: {} against {} (pure {} against {})".format(
+            pair.name, *map(format_cost, (*pair.costs("epsilon"), *pair.costs("pure")))
+        )
         for pair in found
     )
-    below = [float(one.paper[-1] / one.epsilon[-1]) for pair in found for one in (pair.pp, pair.dvp)]
-    return claim(
-        "fig2-tight",
-        f"ε at δ = {drawn.figure.run.delta:g}: {shown}.",
-        judge([pair.better_by_ours for pair in found]),
-        {"least": min(below), "most": max(below)},
-    )
+    below = [a / b for pair in found for a, b in zip(pair.costs("paper"), pair.costs("epsilon"), strict=True)]
+    better = (pair.better("pure", "epsilon") for pair in found)
+    numbers = {"least": min(below), "most": max(below)}
+    return claim("fig2-tight", better, numbers, delta=drawn.figure.run.delta, shown=shown)
 
 
 def _pvp(drawn: FigureResult) -> Claim:
@@ -140,85 +130,62 @@ def _pvp(drawn: FigureResult) -> Claim:
             for one in (pvp, *others)
         )
         shown.append(f"{row.name}: {each}")
-    return claim("fig2-pvp", "; ".join(shown) + ".", judge(checks))
+    return claim("fig2-pvp", checks, shown="; ".join(shown))
 
 
 def _uneven(even: FigureResult, uneven: FigureResult) -> Claim:
     names = [curve.name for curve in even.figure.curves if curve.method != "primal"]
-    ratios = [float(uneven[name].paper[-1] / even[name].paper[-1]) for name in names]
-    ours = [float(uneven[name].epsilon[-1] / even[name].epsilon[-1]) for name in names]
-    return claim(
-        "uneven-costs-more",
-        f"P(T) is {as_list(ratios)} times that of the even network, our ε {as_list(ours)} times.",
-        judge([ratio > 1 for ratio in (*ratios, *ours)]),
-        {
-            "paper": ratios,
-            "ours": ours,
-            "fewest": int(uneven[names[0]].problem.samples.min()),
-            "even": int(even[names[0]].problem.samples.min()),
-        },
-    )
+    paper = Listed(float(uneven[name].paper[-1] / even[name].paper[-1]) for name in names)
+    ours = Listed(float(uneven[name].epsilon[-1] / even[name].epsilon[-1]) for name in names)
+    numbers = {
+        "paper": paper,
+        "ours": ours,
+        "fewest": int(uneven[names[0]].problem.samples.min()),
+        "even": int(even[names[0]].problem.samples.min()),
+    }
+    return claim("uneven-costs-more", (ratio > 1 for ratio in (*paper, *ours)), numbers)
 
 
 def claims_of_budget(drawn: FigureResult) -> list[Claim]:
     """All methods at the same (epsilon, delta)."""
     start, grown = drawn["DVP 2"], drawn["PP 2 growing"]
-    tuned, best = _best(drawn, "dual"), _best(drawn, "penalty")
+    tuned, best = (
+        min((o for o in drawn.outcomes if o.curve.method == method), key=lambda o: o.final_loss)
+        for method in ("dual", "penalty")
+    )
     spent = max(float(outcome.epsilon[-1]) for outcome in drawn.outcomes)
     budget = f"ε = {format_cost(spent)}, δ = {drawn.figure.run.delta:g}"
+    gained = {"tuned": start.final_loss - tuned.final_loss, "all": start.final_loss - best.final_loss}
     return [
         claim(
-            "budget-same-start",
-            f"{budget}: η = 2 throughout gives {_result(start)}; growing by a tenth, {_result(grown)}.",
-            judge([grown.final_loss < start.final_loss]),
-            {"dvp": start.final_loss, "pp": grown.final_loss},
-        ),
-        claim(
-            "budget-tuned",
-            f"{budget}: the best DVP gives {_result(tuned)}; the best PP, {_result(best)}.",
-            judge([best.final_loss < tuned.final_loss]),
-            {"tuned": start.final_loss - tuned.final_loss, "all": start.final_loss - best.final_loss},
-        ),
+            key,
+            [pp.final_loss < dvp.final_loss],
+            numbers,
+            budget=budget,
+            first=_result(dvp),
+            second=_result(pp),
+        )
+        for key, dvp, pp, numbers in (
+            ("budget-same-start", start, grown, {"dvp": start.final_loss, "pp": grown.final_loss}),
+            ("budget-tuned", tuned, best, gained),
+        )
     ]
-
-
-def _best(drawn: FigureResult, method: str) -> CurveResult:
-    return min((o for o in drawn.outcomes if o.curve.method == method), key=lambda o: o.final_loss)
 
 
 def _result(outcome: CurveResult) -> str:
     return f"L = {outcome.final_loss:.3f}, accuracy {float(outcome.run.accuracy[:, -1].mean()):.1%}"
 
 
-FOUND = 0.9  # a cosine that counts as having found the record
-
-
 def claims_of_attack(attacked: AttackFigureResult) -> list[Claim]:
     """With the penalty known, and with the penalty secret."""
-    return [_known(attacked), _secret(attacked)]
-
-
-def _known(attacked: AttackFigureResult) -> Claim:
     clean, noisy = (attacked.cosine(noise, "known") for noise in ("none", "paper"))
-    return claim(
-        "attack-known",
-        f"Mean cosine to the record after {attacked.figure.run.rounds} rounds: {clean:.3f} without noise, "
-        f"{noisy:.3f} with α = 3 (ε = {format_cost(attacked.epsilon['paper'])}), where a random direction "
-        f"has ±{attacked.results['paper'].chance:.3f}.",
-        judge([clean > FOUND, noisy > FOUND]),
-        {"no_noise": clean, "paper_noise": noisy, "epsilon": attacked.epsilon["paper"]},
-    )
-
-
-def _secret(attacked: AttackFigureResult) -> Claim:
-    clean = max(attacked.cosine("none", name) for name in ("estimated", "geometric"))
-    tiny, known = (attacked.cosine("tiny", name) for name in ("estimated", "known"))
-    ratio = attacked.results["none"].eta_ratio[attacked.results["none"].observers.index("estimated"), -1]
-    return claim(
-        "attack-secret",
-        f"Without noise an observer who estimates η from the broadcasts reaches {clean:.3f} (its η is off by "
-        f"{abs(float(ratio.mean()) - 1):.1%}); with very little noise {tiny:.3f}, where one who knows η "
-        f"reaches {known:.3f}.",
-        judge([clean < FOUND]),
-        {"estimated": clean, "estimated_tiny": tiny, "known_tiny": known},
-    )
+    cost = attacked.epsilon["paper"]
+    shown = {"rounds": attacked.figure.run.rounds, "chance": attacked.results["paper"].chance}
+    numbers = {"no_noise": clean, "paper_noise": noisy, "epsilon": cost}
+    known = claim("attack-known", [clean > FOUND, noisy > FOUND], numbers, cost=format_cost(cost), **shown)
+    best = max(attacked.cosine("none", name) for name in ("estimated", "geometric"))
+    tiny, known_tiny = (attacked.cosine("tiny", name) for name in ("estimated", "known"))
+    result = attacked.results["none"]
+    off = abs(float(result.eta_ratio[result.observers.index("estimated"), -1].mean()) - 1)
+    numbers = {"estimated": best, "estimated_tiny": tiny, "known_tiny": known_tiny}
+    return [known, claim("attack-secret", [best < FOUND], numbers, off=off)]

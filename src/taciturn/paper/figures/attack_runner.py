@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...auditing.attack import AttackResult, run_attack
-from ...core.versions import versions
-from ...graph import Graph
-from ...methods.admm.perturbations import MADMM, Method, PenaltyPerturbation
-from ...objective.problem import Problem
+from ...methods.admm.perturbations import MADMM, PenaltyPerturbation
 from ...privacy.noise import NormNoise
 from ..results_store import Arrays, ResultStore, fingerprint
 from . import spec
-from .build import build_graph, build_problem, certify_run, load_rows
+from .build import build_graph, build_problem, certify_run
+from .runner import figure_settings, finite
 
-_ARRAYS = ("cosine", "label", "eta_ratio")
-_NUMBERS = ("chance", "prior", "prior_label")
+_KEPT = ("rounds", "cosine", "label", "eta_ratio", "chance", "prior", "prior_label")
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,89 +28,71 @@ class AttackFigureResult:
     results: Mapping[str, AttackResult]
     epsilon: Mapping[str, float]
 
+    columns: ClassVar = (
+        *("figure", "noise", "observer", "rounds", "repeat", "record"),
+        *("cosine", "label_found", "eta_ratio"),
+    )
+
     def cosine(self, noise: str, observer: str) -> float:
         """The mean cosine after all rounds."""
         result = self.results[noise]
         return float(result.cosine[result.observers.index(observer), -1].mean())
+
+    def records(self) -> Iterator[tuple[Any, ...]]:
+        """One per level of noise, observer, number of rounds, repeat and record."""
+        for noise, result in self.results.items():
+            for at in np.ndindex(*result.cosine.shape):
+                observer, t, repeat, record = at
+                names = self.figure.name, noise, result.observers[observer], result.rounds[t], repeat
+                found = result.cosine[at], int(result.label[at]), result.eta_ratio[at]
+                yield *names, self.figure.run.records[record], *found
+
+    def summaries(self) -> list[dict[str, Any]]:
+        """What was found at each level of noise."""
+        return [
+            {
+                "noise": noise,
+                "epsilon": finite(self.epsilon[noise]),
+                "chance": result.chance,
+                "prior": result.prior,
+                "prior_label": result.prior_label,
+                "table": result.table(),
+            }
+            for noise, result in self.results.items()
+        ]
 
 
 def attack(
     figure: spec.AttackFigure, store: ResultStore, *, done: Callable[[], None] = lambda: None
 ) -> AttackFigureResult:
     """Attack at every level of noise that the store does not hold."""
-    graph, problem = build_graph(figure), build_problem(figure)
+    graph, problem, facts = build_graph(figure), build_problem(figure), figure.run
+    observers: list[str] = [observer.name for observer in figure.observers]
+    options = facts.model_dump(include={"rounds", "site", "records", "seed", "tol"}) | {
+        "observers": observers
+    }
     results, epsilon = {}, {}
     for noise in figure.noises:
-        method = _method(figure, noise)
-        results[noise.name] = _result(figure, noise, problem, graph, method, store)
-        epsilon[noise.name] = certify_run(
-            problem, graph, method, rounds=figure.run.rounds, delta=figure.run.delta, tol=figure.run.tol
-        ).epsilon
+        eta, theta, rate = facts.penalty, facts.dual_step, noise.rate
+        method = MADMM(eta, theta) if rate is None else PenaltyPerturbation(eta, theta, NormNoise(rate))
+        repeats = 1 if rate is None else facts.repeats
+        key = fingerprint(figure_settings(figure) | {"attack": 1, "observers": observers, "rate": rate})
+        run = partial(_attacked, problem, graph, method, repeats=repeats, **options)
+        results[noise.name] = _restore(observers, store.kept(key, run))
+        same: Any = {"rounds": facts.rounds, "delta": facts.delta, "tol": facts.tol}
+        epsilon[noise.name] = certify_run(problem, graph, method, **same).epsilon
         done()
     return AttackFigureResult(figure, results, epsilon)
 
 
-def settings(figure: spec.AttackFigure, noise: spec.NoiseLevel) -> dict[str, Any]:
-    """Everything that the numbers at one level depend on, as plain JSON."""
-    facts = figure.data
-    return {
-        "attack": 1,
-        "data": facts.identity(),
-        "sha256": dict(load_rows(facts).sha256),
-        "graph": figure.graph.model_dump(),
-        "problem": figure.problem.model_dump(),
-        "run": figure.run.model_dump(),
-        "observers": [observer.name for observer in figure.observers],
-        "rate": noise.rate,
-        "versions": versions(),
-    }
+def _attacked(*given: Any, **options: Any) -> Arrays:
+    """What an attack found, as arrays of floats."""
+    found = run_attack(*given, **options)
+    return {name: np.asarray(getattr(found, name), dtype=np.float64) for name in _KEPT}
 
 
-def _method(figure: spec.AttackFigure, noise: spec.NoiseLevel) -> Method:
-    penalty = figure.run.penalty
-    if noise.rate is None:
-        return MADMM(penalty, figure.run.dual_step)
-    return PenaltyPerturbation(penalty, figure.run.dual_step, NormNoise(noise.rate))
-
-
-def _result(
-    figure: spec.AttackFigure,
-    noise: spec.NoiseLevel,
-    problem: Problem,
-    graph: Graph,
-    method: Method,
-    store: ResultStore,
-) -> AttackResult:
-    key, facts = fingerprint(settings(figure, noise)), figure.run
-    kept = store.get(key)
-    if kept is not None:
-        return _restore(figure, kept)
-    result = run_attack(
-        problem,
-        graph,
-        method,
-        rounds=facts.rounds,
-        repeats=1 if noise.rate is None else facts.repeats,
-        site=facts.site,
-        records=facts.records,
-        observers=[observer.name for observer in figure.observers],
-        seed=facts.seed,
-        tol=facts.tol,
-    )
-    arrays: Arrays = {name: np.asarray(getattr(result, name), dtype=np.float64) for name in _ARRAYS}
-    numbers: Arrays = {name: np.asarray(getattr(result, name)) for name in _NUMBERS}
-    store.put(key, arrays | numbers | {"rounds": np.asarray(result.rounds, dtype=np.float64)})
-    return result
-
-
-def _restore(figure: spec.AttackFigure, kept: Arrays) -> AttackResult:
-    return AttackResult(
-        observers=tuple(observer.name for observer in figure.observers),
-        rounds=tuple(int(t) for t in kept["rounds"]),
-        cosine=kept["cosine"],
-        label=kept["label"] > 0,
-        eta_ratio=kept["eta_ratio"],
-        chance=float(kept["chance"]),
-        prior=float(kept["prior"]),
-        prior_label=float(kept["prior_label"]),
-    )
+def _restore(observers: list[str], kept: Arrays) -> AttackResult:
+    """The result as it was, from arrays of floats."""
+    numbers: dict[str, Any] = {name: array if array.ndim else float(array) for name, array in kept.items()}
+    numbers |= {"rounds": tuple(map(int, kept["rounds"])), "label": kept["label"] > 0}
+    return AttackResult(observers=tuple(observers), **numbers)

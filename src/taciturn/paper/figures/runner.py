@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,9 +18,9 @@ from ...methods.run import Run
 from ...objective.problem import Problem
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.certificate.claims import epsilon_curve, paper_curve, pure_curve
-from ...runtime.setup import Setup, prepare
+from ...runtime.setup import prepare
 from ...runtime.simulate import simulate
-from ..results_store import Arrays, ResultStore, fingerprint
+from ..results_store import ResultStore, fingerprint
 from . import spec
 from .build import build_graph, build_method, build_problem, load_rows
 
@@ -58,11 +59,6 @@ class CurveResult:
         return Certificate.from_facts(ledger.run, (ledger.sites[row],), (None,), (columns[row],), self.delta)
 
     @cached_property
-    def private(self) -> bool:
-        """Whether there was noise at all."""
-        return self.run.ledger.run.noise != "none"
-
-    @cached_property
     def paper(self) -> Array:
         """P(t), (rounds,); infinite where Theorem 3 says nothing."""
         return paper_curve(self.run.ledger)
@@ -95,6 +91,27 @@ class CurveResult:
         """The mean of L(T) over the repeats."""
         return float(self.run.loss[:, -1].mean())
 
+    def summary(self) -> dict[str, Any]:
+        """The curve after its last round; None where there is no finite number."""
+        loss, private = self.run.loss[:, -1], self.run.ledger.run.noise != "none"
+        return {
+            "panel": self.curve.panel,
+            "curve": self.curve.name,
+            "method": repr(self.method),
+            "key": self.key,
+            "loss_mean": self.final_loss,
+            "loss_range": float(np.ptp(loss)),
+            "accuracy_mean": float(self.run.accuracy[:, -1].mean()),
+            "consensus_gap": float(self.run.consensus_gap[:, -1].max()),
+            "distance": finite(self.distance[:, -1].max()),
+            "optimal_loss": self.optimal_loss,
+            "paper_epsilon": finite(self.paper[-1]),
+            "pure_epsilon": finite(self.pure[-1]),
+            "epsilon": finite(self.epsilon[-1]),
+            "delta": self.delta,
+            "worst_site": self.certificate.worst_site if private else None,
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class FigureResult:
@@ -102,6 +119,11 @@ class FigureResult:
 
     figure: spec.Figure
     outcomes: tuple[CurveResult, ...]
+
+    columns: ClassVar = (
+        *("figure", "panel", "curve", "method", "repeat", "round"),
+        *("loss", "accuracy", "consensus_gap", "distance", "paper_epsilon", "pure_epsilon", "epsilon"),
+    )
 
     def __getitem__(self, name: str | tuple[str, str]) -> CurveResult:
         """A curve by its name, or by the name of its panel and its own."""
@@ -114,6 +136,20 @@ class FigureResult:
     def panel(self, name: str) -> list[CurveResult]:
         """The curves of one row of panels."""
         return [outcome for outcome in self.outcomes if outcome.curve.panel == name]
+
+    def records(self) -> Iterator[tuple[Any, ...]]:
+        """One per curve, repeat and round; the privacy columns are the same in every repeat."""
+        for one in self.outcomes:
+            run, curve = one.run, one.curve
+            for repeat, t in np.ndindex(*run.loss.shape):
+                measured = (array[repeat, t] for array in (run.loss, run.accuracy, run.consensus_gap))
+                spent = one.paper[t], one.pure[t], one.epsilon[t]
+                names = self.figure.name, curve.panel, curve.name, curve.method, repeat, t + 1
+                yield *names, *measured, one.distance[repeat, t], *spent
+
+    def summaries(self) -> list[dict[str, Any]]:
+        """Each curve after its last round."""
+        return [outcome.summary() for outcome in self.outcomes]
 
 
 def draw(
@@ -131,89 +167,76 @@ def draw(
     graph = build_graph(figure)
     for curve in figure.curves:
         alike = next((one for one in outcomes if one.curve.regularization == curve.regularization), None)
-        outcomes.append(_outcome(figure, curve, graph, store, engine, alike))
+        outcomes.append(_outcome(figure, curve, graph, store or ResultStore(), engine, alike))
         done()
     return FigureResult(figure, tuple(outcomes))
 
 
-def settings(figure: spec.Figure, curve: spec.FigureCurve) -> dict[str, Any]:
-    """Everything that a curve's numbers depend on, as plain JSON."""
-    facts = figure.data
+def figure_settings(figure: spec.AnyFigure) -> dict[str, Any]:
+    """Everything that all numbers of a figure depend on, as plain JSON."""
     return {
-        "format": _FORMAT,
-        "data": facts.identity(),
-        "sha256": dict(load_rows(facts).sha256),
+        "data": figure.data.identity(),
+        "sha256": dict(load_rows(figure.data).sha256),
         "graph": figure.graph.model_dump(),
         "problem": figure.problem.model_dump(),
         "run": figure.run.model_dump(),
-        "history": figure.layout == "convergence",
-        "curve": curve.model_dump(exclude=_DRAWN),
         "versions": versions(),
     }
+
+
+def settings(figure: spec.Figure, curve: spec.FigureCurve) -> dict[str, Any]:
+    """Everything that a curve's numbers depend on, as plain JSON."""
+    own = {"format": _FORMAT, "history": figure.layout == "convergence"}
+    return figure_settings(figure) | own | {"curve": curve.model_dump(exclude=_DRAWN)}
+
+
+def finite(value: float) -> float | None:
+    """The number, or None where there is none."""
+    return float(value) if math.isfinite(value) else None
 
 
 def _outcome(
     figure: spec.Figure,
     curve: spec.FigureCurve,
     graph: Graph,
-    store: ResultStore | None,
+    store: ResultStore,
     engine: str,
     alike: CurveResult | None,
 ) -> CurveResult:
     """One curve; `alike` is an earlier one with the same problem, whose optimum need not be found again."""
     key = fingerprint(settings(figure, curve))
     problem = build_problem(figure, curve.regularization) if alike is None else alike.problem
-    kept = None if store is None else store.get(key)
+    kept = store.get(key)
     rate = None if kept is None else float(kept["rate"])
     method, rate = build_method(figure, curve, problem, graph, rate)
+    options = figure.run.model_dump(exclude={"delta"}) | {"history": figure.layout == "convergence"}
     if kept is None:
-        run = simulate(problem, graph, method, **_options(figure), engine=engine, progress=False)
+        run = simulate(problem, graph, method, **options, engine=engine, progress=False)
         optimum = problem.optimum(tol=_OPTIMUM_TOL) if alike is None else alike.optimum
-        kept = _arrays(run) | {
-            "optimum": optimum,
-            "optimal_loss": _loss_at(problem, optimum),
-            "rate": np.asarray(rate),
-        }
-        if store is not None:
-            store.put(key, kept)
-    else:
-        run = _restore(prepare(problem, graph, method, **_options(figure), strict=True), kept)
+        found = {"optimum": optimum, "optimal_loss": _loss_at(problem, optimum), "rate": np.asarray(rate)}
+        kept = store.put(key, _arrays(run) | found)
+    else:  # the ledger follows from the facts, which fix every charge
+        setup = prepare(problem, graph, method, **options, strict=True)
+        numbers = {name: kept.get(name) for name in _NUMBERS}
+        run = Run(ledger=setup.prepared.price(setup.run_facts()), settings=setup.settings(), **numbers)  # type: ignore[arg-type]
     return CurveResult(
-        curve=curve,
-        problem=problem,
-        graph=graph,
-        method=method,
-        run=run,
-        optimum=kept["optimum"],
-        optimal_loss=float(kept["optimal_loss"]),
-        delta=figure.run.delta,
-        key=key,
+        curve,
+        problem,
+        graph,
+        method,
+        run,
+        kept["optimum"],
+        float(kept["optimal_loss"]),
+        figure.run.delta,
+        key,
     )
 
 
-def _options(figure: spec.Figure) -> dict[str, Any]:
-    """The settings of a figure's runs, as `simulate` and `prepare` take it."""
-    names = ("rounds", "repeats", "seed", "tol", "start")
-    options = {name: getattr(figure.run, name) for name in names}
-    return options | {"history": figure.layout == "convergence"}
+_NUMBERS = ("loss", "accuracy", "consensus_gap", "coef", "history")
 
 
-def _arrays(run: Run) -> Arrays:
-    arrays = {name: getattr(run, name) for name in ("loss", "accuracy", "consensus_gap", "coef")}
-    return arrays if run.history is None else arrays | {"history": run.history}
-
-
-def _restore(setup: Setup, kept: Arrays) -> Run:
-    """The run as it was: its numbers from the store, its ledger from the facts, which fix every charge."""
-    return Run(
-        loss=kept["loss"],
-        accuracy=kept["accuracy"],
-        consensus_gap=kept["consensus_gap"],
-        coef=kept["coef"],
-        history=kept.get("history"),
-        ledger=setup.prepared.price(setup.run_facts()),
-        settings=setup.settings(),
-    )
+def _arrays(run: Run) -> dict[str, Array]:
+    return {name: array for name in _NUMBERS if (array := getattr(run, name)) is not None}
 
 
 def _loss_at(problem: Problem, f: Array) -> Array:

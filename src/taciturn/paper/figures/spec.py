@@ -15,6 +15,9 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0)]
 Fraction = Annotated[float, Field(gt=0, lt=1)]
+Word = Annotated[str, Field(min_length=1)]
+Colour = Annotated[str, Field(pattern="^#[0-9A-Fa-f]{6}$")]
+FileStem = Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
 
 
 def public_schema(columns: Mapping[str, Any]) -> Schema:
@@ -130,7 +133,7 @@ Noise = Annotated[
 class FigurePanel(FigureTable):
     """A row of panels; curves belong to it by its name."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Word
     title: str
 
 
@@ -143,15 +146,15 @@ class FigureCurve(FigureTable):
     fit : False where the loss axis should not stretch for this curve; its last mean is then written down.
     """
 
-    name: Annotated[str, Field(min_length=1)]
-    label: Annotated[str, Field(min_length=1)]
+    name: Word
+    label: Word
     method: Literal["admm", "madmm", "penalty", "dual", "primal"]
     panel: str = ""
     penalty: SchedulesField
     dual_step: SchedulesField | None = None
     noise: Noise | None = None
     regularization: Positive | None = None
-    colour: Annotated[str, Field(pattern="^#[0-9A-Fa-f]{6}$")]
+    colour: Colour
     marker: Literal["o", "s", "^", "v", "D", "P", "X", "none"] = "none"
     line: Literal["solid", "dashed", "dotted", "dashdot"] = "solid"
     fit: bool = True
@@ -170,20 +173,34 @@ class FigureCurve(FigureTable):
         return self
 
 
-class Figure(FigureTable):
-    """A figure: data, network, objective, run, curves.
+class FigureFile(FigureTable):
+    """What all figures state: data, network, objective and run; in `caption`, {repeats} counts the runs."""
+
+    name: FileStem
+    title: str
+    caption: str = ""
+    data: FigureData
+    graph: FigureGraph
+    problem: FigureProblem
+    run: Any
+
+    @model_validator(mode="before")
+    @classmethod
+    def _count_runs(cls, stated: Any) -> Any:
+        caption, run = stated.get("caption"), stated.get("run")
+        if not isinstance(caption, str) or not isinstance(run, Mapping):
+            return stated
+        return {**stated, "caption": caption.replace("{repeats}", str(run.get("repeats")))}
+
+
+class Figure(FigureFile):
+    """Curves of several methods.
 
     layout : "convergence" shows L(t) and the distance to the optimum; "tradeoff" shows L(t) with its range
         beside the paper's P(t) and our (epsilon, delta).
     """
 
-    name: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
-    title: str
-    caption: str = ""
     layout: Literal["convergence", "tradeoff"]
-    data: FigureData
-    graph: FigureGraph
-    problem: FigureProblem
     run: FigureRun
     panels: list[FigurePanel] = []
     curves: Annotated[list[FigureCurve], Field(min_length=1)]
@@ -228,7 +245,7 @@ class AttackRun(FigureTable):
 class NoiseLevel(FigureTable):
     """Norm noise of this rate, or none."""
 
-    name: Annotated[str, Field(min_length=1)]
+    name: Word
     title: str
     rate: Positive | None = None
 
@@ -238,20 +255,14 @@ class Observer(FigureTable):
 
     name: Literal["known", "constant", "estimated", "geometric"]
     label: str
-    colour: Annotated[str, Field(pattern="^#[0-9A-Fa-f]{6}$")]
+    colour: Colour
     marker: Literal["o", "s", "^", "v", "D", "P", "X"]
 
 
-class AttackFigure(FigureTable):
+class AttackFigure(FigureFile):
     """The attack of appendix E, at several levels of noise."""
 
-    name: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
-    title: str
-    caption: str = ""
     layout: Literal["attack"]
-    data: FigureData
-    graph: FigureGraph
-    problem: FigureProblem
     run: AttackRun
     noises: Annotated[list[NoiseLevel], Field(min_length=1)]
     observers: Annotated[list[Observer], Field(min_length=1)]

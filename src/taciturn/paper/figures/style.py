@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure
 
 from ...core.files import write_whole
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 WIDTH = 6.75  # inches: the text width of a two-column page
 GREY = "#666666"
+DASHED = (0, (5, 2))
+HOLLOW: Mapping[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 0.8}
 FORMATS: Mapping[str, Mapping[str, Any]] = {"png": {"dpi": 300}, "svg": {"metadata": {"Date": None}}}
 FOR_PAGES: Mapping[str, Mapping[str, Any]] = {"png": {"dpi": 160}}
 
@@ -26,9 +28,8 @@ FOR_PAGES: Mapping[str, Mapping[str, Any]] = {"png": {"dpi": 160}}
 @contextmanager
 def paper_style() -> Iterator[None]:
     """Draw and save inside; nothing outside is changed."""
-    with resources.as_file(resources.files(__package__).joinpath("paper.mplstyle")) as style:
-        with mpl.rc_context(fname=style):
-            yield
+    with mpl.rc_context(fname=Path(__file__).with_name("paper.mplstyle")):
+        yield
 
 
 def new_figure(height: float) -> Figure:
@@ -46,6 +47,22 @@ def save(figure: Figure, stem: Path, formats: Mapping[str, Mapping[str, Any]] = 
     return paths
 
 
-def letter(axes: Axes, name: str, title: str = "") -> None:
-    """(a), (b), ... at the top left, with a few words."""
-    axes.set_title(f"({name}) {title}".rstrip(), loc="left")
+def beside_axes(axes: Axes, text: str, level: float, shift: tuple[float, float], **options: Any) -> None:
+    """A small grey text at the right end of a level."""
+    axes.annotate(
+        text,
+        (1.0, level),
+        xycoords=("axes fraction", "data"),
+        xytext=shift,
+        textcoords="offset points",
+        color=GREY,
+        fontsize=7,
+        **options,
+    )
+
+
+def power_of_ten(value: float) -> str:
+    """10^-5 or 2 times 10^-5, for mathematics in a picture."""
+    exponent = int(np.floor(np.log10(value)))
+    factor = value / 10.0**exponent
+    return f"10^{{{exponent}}}" if abs(factor - 1) < 1e-9 else rf"{factor:g} \cdot 10^{{{exponent}}}"

@@ -16,11 +16,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from ...core import checks
 from ...core.errors import ParameterError
@@ -38,7 +38,7 @@ _DRAWN = {"name": "point", "label": "point", "colour": "#000000"}
 class SweepFile(spec.FigureTable):
     """What the file says; what its tables hold is checked point by point."""
 
-    name: Annotated[str, Field(pattern="^[A-Za-z0-9_-]{1,40}$")]
+    name: spec.FileStem
     title: str = ""
     data: dict[str, Any]
     graph: dict[str, Any]
@@ -69,6 +69,28 @@ class Grid:
     title: str
     axes: tuple[str, ...]
     points: tuple[SweepPoint, ...]
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """One point: its settings, what its run gave, and whether no other point beats it."""
+
+    settings: Mapping[str, Any]
+    numbers: Mapping[str, Any]
+    on_front: bool
+
+
+@dataclass(frozen=True, eq=False)
+class SweepResult:
+    """A sweep and its results, in the order of its points."""
+
+    grid: Grid
+    rows: tuple[SweepRow, ...]
+
+    @property
+    def front(self) -> list[SweepRow]:
+        """The Pareto front, by epsilon."""
+        return sorted((row for row in self.rows if row.on_front), key=lambda row: row.numbers["epsilon"])
 
 
 def load_grid(path: Path) -> Grid:
@@ -104,18 +126,12 @@ def _point(stated: SweepFile, settings: Mapping[str, Any]) -> SweepPoint:
         )
     except ValidationError as error:
         said = str(complaint(error, deepest=True)).replace("curves.0.", "method.")
-        raise ParameterError(f"at {_name_settings(settings)}: {said}") from None
+        where = ", ".join(f"{name} = {value}" for name, value in settings.items()) or "the only point"
+        raise ParameterError(f"at {where}: {said}") from None
     return SweepPoint(settings, figure)
 
 
-def _name_settings(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in settings.items()) or "the only point"
-
-
-Point = dict[str, Any]
-
-
-def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
+def grid(axes: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """Every combination of the axes' values, the last axis changing fastest.
 
     >>> grid({"a": [1, 2], "b": ["x", "y"]})
@@ -155,16 +171,13 @@ def front(costs: ArrayLike, losses: ArrayLike) -> NDArray[np.bool_]:
     [True, True, False, False]
     """
     cost, loss = np.asarray(costs, dtype=np.float64), np.asarray(losses, dtype=np.float64)
-    on = np.zeros(cost.shape, dtype=bool)
-    best = np.inf
     finite = np.flatnonzero(np.isfinite(cost) & np.isfinite(loss))
     order = finite[np.lexsort((loss[finite], cost[finite]))]
-    for _, group in itertools.groupby(order, key=lambda k: float(cost[k])):
-        equals = list(group)
-        least = float(loss[equals[0]])
-        if least < best:
-            on[[k for k in equals if loss[k] == least]] = True
-            best = least
+    c, x = cost[order], loss[order]
+    least = np.minimum.accumulate(np.append(np.inf, x))  # least[k]: of the k cheapest points
+    cheaper, no_dearer = (least[np.searchsorted(c, c, side)] for side in ("left", "right"))
+    on = np.zeros(cost.shape, dtype=bool)
+    on[order] = (x < cheaper) & (x <= no_dearer)
     return on
 
 

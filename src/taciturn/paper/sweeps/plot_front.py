@@ -8,12 +8,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from ..figures.style import GREY, new_figure
+from ..figures.style import DASHED, GREY, beside_axes, new_figure, power_of_ten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from .sweep_result import SweepResult, SweepRow
+    from .grid import SweepResult, SweepRow
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -27,20 +27,27 @@ def plot_front(swept: SweepResult) -> Figure:
     finite = [row for row in swept.rows if row.numbers["epsilon"] is not None]
     for row in finite:
         axes.plot(
-            row.numbers["epsilon"],
-            row.numbers["loss_mean"],
+            *_place(row),
             linestyle="none",
-            marker=_look(swept, row, 1, markers, "o"),
-            color=_look(swept, row, 0, colours, COLOURS[0]),
+            marker=markers[_value(swept, row, 1)] if markers else "o",
+            color=colours[_value(swept, row, 0)] if colours else COLOURS[0],
             markersize=5 if row.on_front else 3.5,
             alpha=1.0 if row.on_front else 0.45,
             markeredgewidth=0,
         )
-    _front(axes, swept)
-    _floor(axes, swept)
+    if best := swept.front:  # a staircase: between two points one gets the loss of the cheaper one
+        epsilon, loss = zip(*map(_place, best), strict=True)
+        axes.step(epsilon, loss, where="post", color=GREY, linewidth=0.9, zorder=1)
+    levels = {row.numbers["optimal_loss"] for row in swept.rows}
+    if len(levels) == 1:
+        (level,) = levels
+        axes.axhline(level, color=GREY, linewidth=0.7, linestyle=DASHED, zorder=0)
+        beside_axes(axes, "without noise", level, (-2, 2), ha="right")
     if finite:
         _log_scale(axes)
-    axes.set_xlabel(_epsilon(swept))
+    deltas = {row.numbers["delta"] for row in swept.rows}
+    at = rf" at $\delta = {power_of_ten(deltas.pop())}$" if len(deltas) == 1 else ""
+    axes.set_xlabel(rf"$\varepsilon${at}")
     axes.set_ylabel("average loss $L(T)$")
     axes.set_title(swept.grid.title, loc="left")
     handles = [*_legend(swept, 0, colours, "color"), *_legend(swept, 1, markers, "marker")]
@@ -49,31 +56,8 @@ def plot_front(swept: SweepResult) -> Figure:
     return figure
 
 
-def _front(axes: Axes, swept: SweepResult) -> None:
-    """A staircase: with a budget between two points one gets the loss of the cheaper one."""
-    best = swept.front
-    if best:
-        epsilon = [row.numbers["epsilon"] for row in best]
-        loss = [row.numbers["loss_mean"] for row in best]
-        axes.step(epsilon, loss, where="post", color=GREY, linewidth=0.9, zorder=1)
-
-
-def _floor(axes: Axes, swept: SweepResult) -> None:
-    """The loss of the exact minimiser, where all points have the same one."""
-    levels = {row.numbers["optimal_loss"] for row in swept.rows}
-    if len(levels) == 1:
-        (level,) = levels
-        axes.axhline(level, color=GREY, linewidth=0.7, linestyle=(0, (5, 2)), zorder=0)
-        axes.annotate(
-            "without noise",
-            (1.0, level),
-            xycoords=("axes fraction", "data"),
-            xytext=(-2, 2),
-            textcoords="offset points",
-            ha="right",
-            color=GREY,
-            fontsize=7,
-        )
+def _place(row: SweepRow) -> tuple[float, float]:
+    return row.numbers["epsilon"], row.numbers["loss_mean"]
 
 
 def _log_scale(axes: Axes) -> None:
@@ -92,10 +76,6 @@ def _looks(swept: SweepResult, axis: int, choices: tuple[str, ...]) -> dict[str,
     return dict(zip(values, choices, strict=False)) if 1 < len(values) <= len(choices) else {}
 
 
-def _look(swept: SweepResult, row: SweepRow, axis: int, looks: dict[str, str], plain: str) -> str:
-    return looks[_value(swept, row, axis)] if looks else plain
-
-
 def _value(swept: SweepResult, row: SweepRow, axis: int) -> str:
     value = row.settings[swept.grid.axes[axis]]
     return f"{value:g}" if isinstance(value, int | float) else str(value)
@@ -108,14 +88,3 @@ def _legend(swept: SweepResult, axis: int, looks: dict[str, str], kind: str) -> 
     plain: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": GREY, "markeredgewidth": 0}
     entries = [Line2D([], [], **{**plain, kind: look}, label=value) for value, look in looks.items()]
     return [Line2D([], [], linestyle="none", label=swept.grid.axes[axis]), *entries]
-
-
-def _epsilon(swept: SweepResult) -> str:
-    deltas = {row.numbers["delta"] for row in swept.rows}
-    if len(deltas) != 1:
-        return r"$\varepsilon$"
-    factor, _, exponent = f"{deltas.pop():.3g}".partition("e")
-    power = (
-        f"10^{{{int(exponent)}}}" if factor == "1" and exponent else factor + (exponent and f"e{exponent}")
-    )
-    return rf"$\varepsilon$ at $\delta = {power}$"

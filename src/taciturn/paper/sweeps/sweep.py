@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,60 +14,14 @@ from ...core.versions import versions
 from ..figures import spec
 from ..figures.runner import draw
 from ..figures.style import paper_style, save
-from ..figures.tables import summary
-from .grid import Grid, front, run_each
+from ..figures.tables import csv_text
+from .grid import Grid, SweepResult, SweepRow, front, run_each
 from .plot_front import plot_front
-from .sweep_result import SweepResult, SweepRow
 
 NUMBERS = (
-    "loss_mean",
-    "loss_range",
-    "accuracy_mean",
-    "consensus_gap",
-    "epsilon",
-    "pure_epsilon",
-    "paper_epsilon",
-    "delta",
-    "worst_site",
-    "optimal_loss",
+    *("loss_mean", "loss_range", "accuracy_mean", "consensus_gap"),
+    *("epsilon", "pure_epsilon", "paper_epsilon", "delta", "worst_site", "optimal_loss"),
 )
-
-
-def to_csv(swept: SweepResult) -> str:
-    """One row per point: its settings, its numbers, and whether it is on the front."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*swept.grid.axes, *NUMBERS, "on_front"])
-    for row in swept.rows:
-        settings = [_cell(row.settings[axis]) for axis in swept.grid.axes]
-        writer.writerow([*settings, *(_cell(row.numbers[name]) for name in NUMBERS), int(row.on_front)])
-    return buffer.getvalue()
-
-
-def to_json(swept: SweepResult) -> str:
-    """The same, with every point's whole settings and the versions."""
-    points = [
-        {
-            "settings": dict(row.settings),
-            **row.numbers,
-            "on_front": row.on_front,
-            "run": point.figure.model_dump(),
-        }
-        for row, point in zip(swept.rows, swept.grid.points, strict=True)
-    ]
-    facts = {
-        "sweep": swept.grid.name,
-        "axes": list(swept.grid.axes),
-        "versions": versions(),
-        "points": points,
-    }
-    return json.dumps(facts, indent=2, allow_nan=False)
-
-
-def _cell(value: Any) -> Any:
-    if value is None:
-        return ""
-    return json.dumps(value) if isinstance(value, dict | list) else value
 
 
 def run_sweep(
@@ -85,36 +36,34 @@ def run_sweep(
     address : of a running cluster; see `taciturn.runtime.ray.RayEngine`.
     show : True shows the progress, False does not, None only on a terminal.
     """
-    kept = _ResultFolder(out / "points")
-    keys = [point.key for point in grid.points]
-    found = {key: numbers for key in keys if (numbers := kept.get(key)) is not None}
-    left = {key: point for key, point in zip(keys, grid.points, strict=True) if key not in found}
-    with progress(len(keys), "points", show=show) as step:
-        step(len(keys) - len(left))
+    paths = [out / "points" / f"{point.key}.json" for point in grid.points]
+    found = {path: numbers for path in paths if (numbers := _read_point(path)) is not None}
+    left = {path: point for path, point in zip(paths, grid.points, strict=True) if path not in found}
+    with progress(len(paths), "points", show=show) as step:
+        step(len(paths) - len(left))
         todo, figures = list(left), [point.figure.model_dump(mode="json") for point in left.values()]
         for place, numbers in run_each(run_point, figures, engine=engine, address=address):
-            kept.put(todo[place], numbers)
+            write_whole(todo[place], json.dumps(numbers, allow_nan=False))
             found[todo[place]] = numbers
             step()
-    swept = _collect(grid, [found[key] for key in keys])
-    write_sweep(swept, out)
+    swept = _collect(grid, [found[path] for path in paths])
+    write_sweep(swept, out / grid.name)
     return swept
+
+
+def _read_point(path: Path) -> dict[str, Any] | None:
+    """The stored result of a point; an unreadable file counts as missing."""
+    try:
+        numbers = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return numbers if isinstance(numbers, dict) and set(numbers) == set(NUMBERS) else None
 
 
 def run_point(figure: Mapping[str, Any]) -> dict[str, Any]:
     """The result of one point after its last round."""
-    drawn = draw(spec.Figure.model_validate(figure))
-    numbers = summary(drawn.outcomes[0])
+    numbers = draw(spec.Figure.model_validate(figure)).outcomes[0].summary()
     return {name: numbers[name] for name in NUMBERS}
-
-
-def write_sweep(swept: SweepResult, out: Path) -> None:
-    """name.csv, name.json, name.png and name.svg."""
-    stem = out / swept.grid.name
-    write_whole(stem.with_suffix(".csv"), to_csv(swept))
-    write_whole(stem.with_suffix(".json"), to_json(swept))
-    with paper_style():
-        save(plot_front(swept), stem)
 
 
 def _collect(grid: Grid, results: list[dict[str, Any]]) -> SweepResult:
@@ -126,20 +75,18 @@ def _collect(grid: Grid, results: list[dict[str, Any]]) -> SweepResult:
     )
 
 
-@dataclass(frozen=True)
-class _ResultFolder:
-    """Results on disk, one JSON file per point, named by fingerprint."""
-
-    folder: Path
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        """The stored result; an unreadable file counts as missing."""
-        try:
-            numbers = json.loads((self.folder / f"{key}.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return numbers if isinstance(numbers, dict) and set(numbers) == set(NUMBERS) else None
-
-    def put(self, key: str, numbers: Mapping[str, Any]) -> None:
-        """Store the result atomically."""
-        write_whole(self.folder / f"{key}.json", json.dumps(numbers, allow_nan=False))
+def write_sweep(swept: SweepResult, stem: Path) -> None:
+    """name.csv, name.json, name.png and name.svg; the JSON has the whole settings of every point too."""
+    axes, rows = swept.grid.axes, swept.rows
+    records = [
+        (*map(row.settings.get, axes), *map(row.numbers.get, NUMBERS), int(row.on_front)) for row in rows
+    ]
+    write_whole(stem.with_suffix(".csv"), csv_text([*axes, *NUMBERS, "on_front"], records))
+    points = [
+        {"settings": row.settings, **row.numbers, "on_front": row.on_front, "run": point.figure.model_dump()}
+        for row, point in zip(rows, swept.grid.points, strict=True)
+    ]
+    facts = {"sweep": swept.grid.name, "axes": axes, "versions": versions(), "points": points}
+    write_whole(stem.with_suffix(".json"), json.dumps(facts, indent=2, allow_nan=False))
+    with paper_style():
+        save(plot_front(swept), stem)
