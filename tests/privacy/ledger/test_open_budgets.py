@@ -126,7 +126,7 @@ def test_budget_block_named_in_the_environment_counts_while_its_process_is_insid
     with budgets[0]:
         given = os.environ[open_budgets.VARIABLE]
         entry, name = given.split(" ")
-        assert open_budgets.block_at_start() == (name, budgets[0]._block)
+        assert open_budgets.block_at_start() == (name, budgets[0].block)
         monkeypatch.setenv(open_budgets.VARIABLE, f"{entry} of an earlier block")
         assert open_budgets.block_at_start() == ("of an earlier block", None)
         (home,) = folder.iterdir()
