@@ -11,6 +11,7 @@ from taciturn import Graph, plan
 from taciturn.cli.app import run
 from taciturn.jobs.training_job import read_job
 from taciturn.sites.files.site import load_site
+from taciturn.sites.rounds.prepare import prepare_run
 
 DESIGN = "plan --epsilon 1 --delta 1e-5 --samples 9044 --sites 5 --graph ring --dimension 105".split()
 QUICK = [*DESIGN, "--effort", "quick"]
@@ -72,7 +73,13 @@ def test_wrong_usage(capsys: pytest.CaptureFixture[str], arguments: list[str], w
 
 
 @pytest.mark.parametrize(
-    "colluding", [["--effort", "quick"], ["--colluding", "1"], ["--effort", "quick", "--unit", "person"]]
+    "colluding",
+    [
+        ["--effort", "quick"],
+        ["--colluding", "1"],
+        ["--effort", "quick", "--unit", "person"],
+        ["--effort", "quick", "--whiten"],
+    ],
 )
 def test_starter_files_are_valid_as_written(tmp_path, colluding, capsys) -> None:
     small = "plan --epsilon 1 --sites 3 --graph path --dimension 5".split()
@@ -86,7 +93,11 @@ def test_starter_files_are_valid_as_written(tmp_path, colluding, capsys) -> None
     for i, name in enumerate(("site-0", "site-1", "site-2")):
         site = load_site(tmp_path / "out" / f"{name}.toml")
         assert site.number == i and site.job.masked == masked and site.file.budget.epsilon == 1.0
-        assert site.job.person == person
+        assert site.job.person == person and (site.job.whiten is None) == ("--whiten" not in colluding)
+        if not masked:
+            prepared = prepare_run(site)  # a real site would run it, within its budget
+            facts = prepared.run_facts(simulated=False, where="network")
+            assert prepared.forecast(facts, 1e-5).epsilon <= 1.0
         assert [entry.samples for entry in site.job.sites] == [900, 1000, 1100]
     capsys.readouterr()
     assert run([*small, *colluding, "--toml", str(tmp_path / "out")]) == 1

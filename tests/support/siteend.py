@@ -36,6 +36,7 @@ def in_process(sites: list[Site]) -> np.ndarray:
         output_noise=first.output_noise,
         grid=job.penalty.grid,
         clip=job.penalty.clip,
+        whiten=job.whiten,
     )
     setup = prepare(
         problem,

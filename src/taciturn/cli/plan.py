@@ -51,6 +51,12 @@ def plan(
     outputs: Annotated[
         int, typer.Option(min=1, help="Number of models trained at once: K for one-vs-rest.")
     ] = 1,
+    whiten: Annotated[
+        bool | None,
+        typer.Option(
+            "--whiten/--no-whiten", help="Learn better coordinates from noisy moments of the rows first."
+        ),
+    ] = None,
     schema: Annotated[
         Path | None, typer.Option(help="A public schema; the planner makes its stand-in rows from it.")
     ] = None,
@@ -89,6 +95,7 @@ def plan(
             loss=make_loss(loss),
             outputs=outputs,
             unit=unit,
+            whiten=whiten,
             proxy=public,
             effort=effort,
             seed=seed,

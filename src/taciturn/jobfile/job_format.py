@@ -38,6 +38,7 @@ _OF_MODELS = (
     "missing",
     "noise",
     "effort",
+    "whiten",
 )
 _FIXED = {"rounds": 1, "C": 1.0, "regularization": 1.0, "intercept": False}
 """The settings that replace those of a model for questions; the rounds follow from the sums."""
@@ -104,6 +105,8 @@ class Job(Facts):
         a person must be at one site.
     method : "penalty", where each site protects its rows by itself, or "masked": the sites add up
         masked sums, of which only the total is visible. A job with `colluding` is masked.
+    whiten : for "penalty" between sites: the first rounds release moments of the rows, which cost mu =
+        `whiten`, and the others run in the coordinates that follow. Masked jobs choose theirs by themselves.
     schema, label : the public facts about the tables, and the column to learn.
     intercept : whether the model has a constant; it is inside the bound on the rows.
     missing : what a missing value makes zero: its whole "row", or its own "field"; an "indicator" marks it.
@@ -124,6 +127,7 @@ class Job(Facts):
     unit: Literal["record", "person"] = "record"
     person: Text | None = None
     method: Literal["penalty", "masked"] = "penalty"
+    whiten: float | None = Field(default=None, gt=0, le=1e3)
     loss: LossField = Logistic()
     rounds: int | None = Field(default=None, ge=1)
     C: float | None = Field(default=None, gt=0)
@@ -150,11 +154,6 @@ class Job(Facts):
         found = dict(entries)
         if isinstance(found.get("format"), str) and found["format"] in OLDER:
             found = OLDER[found["format"]] | {"kind": "train"} | found | {"format": FORMAT}
-        if "whiten" in found:
-            raise ValueError(
-                "`whiten` must be left out of a job: masked jobs choose it by themselves, and penalty "
-                "perturbation between sites runs on the rows as they are"
-            )
         for key, site in _keys(found):
             if key in cls.elsewhere:
                 raise ValueError(f"`{key.replace('.', f'.{site}.')}` {cls.elsewhere[key]}")
@@ -185,6 +184,8 @@ class Job(Facts):
         if (self.method == "masked") != (self.colluding is not None):
             must = "must be given for" if self.method == "masked" else "belongs to"
             raise ValueError(f"`colluding` {must} method 'masked'; the job's is {self.method!r}")
+        if self.whiten is not None and self.method != "penalty":
+            raise ValueError("`whiten` belongs to method 'penalty': masked jobs whiten by themselves")
         if (self.table is None) != (self.label is None):
             raise ValueError("`schema` and `label`, the column to learn, must be given together")
         if self.label is not None:

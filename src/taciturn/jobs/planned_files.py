@@ -15,12 +15,12 @@ from ..jobfile.job_format import FORMAT
 from ..jobfile.owner_file import OWNER
 from ..jobfile.toml_fields import write_loss
 from ..jobfile.toml_files import write_toml
+from ..methods.base import Network, RunOptions
 from ..objective.softmax import Softmax
 from ..planning.request import Plan
 
 TRAINING, NETWORK = "train.toml", "job.toml"
 _HEAD = "# Made by `taciturn plan`: names, paths, labels and columns are placeholders.\n"
-_EXACT = {"clip": 64.0, "grid": 2.0**-34, "tol": 1e-10}  # as in the templates of `taciturn site init`
 
 
 def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path]:
@@ -47,13 +47,26 @@ def training_entries(found: Plan, schema: Schema | None) -> dict[str, Any]:
 def network_entries(found: Plan) -> dict[str, Any]:
     """What all sites of a network agree on: arrays of rows, each site at an address of its own."""
     facts = _shared(found) | {"dimension": found.certificate.run.dimension, **found.for_job}
-    facts |= {} if found.tol is None else _EXACT
+    facts |= _real_settings(found)
     samples = [facts.samples for facts in found.certificate.sites]
     sites = [
         site | {"endpoint": f"tls/{site['name']}.example:7447", "samples": rows}
         for site, rows in zip(_sites(found), samples, strict=True)
     ]
     return facts | {"sites": sites}
+
+
+def _real_settings(found: Plan) -> dict[str, Any]:
+    """Clip, grid and tolerance that every site can run with, within what the plan has counted."""
+    if found.tol is None:  # nothing is solved
+        return {}
+    d, sites = found.certificate.run.dimension, found.certificate.sites
+    samples, degrees = zip(*((site.samples, site.degree) for site in sites), strict=True)
+    aim = {"loss": found.loss, "C": found.C, "regularization": found.regularization}
+    network = Network.without_rows(samples, degrees, total=len(sites), dimension=d, **aim)
+    prepared = found.method.prepare(network, found.rounds, RunOptions(real=True, tol=found.tol))
+    run = prepared.run_facts(simulated=False, where="network")
+    return {"clip": run.clip, "grid": run.grid, "tol": run.tol}
 
 
 def site_entries(found: Plan, i: int) -> dict[str, Any]:

@@ -41,7 +41,7 @@ class OwnedJob(Job):
     sites: Annotated[tuple[TrainingSite, ...], LISTED] = Field(min_length=1)
 
     elsewhere: ClassVar = dict.fromkeys(
-        ("dimension", "dual_step", "clip", "grid", "tol", "relay", "sites.endpoint"), _NETWORK
+        ("dimension", "dual_step", "clip", "grid", "tol", "whiten", "relay", "sites.endpoint"), _NETWORK
     )
 
     @model_validator(mode="after")

@@ -183,7 +183,7 @@ class WhitenedNode:
         """The paper's node of repeat k, on rows in that repeat's coordinates; made once."""
         if k not in self.inner:
             rows = [whitened_objective(one, state.public.coordinates[k]) for one in self.objectives]
-            on_rows, seed = self.prepared.on_rows(), _repeat_seed(self.seed, k)
+            on_rows, seed = self.prepared.on_rows(), repeat_seed(self.seed, k)
             (node,) = on_rows.nodes(rows, [range(len(rows))], seed=seed, repeats=1)
             at = state.public.coordinates[k]
             self.inner[k] = node, np.linalg.inv(at.W / at.q)
@@ -198,12 +198,15 @@ class PreparedWhitened(PreparedADMM):
     resumable = False
 
     @classmethod
-    def of(cls, prepared: PreparedADMM, mu: float) -> PreparedWhitened:
-        """A run whose moments together are mu-GDP, and then goes on as prepared."""
+    def of(cls, prepared: PreparedADMM, mu: float, whole: Network | None = None) -> PreparedWhitened:
+        """A run whose moments together are mu-GDP, and then goes on as prepared.
+
+        whole : all sites, where `prepared` describes some of them: the moments are sums over all rows.
+        """
         network = prepared.network
         if network.total < 2:
             raise ParameterError("`whiten` must be None for one site alone, which has no neighbours.")
-        moments = PreparedSums(network, moments_of_rows(network, mu))
+        moments = PreparedSums(network, moments_of_rows(whole or network, mu))
         return cls(network, prepared.tables, prepared.tol, prepared.method, prepared.begin, moments=moments)
 
     @property
@@ -252,7 +255,7 @@ class PreparedWhitened(PreparedADMM):
         return found
 
 
-def _repeat_seed(seed: int | None, k: int) -> int | None:
+def repeat_seed(seed: int | None, k: int) -> int | None:
     """The seed of a repeat's rounds, whose noise is that of no other round of the simulation."""
     if seed is None:
         return None

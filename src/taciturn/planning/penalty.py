@@ -143,7 +143,10 @@ def _plan(
         baseline=baseline,
         find_price=functools.partial(find_price, chosen),
         for_estimator={"noise": run.noise},
-        for_job={"dual_step": chosen.dual_step},
+        for_job={
+            "dual_step": chosen.dual_step,
+            **({} if chosen.whiten is None else {"whiten": chosen.whiten}),
+        },
         for_site={
             "penalty": one_or_all([to_dict(schedule) for schedule in chosen.penalty]),
             "noise": {"kind": run.noise, scale: one_or_all([to_dict(entry) for entry in chosen.noise])},
@@ -152,7 +155,6 @@ def _plan(
         details={
             "pure_epsilon": pure if math.isfinite(pure) else None,
             "tol": run.tol,
-            **({} if chosen.whiten is None else {"whiten": chosen.whiten}),
             "weights": one_or_all(chosen.weights),
             "effort": effort,
             "proxy": origin,

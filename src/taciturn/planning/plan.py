@@ -179,8 +179,7 @@ def plan(
     unit : what one promise covers: a record, or a person with all rows that are theirs, in any number and at
         one site. That needs Gaussian noise or `colluding`.
     whiten : True learns better coordinates from noisy moments of the rows first, False does not. By default
-        masked descent does where that should pay, and penalty perturbation does not: jobs between sites
-        know no such run of it.
+        masked descent does where that should pay, and penalty perturbation does not.
     baseline : False leaves out the loss without privacy on the same public rows, which effort "full" adds.
 
     Returns

@@ -41,7 +41,7 @@ class PlanRequest:
     known_mu : prefer noise whose mu is known: the run is charged to a budget that adds up squares of mu.
     choose : without `colluding`, choose the method with the better forecast; otherwise the paper's.
     whiten : learn better coordinates from moments of the rows first. None: where it should pay, but for the
-        paper's method only with `choose`, since jobs between sites cannot run it.
+        paper's method only with `choose`.
     additive : the model must be a sum of its columns' effects. The paper's method on whitened rows gives no
         such model, because it shortens long rows.
     """

@@ -45,9 +45,10 @@ def test_a_job_of_arrays_needs_nothing_of_tables(tmp_path, monkeypatch):
     assert load_job(written(tmp_path)).ball is None
 
 
-def test_whitened_rows_are_refused_by_name(tmp_path):
-    with pytest.raises(SiteError, match="`whiten` must be left out of a job") as caught:
-        load_job(written(tmp_path, whiten=0.3))
+def test_a_job_with_whitened_rows_needs_rounds_beside_those_of_the_moments(tmp_path):
+    assert load_job(written(tmp_path, whiten=0.3)).moments.rounds == 2
+    with pytest.raises(SiteError, match="`rounds` must be at least 3 with `whiten`; got 2") as caught:
+        load_job(written(tmp_path, whiten=0.3, rounds=2))
     assert "\n" not in str(caught.value)
 
 

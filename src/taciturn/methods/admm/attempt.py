@@ -42,6 +42,8 @@ class ADMMSite:
     dimension: int
     common = False
     """Every site holds a state of its own."""
+    least = 1
+    """After so many rounds there is a model."""
 
     @property
     def rounds(self) -> int:
@@ -63,6 +65,9 @@ class ADMMSite:
     def result(self, state: NodeState, last: Mapping[int, bytes]) -> Array:
         """The average of the members' last vectors."""
         return np.asarray(network_average(np.stack([_vector(last[i]) for i in sorted(last)])))
+
+    def coordinates(self, state: NodeState) -> None:
+        """Rows count as they are."""
 
     def spent(self, base: int, left: float, upto: int) -> float:
         """A skipped round leaves its budget unspent; nothing has to be shared out again."""
@@ -110,6 +115,9 @@ class ADMMAttempt:
 
     def hears(self, t: int) -> Audience:
         return "neighbours"
+
+    def masked(self, t: int) -> bool:
+        return False
 
     def partners(self) -> tuple[int, ...]:
         """No site: nothing is masked."""
@@ -163,7 +171,7 @@ class ADMMAttempt:
         largest = float(np.abs(vector).max(initial=0.0))
         return float(np.median(np.abs(vector))) if largest <= self.site.clip else math.inf
 
-    def at_edge(self, messages: Mapping[int, bytes]) -> list[int]:
+    def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:
         """The sites with a number near the edge: for people to know."""
         largest = {j: np.abs(_vector(data)).max(initial=0.0) for j, data in messages.items()}
         return [j for j, value in largest.items() if value >= EDGE * self.site.clip]

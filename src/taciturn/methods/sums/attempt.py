@@ -54,6 +54,8 @@ class SumsSite:
 
     common = True
     """All sites hold one public state."""
+    least = 2
+    """After so many rounds there is a model: the first sum gives no model yet."""
 
     @property
     def rounds(self) -> int:
@@ -66,6 +68,9 @@ class SumsSite:
     def result(self, state: Any, last: Mapping[int, bytes]) -> Array:
         """The public state."""
         return np.asarray(self.tables.program.result(state)[0])
+
+    def coordinates(self, state: Any) -> None:
+        """Rows count as they are."""
 
     def vector(self, state: Any) -> bytes:
         """The site's own state in a hello: empty, because all sites have the same state."""
@@ -138,6 +143,10 @@ class SumsAttempt:
     def hears(self, t: int) -> Audience:
         return "everybody"
 
+    def masked(self, t: int) -> bool:
+        """Pads hide a message, so all members commit to theirs before one is sent."""
+        return True
+
     def partners(self) -> tuple[int, ...]:
         """The numbers of the sites that share a pad with this one."""
         place = self.members.index(self.site.number)
@@ -198,7 +207,7 @@ class SumsAttempt:
         """No site: the masks hide which site sent what."""
         return None
 
-    def at_edge(self, messages: Mapping[int, bytes]) -> list[int]:
+    def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:
         """The site at the edge of the range: unknown under masks."""
         return []
 

@@ -7,16 +7,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
 
-from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from ...core import checks
 from ...core.canonical import digest
 from ...core.errors import SiteError
-from ...core.toml import Facts
 from ...graph import Graph
-from ...jobfile.job_format import SEVERAL, TRAIN, Job, JobSite
-from ...jobfile.toml_fields import LISTED, NAME, ScheduleField
+from ...jobfile.job_format import SEVERAL, TRAIN, Job
+from ...jobfile.toml_fields import LISTED, ScheduleField
 from ...jobfile.toml_files import about_files, read_file
+from .parties import Name, NetworkSite, Relay
 
 if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
     from ...data.tables.unit_ball import UnitBallScaling
@@ -27,46 +27,12 @@ if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that hold
     from ...questions.asking import Asking
     from ...questions.question import Question
 
-_LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-ENDPOINT = rf"tls/(\[[0-9a-fA-F:.]+\]|{_LABEL}(\.{_LABEL})*):[0-9]{{1,5}}"
-
-
-def _endpoint(text: str) -> str:
-    """Check that an endpoint has a valid host and port."""
-    if not re.fullmatch(ENDPOINT, text) or not 0 < int(text.rpartition(":")[2]) < 2**16:
-        raise ValueError("must be tls/HOST:PORT, as tls/alpha.example:7447 is, with a port of at most 65535")
-    return text
-
-
-Name = Annotated[str, Field(pattern=NAME)]
-Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{4}(-[0-9a-f]{4}){7}$")]
-Endpoint = Annotated[str, AfterValidator(_endpoint)]
 _LOOPBACK = re.compile(r"tls/(localhost|127\.[0-9.]+|\[::1\]):")
 HASH_FORM = 3  # which text a job's hash is of; a release with another one says so, and not 'another job'
 _WIDEST = 10**6  # features
 _MASKED_ROUNDS = 10**4  # each has noise and a grid of its own, worked out before the first
 _TRAIN = "is read by `taciturn train` only; leave it out"
 _OWNER = "belongs into site.toml: where rows lie, and how, is their owner's business"
-
-
-class NetworkSite(JobSite):
-    """One party: its name, where it can be reached (nowhere, if it only connects outward), and B_i.
-
-    key : the fingerprint of its key, where sites are known by their keys and not by an authority.
-    """
-
-    name: Name
-    endpoint: Endpoint | None = None
-    samples: int = Field(ge=1)
-    key: Fingerprint | None = None
-
-
-class Relay(Facts):
-    """A Zenoh router for sites that may only connect outward; it sees released values only."""
-
-    name: Name
-    endpoint: Endpoint
-    key: Fingerprint | None = None
 
 
 class PenaltySettings(NamedTuple):
@@ -245,6 +211,9 @@ class NetworkJob(Job):
         elif not (self.penalty.clip / self.penalty.grid).is_integer():
             clip, grid = self.penalty.clip, self.penalty.grid
             raise ValueError(f"`clip` must be a whole multiple of `grid`; got {clip:g} and {grid:g}")
+        elif self.moments is not None and self.rounds <= self.moments.rounds:
+            least = self.moments.rounds + 1
+            raise ValueError(f"`rounds` must be at least {least} with `whiten`; got {self.rounds}")
 
     @property
     def masked(self) -> bool:
@@ -272,6 +241,13 @@ class NetworkJob(Job):
             epsilon=self.epsilon, delta=self.delta, colluding=self.colluding, constant=constant
         )
         return method.tables(self.public_facts, self.rounds)
+
+    @cached_property
+    def moments(self) -> SumTables | None:
+        """The moments of the rows that make whitened coordinates, of a job with `whiten`."""
+        from ...methods.whitened_penalty import moments_of_rows
+
+        return None if self.whiten is None else moments_of_rows(self.network, self.whiten)
 
     @cached_property
     def ball(self) -> UnitBallScaling | None:

@@ -17,7 +17,8 @@ from ...jobfile.job_rows import TableFile
 from ...jobfile.owner_file import CsvFacts, DatabaseFacts, check_source
 from ...jobfile.toml_fields import LISTED, NoiseField, ScheduleField
 from ...jobfile.toml_files import about_files, read_file
-from .job import Endpoint, Name, NetworkJob, load_job
+from .job import NetworkJob, load_job
+from .parties import Endpoint, Name
 
 WATCH = r"^([0-9.]+|localhost):[0-9]{1,5}$|^unix:.+$"
 HEX = r"^[0-9a-fA-F]+([ :-]?[0-9a-fA-F]+)*$"

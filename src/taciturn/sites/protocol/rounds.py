@@ -6,7 +6,7 @@
                pads from the commitments, store the masked message, send it
     total      once every message is there: refuse a sum that no rows can have; else the state moves on
 
-A round that only neighbours hear has no masks and no commit: its message is stored with its charge and sent.
+A round without masks has no commit: its message is stored with its charge and sent.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class RoundSteps(Meeting):
         members = () if self.attempt is None else self.attempt.members
         if kind == Kind.DONE:
             return members
-        if self.node.hears(t) == "everybody":
-            return members
-        if kind == Kind.COMMIT:
+        if kind == Kind.COMMIT and not self.node.masked(t):
             return ()
-        return members if t == self.method.rounds else tuple(self.node.neighbours())
+        if self.node.hears(t) == "everybody" or t == self.method.rounds:
+            return members
+        return tuple(self.node.neighbours())
 
     def _lacks(self, kind: Kind, attempt: int, t: int) -> bool:
         """Whether a frame of round t is missing; the one that was missing last is looked for first."""
@@ -72,7 +72,7 @@ class RoundSteps(Meeting):
         t = self.completed[1] + 1
         if self.node is None or t > self.method.rounds:
             self._close()
-        elif self.node.hears(t) == "everybody":
+        elif self.node.masked(t):
             if self.find(Kind.COMMIT, self.number, t, self.setup.own, self.scope) is None:
                 self._commit(t)
             elif self.find(Kind.MESSAGE, self.number, t, self.setup.own, self.scope) is None:
@@ -213,7 +213,7 @@ class RoundSteps(Meeting):
 
     def _said(self, t: int, payload: bytes) -> bytes | None:
         """What a message adds in round t; None where it has another form."""
-        if self.node.hears(t) != "everybody":
+        if not self.node.masked(t):
             plain = read_plain(payload)
             payload = b"" if plain is None else plain[1]
         return payload if len(payload) == self.node.size(t) else None
@@ -285,7 +285,7 @@ class RoundSteps(Meeting):
                 about=blamed,
             )
             return
-        for i in self.node.at_edge(payloads):
+        for i in self.node.at_edge(t, payloads):
             if i not in self.edged:
                 self.edged.add(i)
                 name = self.setup.names[i]

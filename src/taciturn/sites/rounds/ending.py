@@ -59,13 +59,14 @@ def end_run(
     if effect.early:
         store.end_early(_rest(ready, store, protocol))
         log.warning("the run ends after round %d of %d: %s", effect.rounds, ready.run.rounds, ended["reason"])
-    if effect.early and effect.rounds < (2 if ready.site.job.masked else 1):  # one masked sum is no model
+    if effect.early and effect.rounds < protocol.method.least:
         told = state_released(ready, store, str(ended["reason"]))
         return RunOver(f"the run ends before there is a model: {ended['reason']}. {told}.")
     model = protocol.method.result(effect.state, protocol.last_vectors())
     look_at_mark(store, marks)  # a copy of this site may have run meanwhile
     wait_for_descriptors()
-    certificate = write_results(ready, store, model, ended=ended or None)
+    coordinates = protocol.method.coordinates(effect.state)
+    certificate = write_results(ready, store, model, ended=ended or None, coordinates=coordinates)
     if account is not None and store.charges:
         account.finish(store.id)
     text = "done: epsilon %s at delta %s; results in %s"

@@ -15,8 +15,11 @@ from ...methods.base import PreparedMethod
 from ...methods.sums.attempt import SumsSite
 from ...methods.sums.masks import KEY_BYTES, PairKeys
 from ...methods.sums.prepared import PreparedSums
+from ...methods.sums.program import SumTables
 from ...methods.sums.sum_noise import draw
 from ...methods.sums.sums import add_mask, to_integers
+from ...methods.whitened_penalty import PreparedWhitened
+from ...methods.whitened_site import WhitenedSite
 from ...objective.local import LocalObjective
 from ...objective.solver.small.sites import small_form
 from ...rng import SecureStreams, SeededStreams, Streams
@@ -30,17 +33,24 @@ from .prepare import PreparedSite
 GATHER = 5.0  # seconds to wait for hellos once a site has said one
 
 
-def site_method(ready: PreparedSite) -> SumsSite | ADMMSite:
+def site_method(ready: PreparedSite) -> SumsSite | ADMMSite | WhitenedSite:
     """What this site computes: the one place where a job becomes a method."""
-    prepared, job, number = ready.prepared, ready.site.job, ready.site.number
-    if not isinstance(prepared, PreparedSums):
-        (node,) = prepared.nodes([ready.rows], [range(1)], seed=job.seed, repeats=1)
-        return ADMMSite(number, node, _links(ready.site), job.penalty.clip, job.dimension)
-    tables = prepared.tables
+    prepared, job, links = ready.prepared, ready.site.job, _links(ready.site)
+    if isinstance(prepared, PreparedSums):
+        return _sums(ready, prepared.tables)
+    if isinstance(prepared, PreparedWhitened):
+        sums = _sums(ready, prepared.moments.tables)
+        return WhitenedSite(prepared, ready.rows, sums, links, job.penalty.clip, job.seed)
+    (node,) = prepared.nodes([ready.rows], [range(1)], seed=job.seed, repeats=1)
+    return ADMMSite(ready.site.number, node, links, job.penalty.clip, job.dimension)
+
+
+def _sums(ready: PreparedSite, tables: SumTables) -> SumsSite:
+    job = ready.site.job
     samples = tuple(entry.samples for entry in job.sites)
     half = tables.program.private_half(ready.rows, tables.units)
     places = 1 if job.persons is None else job.persons.most_sites
-    return SumsSite(number, tables, half, _streams(job.seed), samples, places)
+    return SumsSite(ready.site.number, tables, half, _streams(job.seed), samples, places)
 
 
 def make_setup(ready: PreparedSite, refusals: Refusals, *, mark: int, paid: bool = False) -> SiteSetup:
@@ -58,7 +68,7 @@ def make_setup(ready: PreparedSite, refusals: Refusals, *, mark: int, paid: bool
             refusals.refuse(names[frame.sender], error.kind, str(error))
             raise
 
-    known: dict[str, Any] = {"mark": mark} if isinstance(method, ADMMSite) else {}
+    known: dict[str, Any] = {} if method.common else {"mark": mark}
     return SiteSetup(
         job=job.hash,
         names=names,
@@ -107,8 +117,13 @@ def warm_up(ready: PreparedSite) -> None:
     with suppress(TaciturnError, ArithmeticError, ValueError):
         if isinstance(ready.prepared, PreparedSums):
             _warm_masked(ready, ready.prepared)
-        elif isinstance(ready.rows, LocalObjective):
-            _warm_penalty(ready, ready.prepared, ready.rows)
+            return
+        prepared = ready.prepared
+        if isinstance(prepared, PreparedWhitened):
+            _warm_masked(ready, prepared.moments)
+            prepared = prepared.on_rows()
+        if isinstance(ready.rows, LocalObjective):
+            _warm_penalty(ready, prepared, ready.rows)
 
 
 def _warm_penalty(ready: PreparedSite, prepared: PreparedMethod, own: LocalObjective) -> None:

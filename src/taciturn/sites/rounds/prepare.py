@@ -14,6 +14,7 @@ from ...methods.admm.prepared import PreparedADMM
 from ...methods.admm.theory import convergence
 from ...methods.base import PreparedMethod, RunOptions
 from ...methods.sums.prepared import PreparedSums
+from ...methods.whitened_penalty import PreparedWhitened
 from ...objective.local import LocalObjective
 from ...objective.softmax import Softmax, SoftmaxObjective
 from ...privacy.certificate.certificate import Certificate
@@ -53,7 +54,8 @@ class PreparedSite:
         """Conditions of the paper's theorems that this site's own schedules do not meet."""
         if self.site.job.masked:
             return []
-        nondecreasing, above, *_ = convergence(_method(self.site), 1, self.run.rounds).hypotheses
+        rounds = self.run.rounds - self.run.moments
+        nondecreasing, above, *_ = convergence(_method(self.site), 1, rounds).hypotheses
         return [f"{gap.name}: {gap.detail}" for gap in (nondecreasing, above) if not gap.holds]
 
 
@@ -64,11 +66,7 @@ def make_ready(site: Site) -> PreparedSite:
     trust = site_trust(site)
     identity = load_identity(site.path(keys.private), site.path(keys.certificate), site.name, trust)
     budget = SiteBudget(site.file.budget.epsilon, site.file.budget.delta)
-    rows, prepared = _load(site), _prepared(site)
-    if isinstance(prepared, PreparedADMM):
-        _check_scales(prepared)
-        if not job.simulated:
-            _check_reach(site, prepared)
+    rows, prepared = _load(site), prepare_run(site)
     marks = () if job.kind == TRAIN else job.asking.marks
     run = prepared.run_facts(simulated=job.simulated, where=job.where, marks=marks)
     return PreparedSite(site, prepared, rows, identity, trust, run, prepared.site_facts()[0], budget)
@@ -97,13 +95,20 @@ def _load(site: Site) -> Any:
     )
 
 
-def _prepared(site: Site) -> PreparedMethod:
-    """Every number of the run, as this site knows it: of schedules its own alone."""
+def prepare_run(site: Site) -> PreparedMethod:
+    """Every number of the run, checked, as this site knows it: of schedules its own alone."""
     job = site.job
     network = job.network.part(range(site.number, site.number + 1))
     if job.masked:
         return PreparedSums(network, job.sums)
-    prepared = _method(site).prepare(network, job.rounds, RunOptions(tol=job.penalty.tol, strict=False))
+    moments = 0 if job.moments is None else job.moments.rounds
+    options = RunOptions(tol=job.penalty.tol, strict=False)
+    prepared = _method(site).prepare(network, job.rounds - moments, options)
+    if job.whiten is not None:
+        prepared = PreparedWhitened.of(prepared, job.whiten, job.network)
+    _check_scales(prepared)
+    if not job.simulated:
+        _check_reach(site, prepared)
     return replace(prepared, refresh=1)
 
 

@@ -51,16 +51,20 @@ def write_results(
     model: Array,
     *,
     ended: dict[str, Any] | None = None,
+    coordinates: Array | None = None,
 ) -> Certificate:
     """model.json, certificate.json and statement.json in the state folder; each whole or not at all.
 
-    `ended` says after which `round`, with which `sites` and for which `reason`, if not after the last.
+    `ended` says after which `round`, with which `sites` and for which `reason`, if not after the last. In
+    `coordinates` V a row x counts as V'x, shrunk to norm 1.
     """
     folder, job = ready.site.state, ready.site.job
     asked = job.kind != TRAIN
-    released = released_as(job.sums, model) if asked else Released.model(*_numbers(job, model))
+    facts = {} if asked else model_facts(job, model, ended, coordinates)
+    numbers: list[Any] = [facts.get(key) for key in ("coef", "intercept", "whitening")]
+    released = released_as(job.sums, model) if asked else Released.model(*numbers)
     certificate = Certificate.from_ledger(store.ledger, job.delta, released)
-    facts = answer_facts(job, model, certificate) if asked else model_facts(job, model, ended)
+    facts = answer_facts(job, model, certificate) if asked else facts
     texts = {
         RESULT if asked else MODEL: json.dumps(facts, indent=1, allow_nan=asked) + "\n",
         CERTIFICATE: certificate.to_json(),
@@ -80,12 +84,9 @@ def answer_facts(job: NetworkJob, totals: Array, certificate: Certificate) -> di
     return job.asking.document(job.asking.answers(job.sums, totals, certificate), totals, about)
 
 
-def _numbers(job: NetworkJob, model: Array) -> tuple[Any, Any]:
-    facts = model_facts(job, model)
-    return facts["coef"], facts["intercept"]
-
-
-def model_facts(job: NetworkJob, coef: Array, ended: dict[str, Any] | None = None) -> dict[str, Any]:
+def model_facts(
+    job: NetworkJob, coef: Array, ended: dict[str, Any] | None = None, coordinates: Array | None = None
+) -> dict[str, Any]:
     """The content of model.json, as `taciturn.data.model_file` reads it; the same bytes at every site.
 
     An intercept of the job is a constant inside x, so its weight is the last of `coef`; a masked job's has a
@@ -111,6 +112,8 @@ def model_facts(job: NetworkJob, coef: Array, ended: dict[str, Any] | None = Non
             "rounds": job.rounds if ended is None else ended["round"],
         },
     }
+    if coordinates is not None:
+        facts["whitening"] = [[*row, 0.0] for row in coordinates.T.tolist()]
     if job.loss.kind != "regression":
         facts["classes"] = [-1, 1] if job.label is None else list(job.label.told or ())
     if job.label is not None:

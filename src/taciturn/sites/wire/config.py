@@ -21,7 +21,8 @@ RETRY = {"period_init_ms": 200, "period_max_ms": 2_000, "period_increase_factor"
 def largest_payload(job: NetworkJob) -> int:
     """Bytes of the longest payload of a frame: a message, or a hello with what its site was charged for."""
     longest = max(8 * entry.length for entry in job.sums.sums) if job.masked else 8 * job.dimension
-    return max(longest, 160 * len(job.names)) + 2**14
+    totals = 0 if job.moments is None else sum(8 * entry.length for entry in job.moments.sums)
+    return max(longest + totals, 160 * len(job.names) + totals) + 2**14
 
 
 def site_config(site: Site) -> dict[str, Any]:
