@@ -125,6 +125,19 @@ def test_the_bounds_on_moments_are_attained():
         assert np.linalg.norm(moved[0] - moved[1]) == pytest.approx(S, rel=1e-9)
 
 
+@pytest.mark.parametrize("part", [GRADIENT, MOMENTS, SQUARES])
+def test_a_unit_moves_a_mean_by_its_share(part):
+    """The bounds above are attained by one unit of one; a mean over n units moves by an n-th of that."""
+    alone = bounds(part, 1, X=0.9).sensitivity
+    assert [n * bounds(part, n, X=0.9).sensitivity for n in (2, 700)] == pytest.approx([alone] * 2, rel=1e-14)
+
+
+def test_floating_point_errors_of_a_gradient_grow_with_the_square_of_the_norm():
+    """Rows that are k times as long have margins, and errors of margins, that are k times as large."""
+    one, eight = (bounds(GRADIENT, 10, X=X).stray for X in (1.0, 8.0))
+    assert eight == pytest.approx(64 * one, rel=0.02)
+
+
 def test_slopes_at_zero():
     """The accountant's table of slopes agrees with the losses."""
     for loss in (Logistic(), BoundedLogistic(), SmoothHinge(0.5), SmoothHinge(2.0)):
