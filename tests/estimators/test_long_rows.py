@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.pipeline import make_pipeline
 
 import taciturn as tt
 from support.bare_models import bare_model
@@ -83,3 +84,22 @@ def test_private_fit_shows_nothing_about_the_rows(long_rows):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tt.PrivateLogisticRegression(effort="quick", classes=["no", "yes"]).fit(X, y)
+
+
+@pytest.mark.parametrize("what", ["cells", "labels"])
+def test_rehearsal_shows_the_share_of_empty_rows_and_a_private_fit_does_not(what):
+    """An empty cell makes a row of zeros by default, and so does an undeclared label."""
+    rng = np.random.default_rng(0)
+    table = {name: np.where(rng.random(900) < 0.3, np.nan, rng.random(900)) for name in "abc"}
+    y = np.where(np.nan_to_num(table["a"]) > 0.5, "yes", "no")
+    if what == "labels":
+        table, y = {name: rng.random(900) for name in "abc"}, np.where(rng.random(900) < 0.66, "maybe", y)
+    encoder = tt.data.BoundedEncoder(tt.data.Schema(tuple(tt.data.Number(name, 0, 1) for name in "abc")))
+    fit = {"max_rounds": 5, "colluding": 1, "classes": ["no", "yes"]}
+    rehearsal = make_pipeline(encoder, tt.PrivateLogisticRegression(random_state=0, **fit))
+    with pytest.warns(tt.errors.EmptyRowsWarning, match=r"6\d% of the rows count as zeros.*`taciturn.check`"):
+        rehearsal.fit(table, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_pipeline(encoder, tt.PrivateLogisticRegression(**fit)).fit(table, y)
+        rehearsal.fit({name: rng.random(900) for name in "abc"}, np.where(rng.random(900) < 0.5, "no", "yes"))

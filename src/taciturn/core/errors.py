@@ -23,7 +23,8 @@
     TaciturnWarning (UserWarning)
     ├── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
     ├── BudgetTooSmallWarning           at this budget the noise is larger than the signal
-    └── ClippedRowsWarning              many rows are longer than `data_norm`; only where nothing is promised
+    ├── ClippedRowsWarning              many rows are longer than `data_norm`; only where nothing is promised
+    └── EmptyRowsWarning                many rows count as zeros; only where nothing is promised
 
 Messages quote parameters, never data: an exception is a release. Each is one line (`DataUnavailable` has one
 more for every place): what a file or a neighbour wrote into it is shown with its line breaks and escapes
@@ -200,3 +201,7 @@ class BudgetTooSmallWarning(TaciturnWarning):
 
 class ClippedRowsWarning(TaciturnWarning):
     """Many rows are longer than `data_norm`; only fits without a promise warn."""
+
+
+class EmptyRowsWarning(TaciturnWarning):
+    """Many rows count as zeros, so that a model learns little from them; only fits without a promise warn."""

@@ -15,7 +15,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..core import checks
-from ..core.errors import ClippedRowsWarning, DataError, ParameterError, PrivacyLeakWarning
+from ..core.errors import (
+    ClippedRowsWarning,
+    DataError,
+    EmptyRowsWarning,
+    ParameterError,
+    PrivacyLeakWarning,
+)
 from ..core.types import Array
 from ..data.tables.clipping import clip_rows, is_sparse, row_norms, whitened_factors
 from ..data.tables.unit_ball import UnitBallScaling
@@ -136,7 +142,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         plan = find_plan(replace(request, real=None if seed is None else False), recall=True)
         free = math.isinf(plan.epsilon[0])
         if seed is not None or free:
-            _warn_of_clipping(X, ball.bound)
+            _warn_of_rows(X, ball.bound, keep)
         if seed is None:
             promise = {"epsilon": plan.epsilon[0], "delta": plan.delta}
             warn_of_noise(request.samples, request.dimension, colluding=self.colluding, **promise)
@@ -298,9 +304,19 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _warn_of_clipping(X: Any, bound: float) -> None:
-    """Warn about clipped rows. The share is computed from the rows, so only fits without a promise warn."""
-    share = float(np.mean(row_norms(X) > bound * (1 + 1e-9)))
+def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
+    """Warn about clipped and empty rows. Their shares are private, so only fits without a promise warn."""
+    norms = row_norms(X)
+    empty = (norms == 0) | (False if keep is None else ~keep)
+    if (share := float(np.mean(empty))) > 0.1:
+        warnings.warn(
+            f"{math.floor(100 * share)}% of the rows count as zeros, and a model learns little from them: "
+            "they have an empty cell (`missing='row'` of `taciturn.data.BoundedEncoder`) or a label that is "
+            "not one of `classes`. A fit without `random_state` does not tell; `taciturn.check` does.",
+            EmptyRowsWarning,
+            stacklevel=5,
+        )
+    share = float(np.mean(norms > bound * (1 + 1e-9)))
     if share > 0.01:
         warnings.warn(
             f"{math.floor(100 * share)}% of the rows are longer than `data_norm` = {bound:g} and are "

@@ -181,6 +181,14 @@ def test_categories_that_a_column_of_another_type_loses_are_refused(declared, ce
     ]
 
 
+def test_categories_in_a_column_that_was_read_as_dates_are_refused():
+    """One cell that is no date leaves the column as text: then every row would have a category again."""
+    field, cells = Category("code", ("2024-01-01", "2025-01-01")), ["2024-01-01", "2025-01-01"]
+    with pytest.raises(DataError, match="declared a Category but its column contains dates"):
+        parse_column(field, read_csv(cells, parse_dates=["code"]))
+    assert parse_column(field, read_csv(cells)).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("cells", [["1.0", "0.0"] * 50, ["01", "00"] * 50, ["1", "0"] * 50])
 def test_one_odd_cell_changes_the_truth_of_its_own_row_alone(cells):
     usual = parse_column(Boolean("code"), read_csv(cells))

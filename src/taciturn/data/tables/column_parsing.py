@@ -122,6 +122,11 @@ def read_number(value: Any) -> float:
 
 def _places(field: Category, values: Sequence[Any] | NDArray[Any]) -> NDArray[np.int64]:
     place = _place_of(field)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        raise DataError(
+            f"`{field.name}` is declared a Category but its column contains dates or times; read it as text, "
+            "with dtype=str."
+        )
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         _check_survival(field, values.dtype)
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf" and not np.ma.isMaskedArray(values):
