@@ -19,11 +19,13 @@ def main(edits: int) -> None:
         masked_certificate,
         real_certificate,
     )
+    from support.certified_runs import certified_runs, program_result  # type: ignore[import-not-found]
     from support.example_run import certificate  # type: ignore[import-not-found]
     from support.forger import (  # type: ignore[import-not-found]
         TRICKS,
         attack,
         attack_model,
+        attack_result,
         attack_sums,
         attack_trick,
     )
@@ -35,17 +37,23 @@ def main(edits: int) -> None:
             certificate(output_noise="norm", tol=1e-9),
             real_certificate(Path(folder)),
             masked_certificate(),
+            *certified_runs().values(),
         ]
+        each = edits // len(honest)
         for number, entry in enumerate(honest):
-            refused, believed = attack(entry, edits // len(honest), seed=1000 + number)
+            refused, believed = attack(entry, each, seed=1000 + number)
             print(f"{entry!r}: {refused} refused, {believed} believed, none too small")
-        refused = attack_sums(honest[-1], edits // len(honest), seed=7)
+        refused = sum(attack_sums(entry, each, seed=7) for entry in honest if entry.run.sums)
         print(f"sums that claim less, all figures made to fit: {refused} refused, no smaller figure believed")
         for name, trick in TRICKS.items():
             found = [attack_trick(entry, trick, edits // 50, seed=11) for entry in honest]
             print(f"{name}: {sum(found)} refused, no smaller figure believed")
-        refused = attack_model(certified_model(Path(folder)), Path(folder), edits // len(honest), seed=13)
+        refused = attack_model(certified_model(Path(folder)), Path(folder), each, seed=13)
         print(f"models with a certificate that is not their own: {refused} refused, none loaded")
+        answers = Path(folder) / "answers"
+        answers.mkdir()
+        refused = attack_result(program_result(), answers, each, seed=17)
+        print(f"results with a certificate that is not their own: {refused} refused, none verified")
 
 
 if __name__ == "__main__":

@@ -99,6 +99,7 @@ def test_an_invalid_list_of_classes_is_refused(classes):
         public_labels(classes)
 
 
+@pytest.mark.filterwarnings("ignore::taciturn.core.errors.EmptyRowsWarning")
 def test_a_row_without_a_label_counts_as_zeros_or_is_named(rows, quick):
     X, y = rows
     labels = y.astype(object)
@@ -109,6 +110,7 @@ def test_a_row_without_a_label_counts_as_zeros_or_is_named(rows, quick):
         PrivateLogisticRegression(random_state=0, **quick).fit(X, labels)
 
 
+@pytest.mark.filterwarnings("ignore::taciturn.core.errors.EmptyRowsWarning")
 @pytest.mark.parametrize("dtype", ["Float64", "float64", "object"])
 def test_a_missing_target_in_a_frame_counts_as_zeros_too(rows, quick, dtype):
     X, _ = rows

@@ -12,6 +12,7 @@ from typing import Any
 from taciturn.core.canonical import canonical, digest
 from taciturn.core.errors import CertificateError, TaciturnError
 from taciturn.estimators.model_file import load_model
+from taciturn.jobs.verify_run import verify_run
 from taciturn.privacy.certificate import document
 from taciturn.privacy.certificate.certificate import Certificate
 
@@ -117,7 +118,8 @@ def attack_sums(honest: Certificate, edits: int, seed: int) -> int:
             else:
                 entry[name] = max(1, entry[name] // 2) if name == "length" else entry[name] * rng.choice(LESS)
         if rng.random() < 0.3:
-            name = rng.choice(["records", "largest", "dimension", "data_norm"])
+            fixed = honest.run.loss.counting  # how many tables there are is a fact, as the noise is
+            name = rng.choice(["records", "largest", "data_norm", *["dimension"] * (not fixed)])
             forged["run"][name] = rng.choice([1, 7, 10**6])
         text = recomputed(signed(forged))
         found = None if text is None else accepted(text)
@@ -153,6 +155,8 @@ def _claim(body: dict[str, Any], rng: random.Random) -> None:
 
 def _end_early(body: dict[str, Any], rng: random.Random) -> None:
     """The run is said to have ended after a few rounds."""
+    if body["run"]["rounds"] == 1:
+        raise KeyError("rounds")
     left = rng.randint(1, body["run"]["rounds"] - 1)
     for site in body["sites"]:
         site["charged_rounds"] = left
@@ -167,11 +171,28 @@ def _cheaper_plan(body: dict[str, Any], rng: random.Random) -> None:
         site[rng.choice(["planned_eta", "planned_scale"])] = len(body["tables"]) - 1
 
 
+def _attempts(body: dict[str, Any], rng: random.Random) -> None:
+    """Gradients after the first are said to be the first one again, of attempts that never took place."""
+    sums = body["run"]["sums"]
+    first = next((k for k, entry in enumerate(sums) if entry["part"] == "gradient"), None)
+    if first is None or body["run"]["simulated"]:
+        raise KeyError("sums")
+    starts = [0, *sorted(rng.sample(range(first + 1, len(sums)), rng.randint(1, len(sums) - first - 1)))]
+    everybody = list(range(body["run"]["sites"]))
+    body["run"]["attempts"] = [
+        {"id": f"{k:064x}", "members": everybody, "first": k + 1, "round": first + 1 if k else 1}
+        for k in starts
+    ]
+    for k in starts[1:]:
+        sums[k]["sensitivity"] = sums[first]["sensitivity"]
+
+
 TRICKS: dict[str, Trick] = {
     "a loss of one's own in masked sums": _custom_loss,
     "free text that reads like a figure": _claim,
     "a run that ended early": _end_early,
     "a plan with more noise": _cheaper_plan,
+    "attempts that never took place": _attempts,
 }
 
 
@@ -216,6 +237,27 @@ def attack_model(model: dict[str, Any], folder: Path, edits: int, seed: int) -> 
             raise AssertionError(
                 f"a model with a certificate that is not its own: {canonical(forged)[:2000]}"
             )
+    return refused
+
+
+def attack_result(found: Any, folder: Path, edits: int, seed: int) -> int:
+    """How many forged results of a program are refused beside its certificate: other totals."""
+    rng, refused = random.Random(seed), 0
+    (folder / "certificate.json").write_text(found.certificate.to_json())
+    totals = [value for total in found.totals for value in total.tolist()]
+    for honest in (True, *[False] * edits):
+        forged = list(totals)
+        if not honest:
+            at = rng.randrange(len(forged))
+            forged[at : at + 1] = rng.choice([[], [forged[at] + 1e-9], [9.0], [forged[at], 0.0]])
+        (folder / "result.json").write_text(json.dumps({"totals": forged}))
+        try:
+            verify_run(folder)
+        except CertificateError:
+            refused += 1
+        else:
+            if not honest:
+                raise AssertionError(f"a result with a certificate that is not its own: {forged}")
     return refused
 
 

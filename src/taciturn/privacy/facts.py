@@ -168,6 +168,8 @@ class RunFacts:
         if not self.masked and ((alien and not whitened) or self.attempts or self.connectivity is not None):
             names = "`sums`, `records`, `largest`, `attempts` and `connectivity`"
             raise ParameterError(f"{names} belong to masked sums, not to {self.method!r}.")
+        if self.attempts and self.where == "process":
+            raise ParameterError("`attempts` belong to runs between sites; in one process no site leaves.")
         if whitened and (self.outputs > 1 or self.data_norm != 1.0):
             raise ParameterError("`outputs` and `data_norm` must be 1 with moments of the rows in `sums`.")
         for name in ("colluding", "connectivity"):

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import taciturn as tt
+from support.certified_runs import certified_runs, program_result, several_classes, whitened_penalty
 from support.example_run import DELTA, certificate, run_facts, site_facts
 from support.forger import (
     TRICKS,
     accepted,
     attack,
     attack_model,
+    attack_result,
     attack_sums,
     attack_trick,
     recomputed,
@@ -185,7 +187,19 @@ def test_mark_is_shown_and_cannot_imitate_a_figure():
 @pytest.mark.parametrize("name", TRICKS)
 def test_known_forgeries_cannot_lower_a_figure(name, tmp_path):
     honest = [certificate(rounds=6), masked_certificate(), real_certificate(tmp_path)]
+    honest += [several_classes(), whitened_penalty()]
     assert sum(attack_trick(entry, TRICKS[name], 10, seed=5) for entry in honest) > 5
+
+
+def test_forged_certificates_of_every_kind_of_run_cannot_lower_a_figure():
+    for name, honest in certified_runs().items():
+        assert accepted(honest.to_json()) is not None, name
+        assert attack(honest, 30, seed=3)[0] > 15, name
+        assert attack_sums(honest, 20, seed=4) > 10, name
+
+
+def test_certificate_of_another_result_is_rejected(tmp_path):
+    assert attack_result(program_result(), tmp_path, 40, seed=2) == 40
 
 
 def test_certificate_of_another_model_is_rejected(tmp_path):
