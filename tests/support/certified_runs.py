@@ -66,7 +66,7 @@ def left_by_a_site() -> Certificate:
     """Of a site of a network that another site left."""
     from privacy.certificate.test_attempts import certificate, lived  # type: ignore[import-not-found]
 
-    found: Certificate = certificate(lived())
+    found: Certificate = certificate(lived(), 12)
     return found
 
 

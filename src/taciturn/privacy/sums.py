@@ -125,6 +125,14 @@ def check_sums(sums: Sequence[SumFacts], rounds: int) -> tuple[SumFacts, ...]:
     return tuple(sums)
 
 
+def planned_rounds(sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts]) -> list[int]:
+    """The round of the plan that each release belongs to: an attempt may release rounds again."""
+    begins, found = {entry.first: entry.round for entry in attempts}, [0]
+    for entry in sums:
+        found.append(begins.get(entry.t, found[-1] + 1))
+    return found[1:]
+
+
 class SumBounds(NamedTuple):
     """Bounds that follow from public facts: the length of a message (any, if not given), S and gamma."""
 
@@ -207,13 +215,15 @@ class SumTerms:
         A gradient at f = 0 is that of one round of the plan, whichever attempt releases it. What a sum rests
         on are the last releases of the rounds before it.
         """
-        begins = {entry.first: entry.round for entry in check_attempts(attempts, self.sites)}
-        at_zero, planned, last = None, 0, dict[int, SumFacts]()
-        for entry in sums:
-            planned = begins.get(entry.t, planned + 1)
+        at_zero, last = None, dict[int, SumFacts]()
+        rounds = planned_rounds(sums, check_attempts(attempts, self.sites))
+        for planned, entry in zip(rounds, sums, strict=True):
             if at_zero is None and entry.part == GRADIENT:
                 at_zero = planned
             before = [last[k] for k in sorted(last) if k < planned]
+            again = last.setdefault(planned, entry)
+            if (again.part, again.length) != (entry.part, entry.length):
+                raise ParameterError(f"`sums` {again.t} and {entry.t} must agree: both release one round.")
             last[planned] = entry
             least = self.bounds(entry.part, first=planned == at_zero, before=before)
             if least.lengths and entry.length not in least.lengths:

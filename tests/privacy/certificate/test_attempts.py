@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tools.simulation.program import DELTA, EPSILON, ROWS, tables
 
@@ -11,6 +12,7 @@ from taciturn.methods.base import Network
 from taciturn.methods.sums.attempt import SumsSite, certified_run
 from taciturn.methods.sums.prepared import PreparedSums
 from taciturn.privacy.certificate.certificate import Certificate
+from taciturn.privacy.certificate.released import Released
 from taciturn.privacy.collusion import masked_mu
 from taciturn.privacy.facts import Charge, SiteFacts
 from taciturn.privacy.ledger.memory import MemoryLedger
@@ -40,11 +42,12 @@ def lived(colluding=1, rounds=4, common=1, charged=2):
     return certified_run(base, releases)
 
 
-def certificate(run):
+def certificate(run, numbers=None):
     ledger = MemoryLedger(run, [SiteFacts(0, ROWS, 4)])
     for entry in run.sums:
         ledger.charge(Charge(0, entry.t, scale=entry.std))
-    return Certificate.from_ledger(ledger, DELTA)
+    found = None if numbers is None else Released.of("totals", np.zeros(numbers))
+    return Certificate.from_ledger(ledger, DELTA, found)
 
 
 def test_the_whole_budget_is_spent_and_not_more():
@@ -99,3 +102,14 @@ def test_attempts_begin_with_the_first_release():
 
 def test_no_dropout_is_allowed_if_all_others_may_collude():
     assert site(colluding=4).attempt(FOUR, 0, 1.0) is None
+
+
+def test_the_totals_that_are_released_have_each_round_of_the_plan_once():
+    """Five releases of three numbers each, for a plan of four rounds: one round was released twice."""
+    certificate(lived(), 4 * 3).check()
+    for wrong in (5 * 3, 3 * 3):
+        with pytest.raises(CertificateError, match="does not fit the facts"):
+            certificate(lived(), wrong)
+    again = replace(lived().sums[1], length=1)
+    with pytest.raises(ParameterError, match="`sums` 2 and 3 must agree: both release one round"):
+        replace(lived(), sums=(lived().sums[0], again, *lived().sums[2:]))

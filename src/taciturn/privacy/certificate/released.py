@@ -15,6 +15,7 @@ from ...core import checks
 from ...core.canonical import canonical
 from ...core.errors import CertificateError
 from ..facts import RunFacts
+from ..sums import planned_rounds
 
 KINDS = ("model", "vectors", "counts", "totals")
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -75,7 +76,8 @@ def check_fits(run: RunFacts, rounds: int, released: Released | None) -> None:
     elif released.kind == "model":
         fits = released.shape in ((rows, d), (rows, d - 1))  # the intercept apart, or inside
     else:
-        fits = run.masked and released.shape == (sum(entry.length for entry in run.sums),)
+        last = dict(zip(planned_rounds(run.sums, run.attempts), run.sums, strict=True))
+        fits = run.masked and released.shape == (sum(entry.length for entry in last.values()),)
     inside = fits and (released.kind == "counts") == run.loss.counting
     inside = inside and (released.kind == "totals") == run.loss.programmed
     if not inside or rounds <= run.moments or run.planned:  # moments of the rows are no model

@@ -54,7 +54,8 @@ def planned_columns(
     """
     if charged.t.size in (0, run.rounds) or (limit is not None and limit.order is not None):
         return charged
-    if not (run.masked or site.eta):
+    stated = site.eta and (site.scale or run.noise == "none") and (site.output_scale or not run.output_noise)
+    if not (run.masked or stated):
         return None
     whole = planned_charges(run, site, run.rounds)
     return whole if limit is None else _affordable(run, site, limit, whole, int(charged.t.size))
