@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.auditing.audit import CLOSE, audit, default_cases, looseness, markdown
+from taciturn.auditing.audit import audit, default_cases, markdown
 from taciturn.auditing.cases import fine_case, gaussian_case, norm_case
 from taciturn.auditing.counting import measure_mu
 from taciturn.auditing.regression_audit import regression_case
+
+CLOSE = 1.15  # a certificate of Gaussian noise above so many times what was measured is too loose
 
 
 @pytest.mark.parametrize("mu", [0.3, 1.0, 2.0])
@@ -29,7 +31,7 @@ def test_gaussian_releases_are_certified_closely_as_the_table_states():
     report = audit([gaussian_case(), fine_case(rounds=1), norm_case()], runs=30_000, seed=1, progress=False)
     gaussian, fine, norm = report.results
     assert report.passed and norm.mu is None
-    assert 1 <= looseness(gaussian) < CLOSE and 1 <= looseness(fine) < CLOSE
+    assert 1 <= gaussian.looseness < CLOSE and 1 <= fine.looseness < CLOSE
     lines = markdown(report).splitlines()
     assert len(lines) == 5 and lines[0].count("|") == lines[4].count("|") == 11
     assert lines[2].startswith("| penalty, Gaussian | 2 | 60,000 | 0.01 |")

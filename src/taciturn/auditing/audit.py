@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from .observer import Charging, clean_path, log_density, matched_filter, transcr
 from .regression_audit import regression_case
 from .whitened_audit import later_rounds, moments_case, whitened_penalty_case
 
-_SUMMED = ("lean", "log_ratios")  # over the outputs, whose noises are independent
 _LARGE = 700.0  # exp of more is infinite
 
 
@@ -76,23 +75,24 @@ class AuditResult:
         within = self.mu is None or self.certified_mu is None or self.mu <= self.certified_mu
         return self.measured.epsilon <= self.certified and within and dense
 
+    @property
+    def looseness(self) -> float:
+        """Certified over measured: by mu where the promise is a Gaussian trade-off, else by epsilon."""
+        if self.mu is not None and self.certified_mu is not None:
+            return self.certified_mu / max(self.mu, 1e-9)
+        return self.certified / max(self.measured.epsilon, 1e-9)
+
     def to_dict(self) -> dict[str, Any]:
         """As plain JSON."""
         return {
-            "case": self.case,
-            "about": self.about,
-            "rounds": self.rounds,
-            "runs": self.runs,
+            **{name: getattr(self, name) for name in ("case", "about", "rounds", "runs", "passed")},
             "certified_epsilon": self.certified if math.isfinite(self.certified) else None,
             "measured_epsilon": self.measured.epsilon,
             "delta": self.measured.delta,
-            "passed": self.passed,
             "measured_mu": self.mu,
             "certified_mu": self.certified_mu,
             "measured": self.measured.to_dict(),
-            "mean_ratio": None
-            if self.ratio is None
-            else {"mean": self.ratio.mean, "margin": self.ratio.margin},
+            "mean_ratio": None if self.ratio is None else asdict(self.ratio),
         }
 
 
@@ -124,9 +124,10 @@ class AuditReport:
             )
         above = [result for result in failed if result.measured.epsilon > result.certified]
         if not above:
+            mean = math.nan if failed[0].ratio is None else failed[0].ratio.mean
             return (
                 f"The density of {failed[0].case!r} is not that of its sampler: the mean ratio is "
-                f"{_mean(failed[0]):.4g}, not 1. Do not trust the bound before this is explained."
+                f"{mean:.4g}, not 1. Do not trust the bound before this is explained."
             )
         worst = max(above, key=lambda result: result.measured.epsilon - result.certified)
         return (
@@ -181,15 +182,18 @@ def audit(
     results = []
     with one_blas_thread(), shown(len(chosen), "cases", show=progress) as step:
         for number, case in enumerate(chosen):
-            kind = WholeStream if isinstance(case, Case) and case.integers else OneStream
-            streams = kind(seed, 2 * number), kind(seed, 2 * number + 1)
-            if isinstance(case, Case):
-                results.append(audit_case(case, runs, confidence, streams))
-            else:
-                exact = (SecureStreams(), SecureStreams()) if seed is None else streams
-                results.append(audit_masked(case, runs, confidence, exact))
+            streams = _streams(case, seed, 2 * number), _streams(case, seed, 2 * number + 1)
+            results.append(audit_case(case, runs, confidence, streams))
             step()
     return AuditReport(tuple(results), confidence, simulated=seed is not None)
+
+
+def _streams(case: Case | SumsCase, seed: int | None, number: int) -> Streams:
+    """Secret noise of masked sums is drawn by the exact sampler of real runs."""
+    if isinstance(case, SumsCase) and seed is None:
+        return SecureStreams()
+    whole = isinstance(case, Case) and case.integers
+    return WholeStream(seed, number) if whole else OneStream(seed, number)
 
 
 def default_cases() -> tuple[Case | SumsCase, ...]:
@@ -198,88 +202,63 @@ def default_cases() -> tuple[Case | SumsCase, ...]:
     return (*admm_cases(), masked_case(), *whitened, regression_case())
 
 
-def audit_masked(
-    case: SumsCase, runs: int, confidence: float, streams: tuple[Streams, Streams]
+def audit_case(
+    case: Case | SumsCase, runs: int, confidence: float, streams: tuple[Streams, Streams]
 ) -> AuditResult:
-    """One case of masked sums: what the colluders see, beside the certificate against as many.
+    """One case: runs on both data sets, every score, the certificate of the charges that were made.
 
     Where its runs are quick it takes `more` times as many: a lower bound is narrower the more there are.
     """
     runs *= case.more
     ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
-    scores = masked_scores(case, runs, streams, ledger)
-    certified = Certificate.from_ledger(ledger, case.delta).charged_epsilon
-    return AuditResult(
-        case=case.name,
-        about=case.about,
-        rounds=case.rounds,
-        runs=runs,
-        certified=certified,
-        measured=measure(scores, delta=case.delta, confidence=confidence),
-        ratio=None,
-        mu=measure_mu(scores, confidence=confidence),
-        certified_mu=float(gaussian_mu(certified, case.delta)),
-    )
-
-
-def audit_case(case: Case, runs: int, confidence: float, streams: tuple[Streams, Streams]) -> AuditResult:
-    """One case: runs on both data sets, every score, the certificate of the charges that were made."""
-    runs *= case.more
-    ledger = MemoryLedger(case.run_facts(), [case.site_facts()])
-    charge, before = later_rounds(case, runs, streams, ledger)
-    seen = [
-        _observe(case, label, runs, streams, charge if number == 0 else None)
-        for number, label in enumerate(case.labels)
-    ]  # one charge covers all outputs: the facts say how many there are
-    lean, log_ratios = (np.sum([getattr(part, name) for part in seen], axis=0) + before for name in _SUMMED)
-    released = np.concatenate([part.released for part in seen], axis=-1)
+    log_ratios: Array | None = None
+    if isinstance(case, SumsCase):
+        scores = masked_scores(case, runs, streams, ledger)
+    else:
+        scores, log_ratios = _observe(case, runs, streams, ledger)
     certificate = Certificate.from_ledger(ledger, case.delta)
-    scores = {
-        "likelihood ratio": (log_ratios[0], log_ratios[1]),
-        "clean path": (lean[0], lean[1]),
-    } | {name: (score(released[0]), score(released[1])) for name, score in case.scores.items()}
-    tables, most = case.tables(), math.exp(min(certificate.pure_epsilon, _LARGE))
-    gaussian = certificate.accountant == "gaussian"
-    exact = tables.output_noise is None and tables.grid is None and tables.clip is None
+    ratio = None
+    if log_ratios is not None:
+        most = math.exp(min(certificate.pure_epsilon, _LARGE))
+        ratio = mean_ratio(-log_ratios[0], -log_ratios[1], confidence=confidence, most=most)
+    certified, gaussian = certificate.charged_epsilon, certificate.accountant == "gaussian"
     return AuditResult(
         case=case.name,
         about=case.about,
         rounds=ledger.run.rounds,
         runs=runs,
-        certified=certificate.charged_epsilon,
+        certified=certified,
         measured=measure(scores, delta=case.delta, confidence=confidence),
-        ratio=mean_ratio(-log_ratios[0], -log_ratios[1], confidence=confidence, most=most) if exact else None,
+        ratio=ratio,
         mu=measure_mu(scores, confidence=confidence) if gaussian else None,
-        certified_mu=float(gaussian_mu(certificate.charged_epsilon, case.delta)) if gaussian else None,
+        certified_mu=float(gaussian_mu(certified, case.delta)) if gaussian else None,
     )
 
 
-class _Observations(NamedTuple):
-    """What the runs on the old and the new data (first axis) released, and how it leans to the old."""
-
-    released: Array  # (2, rounds, runs, d)
-    lean: Array  # (2, runs)
-    log_ratios: Array  # (2, runs): ln p_old / p_new
-
-
 def _observe(
-    case: Case, label: float, runs: int, streams: tuple[Streams, Streams], charge: Charging | None
-) -> _Observations:
-    """One of the problems that a case makes of its record."""
-    old, new = case.objective(case.old, label), case.objective(case.new, label)
-    released = transcript(case, old, runs, streams[0], charge), transcript(case, new, runs, streams[1])
-    paths = clean_path(case, old, streams[0]), clean_path(case, new, streams[0])
-    log_ratios = [log_density(case, old, part) - log_density(case, new, part) for part in released]
-    lean = [matched_filter(case, part, *paths) for part in released]
-    return _Observations(np.stack(released), np.stack(lean), np.stack(log_ratios))
+    case: Case, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger
+) -> tuple[dict[str, tuple[Array, Array]], Array | None]:
+    """Every score on the old and the new data, and ln p_old / p_new, (2, runs), where it is exact."""
+    charge: Charging | None
+    charge, before = later_rounds(case, runs, streams, ledger)
+    lean, log_ratios = np.zeros_like(before), np.zeros_like(before)
+    transcripts = []
+    for label in case.labels:  # the problems that a case makes of its record; their noises are independent
+        old, new = case.objective(case.old, label), case.objective(case.new, label)
+        released = transcript(case, old, runs, streams[0], charge), transcript(case, new, runs, streams[1])
+        charge = None  # one charge covers all outputs: the facts say how many there are
+        paths = clean_path(case, old, streams[0]), clean_path(case, new, streams[0])
+        log_ratios += [log_density(case, old, part) - log_density(case, new, part) for part in released]
+        lean += [matched_filter(case, part, *paths) for part in released]
+        transcripts.append(released)
+    lean, log_ratios = lean + before, log_ratios + before
+    seen = [np.concatenate(parts, axis=-1) for parts in zip(*transcripts, strict=True)]
+    scores = {"likelihood ratio": (log_ratios[0], log_ratios[1]), "clean path": (lean[0], lean[1])}
+    scores |= {name: (score(seen[0]), score(seen[1])) for name, score in case.scores.items()}
+    tables = case.tables()
+    exact = tables.output_noise is None and tables.grid is None and tables.clip is None
+    return scores, log_ratios if exact else None
 
-
-def _mean(result: AuditResult) -> float:
-    return math.nan if result.ratio is None else result.ratio.mean
-
-
-CLOSE = 1.15
-"""A certificate of Gaussian noise above this many times what was measured would be too loose."""
 
 _HEAD = (
     "| release | rounds | runs | δ | ε measured, at least | ε certified | times | μ measured, at least | "
@@ -292,29 +271,12 @@ def markdown(report: AuditReport) -> str:
     return "\n".join([_HEAD, "|---" * 10 + "|", *(_row(result) for result in report.results)]) + "\n"
 
 
-def looseness(result: AuditResult) -> float:
-    """Certified over measured: by mu where the promise is a Gaussian trade-off, else by epsilon at delta."""
-    if result.mu is not None and result.certified_mu is not None:
-        return result.certified_mu / max(result.mu, 1e-9)
-    return result.certified / max(result.measured.epsilon, 1e-9)
-
-
 def _row(result: AuditResult) -> str:
-    cells = [
-        result.case,
-        str(result.rounds),
-        f"{2 * result.runs:,}",
-        format_delta(result.measured.delta),
-        format_at_least(result.measured.epsilon),
-        format_cost(result.certified),
-        format_cost(result.certified / max(result.measured.epsilon, 1e-9)),
-    ]
+    measured, certified = result.measured.epsilon, result.certified
+    cells = [result.case, str(result.rounds), f"{2 * result.runs:,}", format_delta(result.measured.delta)]
+    cells += [format_at_least(measured), format_cost(certified), format_cost(certified / max(measured, 1e-9))]
     if result.mu is None or result.certified_mu is None:
-        cells += ["", "", ""]
+        cells += [""] * 3
     else:
-        cells += [
-            format_at_least(result.mu),
-            format_cost(result.certified_mu),
-            format_cost(looseness(result)),
-        ]
-    return "| " + " | ".join(cells) + " |"
+        cells += [format_at_least(result.mu), format_cost(result.certified_mu), format_cost(result.looseness)]
+    return f"| {' | '.join(cells)} |"

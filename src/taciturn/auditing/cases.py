@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,11 @@ class Case:
     def dimension(self) -> int:
         return len(self.old)
 
+    @property
+    def problem(self) -> dict[str, Any]:
+        """What is minimised, beside the rows."""
+        return {"loss": self.loss, "C": self.C, "regularization": self.regularization}
+
     def tables(self) -> Tables:
         """The site's numbers."""
         return self.method.tables(SITES, self.rounds).site(0)
@@ -78,14 +84,7 @@ class Case:
         """What the site minimises when it holds this record."""
         X, y = np.zeros((self.samples, self.dimension)), np.ones(self.samples)
         X[0], y[0] = record, label
-        return LocalObjective(
-            X,
-            y,
-            loss=self.loss,
-            C=self.C,
-            regularization=self.regularization,
-            sites=SITES,
-        )
+        return LocalObjective(X, y, **self.problem, sites=SITES)
 
     def heard(self) -> Array:
         """(rounds + 1, d)"""
@@ -95,15 +94,8 @@ class Case:
 
     def run_facts(self) -> RunFacts:
         """The facts that the accountant needs about the run."""
-        network = Network.without_rows(
-            [self.samples],
-            [1],
-            total=SITES,
-            dimension=self.dimension,
-            loss=self.loss,
-            C=self.C,
-            regularization=self.regularization,
-        )
+        known: Any = {"total": SITES, "dimension": self.dimension, **self.problem}
+        network = Network.without_rows([self.samples], [1], **known)
         prepared = PreparedADMM(network, self.tables(), self.tol, "audited")
         where = "folders" if self.integers else ""
         return prepared.run_facts(simulated=not self.integers, where=where, outputs=len(self.labels))
@@ -116,18 +108,8 @@ class Case:
 
 def admm_cases() -> tuple[Case, ...]:
     """Each way in which a site makes a release, where its bound is nearly reached."""
-    return (
-        gaussian_case(),
-        norm_case(),
-        logistic_case(),
-        bend_case(),
-        covered_case(),
-        dual_case(),
-        outputs_case(),
-        primal_case(),
-        whole_case(),
-        fine_case(),
-    )
+    penalty = gaussian_case(), norm_case(), logistic_case(), bend_case(), covered_case()
+    return *penalty, dual_case(), outputs_case(), primal_case(), whole_case(), fine_case()
 
 
 def gaussian_case(rounds: int = 2, shift: float = 1.0) -> Case:
@@ -135,65 +117,49 @@ def gaussian_case(rounds: int = 2, shift: float = 1.0) -> Case:
 
     `shift` is the distance, in standard deviations, that all rounds together move the noise.
     """
-    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
-    return _opposite("penalty, Gaussian", PenaltyPerturbation(_ETA, _ETA / 2, noise), rounds)
+    return _opposite("penalty, Gaussian", _penalty(_gaussian(rounds, shift)), rounds)
 
 
 def norm_case(rounds: int = 2, pure: float = 2.0) -> Case:
     """The same with norm noise in one dimension, where its pure bound is nearly reached."""
-    noise = NormNoise(rate=pure / (rounds * _D))
-    return _opposite("penalty, norm", PenaltyPerturbation(_ETA, _ETA / 2, noise), rounds)
+    return _opposite("penalty, norm", _penalty(NormNoise(rate=pure / (rounds * _D))), rounds)
 
 
 def logistic_case(shift: float = 1.0) -> Case:
     """Records 150 degrees apart, and a neighbour who drags the model to where both are misclassified."""
-    half = math.radians(75.0)
-    push = np.zeros((2, 2))
-    push[:, 0] = -60.0
+    x, y = math.cos(math.radians(75.0)), math.sin(math.radians(75.0))
     return Case(
         name="penalty, Gaussian, logistic",
         about="records 150 degrees apart, dragged to where both are misclassified",
-        method=PenaltyPerturbation(_ETA, _ETA / 2, GaussianNoise(std=_D / shift)),
-        old=(math.cos(half), math.sin(half)),
-        new=(math.cos(half), -math.sin(half)),
+        method=_penalty(_gaussian(1, shift)),
+        old=(x, y),
+        new=(x, -y),
         rounds=1,
         samples=_B,
-        messages=push,
+        messages=np.array([[-60.0, 0.0]] * 2),
     )
 
 
 def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
     """A record against an empty one, under a penalty so small that the Jacobian is most of the bound."""
-    B = 1
     return Case(
         name="penalty, norm, Jacobian",
         about="a record against none, tiny penalty",
-        method=PenaltyPerturbation(
-            penalty=1.0 / (2 * k * B), dual_step=1.0 / (4 * k * B), noise=NormNoise(rate=rate)
-        ),
+        method=PenaltyPerturbation(penalty=1 / (2 * k), dual_step=1 / (4 * k), noise=NormNoise(rate=rate)),
         old=(1.0,),
         new=(0.0,),
         rounds=1,
-        samples=B,
+        samples=1,
     )
 
 
 def covered_case(pure: float = 2.0, tol: float = 1e-4) -> Case:
     """All that a real run adds: output noise, wide enough for a poor `tol`, on a grid."""
-    method = PenaltyPerturbation(
-        penalty=_ETA,
-        dual_step=_ETA / 2,
-        noise=NormNoise(rate=pure / _D),
-        output_noise=NormNoise(rate=0.05 / tol),
-        grid=2.0**-15,
-        clip=4.0,
-    )
-    return replace(
-        _opposite("penalty, norm, output noise, grid", method, 1),
-        about="opposite records, smooth hinge, the whole numbers of a real run",
-        tol=tol,
-        integers=True,
-    )
+    output = NormNoise(rate=0.05 / tol)
+    method = _penalty(NormNoise(rate=pure / _D), output_noise=output, grid=2.0**-15, clip=4.0)
+    about = "opposite records, smooth hinge, the whole numbers of a real run"
+    name = "penalty, norm, output noise, grid"
+    return _opposite(name, method, 1, about=about, tol=tol, integers=True)
 
 
 def whole_case(rounds: int = 2, shift: float = 1.0) -> Case:
@@ -201,29 +167,21 @@ def whole_case(rounds: int = 2, shift: float = 1.0) -> Case:
     std = _D * math.sqrt(rounds) / shift
     step = 2.0 ** round(math.log2(std / 50))
     method = PrimalPerturbation(_ETA, GaussianNoise(std), _ETA / 100, grid=step, clip=2.0**10)
-    return replace(
-        _opposite("primal, Gaussian, whole numbers", method, rounds),
-        about="opposite records, smooth hinge, the whole numbers of a real run",
-        integers=True,
-    )
+    about = "opposite records, smooth hinge, the whole numbers of a real run"
+    return _opposite("primal, Gaussian, whole numbers", method, rounds, about=about, integers=True)
 
 
 def fine_case(rounds: int = 2, shift: float = 1.0) -> Case:
     """The whole numbers of a real run as they usually are: so many steps that rounding costs nothing."""
-    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
     output = GaussianNoise(std=_D / 40)
-    method = PenaltyPerturbation(_ETA, _ETA / 2, noise, output_noise=output, grid=2.0**-34, clip=2.0**10)
-    return replace(
-        _opposite("penalty, Gaussian, whole numbers", method, rounds),
-        about="opposite records, smooth hinge, the fine grid of a real run",
-        integers=True,
-    )
+    method = _penalty(_gaussian(rounds, shift), output_noise=output, grid=2.0**-34, clip=2.0**10)
+    about = "opposite records, smooth hinge, the fine grid of a real run"
+    return _opposite("penalty, Gaussian, whole numbers", method, rounds, about=about, integers=True)
 
 
 def dual_case(rounds: int = 2, shift: float = 1.0) -> Case:
     """Noise on the dual variable: what penalty perturbation is with eta = theta."""
-    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
-    return _opposite("dual, Gaussian", DualPerturbation(_ETA, noise), rounds)
+    return _opposite("dual, Gaussian", DualPerturbation(_ETA, _gaussian(rounds, shift)), rounds)
 
 
 def outputs_case(outputs: int = 3, shift: float = 1.0) -> Case:
@@ -231,29 +189,28 @@ def outputs_case(outputs: int = 3, shift: float = 1.0) -> Case:
 
     `shift` is the distance, in standard deviations, that all problems together move the noise.
     """
-    noise = GaussianNoise(std=_D * math.sqrt(outputs) / shift)
-    return replace(
-        _opposite(f"penalty, Gaussian, {outputs} outputs", PenaltyPerturbation(_ETA, _ETA / 2, noise), 1),
-        about="opposite records of the first class, smooth hinge, one against the rest",
-        labels=(1.0,) + (-1.0,) * (outputs - 1),
-    )
+    about = "opposite records of the first class, smooth hinge, one against the rest"
+    labels = (1.0,) + (-1.0,) * (outputs - 1)
+    method = _penalty(_gaussian(outputs, shift))
+    return _opposite(f"penalty, Gaussian, {outputs} outputs", method, 1, about=about, labels=labels)
 
 
 def primal_case(rounds: int = 6, shift: float = 1.0, ratio: float = 100.0) -> Case:
     """Noise on what is broadcast; the site must go on from the noisy value. eta = ratio theta."""
-    noise = GaussianNoise(std=_D * math.sqrt(rounds) / shift)
-    return _opposite("primal, Gaussian", PrimalPerturbation(_ETA, noise, dual_step=_ETA / ratio), rounds)
+    method = PrimalPerturbation(_ETA, _gaussian(rounds, shift), dual_step=_ETA / ratio)
+    return _opposite("primal, Gaussian", method, rounds)
 
 
-def _opposite(name: str, method: Method, rounds: int) -> Case:
+def _gaussian(releases: int, shift: float) -> GaussianNoise:
+    """Noise that so many releases together move by `shift` standard deviations."""
+    return GaussianNoise(std=_D * math.sqrt(releases) / shift)
+
+
+def _penalty(noise: NormNoise | GaussianNoise, **more: Any) -> PenaltyPerturbation:
+    return PenaltyPerturbation(_ETA, _ETA / 2, noise, **more)
+
+
+def _opposite(name: str, method: Method, rounds: int, **more: Any) -> Case:
     """One record and its opposite, both on the straight part of the hinge, so that the slopes differ most."""
-    return Case(
-        name=name,
-        about="opposite records, smooth hinge",
-        method=method,
-        old=(1.0,),
-        new=(-1.0,),
-        rounds=rounds,
-        samples=_B,
-        loss=SmoothHinge(0.5),
-    )
+    usual: Any = {"about": "opposite records, smooth hinge", "samples": _B, "loss": SmoothHinge(0.5)}
+    return Case(name=name, method=method, old=(1.0,), new=(-1.0,), rounds=rounds, **(usual | more))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.types import Array
 from ..methods.base import Network
-from ..methods.loop import Loop, Send, loop
+from ..methods.loop import Store, loop, stored
 from ..methods.programs.masked_descent import MaskedDescent, PublicFacts
 from ..methods.sums.masks import Message, PairKeys
 from ..methods.sums.node import SumsNode
@@ -197,9 +196,11 @@ def _seen(
         share = case.share(site, record, tables)
         return SumsNode(np.array([site]), [share], tables, [keys[site]], streams, runs, after)
 
-    loops = [
-        _messages(loop(node(site), path[0]), ledger if site == 0 else None) for site in range(case.honest)
-    ]
+    def charge(effect: Store) -> None:
+        if ledger is not None and effect.charges.sites[0] == 0:
+            ledger.charge_round(effect.charges)
+
+    loops = [stored(loop(node(site), path[0]), charge) for site in range(case.honest)]
     seen = _Seen([], [])
     messages = [next(one).message[0] for one in loops]
     for t in range(1, case.rounds + 1):
@@ -250,19 +251,3 @@ def _likelihood(
 def _difference(sent: list[Message]) -> Array:
     """What site 0 sent in the last round but one, less what it sent in the last, (runs,)."""
     return np.asarray((sent[-2] - sent[-1]).view(np.int64).sum(axis=1), dtype=np.float64)
-
-
-def _messages(steps: Loop, ledger: MemoryLedger | None) -> Generator[Send, Message, None]:
-    """The messages of a node; charged to the ledger where there is one."""
-    answer = None
-    while True:
-        try:
-            effect = steps.send(answer)
-        except StopIteration:
-            return
-        if isinstance(effect, Send):
-            answer = yield effect
-        else:
-            answer = None
-            if ledger is not None:
-                ledger.charge_round(effect.charges)

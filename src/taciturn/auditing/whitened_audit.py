@@ -23,7 +23,6 @@ from ..methods.sums.node import SumsNode
 from ..methods.sums.prepared import process_keys
 from ..methods.whitened_penalty import PreparedWhitened, whitened_objective
 from ..objective.local import LocalObjective
-from ..objective.regularizers import L2
 from ..privacy.facts import RoundCharges, RunFacts
 from ..privacy.ledger.memory import Ledger
 from ..rng import Streams
@@ -42,18 +41,8 @@ class WhitenedCase(Case):
     @cached_property
     def prepared(self) -> PreparedWhitened:
         """The run of both sites, each with so many records."""
-        network = Network(
-            total=SITES,
-            sites=(0, 1),
-            samples=(self.samples,) * SITES,
-            degrees=(1,) * SITES,
-            names=(),
-            dimension=self.dimension,
-            loss=self.loss,
-            C=self.C,
-            regularization=self.regularization,
-            regularizer=L2(),
-        )
+        known: Any = {"total": SITES, "dimension": self.dimension, **self.problem}
+        network = Network.without_rows([self.samples] * SITES, [1] * SITES, **known)
         options = RunOptions(tol=self.tol, strict=False)
         found = self.method.prepare(network, self.rounds + len(self.totals), options)
         if not isinstance(found, PreparedWhitened):
@@ -147,20 +136,19 @@ def _share(case: WhitenedCase, record: Sequence[float]) -> Any:
 
 def whitened_penalty_case(shift: float = 1.65, delta: float = 0.2) -> WhitenedCase:
     """Opposite records: the rounds tell nearly all, the moments are the same for both."""
-    like = replace(gaussian_case(shift=shift), delta=delta)
-    method = replace(like.method, whiten=0.1)  # type: ignore[type-var]
-    return _whitened(like, "penalty, Gaussian, whitened", "opposite records, clipped rows", method=method)
+    like = gaussian_case(shift=shift)
+    return _whitened(like, "penalty, Gaussian, whitened", "opposite records, clipped rows", 0.1, delta=delta)
 
 
 def moments_case(mu: float = 1.65, delta: float = 0.2) -> WhitenedCase:
     """Orthogonal records: the moments tell nearly all, the rounds hardly anything."""
-    like = replace(gaussian_case(shift=0.1), delta=delta)
-    method = replace(like.method, whiten=mu)  # type: ignore[type-var]
-    about = "orthogonal records, moments of the rows"
-    made = _whitened(like, "penalty, moments of the rows", about, method=method)
-    return replace(made, old=(1.0, 0.0), new=(0.0, 1.0))
+    like, about = gaussian_case(shift=0.1), "orthogonal records, moments of the rows"
+    records: Any = {"old": (1.0, 0.0), "new": (0.0, 1.0)}
+    return _whitened(like, "penalty, moments of the rows", about, mu, delta=delta, **records)
 
 
-def _whitened(like: Case, name: str, about: str, **changed: Any) -> WhitenedCase:
-    entries = {key: getattr(like, key) for key in like.__dataclass_fields__ if key != "more"}
-    return WhitenedCase(**(entries | {"name": name, "about": about} | changed))
+def _whitened(like: Case, name: str, about: str, whiten: float, **changed: Any) -> WhitenedCase:
+    """The same case with a method that whitens."""
+    method = replace(like.method, whiten=whiten)  # type: ignore[type-var]
+    entries = {key: value for key, value in vars(like).items() if key != "more"}
+    return WhitenedCase(**(entries | {"name": name, "about": about, "method": method} | changed))
