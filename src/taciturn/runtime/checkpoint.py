@@ -124,6 +124,33 @@ class Checkpoint:
         return self.folder / f"round{t}-record.npz"
 
 
+class ResumedRun:
+    """The checkpoints of one run: where it starts, and what is kept on the way; None keeps nothing.
+
+    start : the round of the newest checkpoint, up to which the record is filled.
+    """
+
+    def __init__(
+        self, checkpoint: Checkpoint | None, setup: Setup, recorder: Recorder, digests: Sequence[str]
+    ) -> None:
+        self.checkpoint, self.recorder, self.start = checkpoint, recorder, 0
+        if checkpoint is not None:
+            self.fingerprint = fingerprint(setup, digests)
+            self.start = checkpoint.latest(self.fingerprint)
+        if checkpoint is not None and self.start:
+            checkpoint.restore(self.start, recorder)
+
+    def due(self, t: int) -> Checkpoint | None:
+        """Where the states after round t are to be kept, if they are."""
+        due = self.checkpoint is not None and t > self.start and self.checkpoint.due(t)
+        return self.checkpoint if due else None
+
+    def finish(self, t: int) -> None:
+        """Make round t the newest checkpoint, where it is due; all states of it were written."""
+        if (checkpoint := self.due(t)) is not None:
+            checkpoint.finish(t, self.fingerprint, self.recorder)
+
+
 def check_resumable(setup: Setup, checkpoint: object) -> None:
     """Raise if checkpoints are requested for a run that cannot resume from them."""
     if checkpoint is not None and not setup.prepared.resumable:

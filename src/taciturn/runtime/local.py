@@ -17,7 +17,7 @@ from ..methods.run import Recorder, Run
 from ..objective.solver.threads import one_blas_thread
 from ..objective.sources import SourcedProblem, survey
 from ..privacy.ledger.memory import Ledger, MemoryLedger
-from .checkpoint import Checkpoint, fingerprint
+from .checkpoint import Checkpoint, ResumedRun
 from .engine_selection import threads_for
 from .messages import Messages
 from .setup import Setup
@@ -45,7 +45,7 @@ def run_local(
         ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
     workers = threads or threads_for(setup)
     recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
-    resume = None if checkpoint is None else _Resume(checkpoint, setup, recorder)
+    resume = ResumedRun(checkpoint, setup, recorder, [] if checkpoint is None else _digests(setup))
     with one_blas_thread():
         parts = 8 * workers if workers > 1 else -(-setup.graph.n // _TOGETHER)
         network = LocalNetwork(setup, ledger, parts=parts, resume=resume)
@@ -54,40 +54,12 @@ def run_local(
                 step(network.recorded)
                 for t in network.rounds(pool.submit if workers > 1 else _at_once):
                     recorder.record(t, network.models(t), *network.metrics[t % 2])
-                    if resume is not None:
-                        resume.finish(t)
+                    resume.finish(t)
                     step()
             except BaseException:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
     return recorder.finish(network.models(setup.rounds), ledger, setup.settings(), network.coordinates)
-
-
-class _Resume:
-    """The checkpoints of one run in one process, in the format that a cluster uses too."""
-
-    def __init__(self, checkpoint: Checkpoint, setup: Setup, recorder: Recorder) -> None:
-        problem = setup.problem
-        sizes = survey([problem.site(i) for i in range(problem.n)], digest=True)
-        self.checkpoint, self.recorder = checkpoint, recorder
-        self.fingerprint = fingerprint(setup, [size.digest for size in sizes])
-        self.start = checkpoint.latest(self.fingerprint)
-        if self.start:
-            checkpoint.restore(self.start, recorder)
-
-    def state(self, node: Any, own: range) -> Any:
-        """The states of these sites at the newest checkpoint."""
-        return node.restored(self.start, self.checkpoint.load_states(self.start, own))
-
-    def keep(self, node: Any, state: Any) -> None:
-        """Write the states of a node where a checkpoint is due."""
-        if state.t > self.start and self.checkpoint.due(state.t):
-            self.checkpoint.save_states(state.t, int(node.sites[0]), node.saved(state))
-
-    def finish(self, t: int) -> None:
-        """Make round t the newest checkpoint, where it is due; all nodes have written theirs."""
-        if self.checkpoint.due(t):
-            self.checkpoint.finish(t, self.fingerprint, self.recorder)
 
 
 class LocalNetwork:
@@ -100,7 +72,7 @@ class LocalNetwork:
         metrics[t % 2].
     """
 
-    def __init__(self, setup: Setup, ledger: Ledger, *, parts: int, resume: _Resume | None = None) -> None:
+    def __init__(self, setup: Setup, ledger: Ledger, *, parts: int, resume: ResumedRun | None = None) -> None:
         n, prepared, problem = setup.graph.n, setup.prepared, setup.problem
         self.setup, self.resume = setup, resume
         self.recorded = 0 if resume is None else resume.start
@@ -115,12 +87,12 @@ class LocalNetwork:
         self.coordinates: Array | None = None
         self.loops: list[Rounds] = []
         for own, node in zip(self.cuts, self.nodes, strict=True):
-            if resume is None or not resume.start:
+            if resume is not None and resume.checkpoint is not None and resume.start:
+                state = node.restored(resume.start, resume.checkpoint.load_states(resume.start, own))
+                charge_again(node, ledger, state.t)
+            else:
                 heard = None if first is None else self.messages.known_to(own, first)
                 state = node.start(None if first is None else first[own.start : own.stop], heard)
-            else:
-                state = resume.state(node, own)
-                charge_again(node, ledger, state.t)
             self.loops.append(charged(loop(node, state), ledger))
 
     def models(self, t: int) -> Array:
@@ -185,8 +157,14 @@ class LocalNetwork:
             self.coordinates = self.setup.prepared.coordinates(node, state)
         if self.setup.measure:
             self.metrics[at, :, own] = node.metrics(models)
-        if self.resume is not None:
-            self.resume.keep(node, state)
+        if self.resume is not None and (checkpoint := self.resume.due(state.t)) is not None:
+            checkpoint.save_states(state.t, int(node.sites[0]), node.saved(state))
+
+
+def _digests(setup: Setup) -> list[str]:
+    """The hash of every site's rows, which a checkpoint belongs to."""
+    problem = setup.problem
+    return [size.digest for size in survey([problem.site(i) for i in range(problem.n)], digest=True)]
 
 
 def _at_once(work: Callable[..., None], *arguments: object) -> None:

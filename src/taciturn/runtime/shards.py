@@ -8,7 +8,6 @@ bit, whatever the number of shards. The driver runs the loop of `methods/loop.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,8 +23,7 @@ from .setup import Setup
 _MOST = 2048  # sites, and an eighth of a shard's: what a round needs beside the vectors it needs for so many
 
 
-@dataclass(frozen=True, eq=False)
-class ShardTask:
+class ShardTask(NamedTuple):
     """What one shard needs to know about a run: of the other sites, only which vectors cross."""
 
     part: Part
@@ -39,13 +37,7 @@ class ShardTask:
         """The share of `part` in `setup`."""
         if setup.seed is None:
             raise ParameterError("`seed` must be given: shards of one run must draw from the same streams.")
-        return cls(
-            part=part,
-            prepared=setup.prepared.part(part.own),
-            repeats=setup.repeats,
-            seed=setup.seed,
-            measure=setup.measure,
-        )
+        return cls(part, setup.prepared.part(part.own), setup.repeats, setup.seed, setup.measure)
 
 
 class StepResult(NamedTuple):

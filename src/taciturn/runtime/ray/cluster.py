@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import ray
@@ -54,11 +54,8 @@ def _connect(address: str, options: dict[str, Any]) -> None:
     local = address == "local"
     if not local:
         _check_reachable(address)
-    with ExitStack() as inside:
-        inside.enter_context(_environment(_QUIET | (_LOCAL if local else {})))
-        inside.enter_context(_errors_only())
-        if local or address.rpartition(":")[0] in (LOOPBACK, "localhost"):
-            inside.enter_context(_on_loopback())
+    loopback = local or address.rpartition(":")[0] in (LOOPBACK, "localhost")
+    with _ray_settings(_QUIET | (_LOCAL if local else {}), loopback=loopback):
         try:
             context = ray.init(address=address, **options)
         except ConnectionError as error:
@@ -84,39 +81,22 @@ def _unreachable(address: str) -> ParameterError:
 
 
 @contextmanager
-def _on_loopback() -> Iterator[None]:
-    """Inside, Ray takes 127.0.0.1 for what it says.
+def _ray_settings(wanted: dict[str, str], *, loopback: bool) -> Iterator[None]:
+    """Inside, Ray logs errors only, and the processes that it starts inherit these variables.
 
-    Elsewhere it puts the machine's outward address in its place, and listens there. The switch is made for
-    systems with a personal firewall, and is read from the environment when Ray is imported.
+    With `loopback`, Ray takes 127.0.0.1 for what it says. Elsewhere it puts the machine's outward address in
+    its place, and listens there. That switch is made for systems with a personal firewall, and is read from
+    the environment when Ray is imported. Variables that the user has set are left as they are.
     """
-    before = ray_constants.ENABLE_RAY_CLUSTER
-    ray_constants.ENABLE_RAY_CLUSTER = False
-    try:
-        yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before
-
-
-@contextmanager
-def _environment(wanted: dict[str, str]) -> Iterator[None]:
-    """Inside, these variables are set unless they already are; the processes that Ray starts inherit them."""
-    added = {name: value for name, value in wanted.items() if name not in os.environ}
+    log, added = logging.getLogger("ray"), {k: v for k, v in wanted.items() if k not in os.environ}
+    level, outward = log.level, ray_constants.ENABLE_RAY_CLUSTER
     os.environ.update(added)
+    log.setLevel(logging.ERROR)
+    ray_constants.ENABLE_RAY_CLUSTER = outward and not loopback
     try:
         yield
     finally:
+        ray_constants.ENABLE_RAY_CLUSTER = outward
+        log.setLevel(level)
         for name in added:
             os.environ.pop(name, None)
-
-
-@contextmanager
-def _errors_only() -> Iterator[None]:
-    """Inside, Ray logs errors only."""
-    log = logging.getLogger("ray")
-    before = log.level
-    log.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        log.setLevel(before)

@@ -8,8 +8,7 @@ shard and round.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,23 +18,21 @@ from ...methods.loop import Send, charge_again, charged, loop
 from ...methods.run import Recorder, Run
 from ...privacy.facts import RoundCharges
 from ...privacy.ledger.memory import MemoryLedger
-from ..checkpoint import Checkpoint, fingerprint
+from ..checkpoint import Checkpoint, ResumedRun
 from ..partition import Part
 from ..setup import Setup
 from ..shards import ShardTask, StepResult
 from .worker import fetch
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
+class Asked(NamedTuple):
     """What the shards were asked for in a round: references to their reports, and to what they send."""
 
     reports: list[Any]
     sent: list[list[Any]]
 
 
-@dataclass(frozen=True, eq=False)
-class ClusterState:
+class ClusterState(NamedTuple):
     """The shards hold the states; the driver knows the round, and who must be handed what next."""
 
     t: int
@@ -56,21 +53,16 @@ class Driver:
         saver: Checkpoint | None,
         digests: Sequence[str],
     ) -> None:
-        self.setup, self.parts, self.workers, self.saver = setup, parts, workers, saver
+        self.setup, self.parts, self.workers = setup, parts, workers
         self.ledger = MemoryLedger(setup.run_facts(), setup.site_facts())
         self.recorder = Recorder(setup.rounds, setup.repeats, history=setup.history)
-        self.fingerprint = "" if saver is None else fingerprint(setup, digests)
-        self.t = self.start = 0 if saver is None else saver.latest(self.fingerprint)
+        self.resume = ResumedRun(saver, setup, self.recorder, digests)
+        self.t = self.start = self.resume.start
         self.mean: Array | None = None
-        if saver is not None and self.start:
-            saver.restore(self.start, self.recorder)
         charge_again(self, self.ledger, self.start)
-        fetch(
-            [
-                worker.begin.remote(ShardTask.of(setup, part), saver, self.start)
-                for worker, part in zip(workers, parts, strict=True)
-            ]
-        )
+        tasks = [ShardTask.of(setup, part) for part in parts]
+        both = zip(workers, tasks, strict=True)
+        fetch([worker.begin.remote(task, saver, self.start) for worker, task in both])
 
     @property
     def rounds(self) -> int:
@@ -86,7 +78,7 @@ class Driver:
         for worker, part, heard in zip(self.workers, self.parts, state.heard, strict=True):
             count = len(part.outbound) if self._neighbours(state.t + 1) else 1
             step = worker.step.options(num_returns=1 + count)
-            replies = step.remote(self._due(state.t), self.mean, *heard)
+            replies = step.remote(self.resume.due(state.t) is not None, self.mean, *heard)
             report, *blocks = replies if count else [replies]
             reports.append(report)
             sent.append(blocks)
@@ -134,8 +126,7 @@ class Driver:
         ended: list[StepResult] = fetch(reports)
         if self.mean is not None:
             self._record_gap(t - 1, [part.gap for part in ended])
-        if self._due(t - 1) and self.saver is not None:
-            self.saver.finish(t - 1, self.fingerprint, self.recorder)
+        self.resume.finish(t - 1)
         recorder = self.recorder
         recorder.loss[:, t - 1] = np.concatenate([part.losses for part in ended]).mean(axis=0)
         recorder.accuracy[:, t - 1] = np.concatenate([part.accuracies for part in ended]).mean(axis=0)
@@ -143,10 +134,6 @@ class Driver:
         if recorder.history is not None:
             recorder.history.append(self._vectors().transpose(1, 0, 2))
         self.t = t
-
-    def _due(self, t: int) -> bool:
-        """Whether the states after round t are saved."""
-        return self.saver is not None and t > self.start and self.saver.due(t)
 
     def _neighbours(self, t: int) -> bool:
         return self.setup.prepared.hears(t) == "neighbours"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import ray
@@ -50,8 +49,7 @@ class RayEngine:
     def __post_init__(self) -> None:
         if self.shards is not None:
             checks.whole("shards", self.shards, least=1)
-        if checks.whole("every", self.every, least=10) % 10:
-            raise ParameterError(f"`every` must be a multiple of 10; got {self.every}.")
+        Checkpoint.at(self.checkpoint or "", self.every)
 
     def run(self, setup: Setup, *, show: bool | None = None) -> Run:
         """Drive `setup` through all rounds; the vectors equal those of the local engine to the last bit."""
@@ -60,7 +58,7 @@ class RayEngine:
                 "`seed` must be given on a cluster: secret noise cannot be drawn again when a worker is lost."
             )
         check_resumable(setup, self.checkpoint)
-        saver = None if self.checkpoint is None else Checkpoint(Path(self.checkpoint).absolute(), self.every)
+        saver = None if self.checkpoint is None else Checkpoint.at(self.checkpoint, self.every)
         with (
             nullcontext() if saver is None else saver.held(),
             cluster(self.address, self.shards or cpus_here()),
