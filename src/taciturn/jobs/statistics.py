@@ -6,7 +6,6 @@ The check is for the owner of the rows: nothing is trained, spent or written by 
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -50,7 +49,7 @@ def evaluate_job(
     loaded = load_model(Path(model))
     tables = read_tables(job, job.files(folder), [*loaded[0].schema.names, job.label.column])
     y = targets(job.label, tables)
-    with nullcontext() if job.budget is None else job.budget.open(folder):
+    with job.spending(folder):
         return private_score(
             loaded, tables.columns, y, epsilon=epsilon, bins=bins, public=public, **_request(job, tables)
         )
@@ -60,7 +59,7 @@ def describe_job(path: str | PathLike[str], *, epsilon: float, bins: int = 20) -
     """Describe the columns of a job's schema; delta, colluding, person and budget are those of the job."""
     job, folder = read_job(Path(path)), Path(path).parent
     tables = read_tables(job, job.files(folder), job.schema_.names)
-    with nullcontext() if job.budget is None else job.budget.open(folder):
+    with job.spending(folder):
         return private_description(
             tables.columns, job.schema_, epsilon=epsilon, bins=bins, **_request(job, tables)
         )
@@ -92,7 +91,7 @@ def ask_job(path: Path, out: Path | None = None) -> tuple[list[PrivateAnswer], l
     tables = read_tables(job, job.files(folder), asking.reads)
     wishes = CountWishes(job.epsilon, **_request(job, tables) | {"delta": job.delta})
     out.mkdir(parents=True, exist_ok=True)  # before anything is spent
-    with nullcontext() if job.budget is None else job.budget.open(folder):
+    with job.spending(folder):
         found, totals = run_asking(asking, tables.columns, len(tables), wishes, job.name)
     written = write_answers(out, found, [one.kind for one in questions])
     about = {"simulated": job.simulated, "run": {"job": job.name, "sites": list(job.names)}}

@@ -72,8 +72,27 @@ class ReadyJob:
     def train(self, *, verbose: bool = False) -> TrainedJob:
         """The fit and its files; whatever stops it, what was spent until then is on record."""
         with nullcontext() if self.budget is None else self.budget:
-            fitted = _spend(self, verbose=verbose)
+            fitted = self._spend(verbose=verbose)
         return TrainedJob(self.job, fitted, self.folder, self.budget)
+
+    def _spend(self, *, verbose: bool) -> PrivateLinearModel:
+        job, folder = self.job, self.folder
+        made = not folder.exists()
+        folder.mkdir(parents=True, exist_ok=True)
+        ledger = LedgerFile(folder / LEDGER, self.marks) if job.seed is None else None
+        try:
+            set_aside(folder)
+            fitted, model = fit(job, self.rows, ledger, verbose=verbose)
+            write_results(folder, _contents(job, fitted, model))
+        except KeyboardInterrupt:
+            raise Stopped(f"stopped; {_describe_leftovers(folder)}.") from None
+        except OSError as error:
+            raise TaciturnError(f"{folder}: {error.strerror}; {_describe_leftovers(folder)}.") from error
+        finally:
+            if made and not any(folder.iterdir()):
+                folder.rmdir()
+        (folder / (LEDGER + ".lock")).unlink(missing_ok=True)
+        return fitted
 
 
 def train_job(
@@ -104,29 +123,6 @@ def prepare_job(
     rows = gather(job, path.parent)
     budget = None if job.budget is None else job.budget.open(path.parent)
     return ReadyJob(job, rows, folder, marks, budget)
-
-
-def _spend(ready: ReadyJob, *, verbose: bool) -> PrivateLinearModel:
-    """The fit and its files; whatever stops it, what was spent until then is on record."""
-    job, folder = ready.job, ready.folder
-    made = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    ledger = None if job.seed is not None else folder / LEDGER
-    try:
-        set_aside(folder)
-        fitted, model = fit(
-            job, ready.rows, None if ledger is None else LedgerFile(ledger, ready.marks), verbose=verbose
-        )
-        write_results(folder, _contents(job, fitted, model))
-    except KeyboardInterrupt:
-        raise Stopped(f"stopped; {_describe_leftovers(folder)}.") from None
-    except OSError as error:
-        raise TaciturnError(f"{folder}: {error.strerror}; {_describe_leftovers(folder)}.") from error
-    finally:
-        if made and not any(folder.iterdir()):
-            folder.rmdir()
-    (folder / (LEDGER + ".lock")).unlink(missing_ok=True)
-    return fitted
 
 
 def _describe_leftovers(folder: Path) -> str:
@@ -185,20 +181,14 @@ def fit(
     job: TrainingJob, rows: TrainingRows, ledger: LedgerFile | None = None, *, verbose: bool = False
 ) -> tuple[PrivateLinearModel, Model]:
     """The estimator, and the model to write; what is spent goes to the ledger first."""
-    options: dict[str, Any] = {
-        "epsilon": job.epsilon,
-        "delta": job.delta,
-        "large_delta": job.large_delta,
+    same = ("epsilon", "delta", "large_delta", "colluding", "rounds", "max_rounds", "noise", "effort")
+    options = {name: getattr(job, name) for name in same}
+    options |= {
         "graph": job.network(),
         "data_norm": 1.0,
-        "colluding": job.colluding,
         "fit_intercept": job.intercept,
-        "C": "auto" if job.C is None else job.C,
-        "regularization": "auto" if job.regularization is None else job.regularization,
-        "rounds": job.rounds,
-        "max_rounds": job.max_rounds,
-        "noise": job.noise,
-        "effort": job.effort,
+        "C": job.C or "auto",
+        "regularization": job.regularization or "auto",
         "ledger": ledger,
         "random_state": job.seed,
         "verbose": verbose,

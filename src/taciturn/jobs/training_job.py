@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
@@ -10,26 +11,17 @@ from pydantic import Field, model_validator
 from ..core.errors import ParameterError
 from ..core.toml import read_toml
 from ..graph import Graph
-from ..jobfile.job_format import OLDER, TRAIN, Job, JobSite, Label, Text, first_repeated
+from ..jobfile.job_format import OLDER, TRAIN, Job, JobSite, Label, first_repeated
 from ..jobfile.job_rows import TableFile
-from ..jobfile.owner_file import OWNER, CsvFacts, DatabaseFacts, SharedBudget, check_source, read_owner
+from ..jobfile.owner_file import OWNER, CsvFacts, RowsEntry, SharedBudget, read_owner
 from ..jobfile.toml_fields import LISTED
 from ..jobfile.toml_files import check_entries, line_of
 
 _NETWORK = "is read by `taciturn site` only; leave it out"
 
 
-class TrainingSite(JobSite):
+class TrainingSite(JobSite, RowsEntry):
     """One site, and the file, from the folder of the job on, or the database that holds its rows."""
-
-    data: Text | None = None
-    csv: CsvFacts | None = None
-    database: DatabaseFacts | None = None
-
-    @model_validator(mode="after")
-    def _check_rows(self) -> Self:
-        check_source(self.data, self.csv, self.database)
-        return self
 
 
 class OwnedJob(Job):
@@ -59,7 +51,16 @@ class OwnedJob(Job):
 
     def files(self, folder: Path) -> list[TableFile]:
         """Where the rows of each site are."""
-        return [_table(site, folder, site.csv or self.csv) for site in self.sites]
+        return [
+            TableFile(site, folder / str(site.data), (site.csv or self.csv).form())
+            if site.database is None
+            else TableFile(site, site.database.source(folder))
+            for site in self.sites
+        ]
+
+    def spending(self, folder: Path) -> AbstractContextManager[Any]:
+        """Inside, what is spent on the rows is charged to the owner's budget, if there is one."""
+        return nullcontext() if self.budget is None else self.budget.open(folder)
 
 
 class AskedJob(OwnedJob):
@@ -97,12 +98,6 @@ class TrainingJob(OwnedJob):
     def network(self) -> str | Graph:
         """Who talks to whom: sites in the order of their sorted names, as the estimators number them."""
         return self.family if self.links is None else self.linked(sorted(self.names))
-
-
-def _table(site: TrainingSite, folder: Path, csv: CsvFacts) -> TableFile:
-    if site.database is not None:
-        return TableFile(site, site.database.source(folder))
-    return TableFile(site, folder / str(site.data), csv.form())
 
 
 def read_job(path: Path) -> TrainingJob:
