@@ -42,7 +42,7 @@ class Choice(Facts):
         ({"share": float("inf")}, "`share`: must be a finite number; got inf."),
         ({"names": "north"}, "`names`: must be a list."),
         ({"names": [3]}, "`names.0`: must be a text; got 3."),
-        ({"seize": 1}, "`seize`: is not a key that belongs here."),
+        ({"seize": 1}, "`seize`: is not a known key."),
         ([], "must be a table."),
     ],
 )

@@ -43,7 +43,7 @@ def _printed(arguments: list[str]) -> str:
 
 
 def test_without_adult_the_demo_uses_other_data_and_says_so(shown: tuple[str, Path]) -> None:
-    assert shown[0].startswith("Adult was not found, nor could it be fetched")
+    assert shown[0].startswith("Adult was neither found nor downloaded")
 
 
 def test_the_choices_are_shown_at_one_budget(shown: tuple[str, Path]) -> None:

@@ -67,6 +67,6 @@ def test_the_deepest_problem_where_several_forms_are_allowed():
 
 
 def test_unknown_keys_are_refused_and_facts_are_frozen():
-    assert str(complaint_of({"inner": {"size": 1}, "innner": 1})).startswith("`innner`: is not a key")
+    assert str(complaint_of({"inner": {"size": 1}, "innner": 1})).startswith("`innner`: is not a known key")
     with pytest.raises(ValidationError):
         Inner(size=1).size = 2

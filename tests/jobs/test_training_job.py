@@ -41,7 +41,7 @@ def test_links_name_the_sites_in_any_order(tmp_path):
         ('kind = "train"', 'kind = "guess"', 5, "`kind`: must be one of 'train', 'describe', 'evaluate'"),
         ('kind = "train"', "", None, "`kind`: must be given"),
         ('loss = "logistic"', 'loss = "tree"', 9, "`loss`: `kind` must be one of logistic, smooth-hinge"),
-        ('graph = "complete"', 'grap = "complete"', 10, "`grap`: is not a key that belongs here"),
+        ('graph = "complete"', 'grap = "complete"', 10, "`grap`: is not a known key"),
         ('name = "south"', 'name = "north"', 21, "`sites.1.name` must differ from the names"),
         ('name = "south"', 'name = "south"\ndata = "s.csv"', 22, "`sites.1.data` belongs in owner.toml"),
         (
@@ -65,12 +65,12 @@ def test_links_name_the_sites_in_any_order(tmp_path):
             9,
             "`noise` must be left out with `colluding`",
         ),
-        ("[schema]", "rounds = 0\n[schema]", 25, "`sites.1.rounds`: is not a key"),
+        ("[schema]", "rounds = 0\n[schema]", 25, "`sites.1.rounds`: is not a known key"),
         ('graph = "complete"', 'links = [["north", "east"]]', 10, "`links` must be pairs"),
         ('graph = "complete"', 'links = [["north", "north"]]', 10, "pairs of two sites' names"),
         ('# links = [["north", "south"]]', 'links = [["north", "south"]] #', 10, "`graph` must be left out"),
         ('graph = "complete"', "links = []", 10, "must join all sites.*north has no link"),
-        ("epsilon = 1.0", "eps = 1.0", 7, "`eps`: is not a key that belongs here; `epsilon` is missing"),
+        ("epsilon = 1.0", "eps = 1.0", 7, "`eps`: is not a known key; `epsilon` is missing"),
         ("epsilon = 1.0", "epsilon = -1", 7, "must be above 0.*; got -1"),
         ('graph = "complete"', 'graph = "mesh"', 10, "'star' or 'path'; got 'mesh'"),
         ('classes = ["no", "yes"]', "classes = [0, 1]", 15, 'written as in the files: classes = ."0", "1"'),
@@ -94,7 +94,7 @@ def test_an_error_names_file_line_and_key(tmp_path, old, new, line, words):
         (
             'north = "north.csv"',
             'north = { data = "north.csv", at = "noon" }',
-            "`rows.north.at`: is not a key",
+            "`rows.north.at`: is not a known key",
         ),
     ],
 )

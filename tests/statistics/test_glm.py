@@ -131,8 +131,8 @@ def test_too_small_budget_is_refused_with_the_sufficient_one() -> None:
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"bounds": None}, "`bounds` must hold the public range"),
-        ({"bounds": [(0, 1)]}, "`bounds` must hold 2 ranges"),
+        ({"bounds": None}, "`bounds` must contain the public range"),
+        ({"bounds": [(0, 1)]}, "`bounds` must contain 2 ranges"),
         ({"bounds": [(0, 1), (1, 1)]}, "low below high"),
         ({"family": "gamma"}, "`family`"),
         ({"family": "gaussian"}, "`outcome` must be the public range"),
@@ -150,7 +150,7 @@ def test_wrong_settings_are_refused_by_name(settings: dict[str, Any], match: str
 
 def test_wrong_rows_are_refused_without_quoting_them() -> None:
     X, y = make_data("binomial", 200)
-    with pytest.raises(DataError, match="must hold 0 and 1"):
+    with pytest.raises(DataError, match="must contain 0 and 1"):
         model_for("binomial").fit(X, y + 1)
     with pytest.raises(DataError, match="must be finite"):
         model_for("binomial").fit(np.where(X == 1.0, np.nan, X), y)
@@ -218,7 +218,7 @@ def test_curves_of_persons_are_asked_for_by_the_cells_of_a_formula() -> None:
     assert found.survival(person) == pytest.approx(found.survival([0.3, 1.0, 1.0]))
     assert len(found.plot_survival({"he": person, "she": person | {"sex": "f"}}).axes[0].lines) == 2
     for wrong, match in (
-        ({"a": 0.3}, "`x` must hold"),
+        ({"a": 0.3}, "`x` must contain"),
         (person | {"site": "moon"}, "`site`"),
         (person | {"sex": "x"}, "cannot be read"),
     ):

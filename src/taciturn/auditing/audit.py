@@ -131,7 +131,7 @@ class AuditReport:
             )
         worst = max(above, key=lambda result: result.measured.epsilon - result.certified)
         return (
-            f"FAILED: {worst.case!r} leaks epsilon = {format_at_least(worst.measured.epsilon)} at least, "
+            f"FAILED: {worst.case!r} leaks at least epsilon = {format_at_least(worst.measured.epsilon)}, "
             f"above the certified {format_cost(worst.certified)} (wrong with probability at most {doubt})."
         )
 

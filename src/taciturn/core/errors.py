@@ -28,7 +28,7 @@
 
 Messages quote parameters, never data: an exception is a release. Each is one line (`DataUnavailable` has one
 more for every place): what a file or a neighbour wrote into it is shown with its line breaks and escapes
-spelt out. What a command ends with is in `ExitCode`.
+spelt out. The exit codes are in `ExitCode`.
 """
 
 from enum import IntEnum
@@ -37,25 +37,25 @@ _LONGEST = 2000
 
 
 class ExitCode(IntEnum):
-    """What a command ends with; those of `NOT_AGAIN` do not pass by running the same command again."""
+    """The exit codes; after those in `NOT_AGAIN`, running the same command again does not help."""
 
     DONE = 0
-    """At its end; or stopped by SIGTERM, and the same command goes on."""
+    """Finished; or stopped by SIGTERM, and the same command continues."""
     FAILED = 1
-    """Something else: a full disk, a port that is taken; the line says what."""
+    """Any other failure, such as a full disk or a port in use; the error line names it."""
     USAGE = 2
     """No such command or option."""
     STATE_LOST = 3
     CONTRADICTION = 4
     BUDGET_SPENT = 5
-    """The next charge would pass the budget; nothing of it was released."""
+    """The next charge would exceed the budget; nothing of it was released."""
     WRONG_FILES = 6
     NEIGHBOUR = 7
-    """Another site was silent for too long, or holds another job."""
+    """Another site was silent for too long, or has a different job."""
     RUN_OVER = 8
-    """A solve gave up: its round is charged and lost, and the run with it."""
+    """The solver failed: its round is charged, and the run has ended."""
     INTERRUPTED = 130
-    """Ctrl-C; the same command goes on."""
+    """Ctrl-C; the same command continues."""
 
 
 NOT_AGAIN = (

@@ -89,8 +89,8 @@ def translate(problem: ErrorDetails | Mapping[str, Any]) -> str:
     """One mistake in plain words, without its key and without the value."""
     kind, facts = problem["type"], problem.get("ctx", {})
     if kind in ("value_error", "assertion_error"):
-        return str(facts.get("error") or "is not what belongs here").rstrip(".")
-    said = _WORDS.get(kind, "is not what belongs here")
+        return str(facts.get("error") or "is not valid here").rstrip(".")
+    said = _WORDS.get(kind, "is not valid here")
     return said if isinstance(said, str) else said(facts)
 
 
@@ -167,7 +167,7 @@ _SAME = {
 _WORDS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     **{kind: words for words, kinds in _SAME.items() for kind in kinds.split()},
     "missing": "must be given",
-    "extra_forbidden": "is not a key that belongs here",
+    "extra_forbidden": "is not a known key",
     "none_required": "must be left out",
     "greater_than": _bound("above", "gt"),
     "greater_than_equal": _bound("at least", "ge"),

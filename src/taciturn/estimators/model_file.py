@@ -64,8 +64,8 @@ class Model(ModelFile):
         loss = next((name for name, kind in _ESTIMATORS.items() if isinstance(fitted, kind)), None)
         if loss is None:
             raise ParameterError(
-                f"`fitted` must be an estimator of taciturn; got {type(fitted).__name__}. Of a pipeline "
-                "that is no `BoundedEncoder` and an estimator, give the last step, model[-1], and `schema`."
+                f"`fitted` must be an estimator of taciturn; got {type(fitted).__name__}. For a pipeline "
+                "other than a `BoundedEncoder` and an estimator, give the last step, model[-1], and `schema`."
             )
         check_is_fitted(fitted)
         personal = hasattr(fitted, "strength_")

@@ -156,7 +156,7 @@ def penalty_reason(request: PlanRequest) -> str:
     if budget.delta == 0:
         return "a pure guarantee was asked for"
     if len(set(budget.epsilon)) > 1:
-        return "the sites have budgets of their own"
+        return "the sites have separate budgets"
     if type(request.loss) is not Logistic or request.outputs > 1:
         return "only the logistic loss for two classes is whitened"
     if request.graph.n < 2:

@@ -38,7 +38,7 @@ _MASKED = Planner(
     "with `colluding`",
     {
         "noise": "the noise of masked sums is discrete",
-        "output_noise": "nothing is solved, so that no error is to be covered",
+        "output_noise": "masked sums have no solver whose error must be covered",
         "data_norm": "rows of masked descent have norm at most 1",
         **dict.fromkeys(("effort", "proxy", "seed", "baseline"), "the plan follows from the budget alone"),
     },
@@ -47,7 +47,7 @@ _NOBODY = Planner(plan_nobody, "without `colluding`", {})
 _GIVEN = Planner(
     plan_given,
     "with `method`",
-    dict.fromkeys(("max_rounds", "whiten", *_SEARCH), "the method and `rounds` say everything"),
+    dict.fromkeys(("max_rounds", "whiten", *_SEARCH), "the method and `rounds` determine everything"),
 )
 _UNPROTECTED = Planner(plan_unprotected, "for epsilon = inf", {})  # which overrules all that is promised
 

@@ -156,8 +156,7 @@ def run_asking(
     )
     if setup.forecast(wishes.delta).epsilon > wishes.epsilon:
         raise ParameterError(
-            f"`epsilon` must be at most 50, or so little noise proves nothing; got "
-            f"{format_given(wishes.epsilon)}."
+            f"`epsilon` must be at most 50: less noise has no proof; got {format_given(wishes.epsilon)}."
         )
     tables: Any = setup.prepared.tables  # type: ignore[attr-defined]
     tables.program.query(tables.program.start(1))  # a wrong first query fails before anything is spent

@@ -167,7 +167,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         low, high = np.array(design.bounds).T
         expected = tuple(float(one) for one in ((high - low) / 4 if spreads is None else spreads))
         if len(expected) != len(design.names):
-            raise ParameterError(f"`spreads` must hold {len(design.names)} numbers; got {len(expected)}.")
+            raise ParameterError(f"`spreads` must contain {len(design.names)} numbers; got {len(expected)}.")
         for spread in expected:
             checks.positive("spreads", spread)
         usual = (design.outcome[1] - design.outcome[0]) / 4
@@ -260,14 +260,14 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
     def _design(self, columns: int, named: Any = None) -> Design:
         """The public facts of arrays."""
         if self.bounds is None:
-            raise ParameterError("`bounds` must hold the public range of every column: [(0, 1), ...].")
+            raise ParameterError("`bounds` must contain the public range of every column: [(0, 1), ...].")
         outcome = self.outcome
         bounds = [(float(low), float(high)) for low, high in self.bounds]
         if len(bounds) == columns + 1 and outcome is None:
             outcome = bounds.pop()
         if len(bounds) != columns:
             raise ParameterError(
-                f"`bounds` must hold {columns} ranges, one for each column; got {len(bounds)}."
+                f"`bounds` must contain {columns} ranges, one for each column; got {len(bounds)}."
             )
         if self.family in ("gaussian", "poisson") and outcome is None:
             raise ParameterError(f"`outcome` must be the public range of y for the family {self.family}.")
@@ -354,7 +354,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
     def _columns_of(self, person: Mapping[str, Any]) -> Array:
         """The columns that a formula makes of one person."""
         if self.formula is None:
-            raise ParameterError("`x` must hold one number for each column; names go with a formula.")
+            raise ParameterError("`x` must contain one number for each column; names go with a formula.")
         question, public = self._asked(self.site_names_)
         return question.columns_of(public, person)
 
@@ -378,5 +378,5 @@ def _matrix(X: Any, y: Any, family: str) -> Array:
     if not np.isfinite(rows).all() or not np.isfinite(target).all():
         raise DataError("`X` and `y` must be finite; for missing values use `PrivateGLM.from_formula`.")
     if family == "binomial" and not np.isin(target, (0.0, 1.0)).all():
-        raise DataError("`y` must hold 0 and 1 for the family binomial.")
+        raise DataError("`y` must contain 0 and 1 for the family binomial.")
     return np.column_stack([rows, target])

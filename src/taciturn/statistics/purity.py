@@ -40,7 +40,7 @@ def check_purity(
     ...         Means.seen.append(row)
     ...         return np.mean(Means.seen, axis=0)
     >>> tt.check_purity(Means(), np.eye(4), length=4)[0]
-    'a row gives something else when it is asked again'
+    'a row gives another value when it is computed again'
     """
     if program.private is None:
         raise ParameterError("`program` must have a function `private`; an expression needs no check.")
@@ -48,7 +48,7 @@ def check_purity(
         rows = np.array(X, dtype=np.float64)
         named = {name: np.array(value, dtype=np.float64) for name, value in (parameters or {}).items()}
     except ValueError:
-        raise ParameterError("`X` and `parameters` must hold numbers.") from None
+        raise ParameterError("`X` and `parameters` must contain numbers.") from None
     length = checks.whole("length", length, least=1)
     order = np.random.default_rng(checks.whole("seed", seed)).permutation(len(rows))
 
@@ -57,9 +57,9 @@ def check_purity(
 
     first, half = run(slice(None)), len(rows) // 2
     trials = {
-        "a row gives something else when it is asked again": (run(slice(None)), first),
-        "a row gives something else in another order": (run(order), first[order]),
-        "a row gives something else beside fewer rows": (run(slice(half, None)), first[half:]),
-        "a row gives something else by itself": (np.concatenate([run([k]) for k in range(len(rows))]), first),
+        "a row gives another value when it is computed again": (run(slice(None)), first),
+        "a row gives another value in another order of the rows": (run(order), first[order]),
+        "a row gives another value among fewer rows": (run(slice(half, None)), first[half:]),
+        "a row gives another value by itself": (np.concatenate([run([k]) for k in range(len(rows))]), first),
     }
     return [words for words, (one, other) in trials.items() if not np.array_equal(one, other, equal_nan=True)]

@@ -83,7 +83,7 @@ def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
     if before is not None and _digest(clf) != before:
         raise ParameterError(
             "`clf` changes while it predicts, so a prediction may depend on the rows before it; nothing was "
-            "drawn. If it only sets itself up at the first call, call it once on a row about nobody."
+            "drawn. If it only sets itself up at the first call, call it once on a made-up row."
         )
     return np.asarray(np.clip(found, 0.0, 1.0))
 

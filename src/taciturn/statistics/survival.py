@@ -55,7 +55,7 @@ def private_survival(
     columns = {"time": time, "event": event}
     if group is not None or groups is not None:
         if group is None or groups is None:
-            raise ParameterError("`group` and `groups`, the public list of their names, go together.")
+            raise ParameterError("`group` and `groups`, the list of their names, must be given together.")
         fields.append(Category("group", tuple(groups)))
         columns["group"] = group
     question = Survival(

@@ -50,7 +50,7 @@ class TableCheck:
     """How a table fits a schema. Only the owner of the rows may see it.
 
     columns : every column of the schema, then the label.
-    rows, zeros : how many rows there are, and how many of them become zeros and teach nothing.
+    rows, zeros : how many rows there are, and how many of them become zeros and have no effect.
     clipped : how many rows a fit shortens to `data_norm`; with a schema the encoder has seen to it.
     noise : the length of the noise over that of a strong signal at this budget, on these rows alone; above
         1 a model is little better than chance.
@@ -153,12 +153,12 @@ def examine(
     zeros, rows = ~X.any(axis=1), len(X)
     if label is not None:
         if len(label[1]) != rows:
-            raise ParameterError(f"`y` must hold one entry per row, {rows}; got {len(label[1])}.")
+            raise ParameterError(f"`y` must contain one entry per row, {rows}; got {len(label[1])}.")
         columns, zeros = [*columns, label[0]], zeros | label[1]
     troubles = [line for column in columns for line in column.troubles]
     lost, clipped = int(zeros.sum()), int(np.sum(row_norms(X) > data_norm * (1 + 1e-9)))
     if 10 * lost > rows:
-        troubles.append(f"{lost} of {rows} rows become zeros and teach nothing")
+        troubles.append(f"{lost} of {rows} rows become zeros and have no effect")
     if 10 * clipped > rows:
         troubles.append(
             f"{clipped} of {rows} rows are longer than data_norm = {data_norm:g} and are shortened to it; "

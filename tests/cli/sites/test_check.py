@@ -98,7 +98,7 @@ def test_certificate_that_expires_before_the_run_could_end_is_reported_with_its_
 def test_certificate_for_another_host_is_reported_on_both_sides(tmp_path, capsys):
     first, second = network(tmp_path, [(0, 1)])
     certify(first, Authority.load(tmp_path), hosts=("elsewhere.example",))
-    assert "others call this site at 127.0.0.1, and its certificate is valid for site-0, elsewhere" in said(
+    assert "others connect to 127.0.0.1, but this site's certificate is valid for site-0, elsewhere" in said(
         first, capsys
     )
     words = "FAIL  site-0: the certificate at tls/127.0.0.1:", "IP address mismatch"
@@ -109,12 +109,12 @@ def test_certificate_for_another_host_is_reported_on_both_sides(tmp_path, capsys
 def test_certificate_without_client_use_is_reported_on_both_sides(tmp_path, capsys):
     first, second = network(tmp_path, [(0, 1)])
     certify(second, Authority.load(tmp_path), uses=[ExtendedKeyUsageOID.SERVER_AUTH])
-    assert "FAIL  keys: the certificate is not for a site that calls: it lacks clientAuth" in said(
+    assert "FAIL  keys: the certificate does not allow outgoing connections: it lacks clientAuth" in said(
         second, capsys
     )
     words = (
-        "an unauthenticated client: its certificate is not for a site that calls: it lacks clientAuth",
-        "FAIL  site-1: did not get in; somebody was refused (purpose), see above",
+        "an unauthenticated client: its certificate does not allow outgoing connections: it lacks clientAuth",
+        "FAIL  site-1: not connected; a client was refused (purpose), see above",
     )
     text, met = check_both(first, second, capsys, words)
     assert all(part in text for part in words)
@@ -131,7 +131,7 @@ def test_different_authority_is_reported_on_both_sides(tmp_path, capsys):
     certify(second, other)
     words = (
         "it does not accept this site's certificate: another authority, or a host",
-        "FAIL  site-1: did not get in; somebody was refused (turned down), see above",
+        "FAIL  site-1: not connected; an unauthenticated client was refused (turned down), see above",
     )
     text, met = check_both(first, second, capsys, words, ["is not trusted"])
     assert all(part in text for part in words) and "is not trusted" in met
@@ -148,7 +148,7 @@ def test_different_order_of_sites_is_reported(tmp_path, capsys):
     (second.parent / "job.toml").write_text(text.replace(line, turned))
     second.write_text(second.read_text().replace("../job.toml", "job.toml"))
     assert load_site(second).job.names == ("site-1", "site-0")
-    words = "FAIL  site-1: listens, and does not call this site: are the `[[sites]]` of both jobs in"
+    words = "FAIL  site-1: listens, but does not connect to this site: are the `[[sites]]` of both jobs in"
     text, met = check_both(first, second, capsys, [words], ["in the same order?"])
     assert words in text and "in the same order?" in met
 
@@ -177,12 +177,12 @@ def test_rows_that_would_be_zeros_are_counted_for_their_owner(tmp_path, capsys, 
     assert run(["site", "check", str(site.folder / "site.toml"), "--wait", "0"]) in (0, 1)
     out = capsys.readouterr().out
     (found,) = [entry for entry in out.splitlines() if line in entry]
-    assert "for the owner of the rows alone, never to be shared: " in found
+    assert "only for the owner of the rows; never share it: " in found
 
 
 def test_rows_that_are_all_zeros_fail(tmp_path, capsys):
     site = table(tmp_path, "age,sex,income\n" + "50,f,\n" * 6)
-    assert "FAIL  for the owner of the rows alone, never to be shared: 6 of 6 rows become zeros" in said(
+    assert "FAIL  only for the owner of the rows; never share it: 6 of 6 rows become zeros" in said(
         site.folder / "site.toml", capsys
     )
 

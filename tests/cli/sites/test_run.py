@@ -108,7 +108,7 @@ def test_check_reports_unreachable_neighbours(tmp_path: Path, capsys: Capture) -
     assert run(["site", "check", str(second), "--wait", "0.3"]) == 1
     assert "cannot be reached" in capsys.readouterr().out
     assert run(["site", "check", str(first), "--wait", "0.3"]) == 1
-    assert "has not called this site" in capsys.readouterr().out
+    assert "has not connected to this site" in capsys.readouterr().out
 
 
 def test_status_before_and_in_the_middle_of_a_run(tmp_path: Path, capsys: Capture) -> None:

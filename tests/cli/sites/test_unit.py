@@ -60,7 +60,7 @@ def test_path_that_systemd_would_interpret_is_refused(
 ) -> None:
     path = network(tmp_path / "a b")[0]
     assert run(["site", "unit", str(path)]) == 1
-    assert "a unit cannot hold" in capsys.readouterr().err
+    assert "a systemd unit cannot contain" in capsys.readouterr().err
 
 
 def test_the_page_has_one_table_of_all_codes_and_the_unit_as_it_is_printed(printed: str) -> None:

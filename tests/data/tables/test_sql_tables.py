@@ -54,12 +54,12 @@ def test_rows_are_read_once(database):
     ("url", "query", "what"),
     [
         ("sqlite:///nowhere.db", "SELECT 1 AS hunter2", "there is no such SQLite file"),
-        ("hunter2", "SELECT 1", "cannot be one: write `url` as SQLAlchemy has it"),
+        ("hunter2", "SELECT 1", "needs a valid `url`; write it as SQLAlchemy expects"),
         ("hunter2://nobody", "SELECT 1", "(NoSuchModuleError)"),
-        ("sqlite:///clinic.db", "SELECT hunter2 FROM visits", "refused it"),
+        ("sqlite:///clinic.db", "SELECT hunter2 FROM visits", "refused the query"),
         ("sqlite:///clinic.db", "DELETE FROM visits /* hunter2 */", "the query in `database`"),
         ("sqlite:///clinic.db", "SELECT age, age FROM visits", "must return each column once"),
-        ("postgresql+psycopg://u:hunter2@127.0.0.1:1/x", "SELECT 1", "refused it"),
+        ("postgresql+psycopg://u:hunter2@127.0.0.1:1/x", "SELECT 1", "refused the query"),
     ],
 )
 def test_an_error_shows_neither_query_nor_connection(database, url, query, what):
@@ -186,7 +186,7 @@ def test_a_query_cannot_write_to_a_postgresql_server(postgres):
     plain = postgres.replace("+psycopg", "")
     with psycopg.connect(plain, autocommit=True) as db:
         db.execute("CREATE TABLE kept (k int)")
-    with pytest.raises(DataError, match="refused it"):
+    with pytest.raises(DataError, match="refused the query"):
         _ = TableQuery(postgres, "INSERT INTO kept VALUES (1) RETURNING k").columns
     with psycopg.connect(plain) as db:
         assert db.execute("SELECT count(*) FROM kept").fetchone() == (0,)

@@ -66,7 +66,7 @@ def test_a_bad_axis_is_named(axes, words):
 
 
 def test_unknown_and_missing_tables_are_named():
-    with pytest.raises(ParameterError, match="`colour`: is not a key"):
+    with pytest.raises(ParameterError, match="`colour`: is not a known key"):
         read_grid({**stated(), "colour": "red"})
     entries = stated()
     del entries["graph"]

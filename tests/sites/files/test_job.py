@@ -127,7 +127,7 @@ def test_the_hash_does_not_move_between_versions():
         ({"kind": "guess"}, "`kind`: must be one of 'train', .*; got 'guess'"),
         ({"format": 3}, "`format`: must be one of 2; got 3"),
         ({"max_rounds": 3}, "`max_rounds` is read by `taciturn train` only"),
-        ({"budget": {"epsilon": 1.0}}, "`budget` belongs into site.toml"),
+        ({"budget": {"epsilon": 1.0}}, "`budget` belongs in site.toml"),
         ({"missing": "field"}, "`missing` needs a `schema`"),
         ({"intercept": True}, "`intercept` needs a `schema`"),
         ({"unit": "person"}, "needs `unit` = 'person'"),

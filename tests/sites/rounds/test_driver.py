@@ -177,7 +177,7 @@ def test_remaining_sites_finish_with_the_model_of_the_last_complete_round(hub, t
         thread.wait()
     left = start(paths[:2], without=frozenset({"site-2"}))
     assert [thread.code for thread in left] == [0, 0]
-    assert left[0].outcome.reason == "all that are left agreed to finish, without site-2"
+    assert left[0].outcome.reason == "all remaining sites agreed to finish, without site-2"
     assert len(models(paths[:2])) == 1
     for path in paths[:2]:
         facts = statement(path)

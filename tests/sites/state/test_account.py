@@ -258,7 +258,7 @@ def test_check_shows_the_account_and_makes_none(ready, capsys):
     path = str(ready.site.folder / "site.toml")
     assert run(["site", "check", path, "--wait", "0"]) == 0
     out = capsys.readouterr().out
-    assert "account of the table: 0 runs" in out and "it is begun anew, at" in out
+    assert "account of the table: 0 runs" in out and "a new account will be created at" in out
     assert "the others have the same" not in out
     assert not open_account(ready.site).place.parent.exists()
 

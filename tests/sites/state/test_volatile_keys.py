@@ -76,7 +76,7 @@ def test_a_folder_on_a_disk_is_refused_with_the_command_that_helps(state, tmp_pa
         pytest.skip("the tests' own folder is on a tmpfs")
     with pytest.raises(WrongFiles, match=r"must be on a tmpfs.*mount -t tmpfs -o noswap"):
         open_volatile(tmp_path, state)
-    assert "cannot be looked at" in find_fault(tmp_path / "nowhere")
+    assert "cannot be read" in find_fault(tmp_path / "nowhere")
 
 
 def test_a_tmpfs_that_may_be_swapped_is_refused(state, monkeypatch):
@@ -102,11 +102,11 @@ def test_folder_of_another_user_is_refused(state, tmp_path):
     assert stat.S_IMODE((folder / "keys").stat().st_mode) == 0o600
     keys.wipe()
     folder.chmod(0o755)
-    with pytest.raises(WrongFiles, match="must be a folder of this user alone"):
+    with pytest.raises(WrongFiles, match="must belong to this user alone"):
         keys.change({"keys": b"secret"})
     folder.rmdir()
     folder.symlink_to(tmp_path)
-    with pytest.raises(WrongFiles, match="must be a folder of this user alone"):
+    with pytest.raises(WrongFiles, match="must belong to this user alone"):
         MemoryFolder(folder).write("keys", b"secret")
     folder.unlink()
 

@@ -30,6 +30,6 @@ def check(
     typer.echo(f"({OWNER_ONLY})")
     for name, found in check_tables(wanted, job.parent).items():
         if site in (None, name):
-            typer.echo(f"\n{name}: {found.rows} rows, {found.zeros} of which become zeros and teach nothing")
+            typer.echo(f"\n{name}: {found.rows} rows, {found.zeros} of which become zeros and have no effect")
             typer.echo("\n".join(found.lines()))
     typer.echo("\nNothing was trained or spent.")

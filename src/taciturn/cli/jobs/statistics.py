@@ -50,7 +50,7 @@ def evaluate(
             f"unanswered {found.unanswered} of the rows, which count as wrong: a value cannot be read, or "
             "the label is not among the classes"
         )
-    typer.echo(f"rows of each class (down) given each class (across), up to {found.margin:.0f} off:")
+    typer.echo(f"confusion matrix (true class down, predicted across), each count +-{found.margin:.0f}:")
     for label, row in zip(found.classes, found.confusion, strict=True):
         typer.echo("  " + "".join(f"{count:>10.0f}" for count in row) + f"  {label}")
     _give(found, certificate, None)

@@ -46,7 +46,7 @@ def train(
     if check:
         rows, sites = len(ready.rows.y), len(ready.job.sites)
         typer.echo(f"{job}: {rows} rows at {sites} sites; everything is in order.")
-        typer.echo("The cells were not judged; `taciturn check` counts them, for the rows' owner alone.")
+        typer.echo("The cells were not checked; `taciturn check` does that, for the owner of the rows.")
         return
     done = ready.train(verbose=True)
     if as_json:

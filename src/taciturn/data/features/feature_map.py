@@ -90,7 +90,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             lacks = "n" if self.n is None else "epsilon"
             raise ParameterError(
                 f'`{lacks}` must be given for curves or surfaces = "auto": the choice depends on n, the '
-                "number of records in the whole network, and from epsilon. Or give both numbers."
+                "number of records in the whole network, and on epsilon. Or give both numbers."
             )
         numbers, others = len(self._numbers()), sum(map(len, self._groups()))
         auto = choose_map(self.n, self.epsilon, self.delta, numbers=numbers, others=others)

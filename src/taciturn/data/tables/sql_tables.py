@@ -39,7 +39,7 @@ class TableQuery:
         """All columns, in one transaction that only reads; every later look gets the same rows."""
         parsed = self._parsed
         names, rows = self._guarded(
-            lambda: self._read(parsed), "refused it; try it with the database's client"
+            lambda: self._read(parsed), "refused the query; try it with the database's own client"
         )
         if len(set(names)) < len(names):
             raise DataError(f"{self}: must return each column once; rename columns with AS.")
@@ -58,7 +58,7 @@ class TableQuery:
             from sqlalchemy.engine import make_url
         except ImportError as error:
             raise MissingExtra("sqlalchemy", "sql") from error
-        url = self._guarded(lambda: make_url(self.url), "cannot be one: write `url` as SQLAlchemy has it")
+        url = self._guarded(lambda: make_url(self.url), "needs a valid `url`; write it as SQLAlchemy expects")
         if url.get_backend_name() == "sqlite":
             path = (self.folder / (url.database or "")).resolve()
             if not path.is_file():

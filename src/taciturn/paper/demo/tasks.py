@@ -79,7 +79,7 @@ def find_task(name: str = "auto") -> Task:
     except DataUnavailable:
         if name == "adult":
             raise
-        return breast_cancer("Adult was not found, nor could it be fetched, so this is another data set: ")
+        return breast_cancer("Adult was neither found nor downloaded, so another data set is used: ")
 
 
 def adult() -> Task:

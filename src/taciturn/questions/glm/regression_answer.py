@@ -198,7 +198,7 @@ class PrivateRegression(PrivateAnswer):
         self.require_valid()
         row = np.asarray(x, dtype=np.float64)
         if row.shape != (len(self.names),) or not np.isfinite(row).all():
-            raise ParameterError(f"`x` must hold one number for each of {len(self.names)} columns.")
+            raise ParameterError(f"`x` must contain one number for each of {len(self.names)} columns.")
         p, T = len(self.names), len(self.periods)
         eta = np.clip(self.estimates.values[p:] + row @ self.estimates.values[:p], -500.0, 30.0)
         hazard = np.exp(eta) if self.link == CLOGLOG else 1 / (1 + np.exp(-eta))  # minus the slope of log S

@@ -58,9 +58,9 @@ class Design:
                 "protected together."
             )
         if not self.bounds:
-            raise ParameterError("`bounds` must hold the range of at least one column; got none.")
+            raise ParameterError("`bounds` must contain the range of at least one column; got none.")
         if len(self.names) != len(self.bounds):
-            raise ParameterError(f"`bounds` must hold one range for each of {len(self.names)} columns.")
+            raise ParameterError(f"`bounds` must contain one range for each of {len(self.names)} columns.")
         for name, (low, high) in zip((*self.names, "outcome"), (*self.bounds, self.outcome), strict=True):
             if not checks.real("bounds", low) < checks.real("bounds", high):
                 raise ParameterError(f"`bounds` of {name} must be (low, high), low below high.")
@@ -229,12 +229,16 @@ class Glm(RegressionQuestion):
         found = self.read(public)
         wanted = {part.source for column in found.columns for part in column}
         if set(person) != wanted:
-            raise ParameterError(f"`x` must hold {sorted(wanted)}, and nothing else; got {sorted(person)}.")
+            raise ParameterError(
+                f"`x` must contain {sorted(wanted)}, and nothing else; got {sorted(person)}."
+            )
         place = 0
         if SITE in wanted and SITE not in found.reads:
             place = public.sites.index(checks.choice(SITE, str(person[SITE]), public.sites))
         cells = {name: [person.get(name, "")] for name in found.reads}
         row = self.variables(public, SiteTable(cells, 1, None, place))[0][0]
         if not np.isfinite(row).all():
-            raise ParameterError("`x` must hold a value of the schema for every column; one cannot be read.")
+            raise ParameterError(
+                "`x` must contain a value of the schema for every column; one cannot be read."
+            )
         return np.asarray(row, dtype=np.float64)

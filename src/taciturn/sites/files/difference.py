@@ -29,13 +29,13 @@ def difference(job: NetworkJob, shown: bytes) -> str:
         facts: dict[str, Any] = json.loads(shown)
         form, theirs = facts["hash"], dict(facts["keys"])
     except (ValueError, LookupError, TypeError, RecursionError):
-        return "it does not say in what"
+        return "it does not state the difference"
     if form != HASH_FORM:
-        return one_line(f"its release writes jobs in form {form!r:.20}, this one in form {HASH_FORM}")
+        return one_line(f"its release writes jobs in format {form!r:.20}, this one in format {HASH_FORM}")
     ours = _texts(job)
     keys = [key for key in dict.fromkeys([*ours, *theirs]) if ours.get(key) != theirs.get(key)]
     if not keys:
-        return "it shows the same keys and signs another job"
+        return "it states the same keys but signs another job"
     more = f" and {len(keys) - MOST} more" if len(keys) > MOST else ""
     return ", ".join(_words(key, ours.get(key), theirs.get(key)) for key in keys[:MOST]) + more
 

@@ -32,7 +32,7 @@ HASH_FORM = 3  # which text a job's hash is of; a release with another one says 
 _WIDEST = 10**6  # features
 _MASKED_ROUNDS = 10**4  # each has noise and a grid of its own, worked out before the first
 _TRAIN = "is read by `taciturn train` only; leave it out"
-_OWNER = "belongs into site.toml: where rows lie, and how, is their owner's business"
+_OWNER = "belongs in site.toml: the owner of the rows decides where they are and how they are read"
 
 
 class PenaltySettings(NamedTuple):

@@ -106,7 +106,7 @@ def unit(
     words = [*command, str(folder), *places]
     for word in [*words, user]:
         if not word.isprintable() or set(word) & set(" \t\"'\\%$;"):
-            raise ParameterError(f"a unit cannot hold {word!r}: use paths and names without such characters.")
+            raise ParameterError(f"a systemd unit cannot contain {word!r}: use plain paths and names.")
     home = any(word.startswith(("/home/", "/root/", "/run/user/")) for word in words)
     return fill(
         __package__,

@@ -105,7 +105,7 @@ class Ending(RoundSteps):
         odd = [frame.sender for frame in frames if frame.payload != self._end_digest()]
         if odd:
             self._show_round(self.completed[1])
-            self._disagree(f"{self.setup.names[odd[0]]} holds another result.", odd[0])
+            self._disagree(f"{self.setup.names[odd[0]]} has a different result.", odd[0])
         elif len(frames) == len(found):
             self._leave_with(frames)
         elif (

@@ -101,7 +101,7 @@ def foresee(ready: PreparedSite, account: Account) -> list[tuple[bool, str]]:
         left = format_at_least(account.can_pay(planned, what_for(ready.site)))
     except TaciturnError as error:
         return [(False, f"account: {error}")]
-    new = "" if account.place.exists() else f"; it is begun anew, at {account.place}"
+    new = "" if account.place.exists() else f"; a new account will be created at {account.place}"
     return [
         (True, text),
         (True, seen.line()),

@@ -82,7 +82,7 @@ def _ended(effect: Finished, names: tuple[str, ...]) -> dict[str, Any]:
         return {}
     without = f", without {', '.join(absent)}" if absent else ""
     reason = (
-        f"all that are left agreed to finish{without}" if effect.early else f"sites were left behind{without}"
+        f"all remaining sites agreed to finish{without}" if effect.early else f"sites dropped out{without}"
     )
     return {"round": effect.rounds, "sites": [names[i] for i in effect.members], "reason": reason}
 

@@ -71,7 +71,7 @@ def make_place(site: Site, place: Path) -> None:
             facts = {"rows": site.rows.fingerprint, "columns": digest_columns(site.rows.column_names())}
             write_whole(place.parent / FACTS, json.dumps(facts) + "\n")
     except OSError as error:
-        raise LedgerError(f"the folder of {place} cannot be made: {error.strerror}.") from error
+        raise LedgerError(f"the folder of {place} cannot be created: {error.strerror}.") from error
 
 
 def digest_columns(names: Sequence[str]) -> str:

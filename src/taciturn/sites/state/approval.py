@@ -79,7 +79,7 @@ def question(site: Site, planned: Planned) -> JobQuestion:
     asked = () if job.kind == TRAIN else job.asking.questions
     others = run.sites - 1
     number = others if run.colluding is None or not run.masked else run.colluding
-    against = f"if {number} of {others} other sites work together"
+    against = f"if {number} of {others} other sites collude"
     return JobQuestion(
         job=job.hash.hex(),
         name=job.name,

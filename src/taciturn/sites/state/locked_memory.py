@@ -22,13 +22,13 @@ def find_fault(folder: Path) -> str:
     try:
         kind = file_system(folder)
     except OSError as error:
-        return f"cannot be looked at ({error.strerror}); make it, or name another folder."
+        return f"cannot be read ({error.strerror}); create it, or name another folder."
     if kind not in (TMPFS, RAMFS):
         return f"must be on a tmpfs, which a power cut ends. Mount one: {_MOUNT}"
     if kind == TMPFS and swaps() and not has_option(folder, "noswap"):
         return (
             "is a tmpfs that may be swapped to a disk. Mount one with `noswap`: "
-            f'{_MOUNT}; or turn swap off: swapoff -a; or say volatile = "keyring" in `keys`.'
+            f'{_MOUNT}; or turn swap off: swapoff -a; or set volatile = "keyring" in `keys`.'
         )
     return ""
 
@@ -125,14 +125,14 @@ class MemoryFolder:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise WrongFiles(f"{self.folder}: cannot be made ({error.strerror}).") from error
+            raise WrongFiles(f"{self.folder}: cannot be created ({error.strerror}).") from error
         self._check()
 
     def _check(self) -> None:
         """Check that the folder is this user's and not a link: shared memory is open to all users."""
         found = os.lstat(self.folder)
         if found.st_uid != os.geteuid() or found.st_mode & 0o077 or not os.path.isdir(self.folder):
-            raise WrongFiles(f"{self.folder}: must be a folder of this user alone; remove it first.")
+            raise WrongFiles(f"{self.folder}: must belong to this user alone; remove it first.")
 
 
 def _opened(path: Path) -> BinaryIO | None:

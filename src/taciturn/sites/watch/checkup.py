@@ -49,7 +49,7 @@ def _account(ready: PreparedSite, account: Account) -> list[Finding]:
 
 def _rehearsal(ready: PreparedSite) -> list[Finding]:
     """What a job with a seed would cost; it is private to nobody, and so never in order."""
-    seed = "the job has a seed: everybody can repeat its noise, so nothing is private and nothing is charged"
+    seed = "the job has a seed: anyone can repeat its noise, so nothing is private and nothing is charged"
     rounds, forecast, budget = ready.run.rounds, ready.forecast(), ready.budget.epsilon
     at = format_delta(ready.budget.delta)
     cost = f"epsilon {format_cost(forecast.epsilon)} at delta {at}{_against(forecast)}"
@@ -82,7 +82,7 @@ def neighbours(
         try:
             findings = _meet(ready, seconds, refusals)
         except SiteError as error:
-            why = "does this site run already, or is it checked twice at once?"
+            why = "is this site already running, or being checked twice at once?"
             findings.append(Finding(False, f"{str(error).rstrip('.')}; {why}"))
     for finding in findings:
         found(finding)
@@ -172,16 +172,16 @@ def _met(ready: PreparedSite, name: str, missing: bool, seen: Seen) -> Finding:
     if refused := seen.kinds(name):
         return Finding(False, f"{name}: reached, and refused ({refused}); see the line above")
     if name in seen.connected:
-        return Finding(False, f"{name}: connected, but it does not say which job it holds")
+        return Finding(False, f"{name}: connected, but it does not state its job")
     wrong = seen.probed.get(name, "")
     if name in ready.site.dials():
         if wrong == "":
             wrong = probe(ready.site, name, ready.site.dials()[name])
         return Finding(False, f"{name}: {wrong or 'answers TLS, and does not connect'}")
     if nameless := seen.kinds(NAMELESS):
-        return Finding(False, f"{name}: did not get in; somebody was refused ({nameless}), see above")
+        return Finding(False, f"{name}: not connected; a client was refused ({nameless}), see above")
     if wrong is None:
         order = "are the `[[sites]]` of both jobs in the same order? The later calls the earlier"
         job = f"this job is {ready.site.job.hash.hex()[:16]}"
-        return Finding(False, f"{name}: listens, and does not call this site: {order}; {job}")
-    return Finding(False, f"{name}: has not called this site; is it started?")
+        return Finding(False, f"{name}: listens, but does not connect to this site: {order}; {job}")
+    return Finding(False, f"{name}: has not connected to this site; is it started?")

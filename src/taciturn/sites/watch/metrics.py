@@ -100,15 +100,15 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
         "epsilon_left", float(format_at_least(status.left)), "Epsilon left of the budget, rounded down."
     )
     yield one("delta", status.delta, "The delta that epsilon is stated at.")
-    yield one("certificate_days_left", now.certificate_days, "Days until this site's certificate ends.")
+    yield one("certificate_days_left", now.certificate_days, "Days until this site's certificate expires.")
     yield one("descriptors", now.descriptors, "Open file descriptors of the process.")
-    yield one("descriptors_limit", now.most_descriptors, "The most that it may open.")
+    yield one("descriptors_limit", now.most_descriptors, "Limit of open file descriptors.")
     waits = [({**me, "for": name}, seconds) for name, seconds in now.waits.items()]
     yield "waiting_seconds", "gauge", "How long this site has waited for a frame of another.", waits
     holds = [({**me, "by": name}, 1.0) for name in status.network.blockers]
-    yield "held_up", "gauge", "Who holds up this site in the end, as far as its neighbours say.", holds
+    yield "held_up", "gauge", "The site that delays this one, according to its neighbours.", holds
     links = [({**me, "to": name}, float(up)) for name, up in now.links.items()]
-    yield "link_up", "gauge", "1 where a neighbour, or the relay, is on the line with its certificate.", links
+    yield "link_up", "gauge", "1 if a neighbour, or the relay, is connected with its certificate.", links
     refused = [({**me, "from": who, "kind": kind}, float(n)) for (who, kind), n in now.refused.items()]
     yield "refusals_total", "counter", "What was refused.", refused
 

@@ -25,7 +25,7 @@ from ..files.site import Site
 from ..rounds.prepare import PreparedSite
 from ..wire.probe import address
 
-OWNER_ONLY = "for the owner of the rows alone, never to be shared"
+OWNER_ONLY = "only for the owner of the rows; never share it"
 SOON = datetime.timedelta(days=7)
 
 
@@ -98,18 +98,18 @@ def _uses(site: Site, certificate: x509.Certificate) -> Iterator[Finding]:
         allowed = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         allowed = None
-    wanted = [("clientAuth", ExtendedKeyUsageOID.CLIENT_AUTH, "calls", bool(calls))]
-    wanted.append(("serverAuth", ExtendedKeyUsageOID.SERVER_AUTH, "is called", listens is not None))
+    wanted = [("clientAuth", ExtendedKeyUsageOID.CLIENT_AUTH, "outgoing", bool(calls))]
+    wanted.append(("serverAuth", ExtendedKeyUsageOID.SERVER_AUTH, "incoming", listens is not None))
     for name, purpose, what, needed in wanted:
         if needed and allowed is not None and purpose not in allowed:
-            yield Finding(False, f"keys: the certificate is not for a site that {what}: it lacks {name}")
+            yield Finding(False, f"keys: the certificate does not allow {what} connections: it lacks {name}")
     if listens is None:
         return
     host, hosts = address(listens)[0], _hosts(certificate)
     if not _covers(hosts, host):
         named = ", ".join(hosts) or "none"
         yield Finding(
-            False, f"keys: others call this site at {host}, and its certificate is valid for {named} alone"
+            False, f"keys: others connect to {host}, but this site's certificate is valid for {named} only"
         )
 
 
@@ -168,7 +168,7 @@ def rows(site: Site) -> Iterator[Finding]:
     mine = partial("{0}: {1}".format, OWNER_ONLY)
     zeros = int(np.sum(~X.any(axis=1)))
     if zeros:
-        yield Finding(zeros < len(X), mine(f"{zeros} of {len(X)} rows become zeros and teach nothing"))
+        yield Finding(zeros < len(X), mine(f"{zeros} of {len(X)} rows become zeros and have no effect"))
     positive = int(np.sum(y[X.any(axis=1)] > 0))
     job = site.job
     if (

@@ -55,7 +55,7 @@ def read_token(path: Path) -> str:
         raise WrongFiles(f"`watch_token`: {path} cannot be read as one line of ASCII text.") from error
     if len(token) < _LEAST_TOKEN or not token.isprintable() or " " in token:
         raise WrongFiles(
-            f"`watch_token`: {path} must hold one line of at least {_LEAST_TOKEN} characters without spaces; "
+            f"`watch_token`: {path} must have one line of at least {_LEAST_TOKEN} characters, no spaces; "
             "make one with: openssl rand -hex 32"
         )
     return token

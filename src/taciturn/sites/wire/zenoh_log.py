@@ -37,7 +37,7 @@ _REASONS = (
         "turned down",
         "it does not accept this site's certificate: another authority, or a host that is not in it",
     ),
-    ("key usage", "purpose", "its certificate is not for a site that calls: it lacks clientAuth"),
+    ("key usage", "purpose", "its certificate does not allow outgoing connections: it lacks clientAuth"),
     ("UnknownIssuer", "authority", "its certificate is not from this network's authority"),
     ("BadSignature", "authority", "its certificate is not from this network's authority"),
 )

@@ -78,12 +78,12 @@ def fit_regression(program: Regression, state: RegressionState, units: int) -> R
     if counted[0] < _LEAST_COUNTED + 2.0 * counted[1]:
         shortfall, reason = 0.0, "hardly any record is complete: a column or the outcome cannot be read"
     elif shortfall > 1.0:
-        reason = "the noise hides how much the columns tell about the outcome"
+        reason = "the noise hides the relation between the columns and the outcome"
     elif program.family != "gaussian" and np.any(curve > error):
         shortfall = math.sqrt(float(np.max(curve / error)))
         reason = "the noise leaves the starting model too far from the estimate"
     elif program.family == "gaussian" and inside < _LEAST_INSIDE:
-        shortfall, reason = 2.0, "too many residuals are cut"
+        shortfall, reason = 2.0, "too many residuals are clipped"
     elif program.family == "poisson" and spread > inside * _MOST_SPREAD + 3.0 * used[-1].side:
         shortfall, reason = 0.0, "the counts vary more than a Poisson regression allows"
     f = state.origin + state.W @ (u + D)
