@@ -1,1 +1,1 @@
-"""What a site reads: job.toml, site.toml, keys, and its own rows."""
+"""The files that a site reads: job.toml, site.toml, keys, and its own rows."""

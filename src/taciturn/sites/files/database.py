@@ -31,7 +31,7 @@ def check_place(path: Path, *, write: bool = False) -> None:
 def check_ledger(path: Path) -> None:
     """Check that the account of a table is a writable file, or can be created.
 
-    An empty file is refused: what was charged to it is lost from the file, and was spent all the same.
+    An empty file is refused: its charges are lost from the file, but they were spent.
     """
     try:
         if path.exists() and not path.is_file():
@@ -47,7 +47,7 @@ def check_ledger(path: Path) -> None:
         with tempfile.TemporaryDirectory(prefix=".", dir=folder):
             pass
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a full disk is no wrong file
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):  # a full disk is not a fault of the file
             raise WrongFiles(
                 f"`budget.ledger`: {path} cannot be written ({error.strerror}); name a file in a folder that "
                 "this user may write in."

@@ -1,6 +1,6 @@
-"""What differs between two jobs, key by key. Every key of a job is public, and so is its value.
+"""The differences between two jobs, key by key. All keys and values of a job are public.
 
-A neighbour with another job is asked for its keys; what it answers is shown to people and believed by nobody.
+A neighbour with another job is asked for its keys. Its answer is only shown to people and never used.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ...core.errors import one_line
 from .job import HASH_FORM, NetworkJob
 
 FORMAT = "taciturn-job-keys/1"
-LONGEST = 60  # characters of a value; of a longer one its hash is shown
+LONGEST = 60  # characters of a value; a longer value is shown as its hash
 MOST = 5  # keys in one line
 
 
 def show_keys(job: NetworkJob) -> bytes:
-    """The keys of a job with their values, or the hashes of those, as a neighbour is shown them."""
+    """The keys of a job with their values, or with hashes of long values, for a neighbour."""
     facts = {"format": FORMAT, "hash": HASH_FORM, "keys": _texts(job)}
     return canonical(facts).encode()
 

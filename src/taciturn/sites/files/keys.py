@@ -1,6 +1,6 @@
 """Keys: one Ed25519 key per site, which proves its name to TLS and signs its frames.
 
-A site makes its own key and a signing request; the private key never moves. Who signs is the sites' choice.
+A site makes its own key and a signing request; the private key never moves. The sites choose who signs.
 For trying things out there is a throw-away authority.
 """
 
@@ -29,7 +29,7 @@ except ImportError as error:
 
 PEM = serialization.Encoding.PEM
 DAY = datetime.timedelta(days=1)
-MOST_HOSTS = 20  # of one site; more would not be read
+MOST_HOSTS = 20  # of one site
 LARGEST = 2**20  # bytes of a key, a certificate or a request
 _USAGES = (False,) * 5 + (True, True, False, False)  # signs certificates and their revocations
 
@@ -88,7 +88,7 @@ def common_name(certificate: x509.Certificate) -> str | None:
 
 @dataclass(frozen=True)
 class Request:
-    """A signing request: who asks, for which hosts, with which key."""
+    """A signing request: name, hosts and key."""
 
     text: bytes
     name: str

@@ -1,6 +1,6 @@
 """Files to begin with: templates, a kit with a folder for every party of a job, and a systemd unit.
 
-No kit holds a key: keys are made where they will stay, by `taciturn site keys` and `taciturn site
+No kit contains a key: keys are created where they will stay, by `taciturn site keys` and `taciturn site
 relay-keys`. The texts are in the folder `texts`, and valid as they stand.
 """
 
@@ -73,7 +73,7 @@ def _write(folder: Path, contents: dict[str, bytes]) -> Path:
 
 def write_readme(state: Path) -> None:
     """README.txt in the state folder, where there is none yet."""
-    with suppress(SiteError):  # a full disk is said elsewhere
+    with suppress(SiteError):  # a full disk is reported elsewhere
         write_new(state / "README.txt", fill(__package__, "state.txt").encode())
 
 
@@ -83,7 +83,7 @@ def write_templates(folder: Path, name: str) -> list[Path]:
     written = []
     for path in (folder / "job.toml", folder / "site.toml"):
         if path.name == "job.toml" and path.exists():
-            continue  # handed over by whoever wrote it first
+            continue  # the other party wrote it and sent it over
         write_new(path, fill(__package__, path.name, name=name).encode())
         written.append(path)
     return written
@@ -97,9 +97,9 @@ def unit(
     user: str,
     writes: Sequence[Path] = (),
 ) -> str:
-    """A unit that runs `command` in `folder` as `user`, who may write to the folders `writes` alone.
+    """A unit that runs `command` in `folder` as `user`, who may write only to the folders `writes`.
 
-    It is started again where that can help, and shut in. `MemoryDenyWriteExecute` is left out on purpose: the
+    It restarts after transient failures and is sandboxed, without `MemoryDenyWriteExecute`, because the
     solver is compiled at its first use.
     """
     places = list(dict.fromkeys(map(str, writes)))

@@ -63,7 +63,7 @@ def load_table(site: Site) -> SiteTable:
 
 @about_files
 def load_weights(site: Site) -> Array | None:
-    """For every row 1/m, m being how many rows its person has here; None in a job without persons."""
+    """The weight of every row: 1/m, if its person has m rows here; None in a job without persons."""
     path, person = site.rows.path, site.job.person
     if person is None:
         return None
@@ -84,7 +84,7 @@ def _array_file(site: Site) -> Path:
 
 
 def _from_table(site: Site) -> tuple[Array, Array]:
-    """The columns of the job's schema, encoded by public facts alone; a row without a label says nothing."""
+    """The columns of the job's schema, encoded by public facts alone; a row without a label becomes zeros."""
     job = site.job
     if job.label is None:
         raise SiteError(

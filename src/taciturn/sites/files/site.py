@@ -1,4 +1,4 @@
-"""site.toml: what is this site's alone. Nothing in it leaves the site."""
+"""site.toml: the private settings of this site. Nothing in it leaves the site."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ class Keys(Facts):
 
 
 class BudgetEntry(Facts):
-    """The budget: the round whose charge would pass it is not released, and the site stops.
+    """The budget: a round whose charge would exceed it is not released, and the site stops.
 
-    epsilon, delta : what may be spent. Every job is judged at this delta, whatever delta it states its own
-        costs at.
-    large_delta : insist on a delta, here or in the job, above 1 / rows, with which a row may be given away.
+    epsilon, delta : the limits. Every job is checked at this delta, whatever delta it states for its own
+        costs.
+    large_delta : allow a delta above 1 / rows, here or in the job, which may reveal a whole row.
     least_grid : the finest grid of a job that this site takes part in.
-    colluding : how many of the other sites may work together against this one, as its owner believes; None:
-        all of them. A masked job is charged at what it costs then.
-    unit : what the budget is for: any one "record", or any one "person"; then the job must name the column
-        that says whose row it is.
+    colluding : how many of the other sites may collude against this one, as its owner assumes; None:
+        all of them. A masked job is charged at its cost under this assumption.
+    unit : the unit of the budget, "record" or "person"; for persons the job must name the column
+        with the id of the person.
     ledger : the account of the table, a `taciturn.Budget`: every job is charged to it, whole and right before
         its first message is stored. Left out: in the user's data folder, one for each table.
     """
@@ -81,8 +81,8 @@ class ApprovalRules(Facts):
     kinds : what may be asked.
     columns : of which columns; None: of all.
     epsilon : what one job may cost at most, as the owner counts it; None: what the account can pay.
-    programs : the SHA-256 of programs of one's own that may run.
-    by_site : whether figures of single sites, and so of this one, may be asked for.
+    programs : the SHA-256 of installed programs that may run.
+    by_site : whether figures of single sites, including this one, may be asked for.
     """
 
     kinds: Annotated[tuple[str, ...], LISTED] = Field(min_length=1)
@@ -107,12 +107,12 @@ class SiteFile(Facts):
     penalty, noise, output_noise : eta(t) and the noises, where the job's method is "penalty"; output noise
         makes an inexact minimiser private.
     approve : which jobs need no approval by hand; left out: every job does (`taciturn site approve`).
-    rehearsal : insist on a job with a `seed`, whose noise everybody can repeat: nothing in it is private.
+    rehearsal : allow a job with a `seed`; anyone can repeat its noise, so nothing in it is private.
     patience : how many seconds to wait for a silent neighbour before stopping cleanly.
     listen : where to listen, if that is not the endpoint that the job states (behind NAT, for one).
     endpoints : where to reach a neighbour, if that is not the endpoint that the job states.
     watch : where the running site answers: 127.0.0.1:PORT, unix:PATH, or ADDRESS:PORT with a token.
-    watch_token : a file with one line of at least 32 characters, which whoever asks must send along.
+    watch_token : a file with one line of at least 32 characters, which every request must contain.
     """
 
     site: Name
@@ -142,7 +142,7 @@ class SiteFile(Facts):
 
 @dataclass(frozen=True)
 class Site:
-    """A site and the job that it takes part in; every path is absolute or relative to where we are."""
+    """A site and its job; every path is absolute or relative to the working directory."""
 
     file: SiteFile
     job: NetworkJob
@@ -191,7 +191,7 @@ class Site:
 
     @cached_property
     def rows(self) -> TableFile:
-        """Where this site's rows lie; a database is read once, in one snapshot."""
+        """The file or database with this site's rows; a database is read once, in one snapshot."""
         entry, file = self.job.site(self.name), self.file
         if file.data is None and file.database is not None:
             return TableFile(entry, file.database.source(self.folder))
@@ -209,8 +209,8 @@ class Site:
     def dials(self) -> dict[str, str]:
         """The endpoints that this site connects to: on each link, the site later in the job connects.
 
-        A site without an endpoint calls and is never called. Where there is a relay everyone calls it, and a
-        site without an endpoint nobody else.
+        A site without an endpoint only connects outward. Every site connects to the relay, if there is one; a
+        site without an endpoint connects to the relay only.
         """
         relay, own = self.job.relay, self.file.endpoints
         calls = {} if relay is None else {relay.name: own.get(relay.name) or relay.endpoint}
@@ -224,7 +224,7 @@ class Site:
 
     @property
     def outward(self) -> bool:
-        """Whether this site talks through the relay alone."""
+        """Whether this site sends everything through the relay."""
         return self.listens() is None and self.job.relay is not None
 
 
@@ -276,8 +276,8 @@ def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
 
 
 def _check_budget(path: Path, file: SiteFile, job: NetworkJob) -> None:
-    """No job makes a budget mean less than it says: by a delta that gives rows away, a grid of nothing, or a
-    promise to single records where the owner's is to persons."""
+    """Refuse a job that would weaken the budget: by a delta that may reveal rows, too fine a grid, or a
+    promise for single records where the owner's budget is for persons."""
     budget, rows = file.budget, job.site(file.site).samples
     for key, delta in (("budget.delta", budget.delta), ("job.delta", job.delta)):
         if delta > 1 / rows and not budget.large_delta:

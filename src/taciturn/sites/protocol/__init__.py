@@ -1,1 +1,1 @@
-"""The protocol of a site as a state machine: events in, effects out, and no input or output of its own."""
+"""The protocol of a site as a state machine: events in, effects out, no I/O."""

@@ -2,7 +2,7 @@
 
 An attempt begins from the furthest round that a member completed. A site that missed messages of that round
 asks for them; one that was away longer takes over the totals of a member, if they lead to the digest that
-more members state than may lie. A site that is in a total is charged for it, whether it remembers or not.
+more members state than may lie. A site whose message is in a total is charged for it, even after a rollback.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class CatchingUp(Core):
         self.lost = "lost" in saved
         self.last: dict[int, bytes] = {}
         self.edged: set[int] = set()
-        self.aside: dict[Slot, tuple[SignedFrame, bytes]] = {}  # messages whose certificate has ended
+        self.aside: dict[Slot, tuple[SignedFrame, bytes]] = {}  # messages whose certificate has expired
         self.lacked: tuple[Slot, bytes] | None = None
         self._valid: dict[bytes, bool] = {}
         self._gathered: tuple[tuple[int, int, bytes], dict[int, SignedFrame]] = ((-1, 0, b""), {})
@@ -72,7 +72,7 @@ class CatchingUp(Core):
         if not self.common or self.completed == agreed.base:
             return not self.common or self.digest == agreed.digest
         if agreed.base < self.completed:
-            return False  # this site has completed more since it said hello
+            return False  # this site has completed more since its hello
         if self.attempt is not None and agreed.base == (self.attempt.number, self.completed[1] + 1):
             self.complete_round({agreed.digest})
             if self.completed == agreed.base:
@@ -87,7 +87,7 @@ class CatchingUp(Core):
         return [i for i, hello in read.items() if hello.completed == agreed.base and i != self.setup.own]
 
     def _signers(self, agreed: Agreed) -> list[int]:
-        """The other members that have signed this attempt: whoever is honest among them knows its base."""
+        """The other members that have signed this attempt; the honest ones know its base."""
         _, numbers = self.numbers(agreed)
         scope, own = agreed.id(self.setup.job, numbers), self.setup.own
         return [i for i in agreed.members if i != own and self.find(Kind.SIGN, self.number, 0, i, scope)]
@@ -95,8 +95,8 @@ class CatchingUp(Core):
     def complete_round(self, stated: Collection[bytes] = ()) -> None:
         """Complete the round in progress from the members' messages, if all are there.
 
-        stated : what others say that this round leads to. A message whose certificate has ended since its
-            site signed the attempt completes a round that leads to one of them, and no other.
+        stated : the digests that others state after this round. A message whose certificate expired since its
+            site signed the attempt counts only if the round leads to one of them.
         """
         raise NotImplementedError
 
@@ -121,7 +121,7 @@ class CatchingUp(Core):
             state, digest = node.after(state, b"", heard), chain(digest, facts, t, heard)
             pending[f"total/{t}"] = pack_total(facts, b"", heard)
             if self.setup.own in facts.members and t > self.charged(facts.number):
-                owed.append((node, facts, t))  # this site sent its part, and has forgotten it
+                owed.append((node, facts, t))  # this site sent its part before a rollback
         if digest != wanted:
             return False
         for node, facts, t in owed:
@@ -141,14 +141,14 @@ class CatchingUp(Core):
         return [self.seal(Kind.TOTAL, slot.attempt, slot.t, payload=pack_total(facts, b"", heard))]
 
     def take(self, facts: Past, t: int, own: bytes, heard: bytes, node: Any) -> None:
-        """Round t is complete: the public state moves on."""
+        """Advance the public state: round t is complete."""
         self.state = node.after(self.state, own, heard)
         self.digest = chain(self.digest, facts, t, heard)
         self.completed = (facts.number, t)
         self.pending[f"total/{t}"] = pack_total(facts, own, heard)
 
     def release(self, node: Any, entry: Past, scope: bytes, t: int) -> ChargedRelease:
-        """The charge of a round, with what a certificate says of it."""
+        """The charge of a round, with the facts for its certificate."""
         return ChargedRelease(node.charge(t), entry.number, scope, entry.members, node.sum_facts(t))
 
     def charge_marked(self) -> None:
@@ -192,7 +192,7 @@ class CatchingUp(Core):
         return b"".join(parts)
 
     def unpack_attempt(self, data: bytes) -> tuple[Agreed, list[bytes]]:
-        """What `_pack_attempt` packed, agreed anew; and the signatures."""
+        """The inverse of `_pack_attempt`: the attempt, computed again, and the signatures."""
         number, count = struct.unpack_from("<IH", data)
         frames, place = [], 6
         while place < len(data):

@@ -28,7 +28,7 @@ MOST_HELD = 20_000  # frames that a site keeps in memory
 
 @dataclass(frozen=True, eq=False)
 class SiteSetup:
-    """What a site knows before it starts.
+    """The facts that a site has before it starts.
 
     job : SHA-256 of the job.   names, own : all sites, and the number of this one.
     links : the neighbours of every site.
@@ -39,7 +39,7 @@ class SiteSetup:
         not sign with a valid certificate.
     mark : the last round that this site may have released without masks, by its high-water mark.
     paid : whether the owner's account was charged for this run before, whatever the state says.
-    gather : seconds to wait for hellos once somebody has said one.   tick : seconds between two questions.
+    gather : seconds to wait for hellos after the first one.   tick : seconds between two questions.
     """
 
     job: bytes
@@ -67,7 +67,7 @@ class SiteSetup:
         return self.quorum >= len(self.names)
 
     def passes(self, origin: int, via: int) -> tuple[int, ...]:
-        """The neighbours that do not hear `origin` themselves."""
+        """The neighbours that have no link to `origin`."""
         heard = {origin, via, *self.links[origin]}
         return tuple(j for j in self.neighbours if j not in heard)
 
@@ -145,7 +145,7 @@ class Core:
         return self.setup.seal(encode(self.setup.job, Slot(kind, attempt, t, self.setup.own), scope, payload))
 
     def reseal(self, data: bytes) -> bytes:
-        """A stored frame of this site, under the certificate that it has by now: the same frame."""
+        """A stored frame of this site, signed again under its current certificate."""
         return self.setup.seal(self.read(data).content)
 
     def read(self, data: bytes) -> SignedFrame:
@@ -153,14 +153,14 @@ class Core:
         return decode(data, largest=self.setup.largest)
 
     def publish(self, data: bytes) -> SignedFrame:
-        """Send a frame of this site to all neighbours, and keep it for those who ask."""
+        """Send a frame of this site to all neighbours, and keep it for later questions."""
         frame = self.read(data)
         self.keep(frame, data)
         self.effects.append(SendFrame(data))
         return frame
 
     def keep(self, frame: SignedFrame, data: bytes) -> None:
-        """Put a believed frame on the board."""
+        """Store a valid frame in memory."""
         if frame.kind == Kind.HELLO:
             self.hellos.setdefault(frame.slot, {})[frame.digest] = frame, data
             self.greeted += 1
@@ -177,7 +177,7 @@ class Core:
         return None if found is None else found[0]
 
     def accept(self, data: bytes, via: int) -> SignedFrame | None:
-        """A frame that came in, believed and new; None otherwise. It is passed on where it must be."""
+        """A received frame if it is valid and new, else None. It is passed on where necessary."""
         try:
             frame = decode(data, largest=self.setup.largest)
             if frame.job != self.setup.job:
@@ -206,10 +206,10 @@ class Core:
         return frame
 
     def set_aside(self, frame: SignedFrame, data: bytes) -> None:
-        """A frame whose certificate has ended, or was revoked."""
+        """Handle a frame whose certificate has expired or was revoked."""
 
     def _check_hello(self, hello: Hello, number: int) -> None:
-        """Refuse what no site can have completed or been charged: it would be computed with."""
+        """Refuse a hello with impossible rounds or charges, before anything is computed from it."""
         if hello.completed[1] > self.method.rounds or not all(map(self.sane_past, hello.past)):
             raise FrameRefused("hello", "not a hello: it states rounds or sites that the job does not have")
         if any(entry.number >= number for entry in hello.past):
@@ -228,7 +228,7 @@ class Core:
         return found is not None and (found[1] == data or found[0].digest == frame.digest)
 
     def _contradicts(self, frame: SignedFrame, data: bytes) -> bool:
-        """Whether its sender has signed another frame that it contradicts."""
+        """Whether the sender has signed another frame that contradicts this one."""
         rounds = (frame.t, frame.t - 1, frame.t + 1) if frame.payload.startswith(PLAIN) else (frame.t,)
         slots = (Slot(frame.kind, frame.attempt, t, frame.sender) for t in rounds if t >= 0)
         near = (self.board.get((slot, frame.scope)) for slot in slots)
@@ -259,7 +259,7 @@ def pack_total(facts: Past, own: bytes, heard: bytes) -> bytes:
 
 
 def read_total(data: bytes) -> tuple[Past, bytes, bytes]:
-    """What `pack_total` packed; `FrameRefused` or `struct.error` where it is something else."""
+    """The inverse of `pack_total`; `FrameRefused` or `struct.error` for other bytes."""
     (size,) = struct.unpack_from("<I", data)
     own = data[4 : 4 + size]
     facts, place = read_past(data, 4 + size)

@@ -1,9 +1,9 @@
-"""The end of a run: every site states what it holds, and nobody gives out a result before it is final.
+"""The end of a run: every site states its result, and no site publishes a result before it is final.
 
     done     the digest of what a site holds after the last round
     final    all members of an attempt state the same digest; where some stay silent, at least a quorum does.
              Any later attempt has an honest one of these among its members, so no other result can follow
-    leave    a site has its result. It states every attempt that it was charged in, for those who forgot
+    leave    a site has its result. It states every attempt that it was charged in, for rolled-back sites
 
 A site that was away, or was rolled back, when the result came about takes it over: a quorum must state it,
 and the totals or last vectors that it is shown must lead to that digest.
@@ -23,15 +23,15 @@ from .membership import Past, merge_past, pack_past, read_hello, read_past
 from .rounds import RoundSteps, digest_of, pack_frames, unpack_frames
 
 FINISHED = b"\1"
-MOST_ENDS = 3  # results that a site asks about, those first that most sites state
+MOST_ENDS = 3  # results that a site asks about, the most frequently stated first
 _FAREWELL = struct.Struct("<cIIHH")
 
 
 @dataclass(frozen=True)
 class Farewell:
-    """What a site that has its result says: the round that it completed last, and who was charged in what.
+    """The last message of a site that has its result: its last round, and the attempts with their charges.
 
-    own : the attempts that it was charged in, as far as it lived through them.
+    own : the attempts that it was charged in and remembers.
     agreed : those that the members of the last attempt agreed on.
     """
 
@@ -45,7 +45,7 @@ class Farewell:
 
 
 def read_farewell(payload: bytes) -> Farewell | None:
-    """What `Farewell.pack` packed; None where it is something else."""
+    """The inverse of `Farewell.pack`; None for other bytes."""
     try:
         kind, a, t, own, agreed = _FAREWELL.unpack_from(payload)
         place, past = _FAREWELL.size, []
@@ -63,10 +63,10 @@ class Ending(RoundSteps):
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         super().__init__(setup, saved, volatile)
         self.end: tuple[int, bytes] | None = None  # the attempt whose members stated the result, and its id
-        self.helped: set[int] = set()  # sites that meet though there is a result
+        self.helped: set[int] = set()  # sites that are meeting although there is a result
 
     def advance_meeting(self) -> None:
-        """Where states differ, the members make the result: who has stated one signs no other attempt."""
+        """If states differ, the members make the result; a site that stated one signs no other attempt."""
         if self.common or not self._has_stated():
             super().advance_meeting()
 
@@ -74,7 +74,7 @@ class Ending(RoundSteps):
         data = self.saved.get("done", b"")
         return bool(data) and (not self.common or self.read(data).scope == self.scope)
 
-    # -- what everybody states --------------------------------------------------------------------------
+    # -- what every site states -------------------------------------------------------------------------
 
     def _end_digest(self) -> bytes:
         if self.common:
@@ -138,7 +138,7 @@ class Ending(RoundSteps):
         self.effects.append(Finished(self.state, rounds, self._end_members(), self._end_digest(), early))
 
     def _end_members(self) -> tuple[int, ...]:
-        """Who made the result; who was in its last round, where this site has taken it over."""
+        """The members that made the result; those of its last round, if this site has taken it over."""
         if self.attempt is not None and self.end == (self.attempt.number, self.scope):
             return self.attempt.members
         if not self.common:
@@ -151,12 +151,12 @@ class Ending(RoundSteps):
         )
 
     def _end_frames(self) -> list[SignedFrame]:
-        """Those who state the result."""
+        """The frames that state the result."""
         stated = [list(found.values()) for key, found in self.dones.items() if key[:2] == self.end]
         return max(stated, key=len, default=[])
 
     def _come_back(self) -> None:
-        """The run was over for this site; it answers those who still need its frames."""
+        """Restart after the end: answer sites that still need this site's frames."""
         self.phase = "over"
         for key in ("done", "left"):
             if key in self.saved:
@@ -170,13 +170,13 @@ class Ending(RoundSteps):
         self._conclude()
 
     def _help(self, site: int, via: int) -> None:
-        """This site has its result: whoever still meets may need what all members stated at the end."""
+        """Send the members' final statements to sites that are still meeting."""
         self.helped.add(site)
         frames = self._end_frames()
         self.effects += [SendFrame(self.board[frame.slot, frame.scope][1], (via,)) for frame in frames]
 
     def _tick_over(self) -> bool:
-        """Whether nobody needs this site any more; else who has left is asked for."""
+        """Whether no other site needs this one; else ask which sites have left."""
         number, members = (0 if self.end is None else self.end[0]), self._end_members()
         staying = [i for i in {*members, *self.helped} if not self.find(Kind.LEAVE, number, 0, i)]
         if not staying:
@@ -187,7 +187,7 @@ class Ending(RoundSteps):
     # -- an end that came about without this site -------------------------------------------------------
 
     def _final(self) -> list[tuple[tuple[int, bytes, bytes], list[SignedFrame]]]:
-        """Every result that a quorum states; there is one at most, unless more sites lie than may."""
+        """Every result that a quorum states: at most one, unless more sites lie than are tolerated."""
         enough = self.setup.quorum
         return [(key, list(found.values())) for key, found in self.dones.items() if len(found) >= enough]
 
@@ -209,7 +209,7 @@ class Ending(RoundSteps):
         return any(key[:2] == (self.attempt.number, self.scope) for key in self.dones)
 
     def _end_elsewhere(self) -> bool:
-        """Go back to the end of an attempt that others have completed, or take its result over."""
+        """Return to an attempt that others have completed, or take over its result."""
         if self.signed is None and any(map(self._go_back, self.dones)):
             return True
         if self.signed is None and (self._others_done() or self._another_done()):
@@ -220,7 +220,7 @@ class Ending(RoundSteps):
         return self._state_too() or any(self._take_over(key, frames) for key, frames in self._final())
 
     def _go_back(self, key: tuple[int, bytes, bytes]) -> bool:
-        """Be in an attempt without rounds that others end: this site signed it, and went on too early.
+        """Return to an attempt without rounds that others are ending: this site signed it and left too early.
 
         The vectors in its hellos are the result, so that no other site has to be believed.
         """
@@ -236,7 +236,7 @@ class Ending(RoundSteps):
         return True
 
     def _state_too(self) -> bool:
-        """State the result that others state, if what they show leads to it: it may lack this site's word."""
+        """State the result of the others, if their totals lead to it: it may need this site's statement."""
         if not self.common and self._has_stated():
             return False
         for key, found in self.dones.items():
@@ -249,12 +249,12 @@ class Ending(RoundSteps):
         return False
 
     def _state(self, data: bytes) -> None:
-        """Say what is on disk as stated, also where a meeting has begun meanwhile: it binds this site."""
+        """Send the stored statement, even if a meeting has begun meanwhile: it binds this site."""
         self.publish(data)
         self.waiting = self.now
 
     def _missing_end(self) -> list[Slot]:
-        """In a meeting: what would end the attempt before, if others have completed it."""
+        """During a meeting: the frames that would end the previous attempt, if others completed it."""
         slots: list[Slot] = []
         if self.attempt is not None:
             number, t = self.attempt.number, self.completed[1] + 1
@@ -274,7 +274,7 @@ class Ending(RoundSteps):
         return slots
 
     def _farewells(self, a: int, stated: Collection[int]) -> dict[int, Farewell]:
-        """What those who state a result say of the rounds before it; neighbours first."""
+        """The farewells of the sites that state a result; neighbours first."""
         near = set(self.setup.neighbours)
         found: dict[int, Farewell] = {}
         for i in sorted(set(stated) - {self.setup.own}, key=lambda i: (i not in near, i)):
@@ -298,7 +298,7 @@ class Ending(RoundSteps):
         return [slot for slot in wanted if (slot, NOTHING) not in self.board]
 
     def _total(self, slot: Slot) -> list[bytes]:
-        """What a site that was away asks for: a total; where states differ, the last vector of a member."""
+        """The frame that a returning site asks for: a total, or a member's last vector if states differ."""
         if self.common:
             return super()._total(slot)
         stated, vectors = self.attempt is not None and self._has_stated(), self.last_vectors()
@@ -323,7 +323,7 @@ class Ending(RoundSteps):
         return True
 
     def _hold_end(self, key: tuple[int, bytes, bytes]) -> bool:
-        """Whether this site holds a result, or is shown what leads to it."""
+        """Whether this site has a result, or has received the frames that lead to it."""
         a, _, digest = key
         if not self.common:
             return self._hold_vectors(a, digest)
@@ -331,7 +331,7 @@ class Ending(RoundSteps):
         return self.digest == digest or any(self.adopt(one.completed, digest, i) for i, one in servers)
 
     def _hold_vectors(self, a: int, digest: bytes) -> bool:
-        """The last vectors of all members of an attempt, if one who stated its result shows them."""
+        """The last vectors of all members of an attempt, if a member that stated its result sends them."""
         for server in range(len(self.setup.names)):
             slots = [Slot(Kind.TOTAL, a, i + 1, server) for i in range(len(self.setup.names))]
             held = [self.board[slot, NOTHING] for slot in slots if (slot, NOTHING) in self.board]

@@ -1,6 +1,6 @@
-"""What a site is told, and what it wants done: the whole interface between the protocol and the world.
+"""Events and effects: the whole interface between the protocol and the world.
 
-Whoever drives the protocol calls `handle(event, now, entropy)` with a monotonic time and fresh random bytes,
+The driver of the protocol calls `handle(event, now, entropy)` with a monotonic time and fresh random bytes,
 and carries out the effects that come back, in their order. A `Store` is answered by `Stored` once everything
 in it is on disk, or by `StoreFailed`.
 """
@@ -23,7 +23,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Heard:
-    """A frame came in, from a neighbour's hand; whoever signed it."""
+    """A neighbour delivered a frame, which any site may have signed."""
 
     data: bytes
     via: int
@@ -39,19 +39,19 @@ class QuestionAsked:
 
 @dataclass(frozen=True)
 class Tick:
-    """The timer that was set has come."""
+    """The timer has expired."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """What was to be stored under this number is on disk."""
+    """The records of the store with this number are on disk."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class StoreFailed:
-    """Nothing of it is on disk. `budget` says that the owner's account does not pay for the run."""
+    """The store failed as a whole. `budget`: the owner's account does not pay for the run."""
 
     number: int
     why: str
@@ -70,10 +70,10 @@ Event = Started | Heard | QuestionAsked | Tick | Stored | StoreFailed | FinishAs
 
 @dataclass(frozen=True)
 class ChargedRelease:
-    """A charge of round `charge.t`, and what a certificate must say of it.
+    """A charge of round `charge.t`, and the facts for its certificate.
 
-    attempt, scope : the number and the id of the attempt.   members : who took part.
-    sum : the sum that everybody hears; None of a round that only neighbours hear.
+    attempt, scope : the number and the id of the attempt.   members : the participants.
+    sum : the sum that all sites receive; None for a round between neighbours.
     """
 
     charge: Charge
@@ -104,7 +104,7 @@ class Hold:
 
 @dataclass(frozen=True)
 class SendFrame:
-    """Hand a frame to these neighbours; to all of them where none is named."""
+    """Send a frame to these neighbours, or to all if none is named."""
 
     data: bytes
     to: tuple[int, ...] = ()
@@ -128,19 +128,19 @@ class SetTimer:
 class Reason(Enum):
     """Why a site stops."""
 
-    LEFT_ALONE = "left alone"  # too few sites to go on; everything is kept
+    LEFT_ALONE = "left alone"  # too few sites to continue; everything is stored
     CONTRADICTION = "contradiction"  # one site signed two frames for one slot
-    DISAGREEMENT = "disagreement"  # members hold different states or keys, and nobody is caught
-    IMPOSSIBLE = "impossible"  # a sum that no rows can have
+    DISAGREEMENT = "disagreement"  # members have different states or keys, and no site is proven to lie
+    IMPOSSIBLE = "impossible"  # an impossible sum
     COPY = "copy"  # another process signs with this site's key
-    BUDGET = "budget"  # this site's owner does not pay for the run
+    BUDGET = "budget"  # the owner's account does not pay for the run
     DISK = "disk"  # something could not be stored
     ABORTED = "aborted"  # a computation failed; the round is charged
 
 
 @dataclass(frozen=True)
 class Stop:
-    """The site goes on no more; `evidence` are frames that show why."""
+    """The site stops; `evidence` are frames that show why."""
 
     reason: Reason
     text: str
@@ -150,7 +150,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Finished:
-    """The result is there, and is the same at all members."""
+    """The result is final and the same at all members."""
 
     state: Any
     rounds: int

@@ -44,13 +44,13 @@ MOST_WANTED = 4096  # frames in one question
 class Kind(IntEnum):
     """The kinds of frames."""
 
-    HELLO = 1  # I would take part in attempt `attempt`: nonce, public key, what I completed and was charged
+    HELLO = 1  # I would take part in this attempt: nonce, public key, my completed rounds and charges
     PROPOSE = 2  # these sites should be its members
     SIGN = 3  # I am a member of the attempt with this id
     COMMIT = 4  # the hash of what I add in round t, and of the keys that I mask it with
     MESSAGE = 5  # what I send in round t
     DONE = 6  # the hash of what I hold after the last round
-    LEAVE = 7  # I send nothing more: I have my result, or cannot go on
+    LEAVE = 7  # I send nothing more: I have my result, or cannot continue
     TOTAL = 8  # the total of round t, for a site that was away
     ASK = 9  # a question: the slots that a site would like to have; never kept
 
@@ -60,7 +60,7 @@ PLAIN = b"taciturn vector\0"
 
 
 class Slot(NamedTuple):
-    """Which frame: one site signs one frame for each slot of an attempt."""
+    """The slot of a frame: a site signs one frame for each slot of an attempt."""
 
     kind: int
     attempt: int
@@ -78,7 +78,7 @@ class FrameRefused(Exception):  # noqa: N818 - reads as a statement
 
 @dataclass(frozen=True)
 class SignedFrame:
-    """A frame taken apart; whether it may be believed is a question of certificates."""
+    """A parsed frame; its certificate is not checked yet."""
 
     job: bytes
     kind: int
@@ -106,7 +106,7 @@ class SignedFrame:
 
     @property
     def signed(self) -> bytes:
-        """What the signature is of."""
+        """The bytes that are signed."""
         return self.content + self.certificate
 
 
@@ -121,7 +121,7 @@ def encode(job: bytes, slot: Slot, scope: bytes = NOTHING, payload: bytes = b"")
 
 
 def decode(data: bytes, *, largest: int) -> SignedFrame:
-    """Take a frame apart whose payload has at most `largest` bytes, or say what is wrong with its form."""
+    """Parse a frame with a payload of at most `largest` bytes, or raise with the fault of its format."""
     if len(data) > size_cap(largest):
         raise FrameRefused("size", f"{len(data)} bytes, above the cap of {size_cap(largest)}")
     if len(data) < HEADER.size + SIGNATURE or not data.startswith(MAGIC):
@@ -141,7 +141,7 @@ def pack_question(wanted: list[Slot]) -> bytes:
 
 @lru_cache(maxsize=64)
 def read_question(data: bytes) -> tuple[Slot, ...]:
-    """The slots of a question; what does not fit its form is left out."""
+    """The slots of a question; invalid parts are left out."""
     whole = min(len(data) // _SLOT.size, MOST_WANTED) * _SLOT.size
     return tuple(map(Slot._make, _SLOT.iter_unpack(data[:whole])))
 
@@ -149,14 +149,14 @@ def read_question(data: bytes) -> tuple[Slot, ...]:
 def pack_plain(before: bytes, vector: bytes) -> bytes:
     """A message without masks: after the digest of the one before it in the attempt, zeros for the first.
 
-    Whoever sends two neighbours different vectors of a round must keep two stories apart from then on: the
-    next message names one of the two. The mark says that this is no masked message.
+    A site that sends two neighbours different vectors of a round must do so in all later rounds too: the
+    next message names one of the two. The mark shows that the message is not masked.
     """
     return PLAIN + before + vector
 
 
 def read_plain(payload: bytes) -> tuple[bytes, bytes] | None:
-    """(digest of the message before, vector); None where it has another form."""
+    """(digest of the previous message, vector); None for another format."""
     start = len(PLAIN) + 32
     if not payload.startswith(PLAIN) or len(payload) < start:
         return None

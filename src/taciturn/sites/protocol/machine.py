@@ -1,7 +1,7 @@
-"""The state machine of one site: `handle` takes an event and returns what is to be done, in order.
+"""The state machine of one site: `handle` takes an event and returns effects, in order.
 
-A site that is started again goes on where it was if volatile memory fits what is on disk: it sends the stored
-bytes again. If it does not fit, by a reboot, a restore or a copy, the site asks for a new attempt.
+A restarted site continues where it was if volatile memory matches the disk: it sends the stored
+bytes again. After a reboot, a restore or a copy they do not match, and the site asks for a new attempt.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class SiteProtocol(Ending):
         return self.effects
 
     def _finish_with(self, without: frozenset[int]) -> None:
-        """End the run after the last complete round; whoever has said so does no further round."""
+        """End the run after the last complete round; a site that asked for this does no further round."""
         if self.phase == "over" or (self.phase == "meet" and self.finishing == without):
             return
         self.finishing = without
@@ -103,7 +103,7 @@ class SiteProtocol(Ending):
         self.phase = "new"
 
     def _keep_again(self, frames: bytes) -> list[SignedFrame]:
-        """Frames from the disk; this site's own under the certificate that it has by now."""
+        """Load frames from the disk; this site's own are signed under its current certificate."""
         found = []
         for data in unpack_frames(frames):
             frame = self.read(data)
@@ -141,13 +141,13 @@ class SiteProtocol(Ending):
         self._state_again()
 
     def _state_again(self) -> None:
-        """A result that this site has stated, and not given out: the others still need its statement."""
+        """State again a result that is not final yet: the others still need this statement."""
         data = self.saved.get("done", b"")
         if data and "left" not in self.saved and self.read(data).scope == self.scope:
             self.publish(self.reseal(data))
 
     def _continues(self) -> bool:
-        """Whether volatile memory fits what is on disk: the same process went on, or was only restarted."""
+        """Whether volatile memory matches the disk: the process was at most restarted."""
         live = self.attempt is not None and self.attempt.number == self.number
         if not live:
             secret = self.volatile.get("secret", b"")
@@ -164,7 +164,7 @@ class SiteProtocol(Ending):
         return fits or (self.completed[1] >= self.method.rounds and self.keys.attempt == self.number)
 
     def _go_on(self) -> None:
-        """Restarted, with volatile memory as it was: send the stored bytes again."""
+        """Continue after a restart with intact volatile memory: send the stored bytes again."""
         if self.attempt is not None and self.attempt.number == self.number:
             self.phase = "run"
             for key in ("commit", "message"):
@@ -202,17 +202,17 @@ class SiteProtocol(Ending):
         return True
 
     def _own_frame(self, frame: SignedFrame, data: bytes) -> None:
-        """A frame with this site's signature that this process has not made: another one runs, or ran."""
+        """Handle a frame with this site's signature that another process made."""
         earlier = frame.kind in (Kind.MESSAGE, Kind.DONE) and self.phase == "meet"
         if frame.kind == Kind.HELLO or earlier:
-            self.keep(frame, data)  # of an earlier life, whose round others have completed with it
+            self.keep(frame, data)  # from before a rollback, in a round that others completed with it
         self.seen = max(self.seen, frame.attempt)
         mine = self.attempt is not None and frame.scope == self.scope and self.phase == "run"
         if mine and frame.kind in (Kind.COMMIT, Kind.MESSAGE) and frame.t > self.completed[1]:
             self.stop(Reason.COPY, "another process signs with the name and key of this site.", data)
 
     def _answer(self, question: bytes, by: int) -> None:
-        """Give a neighbour the frames that it asks for, and show it that a newer attempt is on its way."""
+        """Send a neighbour the frames that it asks for, and the hello of a newer attempt."""
         slots = read_question(question)
         if not slots:
             return
@@ -250,7 +250,7 @@ class SiteProtocol(Ending):
             self.effects.append(Leave())
 
     def _tick_round(self) -> None:
-        """Ask for what is missing; leave behind who stays silent."""
+        """Ask for missing frames; continue without silent sites."""
         missing = self._missing()
         if missing:
             self.ask(missing)
@@ -282,7 +282,7 @@ class SiteProtocol(Ending):
         return self.gone.get(site, -1) >= self.number
 
     def _advance(self) -> None:
-        """Do whatever can be done; one store at a time."""
+        """Advance as far as possible; one store at a time."""
         before = -1
         while not self.stopped and not self.then and before != len(self.effects):
             before = len(self.effects)

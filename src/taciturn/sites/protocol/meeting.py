@@ -1,7 +1,7 @@
 """The meeting: hello, proposal, signatures. An attempt is live once every member has signed the same id.
 
 A site signs one id for each number, and numbers only rise. What it signs follows from the members' hellos, so
-nobody can be talked into an attempt whose base, budget or members it does not know. Keys of earlier attempts
+no site can be made to join an attempt whose base, budget or members it does not know. Keys of earlier ones
 are deleted before it signs.
 """
 
@@ -28,18 +28,18 @@ from .membership import (
 )
 from .pads import RoundKeys, agree_keys, public_key, valid_key
 
-MOST_ATTEMPTS = 24  # in which a site was charged; then it stops
-MOST_ADMITTED = 8  # attempts after which nobody else is admitted
-MOST_DOUBLES = 3  # times that a hello of another process with this site's key was taken for an old one
+MOST_ATTEMPTS = 24  # attempts in which a site may be charged; then it stops
+MOST_ADMITTED = 8  # attempts after which no other site is admitted
+MOST_DOUBLES = 3  # how often a foreign hello with this site's key is taken for an old one
 LONGEST_BACKOFF = 5
 SIGNED = b"1"
 
 
 class Meeting(CatchingUp):
-    """Everything up to a live attempt."""
+    """The steps that lead to a live attempt."""
 
     def meet(self, number: int) -> None:
-        """Say hello for attempt `number`; nothing of an earlier one is committed from now on."""
+        """Send a hello for attempt `number`; from now on this site commits to no earlier attempt."""
         if self.phase not in ("meet", "look"):
             self.since = self.now
             self.fails = 0
@@ -83,7 +83,7 @@ class Meeting(CatchingUp):
         return min(max(rounds, default=0), int(self.method.rounds))
 
     def greet(self, frame: SignedFrame) -> None:
-        """Handle a hello: of a member that cannot continue, or of a site that wants to join."""
+        """Handle a hello of a member that cannot continue, or of a site that wants to join."""
         self.seen = max(self.seen, frame.attempt)
         if frame.attempt <= self.number or self.phase in ("over", "new", "look"):
             return
@@ -93,7 +93,7 @@ class Meeting(CatchingUp):
         self.meet(frame.attempt)
 
     def advance_meeting(self) -> None:
-        """Propose, sign, or begin, as far as what has come allows."""
+        """Propose, sign or begin, as far as the received frames allow."""
         if self.hello is None or self.hello.attempt != self.number:
             return
         if self.signed is None:
@@ -129,7 +129,7 @@ class Meeting(CatchingUp):
         return set(range(len(self.setup.names))) - set(self._present()) - (self.finishing or frozenset())
 
     def finishers(self) -> list[int]:
-        """Who has signed that the run ends here, while this site has not."""
+        """The sites that have signed an early end, while this site has not."""
         if self.finishing is not None:
             return []
         newest = {slot.sender: slot for slot in sorted(self.hellos)}
@@ -147,13 +147,13 @@ class Meeting(CatchingUp):
         return same and (theirs.finish, theirs.without) == (mine.finish, mine.without)
 
     def _usable_key(self, key: bytes) -> bool:
-        """Whether a key can be agreed on; a key of low order would make pads that everybody knows."""
+        """Whether a public key is usable; a key of low order would make pads that anyone can compute."""
         if key not in self._valid:
             self._valid[key] = valid_key(key)
         return self._valid[key]
 
     def _propose(self) -> None:
-        """Propose all who are there, once everybody is, or after a while."""
+        """Propose all present sites, once all sites are present or after a while."""
         if self.find(Kind.PROPOSE, self.number, 0, self.setup.own) is not None:
             return
         present, sites = self._present(), len(self.setup.names)
@@ -167,7 +167,7 @@ class Meeting(CatchingUp):
         self.advance_meeting()
 
     def _may_propose(self, present: Mapping[int, SignedFrame]) -> float:
-        """When to propose without everybody: the first among those present goes first."""
+        """When to propose without all sites: the first of the present sites goes first."""
         rank = sorted(present).index(self.setup.own)
         if len(present) == len(self.setup.names):
             return self.entered + rank * self.setup.gather / 2
@@ -176,7 +176,7 @@ class Meeting(CatchingUp):
         return self.entered + wait + rank * self.setup.gather / 2
 
     def _consider(self, frame: SignedFrame) -> bool:
-        """Sign what a proposal comes to; False where this site does not, or not yet."""
+        """Sign the attempt of a proposal; False if this site does not, or not yet."""
         own = self.setup.own
         try:
             chosen = read_proposal(frame.payload)
@@ -204,7 +204,7 @@ class Meeting(CatchingUp):
         return True
 
     def _acceptable(self, agreed: Agreed) -> bool:
-        """A quorum, or all that are left by agreement; and no charge of this site is forgotten."""
+        """Whether an attempt has a quorum (or all agreed sites) and counts every charge of this site."""
         wanted = read_hello(agreed.hellos[self.setup.own].payload)
         if wanted.finish:
             everybody = set(range(len(self.setup.names))) - (self.finishing or frozenset())
@@ -216,11 +216,11 @@ class Meeting(CatchingUp):
         return all(known.get(number, -1) >= entry.charged for number, entry in self.past.items())
 
     def _look_for_copy(self, digest: bytes) -> None:
-        """A proposal names another hello of this site: is there one, with this site's signature?"""
+        """Look for another hello with this site's signature, which a proposal names."""
         if self._variant(self.setup.own, digest) is None:
             return
         self.doubles += 1
-        if self.doubles < MOST_DOUBLES:  # perhaps it was said before this site's state was restored
+        if self.doubles < MOST_DOUBLES:  # perhaps it was sent before this site's state was restored
             self.meet(max(self.number, self.seen) + 1)
         else:
             self.stop(
@@ -234,7 +234,7 @@ class Meeting(CatchingUp):
         node, numbers = self.numbers(agreed)
         scope = agreed.id(self.setup.job, numbers)
         self.signed = agreed, scope
-        self.hold(keys=None, y=None)  # of whatever attempt was before
+        self.hold(keys=None, y=None)  # of the previous attempt
         self.keys = None
         packed = self._pack_attempt(agreed, ())
         result = node is None and not self.common  # the vectors in its hellos are the result
@@ -249,12 +249,12 @@ class Meeting(CatchingUp):
     def raised(
         self, stated: Sequence[Sequence[Past]], lived: Sequence[Sequence[Past]]
     ) -> tuple[ChargedRelease, ...]:
-        """Charges that others state, where this site may have forgotten its own: it was rolled back.
+        """Charges of this site that others state, in case this site was rolled back and lacks them.
 
-        A site that never lost its memory, and signed the attempt, knows what it was charged there: what
-        others state only sets the noise. One that lost its memory believes any of them. One that does not
-        remember the attempt may never have been in it: it believes as many as must include an honest one, of
-        those who state what they lived through and not what they were told.
+        A site that never lost its memory, and signed the attempt, knows its charges there: the statements of
+        others only set the noise. One that lost its memory accepts any of them. One that does not
+        remember the attempt may never have been in it: it accepts what enough sites state that one is honest,
+        counting only sites that took part in the attempt themselves.
         """
         releases: list[ChargedRelease] = []
         for entry in merge_past(stated):
@@ -306,7 +306,7 @@ class Meeting(CatchingUp):
         return agree_keys(self.setup.own, secret[4:], shown, scope=scope, attempt=agreed.number, t=first)
 
     def enter(self, agreed: Agreed, scope: bytes, node: Any) -> None:
-        """Be in an attempt that is live."""
+        """Enter a live attempt."""
         self.attempt, self.scope, self.node, self.last = agreed, scope, node, {}
         self.phase, self.since, self.waiting, self.fails = "run", self.now, self.now, 0
         vectors = {i: read_hello(frame.payload).vector for i, frame in agreed.hellos.items()}
@@ -315,7 +315,7 @@ class Meeting(CatchingUp):
             self.state = self.method.enter(agreed.members, vectors, agreed.base[1])
 
     def resume_round(self) -> None:
-        """Go on with the rounds of the attempt."""
+        """Continue the rounds of the attempt."""
         raise NotImplementedError
 
     def wanted_in_meeting(self) -> list[Slot]:
@@ -347,7 +347,7 @@ class Meeting(CatchingUp):
         return wanted
 
     def _unknown_variants(self) -> list[Slot]:
-        """Hellos that a proposal names and that this site has not seen, its own name's among them."""
+        """Hellos that a proposal names and this site has not seen, including those under its own name."""
         found: list[Slot] = []
         for sender in range(len(self.setup.names)):
             frame = self.find(Kind.PROPOSE, self.number, 0, sender)
@@ -358,7 +358,7 @@ class Meeting(CatchingUp):
         return found
 
     def look_at_meeting(self) -> None:
-        """A tick in a meeting: give up a number that leads nowhere."""
+        """Handle a tick during a meeting: abandon an attempt number that makes no progress."""
         setup = self.setup
         opening = self.attempt is None and not self.past and self.seen <= 1 and self.fails == 0
         longest = setup.gather * (2 + len(setup.names) / 2) * 2 ** min(self.fails, LONGEST_BACKOFF)

@@ -4,7 +4,7 @@ A hello states what a site has completed and every attempt that it was charged i
 to know follows from its members' hellos, so that all members compute the same attempt, or sign none:
 
     base      the furthest (attempt, round) that a member completed, with the digest of the public state there
-    spent     for each earlier attempt, the highest round that any member states, charged to everybody
+    spent     for each earlier attempt, the highest round that any member states, charged to all
     left      the share of the budget that these leave
     id        hash(job, number, members, base, left, numbers of the rounds, hellos)
 """
@@ -27,7 +27,7 @@ FINISH, LOST = 1, 2
 
 @dataclass(frozen=True)
 class Past:
-    """An attempt in which a site was charged: who was in it, after which round it began, with which share of
+    """An attempt in which a site was charged: its members, the round before it, its share of
     the budget, and the last round that was charged."""
 
     number: int
@@ -39,12 +39,12 @@ class Past:
 
 @dataclass(frozen=True)
 class Hello:
-    """What a site states about itself before an attempt.
+    """The statement of a site about itself before an attempt.
 
     nonce, key : fresh; the X25519 key is made for this attempt alone.
     finish : its operator wants the run to end after the last complete round, without the sites in `without`.
     completed, digest : the attempt and round that it completed last, and the public state there.
-    vector : what its neighbours must know of its state, where states differ.
+    vector : the part of its state that its neighbours need, if states differ.
     lost : it lost its memory once, so that it may have `past` from others.
     """
 
@@ -75,7 +75,7 @@ class Hello:
 
 @lru_cache(maxsize=1024)
 def read_hello(payload: bytes) -> Hello:
-    """A hello from its bytes; `FrameRefused` where they have another form. Read once, asked for often."""
+    """A hello from its bytes; `FrameRefused` for another format. Cached."""
     try:
         nonce, key, flags, without, a, t, digest, count, size = _HELLO.unpack_from(payload)
         place, past = _HELLO.size, []
@@ -120,7 +120,7 @@ def pack_proposal(hellos: Mapping[int, bytes]) -> bytes:
 
 
 def read_proposal(payload: bytes) -> dict[int, bytes]:
-    """Which hello of each member is meant."""
+    """The hello of each member that a proposal names."""
     if not payload or len(payload) % 34:
         raise FrameRefused("proposal", "not a proposal: its length is wrong")
     pairs = list(struct.iter_unpack("<H32s", payload))
@@ -132,9 +132,9 @@ def read_proposal(payload: bytes) -> dict[int, bytes]:
 
 @dataclass(frozen=True)
 class Agreed:
-    """What follows from the hellos of the members: all of them compute the same, or sign nothing.
+    """The attempt that follows from the members' hellos: all compute the same one, or sign nothing.
 
-    base, digest : where the attempt begins.   past : the earlier attempts, as charged to everybody.
+    base, digest : where the attempt begins.   past : the earlier attempts, as charged to all members.
     left : the share of the budget.   finish : no further round; the run ends here.
     """
 
@@ -163,10 +163,10 @@ class Agreed:
 def agree(
     number: int, hellos: Mapping[int, SignedFrame], spent: Callable[[int, float, int], float], *, common: bool
 ) -> Agreed:
-    """What the hellos of the members come to, or `FrameRefused` where they contradict each other.
+    """The attempt that the members' hellos define; `FrameRefused` if they contradict each other.
 
     spent : the share of the budget that rounds of an attempt cost (base, left, last round).
-    common : whether all sites hold one public state; else each goes on from its own.
+    common : whether all sites have one public state; else each continues from its own.
     """
     members = tuple(sorted(hellos))
     read = {i: read_hello(hellos[i].payload) for i in members}

@@ -1,7 +1,7 @@
 """Keys, commitments and pads of one attempt [rule R].
 
     K_ij      X25519 of fresh keys, HKDF over the id of the attempt and both numbers; ratcheted every round
-    C_i       H(salt, y_i): what site i will add in round t, fixed before anybody sends anything
+    C_i       H(salt, y_i): a commitment to the share of site i in round t, before any site sends its share
     pad       ChaCha20 under HKDF(K_ij; attempt, t, C_i, C_j): it is bound to what both sites add
 
 A site that is rolled back, by a backup, a copy or a machine image with its memory, draws another y. It then
@@ -26,13 +26,13 @@ _ENTRY = struct.Struct("<H32s")
 
 
 def public_key(secret: bytes) -> bytes:
-    """What a hello shows of a secret of 32 bytes."""
+    """The public key of a secret of 32 bytes."""
     return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
 
 
 @dataclass(frozen=True)
 class RoundKeys:
-    """The pair keys of one site as they stand in round t of an attempt."""
+    """The pair keys of one site in round t of an attempt."""
 
     attempt: int
     t: int
@@ -45,7 +45,7 @@ class RoundKeys:
         return RoundKeys(self.attempt, self.t + 1, ratcheted)
 
     def hashes(self, scope: bytes) -> dict[int, bytes]:
-        """H(K_ij) for every partner: both ends state it, so that masks which would not cancel are noticed."""
+        """H(K_ij) for every partner: both sites state it, to detect masks that would not cancel."""
         info = label_bytes("shown", scope, self.t)
         return {j: hmac.digest(key, info, "sha256") for j, key in self.keys.items()}
 
@@ -59,11 +59,11 @@ class RoundKeys:
         return cls(attempt, t, dict(_ENTRY.iter_unpack(data[_HEAD.size :])))
 
 
-_PROBE = X25519PrivateKey.from_private_bytes(bytes(range(32)))  # no secret: it only tests others' keys
+_PROBE = X25519PrivateKey.from_private_bytes(bytes(range(32)))  # not secret: it only tests others' keys
 
 
 def valid_key(key: bytes) -> bool:
-    """Whether a public key gives a shared secret at all: one of low order does not."""
+    """Whether a public key gives a shared secret; a key of low order does not."""
     try:
         _PROBE.exchange(X25519PublicKey.from_public_bytes(key))
     except ValueError:
@@ -93,7 +93,7 @@ def pack_commit(value: bytes, digest: bytes, hashes: Mapping[int, bytes]) -> byt
 
 
 def read_commit(payload: bytes) -> tuple[bytes, bytes, dict[int, bytes]] | None:
-    """C, digest and key hashes; None where it has another form."""
+    """C, digest and key hashes; None for another format."""
     rest = payload[2 * KEY_BYTES :]
     if len(payload) < 2 * KEY_BYTES or len(rest) % _ENTRY.size:
         return None

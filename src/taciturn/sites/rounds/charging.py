@@ -37,7 +37,7 @@ def _check_rehearsal(ready: PreparedSite) -> None:
 
 
 def charge_first(ready: PreparedSite, account: Account | None, store: SiteStore) -> None:
-    """Right before a message is stored: the whole run is charged, once; later it must still be."""
+    """Charge the whole run before its first message is stored; later, check that it is still charged."""
     if account is None:
         return
     if store.charges:
@@ -57,8 +57,8 @@ def read_mark(
 ) -> bool:
     """Whether the state is the newest; if not, the site may have sent more than the state records.
 
-    Under masks such a state goes on: it needs a new attempt, and no mask covers two messages. Without masks
-    it goes on only with the owner's word that it is the `newest`; else `StateLost`.
+    With masks such a state continues in a new attempt, and no mask covers two messages. Without masks
+    it continues only if the owner confirms that it is the `newest`; else `StateLost`.
     """
     if marks is None:
         return True
@@ -85,13 +85,13 @@ def read_mark(
 
 
 def look_at_mark(store: SiteStore, marks: HighWaterMark | None) -> None:
-    """What the mark says of the figures of this run."""
+    """Whether the figures of this run are 'at least', by the high-water mark."""
     mark = None if marks is None else marks.read(store.id)
     store.at_least |= mark is not None and mark.at_least
 
 
 def foresee(ready: PreparedSite, account: Account) -> list[tuple[bool, str]]:
-    """What the job costs as its owner counts it, and whether the account can pay, for `check`."""
+    """The cost of the job under the owner's assumptions, and whether the account can pay, for `check`."""
     try:
         account.check_place()
         planned, seen = ready.planned(), account.seen()

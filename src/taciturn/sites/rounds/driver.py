@@ -1,8 +1,8 @@
 """The driver: one real site from its first round to its last, resumed wherever it was stopped.
 
 The protocol decides what happens (`sites/protocol/`). One thread hands it one event after another and carries
-out what it wants on a real disk, a real network and by a real clock: records and charges go to disk, keys
-into volatile memory, frames to Zenoh. Nothing leaves before what it follows from is on disk.
+out its effects with a real disk, network and clock: records and charges go to disk, keys
+into volatile memory, frames to Zenoh. Nothing leaves before everything it depends on is on disk.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ from .waiting import WaitingRoom
 
 log = logging.getLogger("taciturn.site")
 STAY = 60.0  # seconds at most for the neighbours to show that they have a proof too
-SETTLE = 5.0  # seconds to see whether somebody has signed two frames
+SETTLE = 5.0  # seconds to look for equivocation
 AGAIN = 0.5  # seconds between two times that it is shown
-BY_SIGNATURE = ("certificate", "name", "signature")  # refusals that name who signed, not who handed it on
+BY_SIGNATURE = ("certificate", "name", "signature")  # refusals that name the signer, not the sender
 _ERRORS: dict[Reason, type[TaciturnError]] = {
     Reason.LEFT_ALONE: NeighbourFailed,
     Reason.CONTRADICTION: Contradiction,
@@ -93,15 +93,15 @@ def run_site(
     without: frozenset[str] | None = None,
     newest: bool = False,
 ) -> SiteResult:
-    """Take part in the job until its end; `step` is told how many rounds were completed.
+    """Take part in the job until its end; `step` is called with the number of completed rounds.
 
-    `watch` is entered before the site goes on the network: the place to listen to Zenoh's own log. `show` is
-    entered once it is there: the place to tell whoever watches this site how it fares. `without`, where it is
-    given, ends the run here, by agreement of all sites but these. `newest` insists that a state folder which
-    was moved is the newest that there was.
+    `watch` is entered before the site connects, to listen to Zenoh's own log. `show` is
+    entered once it is connected, to serve its status page. `without`, if
+    given, ends the run here, by agreement of all sites but these. `newest` confirms that a state folder which
+    was moved is the newest.
 
-    Raises `SiteError` where the site cannot go on: a silent neighbour, a full disk. Nothing is lost by that;
-    calling it again goes on from the same round with the same bytes. `StateLost` and `Contradiction` end the
+    Raises `SiteError` if the site cannot continue: a silent neighbour, a full disk. Nothing is lost;
+    calling it again continues with the same round and the same bytes. `StateLost` and `Contradiction` end the
     run for good.
     """
     site, account = ready.site, open_account(ready.site)
@@ -187,7 +187,7 @@ class SiteDriver:
         raise self.result or SiteError("the site stopped without a result.")
 
     def _next(self) -> Event:
-        """What happens next: what is due at once, what came in, or the timer."""
+        """The next event: a pending one, a received one, or the timer."""
         while not self.soon:
             try:
                 event = self.events.get(timeout=max(0.0, self.timer - time.monotonic()))
@@ -217,7 +217,7 @@ class SiteDriver:
         return QuestionAsked(frame.payload, event.by)
 
     def _refuse(self, via: int, kind: str, text: str) -> None:
-        """Count and say what was refused; where two jobs differ, ask in what."""
+        """Count and log a refusal; if two jobs differ, ask for the differences."""
         name = self.protocol.setup.names[via]
         if kind not in BY_SIGNATURE:
             self.links.refusals.refuse(name, kind, text)
@@ -285,7 +285,7 @@ class SiteDriver:
         level = logging.WARNING if warning else logging.DEBUG if facts else logging.INFO
         log.log(level, "%s", text, extra={"facts": {"event": event, **facts}})
 
-    # -- a run that must not go on ----------------------------------------------------------------------
+    # -- a run that must stop ---------------------------------------------------------------------------
 
     def _stop(self, effect: Stop) -> None:
         """Report what this site has released, tell the neighbours, and end with the reason."""
@@ -309,7 +309,7 @@ class SiteDriver:
         return self.protocol.setup.names[self.protocol.setup.own if site is None else site]
 
     def _show(self, about: int | None, evidence: tuple[bytes, ...]) -> None:
-        """Two frames of one site that contradict each other: keep them, show them, and stop."""
+        """Handle equivocation: store the two frames, show them to the neighbours, and stop."""
         site, owner = self.ready.site, self._name(about)
         written = write_proof(site.state, site.job.name, owner, evidence)
         take_back_results(site.state)

@@ -1,7 +1,7 @@
 """The start and the end of a run.
 
-Before a site goes on the network: is its run over, is its state the newest, and what had it said? At the end
-all members hold the same, and each writes its model, certificate and statement.
+Before a site connects: is its run over, is its state the newest, and what had it sent? At the end
+all members have the same result, and each writes its model, certificate and statement.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ log = logging.getLogger("taciturn.site")
 
 @dataclass(frozen=True)
 class SiteResult:
-    """What a site holds at the end; `reason` says why, where that is not after the last round."""
+    """The result of a site; `reason` says why the run ended, if it ended early."""
 
     model: Array
     epsilon: float
@@ -54,7 +54,7 @@ def end_run(
     account: Account | None,
     marks: HighWaterMark | None,
 ) -> SiteResult | RunOver:
-    """All members hold the same: write it down. Where there is no model yet, say what was spent."""
+    """Write the common result; if there is no model yet, report the cost."""
     ended = _ended(effect, ready.site.job.names)
     if effect.early:
         store.end_early(_rest(ready, store, protocol))
@@ -88,7 +88,7 @@ def _ended(effect: Finished, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _rest(ready: PreparedSite, store: SiteStore, protocol: SiteProtocol) -> tuple[SumFacts, ...]:
-    """What the last attempt had planned and did not release: it counts where a run ended early."""
+    """The planned but unreleased rounds of the last attempt, which count if a run ends early."""
     if not ready.site.job.masked:
         return ()
     if not protocol.past:
@@ -104,7 +104,7 @@ OWN_FRAMES = {"hello", "sign", "commit", "message", "done", "left"}  # records t
 def recall(
     ready: PreparedSite, store: SiteStore, setup: SiteSetup, volatile: dict[str, bytes]
 ) -> SiteProtocol:
-    """The protocol as it was left; what waits to be sent is sealed with the certificate of today."""
+    """The stored protocol; frames that wait to be sent are signed under the current certificate."""
     records = store.records()
     with unreadable_as(store.path):
         for key in OWN_FRAMES & records.keys():
@@ -118,9 +118,9 @@ def recall(
 
 
 def without_secrets(protocol: SiteProtocol) -> dict[str, bytes]:
-    """What the protocol of a job without masks would hold, had it not been stopped: which round it is in.
+    """The volatile memory of a job without masks: only its current round.
 
-    Such a job has no secrets: whether its state may go on, the high-water mark says.
+    Such a job has no secrets; the high-water mark decides whether its state may continue.
     """
     number, t = protocol.number, protocol.completed[1] + 1
     return {"secret": struct.pack("<I", number) + os.urandom(32), "keys": RoundKeys(number, t, {}).pack()}

@@ -1,7 +1,7 @@
-"""Evidence: what a site does when the run must not go on, and what it then knows to have been released.
+"""Evidence: what a site does when a run must stop, and the record of its releases.
 
 Two frames that contradict each other, both signed by one site, are written to the state folder and shown to
-the neighbours, who check them and do the same: the run ends for everybody, with that site's name. The site
+the neighbours, who check them and do the same: the run ends for all sites, with that site's name. The site
 signs what it has really released, `stopped.json`, and no model is written; one that was written a moment
 before, while neighbours still need this site, is deleted with its statement.
 """
@@ -42,12 +42,12 @@ class Equivocation:
 
     @property
     def t(self) -> int:
-        """The round that they are of, the later where they are of two; 0 at the end."""
+        """The round of the frames, the later one if they differ; 0 at the end."""
         return max(frame.t for frame in self.frames)
 
 
 def write_proof(folder: Path, job: str, owner: str, data: Sequence[bytes]) -> Path:
-    """Two frames that contradict each other, as a file that anyone can check."""
+    """Write two contradictory frames to a file that anyone can check."""
     first, second = (decode(entry, largest=len(entry)) for entry in data)
     t = max(first.t, second.t)
     facts = {
@@ -62,7 +62,7 @@ def write_proof(folder: Path, job: str, owner: str, data: Sequence[bytes]) -> Pa
 
 
 def find_proof(ready: PreparedSite) -> tuple[Path, Equivocation] | None:
-    """A proof that this site holds from before: its run is over."""
+    """A proof that this site stored earlier: its run is over."""
     for path in sorted(ready.site.state.glob("proof-*.json")):
         caught = read_proof(path, ready.trust)
         if caught.frames[0].job == ready.site.job.hash:
@@ -121,9 +121,9 @@ def cost_of(ready: PreparedSite, released: Sequence[int]) -> float:
 
 
 def state_released(ready: PreparedSite, store: SiteStore, cause: str, *, twice: int | None = None) -> str:
-    """Sign what was really released, and say it.
+    """Sign and report what was really released.
 
-    twice : a round of this site that left in two frames. From when on there were two stories nobody knows,
+    twice : a round of this site that was sent in two frames. Nobody knows since when two processes ran,
         so every round up to it counts twice, and the figures are 'at least'.
     """
     released, at_least = store.rounds, store.at_least or twice is not None

@@ -1,4 +1,4 @@
-"""What a site holds at the end: the model, its certificate, and a signed statement of its total cost."""
+"""The results of a site: the model, its certificate, and a signed statement of its total cost."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .prepare import PreparedSite
 from .store import SiteStore
 
 FORMAT, STOPPED = "taciturn-statement/1", "taciturn-stopped/1"
-LARGEST, MOST_CERTIFICATE, MOST_MODEL = 2**20, 2**28, 2**28  # bytes of a statement, and of what it is about
+LARGEST, MOST_CERTIFICATE, MOST_MODEL = 2**20, 2**28, 2**28  # bytes of a statement and its files
 AHEAD = datetime.timedelta(days=1)  # by which two clocks may differ
 SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
 MODEL, RESULT, CERTIFICATE, STATEMENT = "model.json", "result.json", "certificate.json", "statement.json"
@@ -90,7 +90,7 @@ def model_facts(
     """The content of model.json, as `taciturn.data.model_file` reads it; the same bytes at every site.
 
     An intercept of the job is a constant inside x, so its weight is the last of `coef`; a masked job's has a
-    public value and stands apart. Several classes have a row of `coef` each.
+    public value and is separate. Several classes have a row of `coef` each.
     """
     coef = coef.reshape(-1, job.dimension)
     apart, names = np.zeros(len(coef)), list(job.feature_names)
@@ -126,7 +126,7 @@ def model_facts(
 
 
 def statement(ready: PreparedSite, certificate: Certificate, texts: dict[str, str]) -> dict[str, Any]:
-    """What a site puts its name to: what the whole run cost its records, and which files say so."""
+    """The facts that a site signs: the cost of the whole run, and the files that it belongs to."""
     job = ready.site.job
     return {
         "format": FORMAT,
@@ -139,9 +139,9 @@ def statement(ready: PreparedSite, certificate: Certificate, texts: dict[str, st
 
 
 def _costs(certificate: Certificate) -> dict[str, Any]:
-    """What a statement repeats of its certificate, and from which ledger that was made.
+    """The costs in a statement, as in its certificate, and the ledger that they come from.
 
-    Of a masked run: against how many of the other sites epsilon holds, and what it is against 0, 1, ...
+    For a masked run: the assumed number of colluders, and epsilon against 0, 1, ... colluders.
     """
     run, head = certificate.run, certificate.head
     facts: dict[str, Any] = {
@@ -190,7 +190,7 @@ def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
 
 
 def files_beside(path: Path, facts: dict[str, Any]) -> list[Path]:
-    """The files that a statement was signed for and that lie beside it; no pipe, no device."""
+    """The files beside a statement that it was signed for; no pipes or devices."""
     return [path.parent / name for name in facts["files"] if (path.parent / name).is_file()]
 
 
@@ -209,10 +209,10 @@ def read_text(path: Path, most: int, what: str) -> str:
 
 
 def _check_facts(facts: dict[str, Any]) -> None:
-    """What is signed is of the kinds that a statement has; raises one of the errors that `verify` expects.
+    """Check the types of a signed statement; raises one of the errors that `verify` expects.
 
-    A statement of a whole run names both files: one that does not could lie beside any. What is stated in one
-    format alone is no word of the other: nothing would be compared with it.
+    A statement of a whole run names both files; otherwise it could be put beside any. An entry of one
+    format is not allowed in the other, where nothing would be compared with it.
     """
     form = facts["format"]
     if (
@@ -241,7 +241,7 @@ def _check_facts(facts: dict[str, Any]) -> None:
 
 
 def _check_end(facts: dict[str, Any]) -> None:
-    """After how many rounds a run ended, and with whom where that was before its last."""
+    """Check after how many rounds a run ended, and with which sites if it ended early."""
     if not _is_whole(facts["rounds"]):
         raise TypeError("rounds")
     if facts["pure_epsilon"] is not None and not _is_number(facts["pure_epsilon"]):
@@ -265,7 +265,7 @@ def _is_whole(value: object, least: int = 0) -> bool:
 
 
 def _check_agreement(path: Path, facts: dict[str, Any]) -> None:
-    """A statement says what its certificate says, and its model is of the run that it states."""
+    """Check that a statement agrees with its certificate and its model."""
     near = files_beside(path, facts)
     if path.parent / CERTIFICATE in near:
         _check_certificate(path, facts)
@@ -290,7 +290,7 @@ def _check_certificate(path: Path, facts: dict[str, Any]) -> None:
 
 
 def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
-    """The model, or the answer, is of the job, of the rounds and with the sites that are stated."""
+    """Check that the model, or the answer, has the stated job, rounds and sites."""
     beside, ended = path.parent / name, facts.get("ended")
     try:
         model = json.loads(read_text(beside, MOST_MODEL, "a model"))
@@ -300,7 +300,7 @@ def _check_model(path: Path, facts: dict[str, Any], name: str) -> None:
         raise SiteError(f"{beside}: not the model of a network's run.") from error
     if hashed != facts["job"]["sha256"] or run.get("job") != facts["job"]["name"]:
         raise SiteError(f"{path}: {beside.name} beside it is the model of another job.")
-    again = "attempts" in facts and _is_whole(rounds, 1) and facts["rounds"] >= rounds  # rounds begun anew
+    again = "attempts" in facts and _is_whole(rounds, 1) and facts["rounds"] >= rounds  # restarted rounds
     completed = rounds if again else facts["rounds"]
     stated = {
         "rounds": (completed if ended is None else ended["round"], rounds),

@@ -1,4 +1,4 @@
-"""What a site keeps on disk: the records of the protocol, and its charges, chained, in one SQLite file.
+"""The store of a site: the records of the protocol and the chained charges, in one SQLite file.
 
 One transaction holds the records of a step and the charges that go with them: synced before anything leaves.
 Keys, salts, noise and rows of data are never here.
@@ -32,8 +32,8 @@ from ..protocol.frames import FrameRefused
 from ..state.high_water import file_identity
 
 FORMAT = 3  # of this file
-REST = "rest"  # the record that holds what was planned and is not released any more
-FLOOR = "floor"  # the record of a state that its owner confirmed: attempt and round that may have left
+REST = "rest"  # the record of planned rounds that will not be released
+FLOOR = "floor"  # the record of a confirmed state: the attempt and round that may have been sent
 
 
 _ODD = (FrameRefused, struct.error)
@@ -64,7 +64,7 @@ class SiteStore:
             raise WrongFiles(f"{path.parent}: `state` must be a folder or must not exist yet.") from error
         check_place(path, write=True)
         self.path, self.run, self.facts, self.budget = path, run, facts, budget
-        self.at_least = False  # more may have left: the state was lost, moved or restored at some time
+        self.at_least = False  # more may have been sent: the state was lost, moved or restored
         self._lock = LockFile(path)
         try:
             with wrong_ledger_as(path), ledger_errors():
@@ -138,12 +138,12 @@ class SiteStore:
         self.head, self.charges = head, charges
 
     def confirm(self, attempt: int, round: int) -> None:
-        """The owner says that no state was newer: it goes on after that round; figures are 'at least'."""
+        """Record the owner's confirmation that this state is the newest; figures become 'at least'."""
         self._floor, self.at_least = max(self._floor, (attempt, round)), True
         self.write(StoreRecords(0, {FLOOR: json.dumps(self._floor).encode()}))
 
     def end_early(self, rest: tuple[SumFacts, ...]) -> None:
-        """The run ends here: what its last attempt had planned besides is stated in the certificate."""
+        """Record an early end; the certificate states the planned rounds of the last attempt too."""
         self.rest = rest
         text = json.dumps([dataclasses.asdict(entry) for entry in rest])
         self.write(StoreRecords(0, {REST: text.encode()}))
@@ -155,7 +155,7 @@ class SiteStore:
 
     @cached_property
     def identity(self) -> str:
-        """Which file this is: a copy, or one that was restored, is another."""
+        """The identity of this file; a copy or a restored file has another one."""
         return file_identity(self.path)
 
     @property
@@ -165,7 +165,7 @@ class SiteStore:
 
     @property
     def ledger(self) -> ChargedLedger:
-        """What a certificate is made of: every release of this site, in the order of attempts."""
+        """The ledger for a certificate: every release of this site, in the order of attempts."""
         return charged_ledger(self.run, self.facts, self.charges, self.head, self.rest, self.budget)
 
     @contextmanager
@@ -232,7 +232,7 @@ def read_facts(first: dict[str, Any]) -> tuple[RunFacts, SiteFacts]:
 
 
 def read_budget(first: dict[str, Any]) -> SiteBudget | None:
-    """The budget that the run was begun with."""
+    """The budget at the start of the run."""
     return budget_from(first.get("budget"))
 
 

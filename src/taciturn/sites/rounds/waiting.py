@@ -19,13 +19,13 @@ from ..transport.zenoh import ZenohLinks
 from ..wire.probe import probe
 from ..wire.whereabouts import Whereabouts, write_seen
 
-SAY = 10.0  # seconds of silence before it is worth a line; then ten times as long each time
+SAY = 10.0  # seconds of silence before the first line; each further line after ten times as long
 log = logging.getLogger("taciturn.site")
 
 
 @dataclass
 class WaitingRoom:
-    """Who is missing, and since when; looked at with every tick of the protocol."""
+    """The missing sites, and since when; updated with every tick of the protocol."""
 
     site: Site
     protocol: SiteProtocol
@@ -49,7 +49,7 @@ class WaitingRoom:
                     self.heard[name] = slot.t, time.time()
 
     def look(self) -> None:
-        """A tick: see who is missing, tell the neighbours, write it down, and say it if it lasts."""
+        """Handle a tick: find missing sites, report them to neighbours and `status`, and log long waits."""
         names = tuple(self.site.job.names[i] for i in sorted(self.protocol.waits_for()))
         now, place = time.monotonic(), (self.protocol.phase, self.protocol.number, self.round)
         if not self.names or place != self.place:
@@ -58,7 +58,7 @@ class WaitingRoom:
         self.names, self.place = names, place
         self.note_heard()
         self.whereabouts.be(self.round, names, self.began_at)
-        with suppress(OSError):  # only to be looked at: no room or no descriptor is no reason to stop
+        with suppress(OSError):  # only for display: a full disk or a missing descriptor must not stop the run
             write_seen(self.site.state, self.whereabouts, self.heard)
         if names:
             self.links.say_where(self.whereabouts.pack())
@@ -75,7 +75,7 @@ class WaitingRoom:
         return protocol.completed[1] + 1
 
     def what(self) -> str:
-        """What this site does, in words."""
+        """The current activity of this site, as text."""
         protocol, rounds = self.protocol, self.site.job.rounds
         if protocol.phase == "over":
             return "until it is done too"
@@ -88,7 +88,7 @@ class WaitingRoom:
         return f"round {self.round}" if self.round <= rounds else "the end"
 
     def hint(self) -> str:
-        """Who holds up the run in the end, and who would finish it."""
+        """The sites that delay the run, and those that want to finish it."""
         blockers, site = self.whereabouts.blockers(), self.site
         said = "" if set(blockers) <= set(self.names) else f"; {', '.join(blockers[:5])} holds up the run"
         finishers = [site.job.names[i] for i in self.protocol.finishers()]
@@ -112,7 +112,7 @@ class WaitingRoom:
         )
 
     def _say(self, names: Sequence[str]) -> None:
-        """One line, with a reason where one can be found; a probe takes its time, on a thread of its own."""
+        """Log one line, with a reason if a probe finds one; the probe runs on its own thread."""
         what, hint, since = self.what(), self.hint(), self.began_at
         connected = self.links.connected()
 

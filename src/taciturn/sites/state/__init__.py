@@ -1,1 +1,1 @@
-"""What belongs to the owner of a table: the account, approvals, the high-water mark, keys in memory."""
+"""The owner's part of a site: the account, approvals, the high-water mark, keys in memory."""

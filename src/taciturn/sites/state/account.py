@@ -1,8 +1,8 @@
 """The account of a table: one budget for all jobs that ever used it, in a file that belongs to the table.
 
 A run is charged whole, right before its first message is stored, and stays charged however it ends. Until
-then it costs nothing: a site that only met the others has released nothing. The charge is made once for each
-run, whatever was restarted or restored. Estimators and training jobs may use the same file: it is a
+then it costs nothing: a site that only connected has released nothing. The charge is made once for each
+run, also after restarts and restores. Estimators and training jobs may use the same file: it is a
 `taciturn.Budget`.
 
 Without `budget.ledger` it is in the user's data folder, under a hash of where the rows are. A table of which
@@ -64,7 +64,7 @@ def check_copies(site: Site, place: Path) -> None:
 
 
 def make_place(site: Site, place: Path) -> None:
-    """The folder of an account, for its user alone, and what the account is about, as hashes."""
+    """Create the folder of an account, private to its user, with hashes that identify its table."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if site.file.budget.ledger is None and not (place.parent / FACTS).exists():
@@ -75,7 +75,7 @@ def make_place(site: Site, place: Path) -> None:
 
 
 def digest_columns(names: Sequence[str]) -> str:
-    """A hash of the columns of a table, whatever their order; empty for arrays, whose names say nothing."""
+    """A hash of the columns of a table, in any order; empty for arrays, which have no names."""
     return digest(sorted(names)) if names else ""
 
 
@@ -92,7 +92,7 @@ log = logging.getLogger("taciturn.site")
 
 @dataclass(frozen=True)
 class AccountSeen:
-    """What an account holds: how many runs, what they spent together, and what is left for one more."""
+    """The content of an account: the number of runs, their total cost, and the rest for one more."""
 
     runs: int
     spent: float
@@ -102,7 +102,7 @@ class AccountSeen:
     place: str
 
     def line(self) -> str:
-        """For people."""
+        """The text for people."""
         left = f"{format_at_least(self.left)} left of {format_given(self.epsilon)} for any one {self.unit}"
         return f"account of the table: {self.runs} runs spent epsilon {format_cost(self.spent)}, {left}"
 
@@ -111,7 +111,7 @@ class AccountSeen:
 class Account:
     """The account of one site's table.
 
-    `seen` is how the file looked when a run was last found in it: where it looks the same, it still holds it.
+    `seen` is the state of the file when it last contained the run; an unchanged file still contains it.
     """
 
     site: Site
@@ -120,7 +120,7 @@ class Account:
 
     @property
     def terms(self) -> BudgetEntry:
-        """What the owner allows."""
+        """The limits that the owner set."""
         return self.site.file.budget
 
     def beside(self, name: str) -> Path:
@@ -141,7 +141,7 @@ class Account:
             self._open()
 
     def can_pay(self, planned: Planned, what: str) -> float:
-        """What would be left after a run; `BudgetExceeded` where the account cannot pay for it.
+        """The rest after a run; `BudgetExceeded` if the account cannot pay for it.
 
         Nothing is charged, and no file is made.
         """
@@ -164,12 +164,12 @@ class Account:
         self.check(run)
 
     def check(self, run: str) -> None:
-        """`WrongFiles` where the account no longer holds a run that was charged to it.
+        """Raise `WrongFiles` if the account no longer contains a run that was charged to it.
 
-        It was deleted, emptied, restored, or is another one. Another job that pays into it changes the file
-        as well: then it is read, and holds the run. Without a change this is one `stat`.
+        It was deleted, emptied, restored or replaced. Another job that charges it changes the file
+        as well: then it is read, and still contains the run. Without a change this is one `stat`.
         """
-        found = self._look()  # before it is read: what changes meanwhile is seen the next time
+        found = self._look()  # taken before reading, so that a change meanwhile is noticed next time
         if not found or found != self._looked.get(run):
             self._read(run)
             self._looked[run] = found
@@ -191,7 +191,7 @@ class Account:
             account.finish(run)
 
     def seen(self) -> AccountSeen:
-        """What it holds now; an account that is not there yet has all that the owner allows."""
+        """The current content; a new account has the whole budget."""
         terms = self.terms
         if not self.place.exists():
             return AccountSeen(0, 0.0, terms.epsilon, terms.epsilon, terms.unit, str(self.place))
@@ -214,7 +214,7 @@ class Account:
         return Budget(place, terms.epsilon, terms.delta, unit=terms.unit, large_delta=terms.large_delta)
 
     def _read(self, run: str) -> Budget:
-        """The account, which holds the run."""
+        """Read the account, which must contain the run."""
         if self._look():
             with wrong_ledger_as(self.place):
                 account = Budget(self.place)
@@ -226,7 +226,7 @@ class Account:
         )
 
     def _look(self) -> tuple[int, ...]:
-        """What no other file has, and what every change to this one moves; nothing where there is none."""
+        """The identity and change time of the file; None if there is no file."""
         try:
             found = self.place.stat()
         except OSError:
@@ -237,9 +237,9 @@ class Account:
 
 
 def judged(run: RunFacts, colluding: int | None) -> RunFacts:
-    """The run against as many others as its owner counts: None, all of them.
+    """The cost of a run under the owner's assumption about colluders; None: all other sites.
 
-    A job that counts more than the owner does is taken at its word.
+    If the job assumes more colluders than the owner, the job's number is used.
     """
     if not run.masked or colluding is None:
         return replace(run, colluding=None) if run.masked else run

@@ -31,11 +31,11 @@ FORMAT = "taciturn-audit/1"
 
 @dataclass(frozen=True)
 class JobQuestion:
-    """What a job asks of a table: which kinds, of which columns, and at what cost to one unit.
+    """The request of a job to a table: kinds of questions, columns, and the cost to one unit.
 
     programs : the SHA-256 of every installed program that it runs.
-    by_site : whether single sites, and so this one, get figures of their own.
-    epsilon : against as many other sites that work together as the owner counts: `against` says it in words.
+    by_site : whether the answer has figures for single sites, including this one.
+    epsilon : the cost under the owner's assumption about colluders, which `against` states as text.
     """
 
     job: str
@@ -51,7 +51,7 @@ class JobQuestion:
     against: str
 
     def lines(self, account: AccountSeen) -> list[str]:
-        """For the owner, before anything is spent."""
+        """The text for the owner, before anything is spent."""
         cost = f"epsilon {format_cost(self.epsilon)} at delta {format_delta(self.delta)}"
         return [
             f"job {self.name}, {self.job[:16]}, asks: {', '.join(self.kinds)}, in {self.rounds} rounds",
@@ -65,7 +65,7 @@ class JobQuestion:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a site may take part in a job, and why; what it costs, and what was left before it."""
+    """Whether a site may take part in a job, and why; its cost, and the rest before it."""
 
     allowed: bool
     why: str
@@ -74,7 +74,7 @@ class Decision:
 
 
 def question(site: Site, planned: Planned) -> JobQuestion:
-    """What the job of a site asks; `planned` is its cost as the owner counts it."""
+    """The request of a site's job; `planned` is its cost under the owner's assumptions."""
     job, run = site.job, planned.run
     asked = () if job.kind == TRAIN else job.asking.questions
     others = run.sites - 1
@@ -120,7 +120,7 @@ class AuditLog:
             return self._read(db)[0]
 
     def append(self, entry: dict[str, Any]) -> None:
-        """One more answer, on disk on return."""
+        """Append an answer; it is on disk on return."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._rows(create=True) as db:
             if not chain.exists(db):
@@ -151,7 +151,7 @@ def audit_log(account: Account) -> AuditLog:
 def decide(
     site: Site, planned: Planned, account: Account, *, charged: bool = False, log: bool = True
 ) -> Decision:
-    """Whether the site may take part now; what is `charged` already need not be paid for again.
+    """Decide whether the site may take part now; a `charged` run is not paid for again.
 
     An answer that is new is written to the audit log, unless `log` is False.
     """
@@ -185,11 +185,11 @@ def answer_by_hand(site: Site, planned: Planned, account: Account, *, approve: b
 
 
 def require(site: Site, planned: Planned, account: Account, *, charged: bool = False) -> None:
-    """Raise where the site may not take part: nothing was charged, stored or sent."""
+    """Raise if the site may not take part; nothing was charged, stored or sent."""
     decision = decide(site, planned, account, charged=charged)
     if not decision.allowed:
         if not charged:
-            account.can_pay(planned, what_for(site))  # too dear is `BudgetExceeded`
+            account.can_pay(planned, what_for(site))  # a cost above the budget is `BudgetExceeded`
         raise WrongFiles(f"the job {site.job.name} is not approved by the owner of the table: {decision.why}")
 
 
@@ -223,10 +223,10 @@ def _write(log: AuditLog, number: str, asked: JobQuestion, answer: str, by: str)
 
 
 def _plain(asked: JobQuestion) -> dict[str, Any]:
-    """As JSON, which knows no infinity."""
+    """A value as JSON, which has no infinity."""
     return asdict(asked) | {"epsilon": asked.epsilon if math.isfinite(asked.epsilon) else None}
 
 
 def what_for(site: Site) -> str:
-    """What the run is called in the account."""
+    """The name of the run in the account."""
     return f"site {site.name} in job {site.job.name}, {site.job.hash.hex()[:12]}"

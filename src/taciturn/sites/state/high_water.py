@@ -1,8 +1,8 @@
-"""The high-water mark: how far a run had got, kept with the account of the table, outside the state folder.
+"""The high-water mark: the last round of a run, stored beside the account, outside the state folder.
 
-A state that was restored from a backup does not know what has left since; the mark does. It is raised after a
+A state that was restored from a backup lacks later messages; the mark does not. It is raised after a
 message is stored and before it is sent, so a state is never below it unless it was restored. Such a state, or
-one that was moved, goes on only if the owner confirms it, never on neighbours' word alone; from then on all
+one that was moved, continues only if the owner confirms it; reports of neighbours do not count. Then all
 figures of the run are 'at least'.
 """
 
@@ -33,7 +33,7 @@ CONFIRM = (
 class Mark:
     """The newest round that was stored, in which attempt and in which file (a hash of its identity).
 
-    at_least : the owner has confirmed a state that was restored or moved, so more may have left.
+    at_least : the owner has confirmed a state that was restored or moved, so more may have been sent.
     writes : how often the mark was written.
     """
 
@@ -45,7 +45,7 @@ class Mark:
 
     @property
     def reached(self) -> tuple[int, int]:
-        """What is compared: the attempt, then the round."""
+        """The position, by attempt and then by round."""
         return self.attempt, self.round
 
 
@@ -63,10 +63,10 @@ class HighWaterMark:
             return None
         except OSError as error:
             raise SiteError(f"{self._path(run)}: cannot be read ({error.strerror}).") from error
-        return self._parse(run, data) if data else None  # made, and stopped before the first write
+        return self._parse(run, data) if data else None  # created, but stopped before the first write
 
     def check(self, run: str, attempt: int, round: int, place: str) -> None:
-        """Raise `StateLost` where a state is below the mark, or not the file that it was; see `confirm`."""
+        """Raise `StateLost` if a state is below the mark, or is another file; see `confirm`."""
         mark = self.read(run)
         if mark is None:
             return
@@ -81,9 +81,9 @@ class HighWaterMark:
             )
 
     def confirm(self, run: str, attempt: int, round: int, place: str) -> None:
-        """The owner says that this state is the newest: it goes on, and its figures are 'at least'.
+        """Record the owner's confirmation that this state is the newest; its figures become 'at least'.
 
-        Where the state is what the mark says, there is nothing to confirm.
+        If the state matches the mark, there is nothing to confirm.
         """
         with self._locked(run) as (descriptor, mark):
             if mark is None or (mark.reached <= (attempt, round) and mark.place == _digest(place)):
@@ -91,7 +91,7 @@ class HighWaterMark:
             self._write(descriptor, Mark(attempt, round, _digest(place), True, mark.writes))
 
     def raise_to(self, run: str, attempt: int, round: int, place: str) -> None:
-        """On disk on return. Where the mark is higher already, another process has gone on: `StateLost`."""
+        """Raise the mark, durably. If it is higher already, another process has continued: `StateLost`."""
         with self._locked(run) as (descriptor, mark):
             if mark is None:
                 self._write(descriptor, Mark(attempt, round, _digest(place)))

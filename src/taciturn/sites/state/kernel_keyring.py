@@ -48,7 +48,7 @@ class KernelKeyring:
         return True
 
     def write(self, name: str, secret: bytes) -> None:
-        """Keep a secret, in the place of what was there."""
+        """Store a secret, replacing the old one."""
         if len(secret) > LARGEST:
             raise SiteError(
                 f"the kernel's keyring holds at most {LARGEST} bytes in one key; got {len(secret)}. Name a "
@@ -78,7 +78,7 @@ class KernelKeyring:
             raise SiteError(f"the kernel's keyring cannot be used ({error.strerror}).") from error
 
     def delete(self, name: str) -> None:
-        """Forget a secret; the kernel overwrites it."""
+        """Delete a secret; the kernel overwrites it."""
         keyctl = self._numbers()[1]
         try:
             key = _call(keyctl, _SEARCH, _USER, b"user", self._key(name), 0)
@@ -88,7 +88,7 @@ class KernelKeyring:
                 raise SiteError(f"the kernel's keyring cannot be used ({error.strerror}).") from error
 
     def names(self) -> list[str]:
-        """What is there."""
+        """The names of all secrets."""
         index = (self.read(_INDEX) or b"").decode().split("\n")
         return [name for name in index if name and self.read(name) is not None]
 

@@ -18,7 +18,7 @@ _MOUNT = "mount -t tmpfs -o noswap,size=16m,mode=0700,uid=USER tmpfs FOLDER (Lin
 
 
 def find_fault(folder: Path) -> str:
-    """What is wrong with a folder as a place for keys, and what to do about it; nothing where it is right."""
+    """The reason why a folder is unsafe for keys, and the fix; empty if it is safe."""
     try:
         kind = file_system(folder)
     except OSError as error:
@@ -52,7 +52,7 @@ def file_system(folder: Path) -> int:
 
 
 def swaps() -> bool:
-    """Whether the machine has swap; one that cannot be looked at has."""
+    """Whether the machine has swap; assumed if this cannot be read."""
     try:
         return len(Path("/proc/swaps").read_text().splitlines()) > 1
     except OSError:
@@ -78,7 +78,7 @@ class MemoryFolder:
     folder: Path
 
     def write(self, name: str, secret: bytes) -> None:
-        """Keep a secret; where swap was turned on meanwhile, it is refused."""
+        """Store a secret; refused if swap was turned on meanwhile."""
         self._make()
         if fault := find_fault(self.folder):
             raise WrongFiles(f"{self.folder} {fault}")
@@ -88,7 +88,7 @@ class MemoryFolder:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(secret)
             before = _opened(self.folder / name)
-            os.rename(part, self.folder / name)  # a process that is killed here has the one or the other
+            os.rename(part, self.folder / name)  # a process killed here leaves the old or the new file
             if before is not None:
                 with before:
                     before.write(bytes(os.fstat(before.fileno()).st_size))
@@ -118,7 +118,7 @@ class MemoryFolder:
             path.unlink()
 
     def names(self) -> list[str]:
-        """What is there, unfinished files of a killed process too."""
+        """The names of all secrets, including unfinished files of a killed process."""
         return sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
 
     def _make(self) -> None:

@@ -23,7 +23,7 @@ from .high_water import file_identity
 from .kernel_keyring import KernelKeyring
 from .locked_memory import MemoryFolder, find_fault
 
-NAMES = ("secret", "keys", "y")  # of what the protocol holds; each states its attempt and round itself
+NAMES = ("secret", "keys", "y")  # names of entries; each states its attempt and round
 _MAGIC = b"taciturn keys 2\n"
 
 
@@ -38,7 +38,7 @@ class SecretPlace(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class VolatileMemory:
-    """What the protocol of one site holds outside its records; `state` is the file that it belongs to."""
+    """The volatile memory of one site's protocol; `state` is the file that it belongs to."""
 
     place: SecretPlace
     state: Path
@@ -53,13 +53,13 @@ class VolatileMemory:
         return _MAGIC + bound + secret
 
     def read(self) -> dict[str, bytes]:
-        """Everything that belongs to this state file and is whole; of one that was restored, nothing is."""
+        """All intact entries that belong to this state file; none for a restored file."""
         found = {name: self.place.read(name) for name in NAMES}
         secrets = {name: data[len(_MAGIC) + 32 :] for name, data in found.items() if data is not None}
         return {name: secret for name, secret in secrets.items() if found[name] == self._seal(secret)}
 
     def change(self, entries: Mapping[str, bytes | None]) -> None:
-        """Put entries in the place of what was there; None overwrites and forgets one."""
+        """Replace entries; None overwrites and deletes one."""
         for name, secret in entries.items():
             if secret is None:
                 self.place.delete(name)
@@ -67,20 +67,20 @@ class VolatileMemory:
                 self.place.write(name, self._seal(secret))
 
     def wipe(self) -> None:
-        """Forget everything."""
+        """Delete all secrets."""
         for name in self.place.names():
             self.place.delete(name)
 
 
 def open_memory(site: Site) -> VolatileMemory | None:
-    """Where the secrets of this site's protocol are; None where it has none."""
+    """The place of this site's secrets; None if it has none."""
     return open_volatile(site.volatile, site.database) if site.job.masked else None
 
 
 def open_volatile(folder: Path | None, state: Path) -> VolatileMemory:
-    """The keys of the site with that state file: in `folder`, in the kernel's keyring, or where it is safe.
+    """The keys of the site with that state file: in `folder`, in the kernel's keyring, or elsewhere.
 
-    A `folder` that is no tmpfs, or that may be swapped to a disk, is refused with what to do about it.
+    A `folder` that is not a tmpfs, or may be swapped to a disk, is refused with the fix.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))  # no dump
     own = hashlib.sha256(str(state.resolve()).encode()).hexdigest()[:32]

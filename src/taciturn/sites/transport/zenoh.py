@@ -7,8 +7,8 @@
     taciturn/NAME/job           a query: the public keys of the job of NAME, where two jobs differ
 
 The access rules of `wire/config.py` let each neighbour speak under its own name only. Frames and questions go
-into one queue, which the thread of the site empties. A put before a link is up is lost without a word, so the
-site is told of every link that comes up, and asks again.
+into one queue, which the thread of the site empties. A put before a link is up is lost silently, so the
+site is notified of every new link, and asks again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ZenohLinks:
 
     tell : takes every event; it must be safe to call from any thread.
     largest : bytes of the largest frame.
-    told : takes what a neighbour says of its whereabouts, on a thread of Zenoh.
+    told : called with a neighbour's report about waiting sites, on a thread of Zenoh.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ZenohLinks:
             raise SiteError(f"cannot open the network at {self._site.listens()}: {_plain(error)}.") from error
 
     def listen(self) -> None:
-        """Hear the neighbours from now on."""
+        """Start to receive from the neighbours."""
         session = self._session
         self._declared = [
             session.declare_queryable(f"taciturn/{self._site.name}/job", self._show_job),
@@ -91,7 +91,7 @@ class ZenohLinks:
         ]
 
     def send(self, data: bytes, to: tuple[int, ...] = ()) -> None:
-        """Hand a frame to some neighbours, or to all."""
+        """Send a frame to some neighbours, or to all."""
         own, names = self._site.name, self._site.job.names
         for key in [f"taciturn/{own}/to/{names[j]}" for j in to] or [f"taciturn/{own}/all"]:
             self._put(key, data)
@@ -101,11 +101,11 @@ class ZenohLinks:
         self._put(f"taciturn/{self._site.name}/ask/{self._site.job.names[to]}", question)
 
     def say_where(self, data: bytes) -> None:
-        """Tell the neighbours where this site is and whom it waits for."""
+        """Send the neighbours this site's round and the sites that it waits for."""
         self._put(f"taciturn/{self._site.name}/where", data)
 
     def explain_job(self, name: str) -> None:
-        """Ask a neighbour that holds another job, once, in which keys it differs; the log will say so."""
+        """Ask a neighbour with another job once for the differences, and log them."""
         if name in self._explained:
             return
         self._explained.add(name)
@@ -122,7 +122,7 @@ class ZenohLinks:
         return set(self._ends().values())
 
     def reopen_after_crowd(self) -> None:
-        """Join the network anew where a crowd of callers has left and a neighbour cannot get in."""
+        """Reopen the network if many clients have disconnected and a neighbour cannot connect."""
         if not self._crowd_left:
             return
         self._crowd_left = False
@@ -143,7 +143,7 @@ class ZenohLinks:
     # -- on Zenoh's threads -----------------------------------------------------------------------------
 
     def _heard(self, sample: Any) -> None:
-        """What came in goes into the queue; a size that no frame has is not even copied."""
+        """Queue a received message; one that is too large for a frame is not copied."""
         key = str(sample.key_expr)
         found, sender = _KEY.fullmatch(key), key.split("/")[1]
         self._meter.count(sender, len(sample.payload))
@@ -170,7 +170,7 @@ class ZenohLinks:
             query.reply(str(query.key_expr), show_keys(self._site.job), express=True)
 
     def _linked(self, event: Any) -> None:
-        """A link came up or went down: look who is there."""
+        """Handle a link that came up or went down."""
         if event.kind != zenoh.SampleKind.PUT:
             return
         name = event.link.auth_identifier
@@ -214,7 +214,7 @@ class ZenohLinks:
 
 
 def _door_of(site: Site) -> Door | None:
-    """The port that this site listens on, where that can be looked at."""
+    """The port that this site listens on, if it can be inspected."""
     listens = site.listens()
     if listens is None or site.outward or sys.platform != "linux":
         return None
@@ -222,7 +222,7 @@ def _door_of(site: Site) -> Door | None:
 
 
 def _reach_relay(site: Site) -> None:
-    """Wait for the relay where all talk goes through it: Zenoh would wait for it without a word, for ever."""
+    """Wait for the relay, if everything goes through it; Zenoh alone would wait silently, for ever."""
     relay = site.job.relay
     if relay is None or not site.outward:
         return

@@ -58,8 +58,8 @@ def make_network(
 ) -> list[Path]:
     """Write job.toml, a throw-away authority and, per shard (X, y), a folder with site.toml, keys and data.
 
-    `job` and `site` hold the keys of the two files that cannot be worked out here; a job with a seed is said
-    to be a rehearsal. Returns the site files.
+    `job` and `site` are keys of the two files that have no default here; a job with a seed is marked
+    as a rehearsal. Returns the site files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     names = names or [f"site-{i}" for i in range(len(shards))]
@@ -116,7 +116,7 @@ def make_local(
 
 
 def generated_rows(rows: int, seed: int | None = None) -> tuple[Array, Array]:
-    """Rows of norm at most 1 about nobody, with labels that a hyperplane explains but for one in ten."""
+    """Made-up rows of norm at most 1; a hyperplane explains nine of ten labels."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((rows, FEATURES))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))
@@ -131,7 +131,7 @@ def accuracy(coef: Array, rows: tuple[Array, Array]) -> float:
 
 @contextmanager
 def run_processes(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """One process per site, its log in log.txt beside site.toml; whoever is left at the end is ended."""
+    """One process per site, its log in log.txt beside site.toml; the rest are stopped at the end."""
     processes = []
     try:
         for path in paths:
@@ -150,7 +150,7 @@ def run_processes(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes
 def watch(
     paths: Sequence[Path], processes: Sequence[subprocess.Popen[bytes]], shown: Callable[[list[int]], None]
 ) -> list[Status]:
-    """Tell `shown` the completed rounds of all sites as they change, until every process has ended well."""
+    """Call `shown` with the completed rounds of all sites until every process has succeeded."""
     sites, last = [load_site(path) for path in paths], [-1] * len(paths)
     while True:
         ended = [process.poll() for process in processes]

@@ -1,4 +1,4 @@
-"""The check before a run, which spends nothing: can the site take part, who answers, what will it cost?"""
+"""The check before a run, which spends nothing: can the site take part, which neighbours answer, the cost."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .own import Finding
 
 STAY = 5.0  # seconds at most for the neighbours to meet this site in their turn
 BETWEEN = 0.25  # seconds between two questions
-MET = b"\1"  # what a check says to a neighbour that it has met
+MET = b"\1"  # the message of a check to a neighbour that it has met
 
 
 def costs(ready: PreparedSite) -> list[Finding]:
-    """What the whole run will cost, what the account holds, and whether the owner has approved it."""
+    """The cost of the whole run, the content of the account, and the owner's approval."""
     account = open_account(ready.site)
     findings = _rehearsal(ready) if account is None else _account(ready, account)
     findings += [Finding(True, f"outside the paper's theorems: {gap}") for gap in ready.gaps()]
@@ -39,7 +39,7 @@ def costs(ready: PreparedSite) -> list[Finding]:
 
 
 def _account(ready: PreparedSite, account: Account) -> list[Finding]:
-    """What the account is asked for; a job that is not approved yet is no mistake."""
+    """The account and the approval; a job that is not approved yet is only a note."""
     findings = [Finding(good, text) for good, text in foresee(ready, account)]
     if all(finding.good for finding in findings):
         decision = decide(ready.site, ready.planned(), account, log=False)
@@ -48,7 +48,7 @@ def _account(ready: PreparedSite, account: Account) -> list[Finding]:
 
 
 def _rehearsal(ready: PreparedSite) -> list[Finding]:
-    """What a job with a seed would cost; it is private to nobody, and so never in order."""
+    """The cost of a job with a seed; such a job is never private, so this check fails."""
     seed = "the job has a seed: anyone can repeat its noise, so nothing is private and nothing is charged"
     rounds, forecast, budget = ready.run.rounds, ready.forecast(), ready.budget.epsilon
     at = format_delta(ready.budget.delta)
@@ -61,7 +61,7 @@ def _rehearsal(ready: PreparedSite) -> list[Finding]:
 
 
 def _against(forecast: Certificate) -> str:
-    """Of a masked job: whom its figure holds against, and what is left if more work together."""
+    """For a masked job: the assumed colluders, and epsilon if more sites collude."""
     return holds_while(forecast.run.colluding, forecast.epsilon_against(None)) if forecast.run.masked else ""
 
 
@@ -71,9 +71,9 @@ def neighbours(
     found: Callable[[Finding], None],
     watch: Callable[[Refusals], AbstractContextManager[None]] = lambda refusals: nullcontext(),
 ) -> bool:
-    """Meet every neighbour on the network, with its name, its key and the same job; True if all were met.
+    """Check that every neighbour answers with its name, its key and the same job; True if all do.
 
-    Two sites can check each other while neither has started. What is exchanged is a frame of no run. `watch`
+    Two sites can check each other while neither has started. The exchanged frames belong to no run. `watch`
     is as in `run_site`.
     """
     refusals = Refusals()
@@ -90,7 +90,7 @@ def neighbours(
 
 
 def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Finding]:
-    """Ask every neighbour something that names this job, until each has said the same job or time is over.
+    """Ask every neighbour with this job's hash until each has stated the same job, or time is over.
 
     A neighbour that checks asks as well; one that runs answers with its hello.
     """
@@ -148,21 +148,21 @@ def _what_came(event: Event) -> tuple[bytes, int]:
 
 
 def _greeting(ready: PreparedSite, payload: bytes) -> bytes:
-    """A signed question for nothing: it shows the job and the name of this site, in no run."""
+    """A signed empty question: it states the job and the name of this site, outside of any run."""
     return ready.identity.seal(
         encode(ready.site.job.hash, Slot(Kind.ASK, 0, 0, ready.site.number), NOTHING, payload)
     )
 
 
 class Seen(NamedTuple):
-    """Who is on the line, what was refused, and what probes of those who are missing found."""
+    """The connected neighbours, the refusals, and the results of probing the missing ones."""
 
     connected: set[str]
     refused: dict[tuple[str, str], int]
     probed: dict[str, str | None]
 
     def kinds(self, sender: str) -> str:
-        """What was refused of one sender."""
+        """The kinds of refusals of one sender."""
         return ", ".join(kind for who, kind in self.refused if who == sender)
 
 

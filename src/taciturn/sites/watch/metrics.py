@@ -1,4 +1,4 @@
-"""Metrics and health of a running site, from the process itself, for whoever watches its machine.
+"""Metrics and health of a running site, from the process itself, for monitoring.
 
 The text is that of Prometheus, written here: a dozen numbers need no library.
 """
@@ -26,15 +26,15 @@ from .serving import JSON, TEXT, Answer, Pages, parse_place, read_token, serving
 from .status import Status, read_status
 
 DAY = datetime.timedelta(days=1)
-STRANGER = "a stranger"  # senders that the job does not have, so that nobody can make up labels
+STRANGER = "a stranger"  # unknown senders share one label, so that they cannot create labels
 
 
 @dataclass(frozen=True)
 class Live:
-    """What only the running process knows.
+    """Facts that only the running process has.
 
-    links : every neighbour, and the relay, and whether it is on the line.
-    waits : whom it waits for, and for how many seconds.
+    links : every neighbour, and the relay, and whether it is connected.
+    waits : the sites that it waits for, and for how many seconds.
     refused : how often something of a sender was refused, by its kind.
     """
 
@@ -72,7 +72,7 @@ def live(driver: SiteDriver) -> Live:
 
 
 def prometheus(status: Status, now: Live) -> str:
-    """Both in the text format of Prometheus; what is spent rounded up, what is left rounded down."""
+    """The metrics in the text format of Prometheus; costs rounded up, remainders rounded down."""
     lines: list[str] = []
     for name, kind, words, values in _families(status, now):
         lines += [f"# HELP taciturn_{name} {words}", f"# TYPE taciturn_{name} {kind}"]
@@ -133,7 +133,7 @@ def watched(
     if place is None:
         return None
     token = None if token_file is None else read_token(token_file)
-    parse_place(place, token)  # before anybody is met
+    parse_place(place, token)  # before any neighbour is connected
     return lambda driver: serving(_live_pages(driver), place, driver.ready.site.folder, token)
 
 

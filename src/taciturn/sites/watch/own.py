@@ -38,12 +38,12 @@ class Finding:
     note: bool = False
 
     def line(self) -> str:
-        """As it is printed."""
+        """The printed line."""
         return f"{'FAIL' if not self.good else 'note' if self.note else 'ok  '}  {one_line(self.text)}"
 
 
 def keys(ready: PreparedSite) -> Iterator[Finding]:
-    """The certificate's name, authority, dates, hosts and purposes, and who can read the key."""
+    """The certificate's name, authority, dates, hosts and purposes, and the permissions of the key."""
     site, files = ready.site, ready.site.file.keys
     if site.job.keys:
         shown = f"this site's key is {site.job.keys[site.name]}, as the job lists it"
@@ -77,7 +77,7 @@ def fingerprint(certificate: x509.Certificate) -> str:
 
 
 def _dates(ready: PreparedSite) -> Finding:
-    """The certificate, or its authority's, may end while the run still waits for somebody."""
+    """Whether the certificate, or its authority's, could expire during the run."""
     ends = ready.trust.ends(ready.identity.certificate)
     left = ends - datetime.datetime.now(datetime.UTC)
     patience = ready.site.file.patience
@@ -92,7 +92,7 @@ def _dates(ready: PreparedSite) -> Finding:
 
 
 def _uses(site: Site, certificate: x509.Certificate) -> Iterator[Finding]:
-    """Whether the certificate is good for calling, and for being called at the host that the job names."""
+    """Whether the certificate allows outgoing connections, and incoming ones at this site's host."""
     listens, calls = site.job.site(site.name).endpoint, site.dials()
     try:
         allowed = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
@@ -163,7 +163,7 @@ def _literal(host: str) -> bool:
 
 
 def rows(site: Site) -> Iterator[Finding]:
-    """What the rows are worth under the job: counts that only their owner may see."""
+    """The counts of usable rows and labels, which only their owner may see."""
     X, y = load_rows(site)
     mine = partial("{0}: {1}".format, OWNER_ONLY)
     zeros = int(np.sum(~X.any(axis=1)))

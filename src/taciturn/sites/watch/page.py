@@ -1,4 +1,4 @@
-"""The status page: plain HTML on loopback that reloads itself; what one site knows of the whole network."""
+"""The status page: plain HTML on loopback that reloads itself; the network as one site sees it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST = 200  # sites in the table
 
 
 def page(status: Status) -> str:
-    """A status as a page: those who hold up the run first, then this site, its neighbours, and all others."""
+    """A status as a page: the delaying sites first, then this site, its neighbours, and all others."""
     near = {neighbour.name: neighbour for neighbour in status.neighbours}
     seen = (entry.name for entry in status.network.sites)
     names = list(dict.fromkeys([*status.network.blockers, status.site, *near, *seen]))

@@ -38,7 +38,7 @@ class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 def parse_place(place: str, token: str | None = None) -> re.Match[str]:
-    """Where to answer, taken apart into host, port and path; what others can reach needs a token."""
+    """Where to answer, taken apart into host, port and path; a public address needs a token."""
     found = _PLACE.fullmatch(place)
     if found is None or (found[2] and int(found[2]) > 65535):
         raise WrongFiles(f"`watch` must be 127.0.0.1:PORT, ADDRESS:PORT or unix:PATH; got {place!r}.")
@@ -92,7 +92,7 @@ def serving(pages: Pages, place: str, folder: Path = Path(), token: str | None =
 
 
 def _open_socket(pages: Pages, path: Path, token: str | None) -> _UnixServer:
-    """A socket for its owner alone; one that a killed process left behind is in nobody's way."""
+    """A socket private to its owner; replaces one that a killed process left behind."""
     if path.is_socket():
         path.unlink()
     before = os.umask(0o177)
@@ -110,7 +110,7 @@ def _handler(pages: Pages, *, local: bool, token: str | None) -> type[BaseHTTPRe
 
         def do_GET(self) -> None:
             host = self.headers.get("Host", "").rsplit(":", 1)[0]
-            if local and host not in (LOOPBACK, "localhost"):  # no page of another site may read it
+            if local and host not in (LOOPBACK, "localhost"):  # no cross-origin requests
                 self._send(Answer(403, TEXT, "only for this machine\n"))
             elif not self._allowed():
                 self._send(Answer(401, TEXT, "the header Authorization: Bearer TOKEN is missing or wrong\n"))
@@ -142,6 +142,6 @@ def _handler(pages: Pages, *, local: bool, token: str | None) -> type[BaseHTTPRe
                 self.wfile.write(content)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing for each request."""
+            """Do not log requests."""
 
     return Handler

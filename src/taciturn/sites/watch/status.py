@@ -54,12 +54,12 @@ class Status:
 
     @property
     def left(self) -> float:
-        """What the account of the table still holds for another job; of a rehearsal, what its budget does."""
+        """The rest of the account for another job; for a rehearsal, the rest of its budget."""
         return max(0.0, self.budget - self.epsilon) if self.account is None else self.account.left
 
     @property
     def against(self) -> str:
-        """Of a masked job: whom its figure holds against; else nothing."""
+        """For a masked job: the assumed colluders; else empty."""
         return holds_while(self.colluding, self.epsilon_against[-1]) if self.epsilon_against else ""
 
     def to_json(self) -> str:
@@ -68,16 +68,16 @@ class Status:
 
     @property
     def stage(self) -> str:
-        """How far it is."""
+        """The progress of the run, as text."""
         return "finished" if self.finished else f"round {self.completed} of {self.rounds} complete"
 
     @property
     def spent(self) -> str:
-        """What this job has cost so far."""
+        """The cost of this job so far, as text."""
         return f"epsilon {format_cost(self.epsilon)} spent in this job, at delta {format_delta(self.delta)}"
 
     def lines(self) -> list[str]:
-        """For people."""
+        """The text for people."""
         simulated = ", simulated" if self.simulated else ""
         return [
             f"{self.site} in job {self.job}{simulated}: {self.stage}, {self.released} released",
@@ -88,13 +88,13 @@ class Status:
         ]
 
     def account_line(self) -> str:
-        """What is left for other jobs."""
+        """The rest of the account, as text."""
         if self.account is not None:
             return self.account.line()
         return f"{format_at_least(self.left)} left of {format_given(self.budget)}; a rehearsal has no account"
 
     def further(self) -> list[str]:
-        """What is known of the others, and who holds up the run in the end."""
+        """The reports about other sites, and the sites that delay the run."""
         near = {self.site, *(neighbour.name for neighbour in self.neighbours)}
         waits = [
             f"  {entry.name}: {stage_of(entry.round, self.rounds)}, waits for {', '.join(entry.waits_for)}"
@@ -124,7 +124,7 @@ class Status:
 
 
 def read_status(site: Site, network: NetworkSeen | None = None) -> Status:
-    """What the file of a site says, and what is known of the `network`; nothing in it is changed."""
+    """The status in the file of a site, with the reports of the `network`; read-only."""
     with _opened(site) as db, ledger_errors(), unreadable_as(site.database):
         bodies, head = verify_rows(db)
         facts = read_facts(bodies[0])
@@ -174,7 +174,7 @@ def _completed(db: sqlite3.Connection) -> int:
 
 @contextmanager
 def _opened(site: Site) -> Iterator[sqlite3.Connection]:
-    """The file of a site, to be read; whatever is wrong with it is a wrong file."""
+    """Open the file of a site read-only; every fault of it is a `WrongFiles`."""
     path = site.database
     check_place(path)
     if not path.exists():
@@ -191,14 +191,14 @@ def _opened(site: Site) -> Iterator[sqlite3.Connection]:
 
 
 def stage_of(t: int, rounds: int) -> str:
-    """What a site does in round t, in words."""
+    """The activity of a site in round t, as text."""
     if t < 1:
         return "in the opening"
     return f"in round {t}" if t <= rounds else "at the end"
 
 
 def _current(network: NetworkSeen, own: str, completed: int, finished: bool) -> NetworkSeen:
-    """`network`, unless this site has gone on since it was written."""
+    """`network`, unless this site has advanced since it was written."""
     mine = network.of(own)
     stale = mine is None or 0 < mine.round <= completed
     return NetworkSeen() if finished or stale else network

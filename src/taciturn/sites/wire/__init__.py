@@ -1,1 +1,1 @@
-"""What crosses the network: signed frames, the session that carries them, and what is refused."""
+"""The network side of a site: trust in frames, the configuration of Zenoh, and refusals."""

@@ -1,4 +1,4 @@
-"""The configuration of Zenoh, of a site or a relay: TLS between named neighbours, and no more."""
+"""The configuration of Zenoh for a site or a relay: only TLS between named neighbours."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def largest_payload(job: NetworkJob) -> int:
 
 
 def site_config(site: Site) -> dict[str, Any]:
-    """For one site: default deny, and per neighbour what it may say, ask and be told."""
+    """The configuration of one site: default deny, with rules for each neighbour."""
     relay, mine = site.job.relay, [site.name]
     peers = {name: ([name], mine) for name in site.neighbours}
     if relay is not None:
@@ -43,7 +43,7 @@ def site_config(site: Site) -> dict[str, Any]:
 
 
 def relay_config(job: NetworkJob, *, private: str, certificate: str, authority: str) -> dict[str, Any]:
-    """For a router that carries frames between sites: each site may speak under its own name only."""
+    """The configuration of a router between sites: each site may publish only under its own name."""
     if job.relay is None:
         raise SiteError(f"the job {job.name} has no `relay`.")
     peers = {name: ([name], list(job.neighbours(name))) for name in job.names}
@@ -83,7 +83,7 @@ def open_relay(settings: dict[str, Any]) -> Any:
 
 
 def _common(site: Site) -> dict[str, Any]:
-    """A site that talks through the relay alone is its client; every other one is a peer."""
+    """The shared settings: a site that uses only the relay is its client; all others are peers."""
     keys, listen = site.file.keys, site.listens()
     paths = [str(site.path(path).absolute()) for path in (keys.private, keys.certificate, keys.authority)]
     transport = _transport(site.job, *paths)
@@ -100,7 +100,7 @@ def _common(site: Site) -> dict[str, Any]:
 
 
 def _transport(job: NetworkJob, private: str, certificate: str, authority: str) -> dict[str, Any]:
-    """Mutual TLS, names checked, and no message that could not be a frame."""
+    """Mutual TLS with checked names; messages too large for a frame are refused."""
     largest = max(65_536, 4 * size_cap(largest_payload(job)))
     return {
         "unicast": {"open_timeout": 10_000, "accept_timeout": 5_000, "accept_pending": 256},
@@ -124,8 +124,8 @@ def _transport(job: NetworkJob, private: str, certificate: str, authority: str) 
 
 
 def _access(peers: dict[str, tuple[list[str], list[str]]]) -> dict[str, Any]:
-    """Default deny. By the common name of the certificate at the other end: the names that it may speak
-    under, and the names that it may hear and ask."""
+    """Default deny. By the common name of the peer's certificate: the names that it may publish
+    under, and the names that it may receive from and ask."""
     rules: list[dict[str, Any]] = []
     for peer, (own, near) in peers.items():
         theirs, heard = ([f"taciturn/{name}/**" for name in names] for names in (own, near))

@@ -1,11 +1,11 @@
-"""The meter: how many bytes came in over each link, and who tries to connect, as the kernel counts (Linux).
+"""The meter: bytes received over each link, and connections at this site's port, from the kernel (Linux).
 
-Zenoh drops a message that is larger than any frame while it comes in, without a word and without holding it
-in memory. The bytes show all the same who sent it.
+Zenoh silently drops a message that is larger than any frame while it arrives, without holding it
+in memory. The byte counts still show its sender.
 
-A caller that goes away before it has shown a certificate costs Zenoh a tenth of a second, in which it lets
-nobody in; and where no descriptor is left it lets nobody in at all, and clears nobody away. So a site takes
-all the descriptors that it may have, counts who stands at its door, and opens the door anew after a crowd.
+A client that disconnects without a certificate costs Zenoh a tenth of a second, in which it accepts
+no other; and without free descriptors it accepts and closes no connection at all. So a site takes
+all the descriptors that it may have, counts the connections at its port, and reopens the port after a crowd.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _RECEIVED = struct.Struct("=Q")
 _RECEIVED_AT = 128  # of tcpi_bytes_received in struct tcp_info, since Linux 4.1
 _QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, 10  # tcpi_unacked of a socket that listens
 EVERY = 0.25  # seconds between two looks
-DOOR = 4  # looks between two at callers: the kernel's table is of the whole machine
-CROWD, FEW = 20, 5  # callers that have given up, above which it is worth it; callers that may be there still
+DOOR = 4  # looks between two counts of connections: the kernel's table covers the whole machine
+CROWD, FEW = 20, 5  # closed connections that make reopening worthwhile; open connections allowed then
 MOST_DESCRIPTORS = 2**20
 _ESTABLISHED, _CLOSED = "01", "08"  # of /proc/net/tcp: both ends are there; the far end has closed
 SPARE, KEEPING = 2**26, 1024  # bytes on a link besides its frames: once, and each second to keep it alive
 
 
 class Meter:
-    """Tells `refusals` of a link that brought far more bytes than the messages that arrived over it.
+    """Reports links to `refusals` that received far more bytes than their messages have.
 
-    `ends` gives the name at each far end ("tls/host:port") of the open links; `crowd` is told when a crowd of
-    callers at `door` has left.
+    `ends` gives the name at each far end ("tls/host:port") of the open links; `crowd` is called when many
+    clients at `door` have left.
     """
 
     def __init__(
@@ -66,13 +66,13 @@ class Meter:
         self._messages[name] += size
 
     def stop(self) -> None:
-        """Look no more; what it looks with may be closed then."""
+        """Stop the meter; its sockets may then be closed."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def look(self) -> None:
-        """Is there a link with more bytes than its messages explain?"""
+        """Look for links with more bytes than their messages explain."""
         came = bytes_received()
         spare = SPARE + KEEPING * (time.monotonic() - self._begun)
         for end, name in self._ends().items():
@@ -96,7 +96,7 @@ class Meter:
 
 
 class Door:
-    """The port that a site listens on: how many talk there or wait to, and how many have given up.
+    """The port that a site listens on: its open connections, and those that the client has closed.
 
     The kernel's tables are opened at once: later there may be no descriptor left.
     """
@@ -161,7 +161,7 @@ def bytes_received() -> dict[str, int]:
 
 
 def most_callers() -> int:
-    """More callers than this cannot be at the ports of this process: its sockets, and whom none has yet."""
+    """An upper limit on connections at the ports of this process: its sockets and the queued ones."""
     found = 0
     try:
         for entry in os.listdir("/proc/self/fd"):
@@ -174,7 +174,7 @@ def most_callers() -> int:
 
 
 def _queued(descriptor: int) -> int:
-    """How many callers wait to be let in by a listening socket; 0 for any other."""
+    """The number of queued connections of a listening socket; 0 for any other."""
     same = socket.socket(fileno=descriptor)
     try:
         info = same.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)

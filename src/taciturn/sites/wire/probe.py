@@ -18,7 +18,7 @@ from .trust import trusted_roots
 TIMEOUT = 5.0
 NOBODY = ("does not answer", "cannot be reached")
 BETWEEN = 1.0  # seconds between two probes of one neighbour
-VERDICT = 0.3  # seconds in which the other end may still turn our certificate down
+VERDICT = 0.3  # seconds in which the peer may still refuse our certificate
 
 
 def address(endpoint: str) -> tuple[str, int]:
@@ -28,7 +28,7 @@ def address(endpoint: str) -> tuple[str, int]:
 
 
 def probe(site: Site, name: str, endpoint: str) -> str | None:
-    """Why `name` at `endpoint` cannot be talked to; None if it can."""
+    """The reason why `name` at `endpoint` cannot be reached; None if it can."""
     host, port = address(endpoint)
     try:
         context = _context(site)
@@ -46,9 +46,9 @@ def probe(site: Site, name: str, endpoint: str) -> str | None:
 
 
 class Probes:
-    """Probes of those who are missing, on a thread of its own: what they say while they are there counts.
+    """Probes of missing neighbours, on a separate thread; the last answer of each counts.
 
-    `found` holds, by name, why it cannot be talked to, or None if it can. Use it in a `with` block.
+    `found` has, by name, the reason why it cannot be reached, or None. Use it in a `with` block.
     """
 
     def __init__(self, site: Site, missing: Callable[[], list[str]], begin: float = BETWEEN) -> None:
@@ -68,7 +68,7 @@ class Probes:
                     self._note(name, probe(self._site, name, endpoint))
 
     def _note(self, name: str, wrong: str | None) -> None:
-        """Whoever was there once, and is gone, was there."""
+        """Keep a success even if the neighbour has disconnected since."""
         if name not in self.found or not (wrong and any(words in wrong for words in NOBODY)):
             self.found[name] = wrong
 

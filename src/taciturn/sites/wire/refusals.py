@@ -11,13 +11,13 @@ from ...core.errors import one_line
 
 LASTING = ("job", "version")
 """Kinds that do not pass by waiting."""
-MOST_TOLD = 3  # explanations of one sender that are worth a line: it may give a new one each time it is asked
+MOST_TOLD = 3  # explanations of one sender that are logged: it may send a new one each time
 
 log = logging.getLogger("taciturn.site")
 
 
 def _spell_out(record: logging.LogRecord) -> bool:
-    """What a neighbour's name or certificate says, on one line, whoever writes the log."""
+    """A text from a neighbour on one line, with escapes spelt out, safe for any log."""
     record.msg, record.args = one_line(record.getMessage()), None
     return True
 
@@ -28,7 +28,7 @@ log.addFilter(_spell_out)
 class Refusals:
     """Counts of rejected frames by sender and kind. They never leave the site.
 
-    `connected` says who is on the line; whoever is missing may be the caller without a name.
+    `connected` gives the connected sites; a missing site may be the unauthenticated client.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Refusals:
             log.warning("refused, from %s: %s", sender, message, extra={"facts": facts})
 
     def explain(self, sender: str, kind: str, words: str) -> None:
-        """More about something that was refused, once it is known."""
+        """Log the reason for a refusal, once it is known."""
         with self._lock:
             message = f"{self._reasons.get(sender, '')}: {words}"
             known, self._reasons[sender] = self._explained.get((sender, kind)), message
@@ -68,6 +68,6 @@ class Refusals:
             return self._reasons.get(sender, "")
 
     def counts(self) -> dict[tuple[str, str], int]:
-        """How often, by sender and kind."""
+        """The number of refusals by sender and kind."""
         with self._lock:
             return dict(self._counts)

@@ -1,6 +1,6 @@
 """Trust: a frame is accepted if a certificate of the authority binds its sender's name to the signing key.
 
-TLS guards the links; this guards the frames, whoever carried them. A relay can drop a frame, never alter one.
+TLS protects the links; this protects the frames end to end. A relay can drop a frame, never alter one.
 Certificates are revoked by serial number, by fingerprint, or by the authority's list.
 """
 
@@ -49,7 +49,7 @@ class Revocations:
 def read_revocations(
     entries: Sequence[str], lists: Sequence[Path] = (), authorities: Sequence[x509.Certificate] = ()
 ) -> Revocations:
-    """What site.toml says, and what the lists of the authority say, each signed by it and up to date."""
+    """The revocations in site.toml and in the authority's lists, which must be signed and current."""
     plain = [re.sub("[ :-]", "", entry).lower() for entry in entries]
     prints = {entry for entry in plain if len(entry) in (SHORT, WHOLE)}
     serials = {int(entry, 16) for entry in plain if len(entry) < WHOLE}
@@ -89,7 +89,7 @@ log = logging.getLogger("taciturn.site")
 
 @dataclass(frozen=True)
 class _KnownCertificate:
-    """What a certificate of the authority says."""
+    """The content of a certificate of the authority."""
 
     name: str
     key: Ed25519PublicKey
@@ -98,7 +98,7 @@ class _KnownCertificate:
 
 
 class Signed(Protocol):
-    """A frame, of any form: a certificate, a signature, and what that is of."""
+    """A frame of any format: a certificate, a signature, and the signed bytes."""
 
     @property
     def certificate(self) -> bytes: ...
@@ -116,9 +116,9 @@ class Trust:
     Parameters
     ----------
     authorities : certificates of the authority; several while an old one is being replaced.
-    revoked : what is believed no more; see `Revocations`, or serial numbers and fingerprints as texts.
+    revoked : revoked certificates and keys; see `Revocations`, or serial numbers and fingerprints as texts.
     lists : certificate revocation lists of the authority.
-    keys : by name the short fingerprint of the one key that may sign for it; then no authority is asked.
+    keys : by name the short fingerprint of the one key that may sign for it; no authority is used then.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Trust:
             certificate = x509.load_der_x509_certificate(der)
             name, key = common_name(certificate), certificate.public_key()
             revoked = self._revocations.hold(certificate)
-        except Exception as error:  # whatever a parser makes of hostile bytes, they are refused
+        except Exception as error:  # any parser error on hostile bytes is a refusal
             raise FrameRefused("certificate", "its certificate cannot be read") from error
         issuers = [authority for authority in self._authorities if _issued(certificate, authority)]
         if not issuers and not self._keys:

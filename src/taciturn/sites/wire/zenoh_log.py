@@ -1,8 +1,8 @@
 """Zenoh's own log, which reports clients that Zenoh rejected before our code saw them.
 
 A handshake that fails, or a message that access control stops, leaves no trace but a line that Zenoh writes
-to file descriptor 1. Those lines are taken from there and told like every other refusal, once per sender.
-What Zenoh refuses stays refused whether or not a line of it can be read.
+to file descriptor 1. Those lines are read from there and reported like every other refusal, once per sender.
+Zenoh's refusals hold whether or not their lines can be parsed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FILTER = "off,zenoh_link_tls=warn,zenoh::net::routing::interceptor::access_contr
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HANDSHAKE = re.compile(r"zenoh_link_tls::\S+ (.+?)\.? Hint: ")
 _DENIED = re.compile(r"CertCommonName\(([^)]*)\)\S* is unauthorized to (\w+)[\w ]* \(ingress\) on (\S+)")
-_MARKS = b"Hint: ", b"is unauthorized to"  # lines without either say nothing of what was refused
+_MARKS = b"Hint: ", b"is unauthorized to"  # other lines do not report refusals
 PAUSE, MUCH = 0.05, 2**14  # seconds between two looks, unless there is much to read: bytes
 NAMELESS = "an unauthenticated client"
 _REASONS = (
@@ -75,7 +75,7 @@ def watch_zenoh(site: Site) -> Callable[[Refusals], AbstractContextManager[None]
 
 
 def report_refusals(site: Site, refusals: Refusals) -> Callable[[str], None]:
-    """A reader of lines that tells `refusals` what Zenoh refused."""
+    """A reader of log lines that reports Zenoh's refusals to `refusals`."""
     declared = {
         "taciturn",
         *(
@@ -107,7 +107,7 @@ def _reason(text: str) -> tuple[str, str]:
 
 def _listen(reading: int, heard: Callable[[str], None]) -> None:
     """Line by line, some twenty times a second: Zenoh has a line for every message that it lets pass."""
-    begun, all_of_it = b"", "RUST_LOG" in os.environ  # somebody wants to see it all
+    begun, all_of_it = b"", "RUST_LOG" in os.environ  # RUST_LOG asks for the full log
     with os.fdopen(reading, "rb", buffering=0) as lines:
         while piece := lines.read(2**16):
             *whole, begun = (begun + piece).split(b"\n")
