@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that hold
     from ...questions.question import Question
 
 _LOOPBACK = re.compile(r"tls/(localhost|127\.[0-9.]+|\[::1\]):")
-HASH_FORM = 3  # which text a job's hash is of; a release with another one says so, and not 'another job'
+HASH_FORM = 3  # version of the hashed text; a difference is reported as such, not as 'another job'
 _WIDEST = 10**6  # features
 _MASKED_ROUNDS = 10**4  # each has noise and a grid of its own, worked out before the first
 _TRAIN = "is read by `taciturn train` only; leave it out"
@@ -51,7 +51,7 @@ class NetworkJob(Job):
     dual_step, clip, grid, tol : for "penalty": theta; every released number is a multiple of `grid` within
         +-`clip`; how far a solved vector may be from the exact minimiser, before its noise.
     quorum : how many sites must stay, more than (N + colluding) / 2. The run then goes on without sites that
-        vanish, and admits those that return. Without it everybody must stay.
+        drop out, and admits those that return. Without it no site may drop out.
     dimension : d, for sites that hold arrays; or `schema`, from which it follows, with `label`, for tables.
     """
 
@@ -207,7 +207,7 @@ class NetworkJob(Job):
                 f"`rounds` must be at most {_MASKED_ROUNDS} with method 'masked'; got {self.rounds}"
             )
         if self.masked:
-            _ = self.sums  # raises where a number cannot be
+            _ = self.sums  # raises if a number is impossible
         elif not (self.penalty.clip / self.penalty.grid).is_integer():
             clip, grid = self.penalty.clip, self.penalty.grid
             raise ValueError(f"`clip` must be a whole multiple of `grid`; got {clip:g} and {grid:g}")
@@ -251,7 +251,7 @@ class NetworkJob(Job):
 
     @cached_property
     def ball(self) -> UnitBallScaling | None:
-        """Of a masked job with an intercept: how rows and their constant share the ball."""
+        """For a masked job with an intercept: how a row and its constant share the unit ball."""
         if not (self.masked and self.intercept):
             return None
         from ...data.tables.unit_ball import UnitBallScaling  # with scikit-learn: a second and more
@@ -260,7 +260,7 @@ class NetworkJob(Job):
 
     @cached_property
     def persons(self) -> Persons | None:
-        """What is public of the persons behind the rows."""
+        """The public facts about the persons behind the rows."""
         import numpy as np
 
         from ...objective.persons import Persons
@@ -298,7 +298,7 @@ class NetworkJob(Job):
 
     @property
     def where(self) -> str:
-        """Where the sites' rows are, as far as addresses tell; nothing for a rehearsal."""
+        """Where the sites' rows are, according to the addresses; empty for a rehearsal."""
         addresses = [site.endpoint for site in self.sites if site.endpoint is not None]
         addresses += [] if self.relay is None else [self.relay.endpoint]
         local = all(_LOOPBACK.match(address) for address in addresses)
@@ -306,7 +306,7 @@ class NetworkJob(Job):
 
     @cached_property
     def dimension(self) -> int:
-        """d; of questions, whose columns are no model's, how many an array has."""
+        """d, the number of features; for questions, the number of columns of an array."""
         return len(self.feature_names) if self.kind == TRAIN else self.width or 1
 
     @cached_property
@@ -347,19 +347,19 @@ class NetworkJob(Job):
     def facts(self) -> dict[str, Any]:
         """The job as plain facts, which all sites must agree on.
 
-        What has its usual value is left out, so that a key which a later release adds changes nothing for
-        those who do not use it; so is how a schema was typed, and so are addresses: a site that moves is no
-        other job.
+        Default values are left out, so that a key which a later release adds changes nothing for jobs
+        that do not use it. The layout of a schema and the addresses are left out too: moving a site does
+        not change the job.
         """
         away: dict[str, Any] = {"sites": {"__all__": {"endpoint"}}, "relay": {"endpoint"}}
         facts = self.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude=away)
         if self.missing == "row" and self.encoding is None:
-            facts.pop("missing", None)  # as where it is left out
+            facts.pop("missing", None)  # the same as if it were left out
         return facts if self.table is None else facts | {"schema": self.schema_.to_dict()}
 
     @cached_property
     def hash(self) -> bytes:
-        """SHA-256 of the job as canonical JSON: the layout of the file does not count, all else does."""
+        """SHA-256 of the job as canonical JSON, which does not depend on the layout of the file."""
         return bytes.fromhex(digest({"form": HASH_FORM, "job": self.facts}))
 
 
@@ -369,6 +369,6 @@ def load_job(path: Path) -> NetworkJob:
     job = read_file(path, NetworkJob)
     if job.kind != TRAIN:
         job._folder = path.parent
-        _ = job.asking.reads  # raises where a question cannot be asked of these tables
+        _ = job.asking.reads  # raises if these tables cannot answer a question
         job.__dict__["rounds"] = job.sums.rounds
     return job

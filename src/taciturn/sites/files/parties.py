@@ -28,7 +28,7 @@ Endpoint = Annotated[str, AfterValidator(_endpoint)]
 
 
 class NetworkSite(JobSite):
-    """One party: its name, where it can be reached (nowhere, if it only connects outward), and B_i.
+    """One party: its name, its endpoint (none if it only connects outward), and B_i, its number of samples.
 
     key : the fingerprint of its key, where sites are known by their keys and not by an authority.
     """

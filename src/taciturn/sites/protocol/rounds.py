@@ -4,7 +4,7 @@
                digest of the public state and numbers, and H(K_ij) for every partner
     message    once every member's commit is there, with equal digests and matching key hashes: derive the
                pads from the commitments, store the masked message, send it
-    total      once every message is there: refuse a sum that no rows can have; else the state moves on
+    total      once every message is there: refuse an impossible sum; else advance the state
 
 A round without masks has no commit: its message is stored with its charge and sent.
 """
@@ -53,7 +53,7 @@ class RoundSteps(Meeting):
         return tuple(self.node.neighbours())
 
     def _lacks(self, kind: Kind, attempt: int, t: int) -> bool:
-        """Whether a frame of round t is missing; the one that was missing last is looked for first."""
+        """Whether a frame of round t is missing; looks first for the one that was missing last time."""
         key = self.lacked
         if key is not None and key[0][:3] == (kind, attempt, t) and key[1] == self.scope:
             if key not in self.board:
@@ -93,7 +93,7 @@ class RoundSteps(Meeting):
         return (self.release(self.node, facts, self.scope, t),)
 
     def _commit(self, t: int) -> None:
-        """Step 1: what this site will add is drawn, charged and fixed; only its hash leaves."""
+        """Step 1: draw, charge and fix this site's share; send only its hash."""
         if self.keys is None or self.keys.t != t:
             self.meet(max(self.number, self.seen) + 1)
             return
@@ -109,20 +109,20 @@ class RoundSteps(Meeting):
         self.store(records, lambda: self._say(data), releases)
 
     def _drawn_before(self, t: int) -> tuple[bytes, bytes] | None:
-        """Salt and y that this site drew before it was restarted: it commits to the same again."""
+        """The salt and y from before a restart, to commit to the same again."""
         drawn = self.volatile.get("y", b"")
         if drawn[:8] != struct.pack("<II", self.number, t):
             return None
         return drawn[8:40], drawn[_Y.size :]
 
     def _say(self, data: bytes) -> None:
-        """Send what is stored now, unless the attempt is over meanwhile."""
+        """Send a stored frame, unless the attempt has ended meanwhile."""
         if self.phase == "run" and self.read(data).scope == self.scope:
             self.publish(data)
             self.waiting = self.now
 
     def _commits(self, t: int) -> dict[int, bytes] | None:
-        """Every member's commitment, if all are there and fit together."""
+        """Every member's commitment, if all are present and consistent."""
         if self._lacks(Kind.COMMIT, self.number, t):
             return None
         found, digests, hashes = {}, {}, {}
@@ -152,7 +152,7 @@ class RoundSteps(Meeting):
         self.stop(Reason.DISAGREEMENT, f"{text} Nothing of this round was sent.", about=about)
 
     def _show_round(self, t: int) -> None:
-        """Show the messages of a round to all sites, so that a site which signed two is found."""
+        """Show the messages of a round to all sites, to detect equivocation."""
         for slot, scope in list(self.board):
             if slot.kind == Kind.MESSAGE and scope == self.scope and slot.t == t:
                 self.effects.append(SendFrame(self.board[slot, scope][1]))
@@ -179,7 +179,7 @@ class RoundSteps(Meeting):
         self._say(data)
 
     def _forget_key(self) -> None:
-        """The message of a round is stored: its noise and its keys are needed no more."""
+        """Delete the noise and keys of a round whose message is stored."""
         stored = self.saved.get("message")
         frame = None if stored is None else self.read(stored)
         if frame is None or self.keys is None or frame.scope != self.scope or frame.t != self.keys.t:
@@ -212,7 +212,7 @@ class RoundSteps(Meeting):
         return frame.digest if frame is not None and before else NOTHING
 
     def _said(self, t: int, payload: bytes) -> bytes | None:
-        """What a message adds in round t; None where it has another form."""
+        """The share in a message of round t; None for another format."""
         if not self.node.masked(t):
             plain = read_plain(payload)
             payload = b"" if plain is None else plain[1]
@@ -221,7 +221,7 @@ class RoundSteps(Meeting):
     def set_aside(self, frame: SignedFrame, data: bytes) -> None:
         """Keep the message of a member whose key signed the attempt, and was valid then.
 
-        Others may have completed the round with it, before they learnt what this site knows of its key.
+        Others may have completed the round with it before they learnt that its key was revoked.
         """
         sign = self.find(Kind.SIGN, frame.attempt, 0, frame.sender, self.scope)
         now = frame.kind == Kind.MESSAGE and (frame.scope, frame.t) == (self.scope, self.completed[1] + 1)
@@ -230,7 +230,7 @@ class RoundSteps(Meeting):
             self.aside[frame.slot] = frame, data
 
     def _messages(self, t: int, stated: Collection[bytes]) -> dict[int, tuple[SignedFrame, bytes]] | None:
-        """Every message that round t needs, or None; see `complete_round` of those that are set aside."""
+        """Every message that round t needs, or None; `complete_round` handles those set aside."""
         whole = not self._lacks(Kind.MESSAGE, self.current().number, t)
         if not whole and not (stated and self.aside):
             return None
@@ -244,7 +244,7 @@ class RoundSteps(Meeting):
         return held
 
     def _leads_to(self, t: int, held: Mapping[int, tuple[SignedFrame, bytes]]) -> bytes:
-        """What others state after round t, if these are its messages; of neighbours alone, nothing."""
+        """The digests that others state after round t; none for a round between neighbours."""
         said = {i: self._said(t, frame.payload) or b"" for i, (frame, _) in held.items()}
         if not all(said.values()) or (not self.common and t < self.method.rounds):
             return b""
@@ -272,7 +272,7 @@ class RoundSteps(Meeting):
             self.last = payloads
         own = self.find(Kind.MESSAGE, a, t, self.setup.own, self.scope)
         if own is None and not self.common:
-            return  # rolled back: this site's own state needs what it sent
+            return  # rolled back: this site's state needs its own message
         heard = self.node.heard(t, payloads)
         if self.node.impossible(t, heard, payloads):
             blamed = self.node.blamed(t, payloads)
@@ -308,14 +308,14 @@ class RoundSteps(Meeting):
         raise NotImplementedError
 
     def _give_up(self, reason: Reason, text: str) -> None:
-        """Tell the others that nothing more comes from here, so that they need not wait."""
+        """Tell the other sites that this one sends nothing more, so that they do not wait."""
         if reason is not Reason.DISK:
             self.publish(self.seal(Kind.LEAVE, self.number, 0, payload=GAVE_UP))
         self.stop(reason, text)
 
 
 def digest_of(vectors: Mapping[int, bytes]) -> bytes:
-    """What a member states of the last vectors, where no common state holds the result."""
+    """The digest of the last vectors, if there is no common state."""
     return hashlib.sha256(b"".join(vectors[i] for i in sorted(vectors))).digest()
 
 

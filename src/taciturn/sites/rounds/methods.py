@@ -1,4 +1,4 @@
-"""What a site computes over all attempts, what its protocol knows before it starts, and a warm-up."""
+"""The method of a site over all attempts, the setup of its protocol, and a warm-up."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from ..wire.config import largest_payload
 from ..wire.refusals import Refusals
 from .prepare import PreparedSite
 
-GATHER = 5.0  # seconds to wait for hellos once a site has said one
+GATHER = 5.0  # seconds to wait for hellos after the first one
 
 
 def site_method(ready: PreparedSite) -> SumsSite | ADMMSite | WhitenedSite:
-    """What this site computes: the one place where a job becomes a method."""
+    """The method of this site: the one place where a job becomes a method."""
     prepared, job, links = ready.prepared, ready.site.job, _links(ready.site)
     if isinstance(prepared, PreparedSums):
         return _sums(ready, prepared.tables)
@@ -54,7 +54,7 @@ def _sums(ready: PreparedSite, tables: SumTables) -> SumsSite:
 
 
 def make_setup(ready: PreparedSite, refusals: Refusals, *, mark: int, paid: bool = False) -> SiteSetup:
-    """What the protocol of this site knows; without a `quorum` in the job, no site may be left behind.
+    """The setup of this site's protocol; without a `quorum` in the job, no site may drop out.
 
     mark, paid : the last round by the high-water mark; whether it shows that the state is not the newest.
     """
@@ -111,8 +111,8 @@ def warm_up(ready: PreparedSite) -> None:
     """Load what the first round needs before the site connects, so that no other site waits for it.
 
     Compiled code comes from the disk in a second or so at its first use; in round 1 all neighbours would wait
-    for that. So a round is rehearsed with made-up rows and keys. No row of the site is looked at, nothing is
-    kept, and what goes wrong here goes wrong again where it is told.
+    for that. So a round is rehearsed with made-up rows and keys. No row of the site is read, nothing is
+    kept, and a failure here occurs again later, where it is reported.
     """
     with suppress(TaciturnError, ArithmeticError, ValueError):
         if isinstance(ready.prepared, PreparedSums):

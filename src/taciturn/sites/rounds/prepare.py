@@ -1,4 +1,4 @@
-"""All that a site needs before its first round, checked; and what the whole run will cost it."""
+"""The preparation of a site: everything it needs before round 1, checked, and the cost of the run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ..wire.trust import Identity, Trust, load_identity, site_trust
 
 @dataclass(frozen=True)
 class PreparedSite:
-    """A site that may start: its rows, its keys, and the facts that its ledger will be begun with."""
+    """A site that may start: its rows, its keys, and the first facts of its ledger."""
 
     site: Site
     prepared: PreparedMethod
@@ -73,7 +73,7 @@ def make_ready(site: Site) -> PreparedSite:
 
 
 def _load(site: Site) -> Any:
-    """What this site minimises, or what its private half is made of, from its rows."""
+    """The objective of this site, or the rows for its private half."""
     job = site.job
     if job.kind != TRAIN:
         return job.asking.rows(load_table(site))
@@ -113,7 +113,7 @@ def prepare_run(site: Site) -> PreparedMethod:
 
 
 def _check_scales(prepared: PreparedADMM) -> None:
-    """Refuse a penalty or a noise that no charge can have, before anything is worked out with it."""
+    """Refuse an impossible penalty or noise before anything is computed from it."""
     tables = prepared.tables
     for name, values in (
         ("penalty", tables.eta),
@@ -125,7 +125,7 @@ def _check_scales(prepared: PreparedADMM) -> None:
 
 
 def _check_reach(site: Site, prepared: PreparedADMM) -> None:
-    """Refuse settings under which a neighbour could make the solver give up."""
+    """Refuse settings under which a neighbour could make the solver fail."""
     penalty = site.job.penalty
     least = least_tol(prepared.tables.site(0), prepared.network, 0, penalty.clip)
     check_reach(penalty.tol, least, clip=penalty.clip, where=site.name)

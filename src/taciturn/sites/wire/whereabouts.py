@@ -1,8 +1,8 @@
 """Whereabouts: the round of each site and the sites that it waits for, as the neighbours report.
 
-A site that waits tells its neighbours so, and what it has heard of others, as JSON: for each site its place
-in the job's list, its round, how many seconds ago that was, and whom it waits for. So a site can say who
-really holds up the run: where alpha waits for beta and beta for gamma, that is gamma. It is for people to
+A waiting site sends its neighbours a report as JSON, with what it has heard about others: each site's place
+in the job's list, its round, the age of the report, and the sites that it waits for. So a site can name
+the site that delays the run: if alpha waits for beta and beta for gamma, it is gamma. It is for people to
 read, on the network and in a file for `status`. Nothing of it is signed, and nothing depends on it.
 """
 
@@ -33,7 +33,7 @@ _REPORT = TypeAdapter(Annotated[list[_Entry], Field(max_length=MOST)])
 
 
 class Position(NamedTuple):
-    """The round of a site, whom it waits for, and when that was so (monotonic clock)."""
+    """The round of a site, the sites that it waits for, and the time of the report (monotonic clock)."""
 
     t: int
     waits_for: tuple[int, ...]
@@ -41,7 +41,7 @@ class Position(NamedTuple):
 
 
 class Whereabouts:
-    """What one site knows of all; `own` is its number. Told by the network's threads, read by any.
+    """The reports of one site about all; `own` is its number. Written by network threads, read by any.
 
     since : when the present wait began, by the wall clock; 0 while there is none.
     """
@@ -65,7 +65,7 @@ class Whereabouts:
             return {j: p for j, p in sorted(self._known.items()) if j == self.own or now - p.at < FADES}
 
     def pack(self) -> bytes:
-        """What this site tells; the latest first."""
+        """The report of this site; the latest entries first."""
         now, known = time.monotonic(), self.known()
         if self.own in known:
             known[self.own] = known[self.own]._replace(at=now)
@@ -100,7 +100,7 @@ class Whereabouts:
 
 @dataclass(frozen=True)
 class SiteSeen:
-    """One site: the round it is in, whom it waits for there, and when that was so, by this site's clock."""
+    """One site: its round, the sites that it waits for, and the time of the report by this site's clock."""
 
     name: str
     round: int
@@ -110,7 +110,7 @@ class SiteSeen:
 
 @dataclass(frozen=True)
 class NetworkSeen:
-    """All of which something is known.
+    """All sites with a report.
 
     since : when this site's wait began, 0 if it does not wait.
     heard : the last round that was heard of each neighbour, and when.
@@ -122,12 +122,12 @@ class NetworkSeen:
     heard: Mapping[str, tuple[int, float]] = field(default_factory=dict)
 
     def of(self, name: str) -> SiteSeen | None:
-        """What is known of one site."""
+        """The report about one site."""
         return next((site for site in self.sites if site.name == name), None)
 
 
 def seen(whereabouts: Whereabouts, heard: Mapping[str, tuple[int, float]] | None = None) -> NetworkSeen:
-    """What a running site knows now."""
+    """The current reports of a running site."""
     names, shift = whereabouts.names, time.time() - time.monotonic()
     sites = tuple(
         SiteSeen(names[j], p.t, tuple(names[k] for k in p.waits_for), p.at + shift)
@@ -137,13 +137,13 @@ def seen(whereabouts: Whereabouts, heard: Mapping[str, tuple[int, float]] | None
 
 
 def write_seen(state: Path, whereabouts: Whereabouts, heard: Mapping[str, tuple[int, float]]) -> None:
-    """For `status`, which reads the folder alone; a disk that is full is said elsewhere."""
+    """Write the reports to the state folder, for `status`; a full disk is reported elsewhere."""
     with suppress(OSError):
         write_whole(state / FILE, json.dumps(asdict(seen(whereabouts, heard))))
 
 
 def read_seen(state: Path) -> NetworkSeen:
-    """What was written last; nothing, if nothing of it can be read."""
+    """The reports that were written last; empty if they cannot be read."""
     with suppress(OSError, ValidationError):
         return TypeAdapter(NetworkSeen).validate_json((state / FILE).read_bytes())
     return NetworkSeen()
