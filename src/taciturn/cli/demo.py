@@ -73,12 +73,12 @@ def _write(task: Task, choices: list[Choice], stated: Certificate, out: Path) ->
     picture.savefig(out / "demo.png", dpi=160)
     described = "; ".join(f"{choice.name}: loss {choice.test_loss:.3f}" for choice in choices)
     page = from_certificates(
-        {last.name: stated},
+        {"this run": stated},
         title=f"{task.name} at five sites",
         subtitle=task.about,
         graph=task.graph,
         quality={
-            last.name: [
+            "this run": [
                 KeyNumber("Loss on held-out rows", last.test_loss),
                 KeyNumber("Accuracy on held-out rows", last.test_accuracy, "percent"),
             ]

@@ -116,7 +116,7 @@ def read_owner(job: Path, names: list[Any]) -> OwnerFile:
     """The owner's file beside a job whose sites are called `names`; each of them has a file there."""
     path = job.parent / OWNER
     if not path.exists():
-        lines = ", ".join(f'{name} = "{name}.csv"' for name in names[:3])
+        lines = ", ".join(f'{name} = "{name}.csv"' for name in names)
         raise ParameterError(
             f"{path}: is missing; it must name the rows of {job.name}: rows = {{ {lines} }}."
         )

@@ -27,6 +27,7 @@ from ..data.tables.schema import Schema
 from ..data.tables.table_inputs import take_columns
 from ..estimators.labels import places, public_labels
 from ..estimators.noise_check import noise_over_signal
+from ..privacy.certificate.summary import count
 
 OWNER_ONLY = "for the owner of these rows only: the counts are computed from the rows, never share them"
 _CELLS, _CLASSES = 12, 12
@@ -73,11 +74,12 @@ class TableCheck:
 
     def lines(self) -> list[str]:
         """The table of counts, whether there are enough rows, and the troubles."""
-        width = max(len(column.counts.name) for column in self.columns)
+        width = max(len("column"), *(len(column.counts.name) for column in self.columns))
         shown = [f"  {'column':{width}} {'fit':>9} {'moved':>9} {'unknown':>9} {'missing':>9}"]
         for c in (column.counts for column in self.columns):
             shown.append(f"  {c.name:{width}} {c.fit:>9} {c.moved:>9} {c.unknown:>9} {c.missing:>9}")
-        return [*shown, f"  {self.support}", *(f"  WARNING {line}" for line in self.troubles)]
+        support = [] if self.support in self.troubles else [f"  {self.support}"]
+        return [*shown, *support, *(f"  WARNING {line}" for line in self.troubles)]
 
     def _repr_html_(self) -> str:
         facts, pictures = {}, {}
@@ -86,7 +88,8 @@ class TableCheck:
             facts[c.name] = f"{c.fit} fit, {c.moved} moved, {c.unknown} unknown, {c.missing} missing"
             pictures[c.name] = draw_bars(column.heights, _ends(column), label=c.name)
         facts["rows"] = f"{self.rows}, of which {self.zeros} become zeros and {self.clipped} are shortened"
-        facts["enough rows?"] = self.support
+        if self.support not in self.troubles:
+            facts["enough rows?"] = self.support
         for k, line in enumerate(self.troubles, start=1):
             facts[f"look at this ({k})"] = line
         return facts_table("Check", facts, f"Nothing was spent. This is {OWNER_ONLY}.", pictures=pictures)
@@ -264,7 +267,9 @@ def _support(
     checks.whole("sites", sites, least=2)
     checks.positive("epsilon", epsilon) if math.isfinite(epsilon) else None
     checks.probability("delta", delta)
-    budget = f"epsilon {format_given(epsilon)}, {rows:,} rows at {sites} sites and {dimension} columns"
+    budget = (
+        f"epsilon {format_given(epsilon)}, {rows:,} rows at {sites} sites and {count(dimension, 'column')}"
+    )
     noise = noise_over_signal(
         max(rows, 1), dimension, sites=sites, colluding=colluding, epsilon=epsilon, delta=delta
     )
@@ -273,8 +278,12 @@ def _support(
             noise,
             f"enough rows: at {budget} the noise is about {noise:.2f} of a strong signal",
         )
-    needed = math.ceil(rows * noise / 0.2)
-    advice = f"about {needed:,} rows, or {max(int(dimension * 0.2 / noise), 1)} columns, would do"
+    needed, fewer = math.ceil(rows * noise / 0.2), int(dimension * 0.2 / noise)
+    advice = (
+        f"about {needed:,} rows, or {count(fewer, 'column')}, would do"
+        if fewer
+        else f"about {needed:,} rows would do"
+    )
     if noise <= 1:
         return noise, f"few rows: at {budget} the noise is about {noise:.2f} of a strong signal; {advice}"
     return noise, f"too few rows: at {budget} the noise is about {noise:.2g} times the signal; {advice}"

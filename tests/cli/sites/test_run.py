@@ -50,6 +50,9 @@ def test_two_people_make_keys_and_have_them_signed(tmp_path: Path, capsys: Captu
     assert "has no authority" in capsys.readouterr().err and not authority.exists()
     made = ["--throw-away", str(authority), "--new-authority"]
     assert run(["site", "keys", str(alpha / "site.toml"), *made]) == 0
+    again = ["--throw-away", str(tmp_path / "second"), "--new-authority"]
+    assert run(["site", "keys", str(alpha / "site.toml"), *again]) == 1
+    assert "alpha.key: exists already" in capsys.readouterr().err and not (tmp_path / "second").exists()
     assert run(["site", "keys", str(beta / "site.toml"), "--host", "10.0.0.7"]) == 0
     assert stat.S_IMODE((beta / "beta.key").stat().st_mode) == 0o600
     signed = ["site", "sign", str(beta / "beta.csr"), "--authority", str(authority)]

@@ -53,12 +53,16 @@ def keys(
         raise ParameterError("`--new-authority` needs `--throw-away`, the folder to make it in.")
     if self_sign and throw_away is not None:
         raise ParameterError("give one of `--self-signed` and `--throw-away`.")
-    authority = None if throw_away is None else _authority(throw_away, new=new_authority)
     loaded = load_site(file)
     paths = loaded.file.keys
     endpoint = loaded.job.site(loaded.name).endpoint
     hosts = host or ([address(endpoint)[0]] if endpoint else [])
     private, certificate = loaded.path(paths.private), loaded.path(paths.certificate)
+    asked = certificate.with_suffix(".csr")
+    for path in (private, certificate if self_sign or throw_away else asked):
+        if path.exists():
+            raise ParameterError(f"{path}: exists already; it is never overwritten. Move it away first.")
+    authority = None if throw_away is None else _authority(throw_away, new=new_authority)
     key = new_key(private)
     request = signing_request(key, loaded.name, hosts)
     typer.echo(f"wrote {private}: it never leaves this machine")
@@ -70,7 +74,6 @@ def keys(
         typer.echo(f'  key = "{short_fingerprint(key.public_key())}"')
         return
     if throw_away is None or authority is None:
-        asked = certificate.with_suffix(".csr")
         write_new(asked, request)
         typer.echo(f"fingerprint of the key, to be read out by telephone: {fingerprint(key.public_key())}")
         typer.echo(f"wrote {asked}: send it to the network's authority, and put what comes back")

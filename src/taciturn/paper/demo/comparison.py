@@ -107,6 +107,7 @@ def _with_curves(task: Task, epsilon: float) -> Choice:
         epsilon=epsilon,
         delta=task.delta,
         sites=task.problem.n,
+        graph=task.graph,
         colluding=1,
         random_state=SEED,
     ).fit(rows, task.y[~task.test])

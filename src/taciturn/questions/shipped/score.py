@@ -93,10 +93,9 @@ class PrivateScore(PrivateAnswer):
             )
         rows.append(["unanswered", *(str(one.unanswered) for one in each)])
         for k, label in enumerate(self.classes):
-            cells = (", ".join(f"{count:.0f}" for count in one.confusion[k]) for one in each)
-            rows.append(
-                [f"rows of class {label}", *(f"{cell}, each up to {self.margin:.0f} off" for cell in cells)]
-            )
+            for j, other in enumerate(self.classes):
+                cells = (f"{one.confusion[k][j]:.0f} (up to {self.margin:.0f} off)" for one in each)
+                rows.append([f"class {label}, predicted {other}", *cells])
         return rows
 
     def facts(self) -> dict[str, Any]:
@@ -119,6 +118,11 @@ class PrivateScore(PrivateAnswer):
 
     def notebook(self) -> tuple[dict[str, str], dict[str, str]]:
         facts, pictures = super().notebook()
+        for at in (row.threshold for row in self.thresholds if row.threshold != 0.5):
+            facts.pop(f"sensitivity above {at:g}", None)
+            facts.pop(f"specificity above {at:g}", None)
+        if self.thresholds:
+            facts["other thresholds"] = "see .thresholds, or print(.text())"
         for label, points in self.calibration.items():
             name = f"calibration, class {label}"
             facts[name] = "share of the class by score, from 0 to 1"

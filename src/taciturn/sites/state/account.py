@@ -104,7 +104,8 @@ class AccountSeen:
     def line(self) -> str:
         """The text for people."""
         left = f"{format_at_least(self.left)} left of {format_given(self.epsilon)} for any one {self.unit}"
-        return f"account of the table: {self.runs} runs spent epsilon {format_cost(self.spent)}, {left}"
+        runs = f"{self.runs} run{'s' * (self.runs != 1)}"
+        return f"account of the table: {runs} spent epsilon {format_cost(self.spent)}, {left}"
 
 
 @dataclass
