@@ -138,3 +138,11 @@ def test_train_writes_personal_models_only_beside_the_tables(tmp_path: Path, cap
     assert all("not to be shared" in path.read_text() for path in written)
     assert told.count("not to be shared") == len(written)
     assert run(["evaluate", str(written[0]), str(tmp_path / "study" / "job.toml"), "--epsilon", "1"]) == 1
+
+
+def test_text_classes_that_a_data_frame_holds_as_objects_are_found_again() -> None:
+    pandas = pytest.importorskip("pandas")
+    labels = pandas.Series(np.where(Y, "yes", "no"), dtype=object)
+    joint = tt.PrivateLogisticRegression(colluding=1, random_state=0).fit(pandas.DataFrame(X), labels)
+    own = joint.personalise(pandas.DataFrame(X[:300]), labels[:300])
+    assert own.classes_.tolist() == ["no", "yes"] and own.score(pandas.DataFrame(X), labels) > 0.6

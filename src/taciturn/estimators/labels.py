@@ -41,7 +41,7 @@ def places(known: NDArray[Any], y: Any) -> NDArray[np.int64]:
     """
     labels = column_or_1d(np.asarray(y), warn=True)
     kinds = _kinds(labels)
-    wanted = _KINDS.get(known.dtype.kind, "others")
+    wanted = next(iter(_kinds(known)), "others")
     if kinds and wanted not in kinds:
         fix = (
             f"Write classes={[str(label) for label in known.tolist()]}, or"
@@ -77,7 +77,7 @@ def _spelt(label: Any) -> str | None:
 
 
 def _find_places(known: NDArray[Any], labels: NDArray[Any], wanted: str) -> NDArray[np.int64]:
-    if labels.dtype.kind != "O":
+    if labels.dtype.kind != "O" and known.dtype.kind != "O":
         at = np.searchsorted(known, labels).clip(max=len(known) - 1)
         return np.where(known[at] == labels, at, -1).astype(np.int64)
     place = {label: k for k, label in enumerate(known.tolist())}

@@ -18,7 +18,7 @@ from ..core.files import write_whole
 from ..data.model_file import FORMAT, Encoding, ModelFile, read_as
 from ..data.tables.encoder import BoundedEncoder
 from ..data.tables.numeric_columns import PlainColumns
-from ..data.tables.schema import Schema
+from ..data.tables.schema import Schema, public_columns
 from ..privacy.certificate.released import Released
 from .additive.models import AdditiveModel
 from .base import PrivateLinearModel
@@ -201,8 +201,8 @@ def _feature_names(fitted: PrivateLinearModel, encoder: BoundedEncoder | None, f
 def _encoding_entries(encoder: BoundedEncoder | None) -> dict[str, Any]:
     if encoder is None:
         return {}
-    schema, encoding = encoder.schema, Encoding.of(encoder).model_dump(exclude_none=True)
-    return {"schema": schema.to_dict() if isinstance(schema, Schema) else schema, "encoding": encoding}
+    encoding = Encoding.of(encoder).model_dump(exclude_none=True)
+    return {"schema": public_columns(encoder.schema).to_dict(), "encoding": encoding}
 
 
 def _settings(fitted: PrivateLinearModel) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ..data.tables.clipping import row_norms
 from ..data.tables.column_parsing import is_blank, parse, read_numbers
 from ..data.tables.column_types import Boolean, Category, Date, Number
 from ..data.tables.encoder import BoundedEncoder
-from ..data.tables.schema import Schema
+from ..data.tables.schema import Schema, public_columns
 from ..data.tables.table_inputs import take_columns
 from ..estimators.labels import places, public_labels
 from ..estimators.noise_check import noise_over_signal
@@ -188,7 +188,7 @@ def _features(
         return X, [_plain_column(k, X[:, k]) for k in range(X.shape[1])]
     encoder = BoundedEncoder(schema, data_norm=data_norm, missing=missing)
     X = encoder.fit(table).transform(table)
-    public = schema if isinstance(schema, Schema) else Schema.from_dict(schema)
+    public = public_columns(schema)
     raw, parsed = take_columns(public.names, table), parse(public, table)
     counts = count_cells(public, raw)
     return X, [_column(f, c, parsed[f.name]) for f, c in zip(public, counts, strict=True)]

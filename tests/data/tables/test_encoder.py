@@ -187,7 +187,7 @@ def test_encoder_state_contains_no_data_value() -> None:
         ({"missing": "drop"}, "`missing` must be one of row, field"),
         ({"intercept": 1}, "`intercept` must be True or False"),
         ({"schema": {"fields": []}}, "at least one column"),
-        ({"schema": None}, "the single key `fields`"),
+        ({"schema": None}, "state what is public about each column"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters: dict[str, Any], says: str) -> None:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from taciturn.core.errors import DataError, ParameterError
-from taciturn.data import Boolean, Category, Date, Number, Schema
+from taciturn.data import Boolean, BoundedEncoder, Category, Date, Number, Schema
 from taciturn.data.datasets.load import shipped_schema
+from taciturn.data.tables.schema import public_columns
 
 PEOPLE = Schema(
     (Number("age", 0, 100), Category("sex", ("female", "male")), Number("gain", 0, 1e5, log=True, fill=5))
@@ -106,3 +107,13 @@ def test_public_facts_in_one_line():
 def test_non_public_facts_are_refused(public):
     with pytest.raises(DataError, match="`age` must be"):
         Schema.of(age=public)
+
+
+def test_the_short_form_is_a_schema_wherever_one_is_taken() -> None:
+    short = {"age": (0, 100), "sex": ["female", "male"], "smoker": bool}
+    whole = Schema.of(**short)
+    assert public_columns(short) == public_columns(whole.to_dict()) == public_columns(whole) == whole
+    assert BoundedEncoder(short).get_feature_names_out().tolist() == list(whole.feature_names)
+    for wrong in (None, {}, 3):
+        with pytest.raises(DataError, match="`schema` must state what is public about each column"):
+            public_columns(wrong)

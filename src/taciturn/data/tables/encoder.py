@@ -17,7 +17,7 @@ from ...core.types import Array
 from ..features.expansion import Expansion
 from .column_parsing import MISSING, OTHER, Parsed, parse
 from .column_types import Boolean, Category, Date, Field, Number
-from .schema import Schema
+from .schema import Schema, public_columns
 from .table_inputs import take_columns
 
 MISSING_AS = ("row", "field", "indicator")
@@ -35,7 +35,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    schema : Schema, or the plain table that `Schema.from_dict` takes
+    schema : Schema, its dictionary, or in short {"age": (0, 110), "ward": ["medical", "surgical"]}
         The columns, in the order of the rows where these have no names.
     data_norm : float
         The bound on every row's norm.
@@ -148,7 +148,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise DataError(f"`seed` belongs to `surfaces`; got {self.seed} without them.")
         if not isinstance(self.intercept, bool):
             raise DataError(f"`intercept` must be True or False; got {type(self.intercept).__name__}.")
-        return self.schema if isinstance(self.schema, Schema) else Schema.from_dict(self.schema)
+        return public_columns(self.schema)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

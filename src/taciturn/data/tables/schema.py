@@ -100,6 +100,20 @@ class Schema:
         return cls(tuple(field_from_dict(k, field) for k, field in enumerate(entry["fields"])))
 
 
+def public_columns(given: Any) -> Schema:
+    """A schema, its dictionary, or its short form {"age": (0, 110), "ward": ["a", "b"], "smoker": bool}."""
+    if isinstance(given, Schema):
+        return given
+    if not isinstance(given, Mapping) or not given:
+        raise DataError(
+            "`schema` must state what is public about each column: a `taciturn.data.Schema`, or in short "
+            '{"age": (0, 110), "ward": ["medical", "surgical"], "smoker": bool}.'
+        )
+    if set(given) == {"fields"}:
+        return Schema.from_dict(given)
+    return Schema(tuple(_field(name, public) for name, public in given.items()))
+
+
 def _field(name: str, public: Any) -> Field:
     """The field for a short description of a column."""
     if isinstance(public, Field):
@@ -113,4 +127,4 @@ def _field(name: str, public: Any) -> Field:
         return Category(name, tuple(listed))
     if len(listed) == 2:
         return Number(name, *listed)
-    raise DataError(f"`{name}` must be (low, high), a list of values, bool or a field; got {public!r}.")
+    raise DataError(f"`{name}` must be (low, high), a list of texts, bool or a field; got {public!r}.")

@@ -16,7 +16,7 @@ from ...core.types import Array
 from ...data.features.expansion import Expansion
 from ...data.tables.column_types import Boolean, Category, Date, Field, Number
 from ...data.tables.encoder import BoundedEncoder, is_number
-from ...data.tables.schema import Schema
+from ...data.tables.schema import Schema, public_columns
 
 _NO_YES: tuple[str, ...] = ("no", "yes")
 _POINTS = 65  # along a range; between two knots a curve is straight in the scale of its column
@@ -76,8 +76,7 @@ def plot_curves(curves: Sequence[EffectCurve], classes: Sequence[Any], title: st
 
 
 def _schema(encoder: BoundedEncoder) -> Schema:
-    given = encoder.schema
-    return given if isinstance(given, Schema) else Schema.from_dict(given)
+    return public_columns(encoder.schema)
 
 
 def _features(field: Field, encoder: BoundedEncoder) -> Sequence[str]:

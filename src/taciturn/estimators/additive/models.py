@@ -16,7 +16,7 @@ from ...core.notebook import Picture
 from ...core.types import Array
 from ...data.features.blind_choice import schema_map
 from ...data.tables.encoder import BoundedEncoder
-from ...data.tables.schema import Schema
+from ...data.tables.schema import Schema, public_columns
 from ...data.tables.table_inputs import take_columns
 from ...data.tables.unit_ball import UnitBallScaling
 from ...planning.request import PlanRequest
@@ -93,18 +93,6 @@ class AdditiveModel(PrivateLinearModel):
         tags.input_tags.sparse = False
         tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
-
-
-def public_columns(given: PublicColumns) -> Schema:
-    """A schema, or its short form {"age": (0, 110), "ward": ["medical", "surgical"], "smoker": bool}."""
-    if isinstance(given, Schema):
-        return given
-    if not isinstance(given, Mapping) or not given:
-        raise ParameterError(
-            "`schema` must state what is public about each column: a `taciturn.data.Schema`, or in short "
-            '{"age": (0, 110), "ward": ["medical", "surgical"], "smoker": bool}.'
-        )
-    return Schema.from_dict(given) if set(given) == {"fields"} else Schema.of(**given)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
