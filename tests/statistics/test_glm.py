@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from scipy import stats
 from sklearn.base import clone
 
 import taciturn as tt
 from taciturn.core.errors import DataError, ParameterError
+from taciturn.methods.programs.glm.regression import normal_spread
 from taciturn.privacy.certificate.certificate import Certificate
 
 INF = math.inf
@@ -312,3 +314,9 @@ def test_private_hazard_ratios_hold_the_truth_because_they_include_the_noise() -
         held += int(np.sum(np.abs(found.values - truth) <= 1.645 * found.se()))
         narrow += int(np.sum(np.abs(found.values - truth) <= 1.645 * found.se("sampling")))
     assert 64 <= held and narrow < held - 6  # of 80, nominally 72
+
+
+@pytest.mark.parametrize("sd", [0.1, 0.5, 1.0, 3.0])
+def test_the_spread_of_residuals_is_recovered_from_their_clipped_squares(sd):
+    square = stats.norm(scale=sd).expect(lambda e: min(e * e, 1.0), epsabs=1e-10)
+    assert normal_spread(square) == pytest.approx(sd, rel=1e-4)

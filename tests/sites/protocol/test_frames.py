@@ -13,6 +13,7 @@ from support.sitework import frame, sites
 from taciturn.sites.protocol.frames import (
     HEADER,
     MAGIC,
+    MOST_WANTED,
     FrameRefused,
     Kind,
     SignedFrame,
@@ -21,7 +22,9 @@ from taciturn.sites.protocol.frames import (
     decode,
     encode,
     pack_plain,
+    pack_question,
     read_plain,
+    read_question,
     size_cap,
 )
 
@@ -153,3 +156,13 @@ def test_any_bytes_are_refused_in_one_way(data):
         decode(data, largest=BYTES)
     except FrameRefused as refused:
         assert "\n" not in str(refused)
+
+
+def test_a_question_that_ends_in_the_middle_of_a_slot_or_is_too_long_is_cut():
+    """An unauthenticated client may send any bytes; a site answers the slots that are whole."""
+    slots = [Slot(Kind.MESSAGE, 1, t, 2) for t in range(3)]
+    asked = pack_question(slots)
+    for cut in range(1, 11):
+        assert read_question(asked[:-cut]) == tuple(slots[:2])
+    assert read_question(asked) == tuple(slots)
+    assert len(read_question(asked * MOST_WANTED)) == MOST_WANTED
