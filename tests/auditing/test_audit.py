@@ -98,7 +98,7 @@ def test_rounds_that_were_charged_once_are_caught(monkeypatch: pytest.MonkeyPatc
 
     def first_round_only(*arguments: Any) -> costs.Releases:
         releases = of(*arguments)
-        return replace(releases, charged=releases.charged & (np.arange(releases.eta.shape[1]) == 0))
+        return releases._replace(charged=releases.charged & (np.arange(releases.eta.shape[1]) == 0))
 
     monkeypatch.setattr(costs.Releases, "of", first_round_only)
     assert leaks(one(gaussian_case(rounds=6, shift=2.5)))
