@@ -30,7 +30,7 @@ PASSED_ON = {
     "privacy/ledger/shared.py: charge_round": "several outputs, one charge",
     "auditing/whitened_audit.py: charge": "an audit drives the loop itself",
     "auditing/whitened_audit.py: moments_lean": "an audit draws the moments itself",
-    "auditing/masked_audit.py: _messages": "an audit drives the loop itself",
+    "auditing/masked_audit.py: charge": "an audit drives the loop itself",
 }
 """Ledgers among each other, and audits."""
 
@@ -65,7 +65,6 @@ ASKED = {
     "cli/certify.py: _check": "each option of a certificate belongs to one method or more",
     "jobfile/job_format.py: _check_parts": "a job has `colluding` where it is masked, and only there",
     "paper/claims/privacy.py: _uneven": "the paper compares its methods by name",
-    "paper/claims/privacy.py: pairs": "the paper compares its methods by name",
     "paper/figures/build.py: _method": "a figure's file names the method of a curve",
     "paper/figures/spec.py: _complete": "a figure's file names the method of a curve",
     "jobfile/job_format.py: _check_asked": "a question is a sum, and sums are masked",
