@@ -79,7 +79,11 @@ def test_summary_is_the_same_table_in_every_form() -> None:
     table = found.summary(0.9)
     assert table.csv().splitlines()[0] == ",coef,odds ratio,std err,sampling,privacy,z,P>|z|,[0.05,0.95]"
     assert [row[0] for row in table.table()[1:]] == ["sex", "age_%", "intercept"]
-    assert r"age\_\%" in table.latex() and "epsilon = 2.00" in table.latex()
+    assert r"age\_\%" in table.latex() and "epsilon = 2.00 at delta" in table.latex()
+    assert r"P$>$$|$z$|$" in table.latex() and "\n%" not in table.latex()
+    plain = model_for("binomial", epsilon=INF).fit(X, y).summary()
+    assert "nothing is protected" in plain._repr_html_() and "nothing is protected" in plain.html()
+    assert table._repr_html_().count("<th ") == len(table.table()[0])
     assert "epsilon = 2.00" in table.text() and "<table>" in table.html()
     assert repr(table) == table.text()
     assert len(table.plot().axes[0].get_yticks()) == 2

@@ -54,6 +54,10 @@ class PrivateAnswer(ABC):
         ]
         return "\n".join([self.title, *lines])
 
+    def note(self) -> str:
+        """What it cost, in one line."""
+        return "" if self.stated is None else cost_line(self.stated)
+
     def csv(self) -> str:
         """The table as CSV."""
         file = io.StringIO()
@@ -62,6 +66,10 @@ class PrivateAnswer(ABC):
 
     def html(self) -> str:
         """The table as HTML, with what it cost below."""
+        said = self.note() if self.stated is None else self.stated.statement()
+        return f"<div>{self._html_table()}{_paragraphs(said)}</div>"
+
+    def _html_table(self) -> str:
         head, *rows = self.table()
         cell = "padding:.15em .8em;text-align:left;vertical-align:top"
         names = "".join(f'<th scope="col" style="{cell}">{escape(name)}</th>' for name in head)
@@ -69,20 +77,22 @@ class PrivateAnswer(ABC):
             "<tr>" + "".join(f'<td style="{cell}">{escape(entry)}</td>' for entry in row) + "</tr>"
             for row in rows
         )
-        said = "" if self.stated is None else self.stated.statement()
-        parts = "".join(
-            f'<p style="max-width:60em">{escape(part)}</p>' for part in said.split("\n\n") if part
-        )
         title = f'<p style="font-weight:600">{escape(self.title)}</p>'
-        return (
-            f"<div>{title}<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>{parts}</div>"
-        )
+        return f"{title}<table><thead><tr>{names}</tr></thead><tbody>{lines}</tbody></table>"
 
     def _repr_html_(self) -> str:
-        facts, pictures = self.notebook()
-        statement, cost = self.certificate.statement(), cost_line(self.certificate)
-        return facts_table(self.title, facts, cost, folded=statement, pictures=pictures)
+        """What a notebook shows: the table, or the facts of `notebook`, and what it cost."""
+        cost = self.note()
+        said = "" if self.stated is None else self.stated.statement()
+        if (found := self.notebook()) is not None:
+            return facts_table(self.title, found[0], cost, folded=said, pictures=found[1])
+        more = f"<details><summary>The full statement</summary>{_paragraphs(said)}</details>" if said else ""
+        return f"<div>{self._html_table()}{_paragraphs(cost)}{more}</div>"
 
-    def notebook(self) -> tuple[dict[str, str], dict[str, str]]:
-        """What a notebook shows: facts, and small pictures of some of them."""
-        return {" ".join(row[:-1]): row[-1] for row in self.table()[1:]}, {}
+    def notebook(self) -> tuple[dict[str, str], dict[str, str]] | None:
+        """Facts for a notebook, and small pictures of some of them; None: it shows the table."""
+        return None
+
+
+def _paragraphs(text: str) -> str:
+    return "".join(f'<p style="max-width:60em">{escape(part)}</p>' for part in text.split("\n\n") if part)

@@ -21,6 +21,7 @@ from ..data.tables.table_inputs import take_columns
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.ledger.active import ORIGIN, join_budget, note_origin, origin_of
 from ..questions.estimates import Estimate
+from ..questions.glm.formulas import Formula
 from ..questions.glm.regression_answer import PrivateRegression
 from ..questions.glm.regression_question import Design, GivenRegression, Glm, RegressionQuestion
 from ..questions.kinds import read_questions
@@ -157,35 +158,43 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         """How large standard errors will be, from public numbers: the table for a study protocol.
 
         records : of all sites together.
-        spreads : the standard deviation that each column is expected to have; a quarter of its range.
+        spreads : the standard deviation that each column is expected to have; a quarter of its range. Of a
+            product, what follows from its parts.
         rate : the expected mean of a binomial or Poisson outcome, or the hazard of a period.
         residual : the standard deviation of a gaussian outcome around its mean; a quarter of its range.
         exposure : of a hazard, the mean number of periods at risk.
         """
         units = checks.whole("records", records, least=1)
-        design = self._design(len(self.bounds or ())) if self.formula is None else self._planned()
+        design, formula = self._planned()
+        given = None if spreads is None else [checks.positive("spreads", spread) for spread in spreads]
+        if given is not None and len(given) != len(design.names):
+            raise ParameterError(f"`spreads` must contain {len(design.names)} numbers; got {len(given)}.")
         low, high = np.array(design.bounds).T
-        expected = tuple(float(one) for one in ((high - low) / 4 if spreads is None else spreads))
-        if len(expected) != len(design.names):
-            raise ParameterError(f"`spreads` must contain {len(design.names)} numbers; got {len(expected)}.")
-        for spread in expected:
-            checks.positive("spreads", spread)
+        found, correlation = np.array((high - low) / 4 if given is None else given), np.eye(len(low))
+        if formula is not None:
+            found, correlation = formula.expected(given)
+        expected = tuple(found.tolist())
+        factors = tuple(np.sqrt(np.diag(np.linalg.inv(correlation))).tolist())
         usual = (design.outcome[1] - design.outcome[0]) / 4
-        given = {"gaussian": residual is not None, "hazard": exposure != 1.0}
+        stated = {"gaussian": residual is not None, "hazard": exposure != 1.0}
         for name, family in (("residual", "gaussian"), ("exposure", "hazard")):
-            if given[family] and self.family != family:
+            if stated[family] and self.family != family:
                 raise ParameterError(f"`{name}` belongs to the family {family}; got {self.family}.")
         mean = checks.positive("rate", rate) if self.family == "poisson" else checks.probability("rate", rate)
         size = usual if residual is None else checks.positive("residual", residual)
-        facts = RegressionFacts(design.names, expected, mean, size, checks.positive("exposure", exposure))
+        facts = RegressionFacts(
+            design.names, expected, factors, mean, size, checks.positive("exposure", exposure)
+        )
         require_possible(design.program, units, self.epsilon, self.delta, self.sites, self.colluding)
         power = strength(self.epsilon, self.delta, self.sites, self.colluding)
         return plan_regression(design.program, facts, units, self.epsilon, self.delta, power)
 
-    def _planned(self) -> Design:
-        """The public facts of a formula, with the sites numbered."""
+    def _planned(self) -> tuple[Design, Formula | None]:
+        """The public facts, and the formula, with the sites numbered."""
+        if self.formula is None:
+            return self._design(len(self.bounds or ())), None
         question, public = self._asked(tuple(f"{k + 1}" for k in range(self.sites)))
-        return question.design(public)
+        return question.design(public), question.read(public)
 
     def __getstate__(self) -> dict[str, Any]:
         """Takes the budget that is in use along, so that a fit in another process is charged to it too."""

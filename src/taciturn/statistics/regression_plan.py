@@ -82,6 +82,7 @@ class RegressionFacts:
     """The public facts that a plan of a regression needs.
 
     spreads : the standard deviation of every column.
+    inflation : the factor of its standard error by its correlation with the other columns.
     rate : the mean of a binomial or Poisson outcome, or the hazard of a period.
     residual : the standard deviation of a gaussian outcome around its mean.
     exposure : of a hazard, the mean number of periods at risk.
@@ -89,6 +90,7 @@ class RegressionFacts:
 
     names: tuple[str, ...]
     spreads: tuple[float, ...]
+    inflation: tuple[float, ...]
     rate: float = 0.5
     residual: float = 1.0
     exposure: float = 1.0
@@ -97,6 +99,8 @@ class RegressionFacts:
 @dataclass(frozen=True)
 class RegressionPlan:
     """How large standard errors will be, if columns are not correlated; correlation makes both parts larger.
+
+    Products are an exception: a plan knows how they depend on their own columns.
 
     sampling, privacy : the two parts, one for each column.
     """
@@ -152,10 +156,11 @@ def plan_regression(
     }.get(program.family, 1.0)
     weight *= facts.exposure
     scale = facts.residual if program.family == "gaussian" else 1.0
-    sampling = tuple(scale / (spread * math.sqrt(units * weight)) for spread in facts.spreads)
+    own = [spread / factor for spread, factor in zip(facts.spreads, facts.inflation, strict=True)]
+    sampling = tuple(scale / (spread * math.sqrt(units * weight)) for spread in own)
     bound = 2.0 * SCORE_BOUND * program.clip * math.sqrt(program.dimension) * reach
     noise = bound / (units * power * math.sqrt(SCORE_SHARE) * weight)
-    privacy = tuple(noise / spread for spread in facts.spreads)
+    privacy = tuple(noise / spread for spread in own)
     part, mu = privacy[0] / sampling[0], float(gaussian_mu(epsilon, delta))
     grid = [0.1 * 10 ** (k / 20) for k in range(41)]
     ratios = tuple((e, math.hypot(1.0, part * mu / float(gaussian_mu(e, delta)))) for e in grid)

@@ -7,6 +7,7 @@ category, and the first site, is what the others are compared with.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,37 @@ class Formula:
                 low, high = min(ends), max(ends)
             found.append((low, high))
         return tuple(found)
+
+    def expected(self, spreads: Sequence[float] | None) -> tuple[Array, Array]:
+        """(standard deviations, correlations) of the columns, if their parts are independent of each other.
+
+        A part has the spread of its own column, or a quarter of its range, around the middle of its range. A
+        product depends on its parts, which makes standard errors of all of them larger.
+        """
+        main = {column[0]: k for k, column in enumerate(self.columns) if len(column) == 1}
+        parts = list(dict.fromkeys(part for column in self.columns for part in column))
+        usual = {part: (part.high - part.low) / 4 for part in parts}
+        if spreads is not None:
+            usual |= {part: float(spreads[k]) for part, k in main.items()}
+        mean = {part: (part.high + part.low) / 2 for part in parts}
+        moment = np.array(
+            [
+                [
+                    math.prod(
+                        mean[part] ** ((part in a) + (part in b))
+                        + (usual[part] ** 2 if part in a and part in b else 0.0)
+                        for part in {*a, *b}
+                    )
+                    for b in self.columns
+                ]
+                for a in self.columns
+            ]
+        )
+        middle = np.array([math.prod(mean[part] for part in column) for column in self.columns])
+        covariance = moment - np.outer(middle, middle)
+        sd = np.sqrt(np.diag(covariance))
+        correlation = covariance / np.outer(sd, sd)
+        return sd if spreads is None else np.asarray(spreads, dtype=np.float64), correlation
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ from ...core.errors import ParameterError
 from ...core.notebook import Picture, new_figure
 from ...core.types import Array
 from ...methods.programs.glm.regression import CLOGLOG
-from ...privacy.certificate.summary import cost_line
 from ..answer import PrivateAnswer
 
 _RATIOS = {"binomial": "odds ratio", "poisson": "rate ratio", "hazard": "odds ratio"}
@@ -126,7 +125,7 @@ class PrivateRegression(PrivateAnswer):
 
     def note(self) -> str:
         """What the figures rest on, and what they cost."""
-        cost = NOTHING_PROTECTED if self.stated is None else cost_line(self.stated)
+        cost = super().note() or NOTHING_PROTECTED
         if self.counted is None:
             return cost
         share, error = self.counted
@@ -140,15 +139,13 @@ class PrivateRegression(PrivateAnswer):
         return self.text()
 
     def latex(self) -> str:
-        """The table as LaTeX."""
-        head, *rows = self.table()
-        lines = [" & ".join(_escape(cell) for cell in row) + r" \\" for row in (head, *rows)]
+        """The table as LaTeX, with what it cost below."""
+        head, *rows = ([_escape(cell) for cell in row] for row in self.table())
+        note = rf"\multicolumn{{{len(head)}}}{{p{{\linewidth}}}}{{\footnotesize {_escape(self.note())}}} \\"
+        body = [" & ".join(row) + r" \\" for row in rows]
+        lines = [" & ".join(head) + r" \\", r"\hline", *body, r"\hline", note]
         columns = "l" + "r" * (len(head) - 1)
-        middle = [lines[0], r"\hline", *lines[1:]]
-        body = "\n".join(
-            [rf"\begin{{tabular}}{{{columns}}}", r"\hline", *middle, r"\hline", r"\end{tabular}"]
-        )
-        return f"{body}\n% {self.note()}"
+        return "\n".join([rf"\begin{{tabular}}{{{columns}}}", r"\hline", *lines, r"\end{tabular}"])
 
     def facts(self) -> dict[str, Any]:
         named: dict[str, Any] = {
@@ -216,8 +213,10 @@ def _chance(p: float) -> str:
     return "<0.001" if p < 0.0005 else f"{p:.3f}"
 
 
+_SIGNS = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {sign: f"${sign}$" for sign in "<>|"}
+_SIGNS |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+
+
 def _escape(text: str) -> str:
     """A text as LaTeX shows it."""
-    for sign in ("\\", "&", "%", "$", "#", "_", "{", "}"):
-        text = text.replace(sign, r"\textbackslash{}" if sign == "\\" else f"\\{sign}")
-    return text.replace("~", r"\textasciitilde{}").replace("^", r"\textasciicircum{}")
+    return "".join(_SIGNS.get(sign, sign) for sign in text)

@@ -117,7 +117,7 @@ class PrivateScore(PrivateAnswer):
         return found
 
     def notebook(self) -> tuple[dict[str, str], dict[str, str]]:
-        facts, pictures = super().notebook()
+        facts, pictures = {" ".join(row[:-1]): row[-1] for row in self.table()[1:]}, {}
         for at in (row.threshold for row in self.thresholds if row.threshold != 0.5):
             facts.pop(f"sensitivity above {at:g}", None)
             facts.pop(f"specificity above {at:g}", None)
