@@ -160,7 +160,7 @@ def test_names_with_spaces_stand_in_backticks():
 
 
 def test_a_plan_knows_how_a_product_depends_on_its_parts() -> None:
-    """Without this, the planned standard errors of a product and its parts are three to ten times too small."""
+    """If the plan ignores this, the planned standard errors are three to ten times too small."""
     rng, n = np.random.default_rng(0), 8000
     age, bmi = rng.normal(59, 14, n).clip(18, 100), rng.normal(35, 8, n).clip(10, 60)
     table = {"age": age, "bmi": bmi, "death": (rng.random(n) < 0.3) * 1.0}
