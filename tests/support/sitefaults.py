@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import datetime
+import hashlib
 import os
 import resource
 import signal
 import time
 import types
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +31,11 @@ from support.sitekeys import tell_keys
 from taciturn.methods.admm.attempt import ADMMAttempt
 from taciturn.methods.sums.attempt import SumsAttempt
 from taciturn.objective.solver.many import ManySites
+from taciturn.sites.protocol.core import Core
 from taciturn.sites.protocol.events import SendFrame, StoreRecords
 from taciturn.sites.protocol.frames import Kind, SignedFrame, decode, encode
+from taciturn.sites.protocol.membership import Hello
+from taciturn.sites.protocol.pads import pad_key
 from taciturn.sites.rounds.driver import SiteDriver
 from taciturn.sites.rounds.store import SiteStore
 
@@ -59,6 +64,7 @@ def arrange(
     lease: int | None = None,
     says: float | None = None,
     tell: str | None = None,
+    record: str | None = None,
 ) -> None:
     """In round t: die at `point`, have the clock jump by `jump` seconds, find the disk full. Or be slow.
 
@@ -69,7 +75,8 @@ def arrange(
     `hold` keeps back the message of a round until there is a file `go`, `holds` those of several rounds, each
     until there is a `go-` with its number.
 
-    `tell` names a file that every secret the site ever has is written to, in hexadecimal.
+    `tell` names a file that every secret the site ever has is written to, in hexadecimal. `record` names one
+    for the site's own messages: round, what covers it or would show it twice, and its hash, on each line.
     """
     if stay is not None:
         driver_module.STAY = stay
@@ -112,13 +119,54 @@ def arrange(
         meeting_module.public_key = lambda secret: bytes(32)
     elif lie == "huge":
         _lie_about_values(t)
+    elif lie == "vouch":
+        _vouch(t)
     if slow:
         _before(node_module.Node, "primal", lambda *rest: time.sleep(slow))
         _before(SumsAttempt, "message", lambda *rest: time.sleep(slow))
     if tell is not None:
         tell_keys(Path(tell))
+    if record is not None:
+        _record(Path(record))
     if hash_form is not None:
         job_module.HASH_FORM = difference_module.HASH_FORM = hash_form
+
+
+def _vouch(t: int) -> None:
+    """Vouch for whoever lost its state: hide what was charged, and that its first message of round t came."""
+    honest, accept = Hello.pack, Core.accept
+
+    def swallow(self: Core, data: bytes, via: int) -> SignedFrame | None:
+        hidden = decode(data, largest=10**8).slot == (Kind.MESSAGE, 1, t, 0)
+        return None if hidden else accept(self, data, via)
+
+    Hello.pack = lambda self: honest(replace(self, past=()))  # type: ignore[method-assign]
+    Core.accept = swallow  # type: ignore[method-assign]
+
+
+def _record(file: Path) -> None:
+    """Write down the site's own messages: under masks with their pads, without with their rounds."""
+    honest = rounds_module.mask
+
+    def note(t: int, cover: bytes, message: bytes) -> None:
+        with file.open("a") as lines:
+            lines.write(f"{t} {cover.hex()} {hashlib.sha256(message).hexdigest()}\n")
+
+    def mask(own: int, y: bytes, keys: Any, scope: bytes, commits: Any) -> bytes:
+        made = honest(own, y, keys, scope, commits)
+        for j, key in keys.keys.items():
+            first, second = commits[min(own, j)], commits[max(own, j)]
+            note(keys.t, pad_key(key, scope, keys.t, first, second), made)
+        return made
+
+    def look(driver: SiteDriver, effect: Any) -> None:
+        if isinstance(effect, SendFrame):
+            frame = decode(effect.data, largest=10**8)
+            if (frame.kind, frame.sender) == (Kind.MESSAGE, driver.protocol.setup.own):
+                note(frame.t, b"a round", frame.payload)
+
+    rounds_module.mask = mask
+    _before(SiteDriver, "_carry_out", look)
 
 
 def _lie_about_values(t: int) -> None:

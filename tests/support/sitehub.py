@@ -18,6 +18,7 @@ from taciturn.sites.rounds.driver import run_site
 from taciturn.sites.rounds.ending import SiteResult
 from taciturn.sites.rounds.prepare import make_ready
 from taciturn.sites.wire.refusals import Refusals
+from taciturn.sites.wire.trust import Identity, Trust
 
 
 class Killed(BaseException):
@@ -62,6 +63,8 @@ class HubLinks:
     def __init__(
         self,
         site: Site,
+        identity: Identity,
+        trust: Trust,
         refusals: Refusals,
         tell: Callable[[Event], None],
         largest: int,
@@ -75,6 +78,8 @@ class HubLinks:
         self.hub.on[self.site.name] = self
         for other in self._near():
             other.tell(Tick())
+            self._compare(other)
+            other._compare(self)
 
     def _near(self, to: Iterable[int] = ()) -> list[HubLinks]:
         names = [self.names[j] for j in to] or self.site.neighbours
@@ -96,16 +101,18 @@ class HubLinks:
         for other in self._near():
             other.told(data)
 
-    def explain_job(self, name: str) -> None:
-        if name in self.hub.on:
-            shown = show_keys(self.hub.on[name].site.job)
-            self.refusals.explain(name, "job", difference(self.site.job, shown))
+    def _compare(self, other: HubLinks) -> None:
+        """What the exchange of keys says if the two jobs differ."""
+        if other.site.job.hash != self.site.job.hash:
+            name = other.site.name
+            self.refusals.refuse(name, "job", "it has a different job")
+            self.refusals.explain(name, "job", difference(self.site.job, show_keys(other.site.job)))
 
     def connected(self) -> set[str]:
         return {links.site.name for links in self._near()}
 
-    def reopen_after_crowd(self) -> None:
-        """There is no port."""
+    def look(self) -> None:
+        """There is no port, and there are no envelopes."""
 
     def __enter__(self) -> Self:
         return self

@@ -163,11 +163,12 @@ def _run(path: str, log: str, fault: dict[str, Any] | None) -> None:
     logging.basicConfig(filename=log, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
     threading.excepthook = lambda hooked: logging.error("a thread ended: %r", hooked.exc_value)
     os.chdir(Path(path).parent)
-    if fault is not None:
+    newest = fault.pop("newest", False) if fault is not None else False
+    if fault:
         arrange(**fault)
     try:
         site = load_site(Path(path))
-        run_site(make_ready(site), watch=watch_zenoh(site))
+        run_site(make_ready(site), watch=watch_zenoh(site), newest=newest)
     except TaciturnError as error:
         logging.getLogger("taciturn.site").error("%s: %s", type(error).__name__, error)
         logging.shutdown()

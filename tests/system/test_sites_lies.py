@@ -1,9 +1,15 @@
 """A lying site, or a stolen old key, on real processes: no site ends with a dictated model."""
 
 from sites.state.test_account import edit
+from support.linkcut import until
+from support.siteattack import Attacker
+from support.siteend import rounds_of
 from support.sitering import KINDS
 from taciturn.core.errors import ExitCode
 from taciturn.sites.files.keys import load_certificates
+from taciturn.sites.files.site import load_site
+from taciturn.sites.protocol.envelopes import MAGIC, Content
+from taciturn.sites.protocol.frames import Kind, decode
 
 
 @KINDS
@@ -21,16 +27,22 @@ def test_one_lying_site_cannot_dictate_the_model(ring_of, kind):
         assert ("site-2 sent the values that make it so" in ring.text(i)) == (kind == "penalty")
 
 
-@KINDS
-def test_stolen_key_with_a_revoked_certificate_has_no_effect(ring_of, tmp_path, kind):
-    """The owner has a new key. The thief uses the old one, and is not taken for a copy of the owner."""
-    ring = ring_of(3, kind, rounds=4)
-    (tmp_path / "stolen").mkdir()
-    thief = ring.copy(2, tmp_path / "stolen")
+def steal(ring, folder):
+    """A copy of the folder of site 2 with its key, which the others revoke; its owner gets another key."""
+    (folder / "stolen").mkdir()
+    thief = ring.copy(2, folder / "stolen")
     old = load_certificates(ring.paths[2].parent / "site-2.pem")[0]
     ring.renew_certificate(2)
     for path, site in zip(ring.paths, ring.sites, strict=True):
         edit(path, keys=site.file.keys.model_dump(mode="json") | {"revoked": [f"{old.serial_number:x}"]})
+    return thief
+
+
+@KINDS
+def test_a_thief_with_a_revoked_certificate_of_the_authority_changes_nothing(ring_of, tmp_path, kind):
+    """The owner has a new key. The thief runs with the old one, and is no copy of the owner."""
+    ring = ring_of(3, kind, rounds=4)
+    thief = steal(ring, tmp_path)
     stranger = ring.start_copy(thief)
     ring.start(0, 1, 2)
     assert ring.codes() == [0] * 3, ring.logs()
@@ -39,3 +51,25 @@ def test_stolen_key_with_a_revoked_certificate_has_no_effect(ring_of, tmp_path, 
     assert "its certificate was revoked" in ring.text(0) + ring.text(1)
     stranger.kill()
     assert not (thief.parent / "state" / "model.json").exists()
+
+
+def test_a_thief_with_a_revoked_certificate_of_the_authority_reads_nothing(ring_of, tmp_path):
+    """TLS lets it in, for Zenoh has no revocation lists; but no site gives it the key of its envelopes."""
+    ring = ring_of(3, "masked", rounds=40)
+    thief = steal(ring, tmp_path)
+    ring.start(0, 1, 2, slow=0.05)
+    until(lambda: rounds_of(ring.sites[0]) >= 2)
+    with Attacker(load_site(ring.paths[0]), thief.parent, "site-2") as attacker:
+        until(attacker.linked)
+        attacker.speak_as("site-2")
+        assert not attacker.ask_for_key()
+        attacker.say(b"", Content.QUESTION)
+        until(lambda: sum(data.startswith(MAGIC) for data in attacker.heard) > 10)
+        assert attacker.linked() and not attacker.ask_for_key(0.5) and attacker.opened == []
+        clear = [data for data in attacker.heard if not data.startswith(MAGIC)]
+        kinds = {decode(data, largest=2**16).kind for data in clear}
+        assert kinds <= {Kind.KEY}, "a frame travelled without an envelope"
+        assert not any(site.job.name.encode() in data for data in clear for site in ring.sites)
+    assert ring.codes() == [0] * 3, ring.logs()
+    assert "its certificate was revoked" in ring.text(0)
+    assert len({(site.state / "model.json").read_bytes() for site in ring.sites}) == 1

@@ -202,7 +202,7 @@ def be_away(world: World, draw: random.Random) -> None:
 
 @_kind
 def expire(world: World, draw: random.Random) -> None:
-    site = _site(world, draw)
+    site, world.sealed = _site(world, draw), True
     world.fault(_when(draw), f"certificate of s{site.number} expires", lambda: world.expired.add(site.number))
 
 
@@ -210,6 +210,7 @@ def expire(world: World, draw: random.Random) -> None:
 def revoke(world: World, draw: random.Random) -> None:
     """A key is revoked; some sites learn it later than others. Half of the owners have a new key at once."""
     site, begin, again = _site(world, draw), _when(draw), draw.random() < 0.5
+    world.sealed = True
 
     def act() -> None:
         world.revoke(site.number, lambda: draw.random() ** 2)
@@ -217,6 +218,7 @@ def revoke(world: World, draw: random.Random) -> None:
             world.lost.add(site.number)
             return
         world.network.kill(site)
+        world.add_thief(site.number)
         world.rekeyed.add(site.number)
         world.scheduler.after(0.1 + draw.random(), lambda: world.network.start(site))
         for _ in range(draw.randrange(6)):

@@ -10,6 +10,7 @@ epsilon     recomputed from the transcript it is at most the certificate's, for 
 model       all honest sites that finish hold the same result, and keep it
 sums        a total is the sum of what the members added, and no site goes on from an impossible one
 blame       nobody is blamed but who lies, runs twice or was rolled back
+revoked     a process with a revoked certificate cannot read what a site sends that knows of the revocation
 end         if no more sites than allowed are lost and none lies, all others finish in bounded time
 
 What is left out, and why:
@@ -330,6 +331,10 @@ def check_end(world: World, observer: Observer) -> list[str]:
     ]
 
 
+def check_revoked(world: World, observer: Observer) -> list[str]:
+    return [f"revoked: s{one} lets a thief of the key of s{other} read" for one, other in sorted(world.read)]
+
+
 CHECKS = (
     check_pads,
     check_once,
@@ -341,4 +346,5 @@ CHECKS = (
     check_totals,
     check_blame,
     check_end,
+    check_revoked,
 )

@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from taciturn.sites.protocol.envelopes import Content, Envelopes
 from taciturn.sites.protocol.events import (
     Ask,
     ChargedRelease,
@@ -32,6 +33,7 @@ from taciturn.sites.protocol.events import (
     StoreRecords,
     Tick,
 )
+from taciturn.sites.protocol.frames import FrameRefused
 from taciturn.sites.protocol.machine import SiteProtocol
 
 
@@ -109,6 +111,7 @@ class MemorySite:
     make: Callable[[MemorySite], SiteProtocol]
     disk: VirtualDisk = field(default_factory=VirtualDisk)
     protocol: SiteProtocol | None = None
+    envelopes: Envelopes | None = None
     life: int = 0
     timer: int = 0
     writing: list[StoreRecords] = field(default_factory=list)
@@ -121,12 +124,36 @@ class MemorySite:
         return self.protocol is not None
 
 
+def exchange_key(asker: Envelopes, other: Envelopes) -> None:
+    """The asker requests the key of another process, which gives it to a certificate that it accepts."""
+    try:
+        answer = other.answer(other.read(asker.request, asker.own))
+        asker.learn(asker.read(answer or b"", other.own), other.own)
+    except FrameRefused:
+        return
+
+
+class Thief:
+    """A process with the old key of a site, on a link of its own: it hears what is sent to that site."""
+
+    def __init__(self, envelopes: Envelopes, read: Callable[[int], None]) -> None:
+        self.envelopes, self.read = envelopes, read
+
+    def hear(self, sealed: bytes, by: Envelopes) -> None:
+        """Try to open an envelope."""
+        if _opens(self.envelopes, sealed, by):
+            self.read(by.own)
+
+
 class MemoryNetwork:
     """All sites of one run, their links, and what a fault may do to either.
 
     delay : how long a frame takes from one site to another; None loses it.
     watch : is told of every frame that leaves a site, before anything can happen to it.
     twist : what a lying site makes of its own frames.
+    thieves : by the number of a site, processes that hear what is sent to it, by a revoked key.
+
+    Processes that have envelopes use them, and exchange keys whenever the first envelope of another arrives.
     """
 
     def __init__(
@@ -138,6 +165,7 @@ class MemoryNetwork:
         self.twist: Callable[[MemorySite, bytes, int], list[bytes]] = lambda site, data, to: [data]
         self.noted: Callable[[MemorySite, Effect], None] = lambda site, effect: None
         self.twins: dict[int, list[MemorySite]] = {}
+        self.thieves: dict[int, list[Thief]] = {}
         self.fsync: Callable[[], float] = lambda: 0.002
 
     # -- processes --------------------------------------------------------------------------------------
@@ -187,7 +215,7 @@ class MemoryNetwork:
     def _carry_out(self, site: MemorySite, effect: Effect) -> None:
         match effect:
             case Ask(to, question):
-                self._deliver(site.number, to, QuestionAsked(question, site.number))
+                self._deliver(site, to, Content.QUESTION, question)
             case SendFrame(data, to):
                 self._send(site, data, to or self.links[site.number])
             case StoreRecords():
@@ -240,9 +268,28 @@ class MemoryNetwork:
         self.watch(site, data)
         for other in to:
             for twisted in self.twist(site, data, other):
-                self._deliver(site.number, other, Heard(twisted, site.number))
+                self._deliver(site, other, Content.FRAME, twisted)
 
-    def _deliver(self, one: int, other: int, event: Event) -> None:
+    def _deliver(self, site: MemorySite, other: int, content: Content, data: bytes) -> None:
+        by = site.envelopes
+        event = QuestionAsked(data, site.number) if content == Content.QUESTION else Heard(data, site.number)
+        sealed = b"" if by is None else by.close(content, data)
+        for thief in self.thieves.get(other, ()) if by else ():
+            thief.hear(sealed, by)
+
+        def arrive(target: MemorySite) -> None:
+            if by is None or _opens(target.envelopes, sealed, by):
+                self.tell(target, event)
+
         for target in (self.sites[other], *self.twins.get(other, ())):
-            for delay in self.delay(one, other):
-                self.scheduler.after(delay, lambda target=target: self.tell(target, event))  # type: ignore[misc]
+            for delay in self.delay(site.number, other):
+                self.scheduler.after(delay, lambda target=target: arrive(target))  # type: ignore[misc]
+
+
+def _opens(mine: Envelopes | None, sealed: bytes, by: Envelopes) -> bool:
+    """Whether a process can open an envelope; it asks for the key if it has another one, or none."""
+    if mine is None:
+        return False
+    if mine.open(sealed, by.own) is None:
+        exchange_key(mine, by)
+    return mine.open(sealed, by.own) is not None

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from taciturn.methods.admm.attempt import _connected as connected
 from taciturn.sites.files.keys import Authority, signing_request
 from taciturn.sites.protocol.core import SiteSetup
+from taciturn.sites.protocol.envelopes import Envelopes
 from taciturn.sites.protocol.events import (
     Ask,
     Effect,
@@ -31,7 +32,7 @@ from taciturn.sites.protocol.frames import FrameRefused, Kind, SignedFrame, deco
 from taciturn.sites.protocol.machine import SiteProtocol
 from taciturn.sites.wire.trust import Identity, Trust
 
-from .memory import MemoryNetwork, MemorySite, Scheduler, VirtualDisk
+from .memory import MemoryNetwork, MemorySite, Scheduler, Thief, VirtualDisk
 from .program import penalty_site, walking_site
 
 JOB = hashlib.sha256(b"a simulated job").digest()
@@ -127,6 +128,8 @@ class World:
     clock: dict[int, float] = field(default_factory=dict)
     revoked: dict[int, frozenset[int]] = field(default_factory=dict)  # by the site that has learnt it
     rekeyed: set[int] = field(default_factory=set)
+    sealed: bool = False  # whether what travels is in envelopes: in runs where keys are revoked or expire
+    read: set[tuple[int, int]] = field(default_factory=set)  # (site, thief) after the site knew of the theft
     expired: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
     rolled_back: dict[int, int] = field(default_factory=dict)  # by site the life after which it was put back
@@ -154,6 +157,8 @@ class World:
 
     def _make(self, site: MemorySite) -> SiteProtocol:
         plan, number = self.plan, site.number
+        if self.sealed:
+            site.envelopes = self._envelopes(number, f"{site.life} {id_of(site)}")
         source = random.Random(f"noise {plan.seed} {number} {site.life} {id_of(site)}")
         method = self.method(number, source)
         setup = SiteSetup(
@@ -181,10 +186,35 @@ class World:
             return penalty_site(number, plan.links, plan.rounds, source)
         return walking_site(number, plan.sites, plan.colluding, plan.rounds, source)
 
-    def _believe(self, number: int, frame: SignedFrame) -> None:
+    def _believe(self, number: int, frame: SignedFrame, by: int | None = None) -> None:
         """A frame was signed by the site that it names, with a certificate that is valid."""
-        at = self._began + datetime.timedelta(seconds=self.scheduler.now + self.clock.get(number, 0.0))
-        check_signature(trust(self.revoked.get(number, frozenset())), frame, f"s{frame.sender}", at)
+        at, name = (
+            self._began + datetime.timedelta(seconds=self.scheduler.now),
+            frame.sender if by is None else by,
+        )
+        at += datetime.timedelta(seconds=self.clock.get(number, 0.0))
+        check_signature(trust(self.revoked.get(number, frozenset())), frame, f"s{name}", at)
+
+    def _envelopes(self, number: int, process: str, stolen: bool = False) -> Envelopes:
+        """The envelopes of one process; a thief signs with the first key of a site."""
+        draw = random.Random(f"envelopes {self.plan.seed} {number} {process}")
+        return Envelopes(
+            JOB,
+            number,
+            lambda content: (identity(number) if stolen else self.identity(number)).seal(content),
+            lambda frame, via: None if stolen else self._believe(number, frame, via),
+            draw.randbytes,
+        )
+
+    def add_thief(self, number: int) -> None:
+        """From now on a process with the first key of a site is on the network beside it."""
+
+        def note(sender: int) -> None:
+            if number in self.revoked.get(sender, ()):
+                self.read.add((sender, number))
+
+        thief = Thief(self._envelopes(number, "thief", stolen=True), note)
+        self.network.thieves.setdefault(number, []).append(thief)
 
     def identity(self, number: int) -> Identity:
         """The key and certificate that a site signs with by now."""
@@ -197,7 +227,11 @@ class World:
                 self.scheduler.after(delay(), lambda n=site.number: self._learn(n, number))  # type: ignore[misc]
 
     def _learn(self, number: int, revoked: int) -> None:
+        """A real site learns it when it is started again, and has new keys then."""
         self.revoked[number] = self.revoked.get(number, frozenset()) | {revoked}
+        for site in (self.sites[number], *self.network.twins.get(number, ())):
+            if site.envelopes is not None:
+                site.envelopes.renew()
 
     def _noted(self, site: MemorySite, effect: Effect) -> None:
         if isinstance(effect, Stop) and effect.reason in RESTARTS:

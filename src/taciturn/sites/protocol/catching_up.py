@@ -52,6 +52,7 @@ class CatchingUp(Core):
         self.edged: set[int] = set()
         self.aside: dict[Slot, tuple[SignedFrame, bytes]] = {}  # messages whose certificate has expired
         self.lacked: tuple[Slot, bytes] | None = None
+        self.routes: dict[int, tuple[int, ...] | None] = {}
         self._valid: dict[bytes, bool] = {}
         self._gathered: tuple[tuple[int, int, bytes], dict[int, SignedFrame]] = ((-1, 0, b""), {})
 

@@ -71,6 +71,20 @@ class SiteSetup:
         heard = {origin, via, *self.links[origin]}
         return tuple(j for j in self.neighbours if j not in heard)
 
+    def route(self, origin: int, members: tuple[int, ...]) -> tuple[int, ...] | None:
+        """To whom this site hands on what `origin` sends, if it takes one shortest way to each member.
+
+        None if no way leads through members alone.
+        """
+        parents, reached = {origin: origin}, [origin]
+        for k in reached:
+            new = [j for j in self.links[k] if j in members and j not in parents]
+            parents.update(dict.fromkeys(new, k))
+            reached += new
+        if len(parents) < len(members):
+            return None
+        return tuple(j for j in reached if parents[j] == self.own != origin)
+
 
 class Core:
     """The frames and records of one site; every method that wants something done appends an effect."""
@@ -182,7 +196,7 @@ class Core:
             frame = decode(data, largest=self.setup.largest)
             if frame.job != self.setup.job:
                 raise FrameRefused("job", "it has a different job")
-            if frame.sender >= len(self.setup.names) or frame.kind not in range(1, Kind.ASK):
+            if frame.sender >= len(self.setup.names) or frame.kind not in range(1, Kind.KEY):
                 raise FrameRefused("sender", "it names a site or a kind that the job does not have")
             if self._known(frame, data):
                 return None
@@ -201,9 +215,13 @@ class Core:
             if self._contradicts(frame, data) or len(self.board) > MOST_HELD:
                 return None
             self.keep(frame, data)
-            if (to := self.setup.passes(frame.sender, via)) and frame.kind != Kind.TOTAL:
+            if (to := self.onward(frame, via)) and frame.kind != Kind.TOTAL:
                 self.effects.append(SendFrame(data, to))
         return frame
+
+    def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
+        """The neighbours that a frame is passed on to."""
+        return self.setup.passes(frame.sender, via)
 
     def set_aside(self, frame: SignedFrame, data: bytes) -> None:
         """Handle a frame whose certificate has expired or was revoked."""

@@ -52,7 +52,7 @@ class Kind(IntEnum):
     DONE = 6  # the hash of what I hold after the last round
     LEAVE = 7  # I send nothing more: I have my result, or cannot continue
     TOTAL = 8  # the total of round t, for a site that was away
-    ASK = 9  # a question: the slots that a site would like to have; never kept
+    KEY = 9  # a request for the key of a site's envelopes, or the answer; for one neighbour, never kept
 
 
 ROUND_KINDS = (Kind.COMMIT, Kind.MESSAGE, Kind.DONE)

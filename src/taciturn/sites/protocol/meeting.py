@@ -307,7 +307,7 @@ class Meeting(CatchingUp):
 
     def enter(self, agreed: Agreed, scope: bytes, node: Any) -> None:
         """Enter a live attempt."""
-        self.attempt, self.scope, self.node, self.last = agreed, scope, node, {}
+        self.attempt, self.scope, self.node, self.last, self.routes = agreed, scope, node, {}, {}
         self.phase, self.since, self.waiting, self.fails = "run", self.now, self.now, 0
         vectors = {i: read_hello(frame.payload).vector for i, frame in agreed.hellos.items()}
         if not self.common:

@@ -29,6 +29,19 @@ GAVE_UP = b"\2"
 class RoundSteps(Meeting):
     """The rounds of a live attempt."""
 
+    def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
+        """In a round of masked sums, a frame takes one way to each member; who does not get it asks for it.
+
+        A site that sent two frames of a round to two sites is found all the same: the sums differ then, and
+        all that was heard of the round is shown (`_show_round`).
+        """
+        if self.common and self.attempt is not None and frame.scope == self.scope and frame.t:
+            if frame.sender not in self.routes:
+                self.routes[frame.sender] = self.setup.route(frame.sender, self.attempt.members)
+            if (to := self.routes[frame.sender]) is not None:
+                return to
+        return super().onward(frame, via)
+
     def _missing(self) -> list[Slot]:
         """The frames that the round in progress waits for."""
         if self.attempt is None:
@@ -152,9 +165,9 @@ class RoundSteps(Meeting):
         self.stop(Reason.DISAGREEMENT, f"{text} Nothing of this round was sent.", about=about)
 
     def _show_round(self, t: int) -> None:
-        """Show the messages of a round to all sites, to detect equivocation."""
+        """Show all frames of a round to the neighbours, to detect equivocation."""
         for slot, scope in list(self.board):
-            if slot.kind == Kind.MESSAGE and scope == self.scope and slot.t == t:
+            if scope == self.scope and slot.t == t:
                 self.effects.append(SendFrame(self.board[slot, scope][1]))
 
     def _send_masked(self, t: int) -> None:

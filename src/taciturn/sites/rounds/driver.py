@@ -40,7 +40,6 @@ from ..protocol.events import (
     Hold,
     Leave,
     Note,
-    QuestionAsked,
     Reason,
     SendFrame,
     SetTimer,
@@ -51,7 +50,7 @@ from ..protocol.events import (
     StoreRecords,
     Tick,
 )
-from ..protocol.frames import NOTHING, FrameRefused, Kind, Slot, contradict, decode, encode, size_cap
+from ..protocol.frames import FrameRefused, contradict, decode, size_cap
 from ..protocol.machine import SiteProtocol
 from ..state.account import Account, open_account
 from ..state.high_water import HighWaterMark
@@ -133,7 +132,15 @@ def run_site(
         with (
             one_blas_thread(),
             watch(refusals),
-            ZenohLinks(site, refusals, events.put, size_cap(setup.largest), whereabouts.told) as links,
+            ZenohLinks(
+                site,
+                ready.identity,
+                ready.trust,
+                refusals,
+                events.put,
+                size_cap(setup.largest),
+                whereabouts.told,
+            ) as links,
         ):
             room = WaitingRoom(site, protocol, links, whereabouts)
             driver = SiteDriver(ready, store, memory, links, protocol, events, account, marks, room, step)
@@ -175,7 +182,7 @@ class SiteDriver:
             for effect in self.protocol.handle(event, time.monotonic(), os.urandom(32)):
                 self._carry_out(effect)
             if isinstance(event, Tick):
-                self.links.reopen_after_crowd()
+                self.links.look()
                 self.room.look()
         if isinstance(self.result, SiteResult):
             if missing := self.room.names:
@@ -188,41 +195,12 @@ class SiteDriver:
 
     def _next(self) -> Event:
         """The next event: a pending one, a received one, or the timer."""
-        while not self.soon:
-            try:
-                event = self.events.get(timeout=max(0.0, self.timer - time.monotonic()))
-            except queue.Empty:
-                return Tick()
-            if isinstance(event, QuestionAsked):
-                question = self._question(event)
-                if question is None:
-                    continue
-                return question
-            return event
-        return self.soon.popleft()
-
-    def _question(self, event: QuestionAsked) -> QuestionAsked | None:
-        """A question, if the neighbour that it names has signed it with a valid certificate."""
-        setup = self.protocol.setup
+        if self.soon:
+            return self.soon.popleft()
         try:
-            frame = decode(event.question, largest=setup.largest)
-            if (frame.kind, frame.sender) != (Kind.ASK, event.by):
-                return None
-            if frame.job != setup.job:
-                raise FrameRefused("job", "it has a different job")
-            setup.believe(frame)
-        except FrameRefused as error:
-            self._refuse(event.by, error.kind, str(error))
-            return None
-        return QuestionAsked(frame.payload, event.by)
-
-    def _refuse(self, via: int, kind: str, text: str) -> None:
-        """Count and log a refusal; if two jobs differ, ask for the differences."""
-        name = self.protocol.setup.names[via]
-        if kind not in BY_SIGNATURE:
-            self.links.refusals.refuse(name, kind, text)
-        if kind == "job":
-            self.links.explain_job(name)
+            return self.events.get(timeout=max(0.0, self.timer - time.monotonic()))
+        except queue.Empty:
+            return Tick()
 
     def _carry_out(self, effect: Effect) -> None:
         match effect:
@@ -234,7 +212,7 @@ class SiteDriver:
             case SendFrame(data, to):
                 self.links.send(data, to)
             case Ask(to, question):
-                self._ask(to, question)
+                self.links.ask(to, question)
             case SetTimer(at):
                 self.timer = at
             case Note(text, facts, warning):
@@ -251,12 +229,6 @@ class SiteDriver:
         self.result = end_run(*held, effect, account=self.account, marks=self.marks)
         if self.memory is not None:
             self.memory.wipe()
-
-    def _ask(self, to: int, question: bytes) -> None:
-        content = encode(
-            self.protocol.setup.job, Slot(Kind.ASK, 0, 0, self.protocol.setup.own), NOTHING, question
-        )
-        self.links.ask(to, self.ready.identity.seal(content))
 
     def _store(self, effect: StoreRecords) -> None:
         try:
@@ -276,7 +248,8 @@ class SiteDriver:
 
     def _note(self, text: str, facts: dict[str, Any], warning: bool) -> None:
         if "refused" in facts:
-            self._refuse(facts["via"], facts["refused"], text)
+            if facts["refused"] not in BY_SIGNATURE:
+                self.links.refusals.refuse(self._name(facts["via"]), facts["refused"], text)
             return
         event = "protocol"
         if "round" in facts:

@@ -19,6 +19,7 @@ from ..transport.zenoh import ZenohLinks
 from ..wire.probe import probe
 from ..wire.whereabouts import Whereabouts, write_seen
 
+WRITE = 1.0  # seconds between two times that the file for `status` is written
 SAY = 10.0  # seconds of silence before the first line; each further line after ten times as long
 log = logging.getLogger("taciturn.site")
 
@@ -37,6 +38,7 @@ class WaitingRoom:
     since: float = 0.0  # by the monotonic clock
     began_at: float = 0.0  # by the wall clock
     say_at: float = 0.0
+    write_at: float = 0.0
     gap: float = SAY
 
     def note_heard(self) -> None:
@@ -58,8 +60,10 @@ class WaitingRoom:
         self.names, self.place = names, place
         self.note_heard()
         self.whereabouts.be(self.round, names, self.began_at)
-        with suppress(OSError):  # only for display: a full disk or a missing descriptor must not stop the run
-            write_seen(self.site.state, self.whereabouts, self.heard)
+        if now >= self.write_at:
+            self.write_at = now + WRITE
+            with suppress(OSError):  # only for display: a full disk or a missing descriptor must not stop the run
+                write_seen(self.site.state, self.whereabouts, self.heard)
         if names:
             self.links.say_where(self.whereabouts.pack())
         if names and now >= self.say_at:

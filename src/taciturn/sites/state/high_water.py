@@ -14,7 +14,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -107,9 +107,11 @@ class HighWaterMark:
     @contextmanager
     def _locked(self, run: str) -> Iterator[tuple[int, Mark | None]]:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            new = not self._path(run).exists()
-            descriptor = os.open(self._path(run), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            place = os.path.join(self.folder, _file(run))
+            new = not os.path.exists(place)
+            if new:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
                 data = os.pread(descriptor, 2 * SLOT, 0)
@@ -133,7 +135,7 @@ class HighWaterMark:
 
     def _write(self, descriptor: int, mark: Mark) -> None:
         mark = replace(mark, writes=mark.writes + 1)
-        text = canonical(asdict(mark)).encode()
+        text = canonical(vars(mark)).encode()
         slot = hashlib.sha256(text).hexdigest().encode() + text
         os.pwrite(descriptor, slot.ljust(SLOT, b"\n"), SLOT * (mark.writes % 2))
         os.fsync(descriptor)
@@ -146,7 +148,11 @@ class HighWaterMark:
             os.close(descriptor)
 
     def _path(self, run: str) -> Path:
-        return self.folder / f"{hashlib.sha256(run.encode()).hexdigest()[:32]}.mark"
+        return self.folder / _file(run)
+
+
+def _file(run: str) -> str:
+    return f"{hashlib.sha256(run.encode()).hexdigest()[:32]}.mark"
 
 
 def _read_slot(slot: bytes) -> Mark | None:

@@ -8,8 +8,8 @@ import secrets
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from ...core.errors import SiteError, WrongFiles
 
@@ -54,7 +54,8 @@ def file_system(folder: Path) -> int:
 def swaps() -> bool:
     """Whether the machine has swap; assumed if this cannot be read."""
     try:
-        return len(Path("/proc/swaps").read_text().splitlines()) > 1
+        with open("/proc/swaps", "rb", buffering=0) as file:
+            return len(file.read().splitlines()) > 1
     except OSError:
         return True
 
@@ -82,13 +83,13 @@ class MemoryFolder:
         self._make()
         if fault := find_fault(self.folder):
             raise WrongFiles(f"{self.folder} {fault}")
-        part = self.folder / f".{name}.{secrets.token_hex(4)}"
+        place = os.path.join(self.folder, name)
+        part = os.path.join(self.folder, f".{name}.{secrets.token_hex(4)}")
         try:
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
+            with open(part, "xb", buffering=0, opener=_for_owner) as file:
                 file.write(secret)
-            before = _opened(self.folder / name)
-            os.rename(part, self.folder / name)  # a process killed here leaves the old or the new file
+            before = _opened(place)
+            os.rename(part, place)  # a process killed here leaves the old or the new file
             if before is not None:
                 with before:
                     before.write(bytes(os.fstat(before.fileno()).st_size))
@@ -111,11 +112,11 @@ class MemoryFolder:
 
     def delete(self, name: str) -> None:
         """Overwrite a secret, and remove it."""
-        path = self.folder / name
-        with suppress(FileNotFoundError):
-            with path.open("r+b") as file:
-                file.write(bytes(path.stat().st_size))
-            path.unlink()
+        place = os.path.join(self.folder, name)
+        if (before := _opened(place)) is not None:
+            with before:
+                before.write(bytes(os.fstat(before.fileno()).st_size))
+            os.unlink(place)
 
     def names(self) -> list[str]:
         """The names of all secrets, including unfinished files of a killed process."""
@@ -123,7 +124,8 @@ class MemoryFolder:
 
     def _make(self) -> None:
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not os.path.isdir(self.folder):
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
             raise WrongFiles(f"{self.folder}: cannot be created ({error.strerror}).") from error
         self._check()
@@ -135,9 +137,13 @@ class MemoryFolder:
             raise WrongFiles(f"{self.folder}: must belong to this user alone; remove it first.")
 
 
-def _opened(path: Path) -> BinaryIO | None:
+def _opened(place: str) -> FileIO | None:
     """Open a file, and overwrite it once another file has taken its name."""
     try:
-        return path.open("r+b")
+        return open(place, "r+b", buffering=0)
     except FileNotFoundError:
         return None
+
+
+def _for_owner(place: str, flags: int) -> int:
+    return os.open(place, flags | os.O_NOFOLLOW, 0o600)

@@ -1,22 +1,22 @@
 """The protocol over Zenoh: mutual TLS between named neighbours. No other file sends or receives anything.
 
-    taciturn/NAME/all           a frame for all neighbours of NAME
-    taciturn/NAME/to/OTHER      a frame for one of them
-    taciturn/NAME/ask/OTHER     a question to one of them, signed like a frame
-    taciturn/NAME/where         where NAME is and whom it waits for, for people
-    taciturn/NAME/job           a query: the public keys of the job of NAME, where two jobs differ
+    taciturn/NAME/all           for all neighbours of NAME
+    taciturn/NAME/to/OTHER      for one of them
 
-The access rules of `wire/config.py` let each neighbour speak under its own name only. Frames and questions go
+The access rules of `wire/config.py` let each neighbour speak under its own name only. Everything is sent in
+an envelope, but for the requests and answers that exchange the keys of envelopes. Frames and questions go
 into one queue, which the thread of the site empties. A put before a link is up is lost silently, so the
-site is notified of every new link, and asks again.
+site is notified of every neighbour whose key arrives, and asks again.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any, Self
@@ -24,11 +24,14 @@ from typing import Any, Self
 from ...core.errors import MissingExtra, NeighbourFailed, SiteError
 from ..files.difference import difference, show_keys
 from ..files.site import Site
+from ..protocol.envelopes import MAGIC, OVERHEAD, Content, Envelopes
 from ..protocol.events import Event, Heard, QuestionAsked, Tick
+from ..protocol.frames import FrameRefused
 from ..wire.config import site_config
 from ..wire.meter import Door, Meter, take_descriptors
 from ..wire.probe import address, probe
 from ..wire.refusals import Refusals
+from ..wire.trust import Identity, Trust
 
 try:
     import zenoh
@@ -37,8 +40,7 @@ except ImportError as error:
 
 log = logging.getLogger("taciturn.site")
 _BLOCK = zenoh.CongestionControl.BLOCK
-_KEY = re.compile(r"taciturn/([^/]+)/(all|to|ask|where)(?:/([^/]+))?")
-_ASK_TIMEOUT = 5.0
+_REQUESTS = 0.2  # seconds at least between two requests for the key of one neighbour
 REOPENED = 20  # times to try to open a port again that was ours a moment ago
 SAY = 10.0  # seconds without the relay before it is worth a line
 
@@ -46,22 +48,38 @@ SAY = 10.0  # seconds without the relay before it is worth a line
 class ZenohLinks:
     """The links of one site. Use it in a `with` block.
 
+    identity, trust : the key that this site signs with, and those that it accepts.
     tell : takes every event; it must be safe to call from any thread.
     largest : bytes of the largest frame.
     told : called with a neighbour's report about waiting sites, on a thread of Zenoh.
+    met, answered : the neighbours with the same job whose keys are here, and those that were given one.
     """
 
     def __init__(
         self,
         site: Site,
+        identity: Identity,
+        trust: Trust,
         refusals: Refusals,
         tell: Callable[[Event], None],
         largest: int,
         told: Callable[[bytes], None] = lambda data: None,
     ) -> None:
         self._site, self.refusals, self._tell, self._largest = site, refusals, tell, largest
-        self._told, self._crowd_left, self._explained = told, False, set[str]()
-        self._numbers = {name: number for number, name in enumerate(site.job.names)}
+        self._told, self._crowd_left = told, False
+        names = site.job.names
+        self._numbers = {name: number for number, name in enumerate(names)}
+        self._envelopes = Envelopes(
+            site.job.hash,
+            site.number,
+            identity.seal,
+            lambda frame, via: trust.check(frame, names[via]),
+            os.urandom,
+            show_keys(site.job),
+        )
+        self.met, self.answered = set[int](), set[int]()
+        self._requested: dict[int, float] = {}
+        self._lock = threading.Lock()  # one neighbour's thread at a time exchanges keys
         self._known = {*site.neighbours, *([site.job.relay.name] if site.job.relay else [])}
         self._declared: list[Any] = []
         take_descriptors()
@@ -80,49 +98,35 @@ class ZenohLinks:
 
     def listen(self) -> None:
         """Start to receive from the neighbours."""
-        session = self._session
+        session, own = self._session, self._site.name
         self._declared = [
-            session.declare_queryable(f"taciturn/{self._site.name}/job", self._show_job),
-            *(
-                session.declare_subscriber(f"taciturn/{name}/**", self._heard)
-                for name in self._site.neighbours
-            ),
-            session.info.declare_link_events_listener(self._linked, history=True),
+            session.declare_subscriber(f"taciturn/{name}/{place}", self._hears(name))
+            for name in self._site.neighbours
+            for place in ("all", f"*/{own}", f"*/{name}")  # the last of them is of older releases
         ]
+        self._declared.append(session.info.declare_link_events_listener(self._linked, history=True))
 
     def send(self, data: bytes, to: tuple[int, ...] = ()) -> None:
         """Send a frame to some neighbours, or to all."""
-        own, names = self._site.name, self._site.job.names
-        for key in [f"taciturn/{own}/to/{names[j]}" for j in to] or [f"taciturn/{own}/all"]:
-            self._put(key, data)
+        self._put(self._envelopes.close(Content.FRAME, data), to)
 
     def ask(self, to: int, question: bytes) -> None:
         """Ask one neighbour; the answer comes as frames."""
-        self._put(f"taciturn/{self._site.name}/ask/{self._site.job.names[to]}", question)
+        self._put(self._envelopes.close(Content.QUESTION, question), (to,))
 
     def say_where(self, data: bytes) -> None:
         """Send the neighbours this site's round and the sites that it waits for."""
-        self._put(f"taciturn/{self._site.name}/where", data)
-
-    def explain_job(self, name: str) -> None:
-        """Ask a neighbour with another job once for the differences, and log them."""
-        if name in self._explained:
-            return
-        self._explained.add(name)
-
-        def replied(reply: Any) -> None:
-            if reply.ok is not None and len(reply.ok.payload) <= max(self._largest, 2**16):
-                shown = reply.ok.payload.to_bytes()
-                self.refusals.explain(name, "job", difference(self._site.job, shown))
-
-        self._call(lambda: self._session.get(f"taciturn/{name}/job", replied, timeout=_ASK_TIMEOUT))
+        self._put(self._envelopes.close(Content.WHEREABOUTS, data))
 
     def connected(self) -> set[str]:
         """The names in the certificates at the other ends of the open links."""
         return set(self._ends().values())
 
-    def reopen_after_crowd(self) -> None:
-        """Reopen the network if many clients have disconnected and a neighbour cannot connect."""
+    def look(self) -> None:
+        """Request the keys that are missing, and join the network anew if a crowd of callers has left."""
+        for name in self._site.neighbours:
+            if self._numbers[name] not in self._envelopes.known:
+                self._request(self._numbers[name])
         if not self._crowd_left:
             return
         self._crowd_left = False
@@ -142,40 +146,75 @@ class ZenohLinks:
 
     # -- on Zenoh's threads -----------------------------------------------------------------------------
 
-    def _heard(self, sample: Any) -> None:
-        """Queue a received message; one that is too large for a frame is not copied."""
-        key = str(sample.key_expr)
-        found, sender = _KEY.fullmatch(key), key.split("/")[1]
-        self._meter.count(sender, len(sample.payload))
-        if len(sample.payload) > self._largest:
-            self.refusals.refuse(
-                sender, "size", f"{len(sample.payload)} bytes, above the cap of {self._largest}"
-            )
-            return
-        number, mine = self._numbers.get(sender), self._site.name
-        data = sample.payload.to_bytes()
-        if number is None or (found is not None and found[3] not in (None, mine)):
-            return
-        if found is None and not data.startswith(b"taciturn/"):  # else a frame, perhaps of another release
-            self.refusals.refuse(sender, "key", "a message under a key that is not of this protocol")
-        elif found is not None and found[2] == "where":
-            self._told(data)
-        elif found is not None and found[2] == "ask":
-            self._tell(QuestionAsked(data, number))
-        else:
-            self._tell(Heard(data, number))
+    def _hears(self, sender: str) -> Callable[[Any], None]:
+        """What takes the messages of one neighbour; a size that no frame has is not even copied."""
+        via, largest = self._numbers[sender], self._largest + OVERHEAD
 
-    def _show_job(self, query: Any) -> None:
-        with query:
-            query.reply(str(query.key_expr), show_keys(self._site.job), express=True)
+        def take(sample: Any) -> None:
+            payload = sample.payload
+            size = len(payload)
+            self._meter.count(sender, size)
+            try:
+                if size > largest:
+                    raise FrameRefused("size", f"{size} bytes, above the cap of {largest}")
+                data = payload.to_bytes()
+                if data.startswith(MAGIC):
+                    self._open(data, via)
+                else:
+                    with self._lock:
+                        self._exchange(data, via)
+            except FrameRefused as error:
+                self.refusals.refuse(sender, error.kind, str(error))
+
+        return take
+
+    def _open(self, data: bytes, via: int) -> None:
+        """Look what is in an envelope; if its key is not known, request it."""
+        opened = self._envelopes.open(data, via)
+        if opened is None:
+            self._request(via)
+            return
+        content, inside = opened
+        if content == Content.FRAME:
+            self._tell(Heard(inside, via))
+        elif content == Content.QUESTION:
+            self._tell(QuestionAsked(inside, via))
+        else:
+            self._told(inside)
+
+    def _exchange(self, data: bytes, via: int) -> None:
+        """Give a neighbour the key that it requests, or take the key in its answer."""
+        frame = self._envelopes.read(data, via)
+        if (answer := self._envelopes.answer(frame)) is not None:
+            self.answered.add(via)
+            self._put(answer, (via,))
+            if via not in self._envelopes.known:
+                self._request(via)
+            return
+        more = self._envelopes.learn(frame, via)
+        if more is None:
+            return
+        if frame.job == self._site.job.hash:
+            self.met.add(via)
+        else:
+            name = self._site.job.names[via]
+            self.refusals.refuse(name, "job", "it has a different job")
+            self.refusals.explain(name, "job", difference(self._site.job, more))
+        self._tell(Tick())
+
+    def _request(self, via: int) -> None:
+        now = time.monotonic()
+        if now - self._requested.get(via, 0.0) >= _REQUESTS:
+            self._requested[via] = now
+            self._put(self._envelopes.request, (via,))
 
     def _linked(self, event: Any) -> None:
-        """Handle a link that came up or went down."""
+        """A link came up or went down. A neighbour that was started again has a new key: request it."""
         if event.kind != zenoh.SampleKind.PUT:
             return
         name = event.link.auth_identifier
         if name in self._known:
-            self._tell(Tick())
+            self._put(self._envelopes.request)
             return
         sender = str(name or f"an unauthenticated client at {event.link.dst}")
         self.refusals.refuse(sender, "stranger", "it is not a neighbour, so its frames are ignored")
@@ -193,14 +232,13 @@ class ZenohLinks:
 
     # -- inside -----------------------------------------------------------------------------------------
 
-    def _put(self, key: str, data: bytes) -> None:
-        self._call(lambda: self._session.put(key, data, congestion_control=_BLOCK, express=True))
-
-    def _call(self, act: Callable[[], Any]) -> None:
-        try:
-            act()
-        except zenoh.ZError as error:
-            raise SiteError(f"the network failed: {_plain(error)}.") from error
+    def _put(self, data: bytes, to: tuple[int, ...] = ()) -> None:
+        own, names = self._site.name, self._site.job.names
+        for key in [f"taciturn/{own}/to/{names[j]}" for j in to] or [f"taciturn/{own}/all"]:
+            try:
+                self._session.put(key, data, congestion_control=_BLOCK, express=True)
+            except zenoh.ZError as error:
+                raise SiteError(f"the network failed: {_plain(error)}.") from error
 
     def __enter__(self) -> Self:
         return self

@@ -12,8 +12,8 @@ from ...core.errors import SiteError
 from ...core.formatting import format_cost, format_delta, format_given
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.certificate.masked_words import holds_while
-from ..protocol.events import Event, Heard, QuestionAsked
-from ..protocol.frames import NOTHING, FrameRefused, Kind, Slot, decode, encode, size_cap
+from ..protocol.events import Event
+from ..protocol.frames import size_cap
 from ..rounds.charging import foresee
 from ..rounds.prepare import PreparedSite
 from ..state.account import Account, open_account
@@ -26,8 +26,7 @@ from ..wire.zenoh_log import NAMELESS
 from .own import Finding
 
 STAY = 5.0  # seconds at most for the neighbours to meet this site in their turn
-BETWEEN = 0.25  # seconds between two questions
-MET = b"\1"  # the message of a check to a neighbour that it has met
+BETWEEN = 0.05  # seconds between two looks
 
 
 def costs(ready: PreparedSite) -> list[Finding]:
@@ -73,7 +72,7 @@ def neighbours(
 ) -> bool:
     """Check that every neighbour answers with its name, its key and the same job; True if all do.
 
-    Two sites can check each other while neither has started. The exchanged frames belong to no run. `watch`
+    Two sites can check each other while neither has started. No frame of a run is exchanged. `watch`
     is as in `run_site`.
     """
     refusals = Refusals()
@@ -90,68 +89,32 @@ def neighbours(
 
 
 def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Finding]:
-    """Ask every neighbour with this job's hash until each has stated the same job, or time is over.
+    """Exchange the keys of envelopes with every neighbour: a signed answer names the job of its site.
 
-    A neighbour that checks asks as well; one that runs answers with its hello.
+    A neighbour that runs answers, and so does one that checks.
     """
-    site, events = ready.site, queue.Queue[Event]()
-    names, near = site.job.names, {site.job.names.index(name) for name in site.neighbours}
-    met: set[int] = set()
-    answered: set[int] = set()
-    with ZenohLinks(site, refusals, events.put, size_cap(largest_payload(site.job))) as links:
+    site, names = ready.site, ready.site.job.names
+    near, events = {names.index(name) for name in site.neighbours}, queue.Queue[Event]()
+    largest = size_cap(largest_payload(site.job))
+    with ZenohLinks(site, ready.identity, ready.trust, refusals, events.put, largest) as links:
         links.listen()
 
-        def absent() -> list[str]:
-            return [names[i] for i in sorted(near - met)]
-
-        def look(event: Event) -> None:
-            data, by = _what_came(event)
-            if by not in near:
-                return
-            try:
-                frame = decode(data, largest=largest_payload(site.job))
-                if frame.job != site.job.hash:
-                    raise FrameRefused("job", "it has a different job")
-                if frame.sender == by:
-                    ready.trust.check(frame, names[by])
-                    met.add(by)
-                    answered.update({by} if frame.kind != Kind.ASK or frame.payload == MET else ())
-            except FrameRefused as error:
-                refusals.refuse(names[by], error.kind, str(error))
-                if error.kind == "job":
-                    links.explain_job(names[by])
-
         def wait(longest: float, enough: Callable[[], bool]) -> None:
-            end, ask_at = time.monotonic() + longest, 0.0
+            end = time.monotonic() + longest
             while not enough() and time.monotonic() < end:
-                if time.monotonic() >= ask_at:
-                    ask_at = time.monotonic() + BETWEEN
-                    for i in near:
-                        links.ask(i, _greeting(ready, MET if i in met else b""))
+                links.look()
                 with suppress(queue.Empty):
-                    look(events.get(timeout=0.05))
+                    events.get(timeout=BETWEEN)
 
-        with Probes(site, absent, min(1.0, seconds / 2)) as probes:
-            wait(seconds, lambda: met >= near)
-        wait(min(STAY, seconds), lambda: met <= answered)  # until it has met this site in its turn
-        for i in met:
-            links.ask(i, _greeting(ready, MET))
+        with Probes(
+            site, lambda: [names[i] for i in sorted(near - links.met)], min(1.0, seconds / 2)
+        ) as probes:
+            wait(seconds, lambda: links.met >= near)
+        wait(
+            min(STAY, seconds), lambda: links.met <= links.answered
+        )  # until it has met this site in its turn
         seen = Seen(links.connected(), refusals.counts(), probes.found)
-        return [_met(ready, names[i], i not in met, seen) for i in sorted(near)]
-
-
-def _what_came(event: Event) -> tuple[bytes, int]:
-    match event:
-        case Heard(data, by) | QuestionAsked(data, by):
-            return data, by
-    return b"", -1
-
-
-def _greeting(ready: PreparedSite, payload: bytes) -> bytes:
-    """A signed empty question: it states the job and the name of this site, outside of any run."""
-    return ready.identity.seal(
-        encode(ready.site.job.hash, Slot(Kind.ASK, 0, 0, ready.site.number), NOTHING, payload)
-    )
+        return [_met(ready, names[i], i not in links.met, seen) for i in sorted(near)]
 
 
 class Seen(NamedTuple):

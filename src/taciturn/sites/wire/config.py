@@ -26,7 +26,7 @@ def largest_payload(job: NetworkJob) -> int:
 
 
 def site_config(site: Site) -> dict[str, Any]:
-    """The configuration of one site: default deny, with rules for each neighbour."""
+    """For one site: default deny, and per neighbour what it may say and be told."""
     relay, mine = site.job.relay, [site.name]
     peers = {name: ([name], mine) for name in site.neighbours}
     if relay is not None:
@@ -61,7 +61,7 @@ def relay_config(job: NetworkJob, *, private: str, certificate: str, authority: 
 def relay_settings(job: NetworkJob, *, private: Path, certificate: Path, authority: Path) -> dict[str, Any]:
     """The configuration of the job's relay, for `zenohd` or for `open_relay`; its keys are checked.
 
-    A relay serves sites that may only connect outward; it sees released values, signed.
+    A relay serves sites that may only connect outward; it carries envelopes, which it cannot open.
     """
     paths = {"private": private, "certificate": certificate, "authority": authority}
     settings = relay_config(job, **{name: str(path.absolute()) for name, path in paths.items()})
@@ -124,27 +124,26 @@ def _transport(job: NetworkJob, private: str, certificate: str, authority: str) 
 
 
 def _access(peers: dict[str, tuple[list[str], list[str]]]) -> dict[str, Any]:
-    """Default deny. By the common name of the peer's certificate: the names that it may publish
-    under, and the names that it may receive from and ask."""
+    """Default deny. By the common name of the certificate at the other end: the names that it may speak
+    under, and the names that it may hear."""
     rules: list[dict[str, Any]] = []
     for peer, (own, near) in peers.items():
         theirs, heard = ([f"taciturn/{name}/**" for name in names] for names in (own, near))
         allowed = (
-            ("speaks", ["put", "reply", "declare_queryable"], "ingress", theirs),
-            ("is asked", ["query", "declare_subscriber"], "egress", theirs),
-            ("hears", ["put", "reply", "declare_queryable"], "egress", heard),
-            ("asks", ["query"], "ingress", [f"taciturn/{name}/job" for name in near]),
-            ("listens", ["declare_subscriber"], "ingress", heard),
+            ("speaks", "put", "ingress", theirs),
+            ("is heard", "declare_subscriber", "egress", theirs),
+            ("hears", "put", "egress", heard),
+            ("listens", "declare_subscriber", "ingress", heard),
         )
         rules += [
             {
                 "id": f"{peer} {what}",
                 "permission": "allow",
-                "messages": messages,
+                "messages": [message],
                 "flows": [flow],
                 "key_exprs": keys,
             }
-            for what, messages, flow, keys in allowed
+            for what, message, flow, keys in allowed
         ]
     ids = [rule["id"] for rule in rules]
     return {
@@ -152,5 +151,5 @@ def _access(peers: dict[str, tuple[list[str], list[str]]]) -> dict[str, Any]:
         "default_permission": "deny",
         "rules": rules,
         "subjects": [{"id": peer, "cert_common_names": [peer]} for peer in peers],
-        "policies": [{"subjects": [p], "rules": ids[5 * k : 5 * k + 5]} for k, p in enumerate(peers)],
+        "policies": [{"subjects": [p], "rules": ids[4 * k : 4 * k + 4]} for k, p in enumerate(peers)],
     }

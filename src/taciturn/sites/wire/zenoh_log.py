@@ -75,15 +75,10 @@ def watch_zenoh(site: Site) -> Callable[[Refusals], AbstractContextManager[None]
 
 
 def report_refusals(site: Site, refusals: Refusals) -> Callable[[str], None]:
-    """A reader of log lines that reports Zenoh's refusals to `refusals`."""
-    declared = {
-        "taciturn",
-        *(
-            key
-            for name in site.job.names
-            for key in (f"taciturn/{name}", f"taciturn/{name}/**", f"taciturn/{name}/job")
-        ),
-    }
+    """A reader of lines that tells `refusals` what Zenoh refused."""
+    names = site.job.names
+    ends = ("", "/**", "/all", *(f"/{to}/{other}" for to in ("to", "*") for other in names))
+    declared = {"taciturn", *(f"taciturn/{name}{end}" for name in names for end in ends)}
 
     def read_line(line: str) -> None:
         handshake, denied = _HANDSHAKE.search(line), _DENIED.search(line)
