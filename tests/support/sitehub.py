@@ -12,7 +12,7 @@ from taciturn.core.errors import TaciturnError
 from taciturn.sites.files.difference import difference, show_keys
 from taciturn.sites.files.site import Site, load_site
 from taciturn.sites.protocol.events import Event, Heard, QuestionAsked, Tick
-from taciturn.sites.protocol.frames import SignedFrame, decode
+from taciturn.sites.protocol.frames import NOTHING, SIGNATURE, Kind, SignedFrame, Slot, decode, encode
 from taciturn.sites.rounds import driver as driver_module
 from taciturn.sites.rounds.driver import run_site
 from taciturn.sites.rounds.ending import SiteResult
@@ -93,8 +93,12 @@ class HubLinks:
                 other.tell(Heard(changed, other.names.index(self.site.name)))
 
     def ask(self, to: int, question: bytes) -> None:
+        slot = Slot(Kind.KEY, 0, 0, self.site.number)
+        shown = encode(self.site.job.hash, slot, NOTHING, question) + bytes(
+            SIGNATURE
+        )  # in the form of a frame
         for other in self._near([to]):
-            if self.hub.change(self.site.name, other.site.name, question) is not None:
+            if self.hub.change(self.site.name, other.site.name, shown) is not None:
                 other.tell(QuestionAsked(question, other.names.index(self.site.name)))
 
     def say_where(self, data: bytes) -> None:

@@ -184,6 +184,7 @@ class SiteDriver:
             if isinstance(event, Tick):
                 self.links.look()
                 self.room.look()
+        self.room.look(last=True)
         if isinstance(self.result, SiteResult):
             if missing := self.room.names:
                 names = ", ".join(missing)

@@ -50,8 +50,8 @@ class WaitingRoom:
                 if slot.t > known[0]:
                     self.heard[name] = slot.t, time.time()
 
-    def look(self) -> None:
-        """Handle a tick: find missing sites, report them to neighbours and `status`, and log long waits."""
+    def look(self, *, last: bool = False) -> None:
+        """A tick: see who is missing, tell the neighbours, write it down, and say it if it lasts."""
         names = tuple(self.site.job.names[i] for i in sorted(self.protocol.waits_for()))
         now, place = time.monotonic(), (self.protocol.phase, self.protocol.number, self.round)
         if not self.names or place != self.place:
@@ -60,9 +60,9 @@ class WaitingRoom:
         self.names, self.place = names, place
         self.note_heard()
         self.whereabouts.be(self.round, names, self.began_at)
-        if now >= self.write_at:
+        if last or now >= self.write_at:
             self.write_at = now + WRITE
-            with suppress(OSError):  # only for display: a full disk or a missing descriptor must not stop the run
+            with suppress(OSError):  # only for display: a full disk must not stop the run
                 write_seen(self.site.state, self.whereabouts, self.heard)
         if names:
             self.links.say_where(self.whereabouts.pack())

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 from ...core.errors import MissingExtra, NeighbourFailed, SiteError
@@ -39,7 +40,7 @@ except ImportError as error:
     raise MissingExtra("eclipse-zenoh", "zenoh") from error
 
 log = logging.getLogger("taciturn.site")
-_BLOCK = zenoh.CongestionControl.BLOCK
+_BLOCK, _DROP = zenoh.CongestionControl.BLOCK, zenoh.CongestionControl.DROP
 _REQUESTS = 0.2  # seconds at least between two requests for the key of one neighbour
 REOPENED = 20  # times to try to open a port again that was ours a moment ago
 SAY = 10.0  # seconds without the relay before it is worth a line
@@ -187,7 +188,7 @@ class ZenohLinks:
         frame = self._envelopes.read(data, via)
         if (answer := self._envelopes.answer(frame)) is not None:
             self.answered.add(via)
-            self._put(answer, (via,))
+            self._offer(answer, (via,))
             if via not in self._envelopes.known:
                 self._request(via)
             return
@@ -206,7 +207,7 @@ class ZenohLinks:
         now = time.monotonic()
         if now - self._requested.get(via, 0.0) >= _REQUESTS:
             self._requested[via] = now
-            self._put(self._envelopes.request, (via,))
+            self._offer(self._envelopes.request, (via,))
 
     def _linked(self, event: Any) -> None:
         """A link came up or went down. A neighbour that was started again has a new key: request it."""
@@ -214,7 +215,7 @@ class ZenohLinks:
             return
         name = event.link.auth_identifier
         if name in self._known:
-            self._put(self._envelopes.request)
+            self._offer(self._envelopes.request)
             return
         sender = str(name or f"an unauthenticated client at {event.link.dst}")
         self.refusals.refuse(sender, "stranger", "it is not a neighbour, so its frames are ignored")
@@ -232,13 +233,18 @@ class ZenohLinks:
 
     # -- inside -----------------------------------------------------------------------------------------
 
-    def _put(self, data: bytes, to: tuple[int, ...] = ()) -> None:
+    def _put(self, data: bytes, to: tuple[int, ...] = (), way: Any = _BLOCK) -> None:
         own, names = self._site.name, self._site.job.names
         for key in [f"taciturn/{own}/to/{names[j]}" for j in to] or [f"taciturn/{own}/all"]:
             try:
-                self._session.put(key, data, congestion_control=_BLOCK, express=True)
+                self._session.put(key, data, congestion_control=way, express=True)
             except zenoh.ZError as error:
                 raise SiteError(f"the network failed: {_plain(error)}.") from error
+
+    def _offer(self, data: bytes, to: tuple[int, ...] = ()) -> None:
+        """Send what will be asked for again if it is lost, without blocking or ending a thread of Zenoh."""
+        with suppress(SiteError):
+            self._put(data, to, _DROP)
 
     def __enter__(self) -> Self:
         return self
