@@ -1,4 +1,4 @@
-"""Randomness: a keyed CSPRNG for real runs, with no seed; seeded streams for simulations, which say so."""
+"""Randomness: a keyed CSPRNG without a seed for real runs; seeded streams for simulations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PURPOSES: dict[str, int] = {"start": 0, "noise": 1, "output": 2, "deal": 3, "pr
 
 
 class Streams(Protocol):
-    """Where a site's randomness comes from."""
+    """The source of a site's randomness."""
 
     simulated: ClassVar[bool]
 

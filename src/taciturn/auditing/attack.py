@@ -116,7 +116,7 @@ _TURNS = 3  # between eta and the record
 
 @dataclass(frozen=True, eq=False)
 class AttackResult:
-    """What each observer found after some rounds; arrays are (observers, rounds, repeats, records).
+    """The findings of each observer after some rounds; arrays are (observers, rounds, repeats, records).
 
     observers, rounds : the axes.
     cosine : between the estimate and y x of the record.
@@ -210,7 +210,7 @@ def _check_exact(tables: Tables) -> None:
 
 
 def _looks(rounds: int, at: Sequence[int] | None) -> tuple[int, ...]:
-    """After how many rounds to look: as asked for, or 1, 2, 5, 10, 20, 50, ... and all."""
+    """The rounds after which to look: the given ones, or 1, 2, 5, 10, 20, 50, ... and the last."""
     if at is not None:
         looks = tuple(checks.whole("at", t, least=1) for t in at)
         if max(looks) > rounds:
@@ -332,7 +332,7 @@ def _estimate_records(seen: _Observation, names: tuple[str, ...], looks: tuple[i
 
 
 def _guess(seen: _Observation, name: str, t: int) -> Array:
-    """What the observer takes 1 / (2 eta V) to be in rounds 1..t."""
+    """The observer's value of 1 / (2 eta V) in rounds 1..t."""
     if name in ("known", "constant"):
         u = seen.true_u() if name == "known" else seen.guessed_u()
         return np.broadcast_to(u[:t], (t, *seen.A.shape[1:-1]))

@@ -1,4 +1,4 @@
-"""audit: what many runs prove about epsilon, beside what the certificate claims.
+"""audit: a lower bound on epsilon from many runs, beside the certified upper bound.
 
 Every run goes through the real node loop, solver and sampler. A measured epsilon above the certificate proves
 that code and theory have parted; one below it proves nothing more than that no event tried here shows it.
@@ -49,7 +49,7 @@ class OneStream:
 
 
 class WholeStream(OneStream):
-    """The same for a node that does what a real site does: what leaves it are whole numbers."""
+    """The same for a node that releases whole numbers, as a real site does."""
 
     simulated: ClassVar[bool] = False
 
@@ -70,7 +70,7 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Nothing measured is above what is certified, and the density is that of the sampler."""
+        """Whether no measured bound exceeds the certificate, and the density matches the sampler."""
         dense = self.ratio is None or self.ratio.holds
         within = self.mu is None or self.certified_mu is None or self.mu <= self.certified_mu
         return self.measured.epsilon <= self.certified and within and dense
@@ -110,7 +110,7 @@ class AuditReport:
         return all(result.passed for result in self.results)
 
     def sentence(self) -> str:
-        """What was found, in words."""
+        """The result as text."""
         runs = sum(2 * result.runs for result in self.results)
         failed = [result for result in self.results if not result.passed]
         doubt = f"{1 - self.confidence:.1g}"

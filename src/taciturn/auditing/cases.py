@@ -73,7 +73,7 @@ class Case:
 
     @property
     def problem(self) -> dict[str, Any]:
-        """What is minimised, beside the rows."""
+        """The objective without the rows."""
         return {"loss": self.loss, "C": self.C, "regularization": self.regularization}
 
     def tables(self) -> Tables:
@@ -81,7 +81,7 @@ class Case:
         return self.method.tables(SITES, self.rounds).site(0)
 
     def objective(self, record: Sequence[float], label: float = 1.0) -> LocalObjective:
-        """What the site minimises when it holds this record."""
+        """The objective of the site with this record."""
         X, y = np.zeros((self.samples, self.dimension)), np.ones(self.samples)
         X[0], y[0] = record, label
         return LocalObjective(X, y, **self.problem, sites=SITES)
@@ -154,7 +154,7 @@ def bend_case(k: float = 40.0, rate: float = 0.01) -> Case:
 
 
 def covered_case(pure: float = 2.0, tol: float = 1e-4) -> Case:
-    """All that a real run adds: output noise, wide enough for a poor `tol`, on a grid."""
+    """The settings that a real run adds: output noise, wide enough for a poor `tol`, on a grid."""
     output = NormNoise(rate=0.05 / tol)
     method = _penalty(NormNoise(rate=pure / _D), output_noise=output, grid=2.0**-15, clip=4.0)
     about = "opposite records, smooth hinge, the whole numbers of a real run"
@@ -172,7 +172,7 @@ def whole_case(rounds: int = 2, shift: float = 1.0) -> Case:
 
 
 def fine_case(rounds: int = 2, shift: float = 1.0) -> Case:
-    """The whole numbers of a real run as they usually are: so many steps that rounding costs nothing."""
+    """The usual grid of a real run, so fine that rounding costs nothing."""
     output = GaussianNoise(std=_D / 40)
     method = _penalty(_gaussian(rounds, shift), output_noise=output, grid=2.0**-34, clip=2.0**10)
     about = "opposite records, smooth hinge, the fine grid of a real run"
@@ -202,7 +202,7 @@ def primal_case(rounds: int = 6, shift: float = 1.0, ratio: float = 100.0) -> Ca
 
 
 def _gaussian(releases: int, shift: float) -> GaussianNoise:
-    """Noise that so many releases together move by `shift` standard deviations."""
+    """The noise that this many releases together shift by `shift` standard deviations."""
     return GaussianNoise(std=_D * math.sqrt(releases) / shift)
 
 

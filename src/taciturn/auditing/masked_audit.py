@@ -72,10 +72,10 @@ class SumsCase(ABC):
 
     @abstractmethod
     def total(self, tables: SumTables, t: int, runs: int) -> Message:
-        """What the colluders make of the total of round t, (runs, length)."""
+        """The total of round t as the colluders change it, (runs, length)."""
 
     def share(self, site: int, record: float, tables: SumTables) -> PrivateHalf:
-        """What a site adds to each sum when site 0 holds this record."""
+        """The share of a site in each sum, if site 0 has this record."""
         half: PrivateHalf = tables.program.private_half(self.rows(site, record), sum(self.samples))
         return half
 
@@ -249,5 +249,5 @@ def _likelihood(
 
 
 def _difference(sent: list[Message]) -> Array:
-    """What site 0 sent in the last round but one, less what it sent in the last, (runs,)."""
+    """The difference of the last two messages of site 0, (runs,)."""
     return np.asarray((sent[-2] - sent[-1]).view(np.int64).sum(axis=1), dtype=np.float64)

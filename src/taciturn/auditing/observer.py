@@ -1,4 +1,4 @@
-"""What an observer makes of a transcript: its exact density, and the path that it would take without noise.
+"""The observer of an audit: the exact density of a transcript, and its path without noise.
 
 A transcript is all that a site broadcast, (rounds, runs, d). The observer knows the method, every record but
 one, and what the neighbours sent, so it can rebuild the site's state from the released vectors.

@@ -70,11 +70,11 @@ class WhitenedCase(Case):
         return found
 
     def raw(self, record: Sequence[float]) -> LocalObjective:
-        """What the site holds: rows as they are, with this record."""
+        """The rows of the site, with this record."""
         return super().objective(record)
 
     def objective(self, record: Sequence[float], label: float = 1.0) -> LocalObjective:
-        """What the site minimises after the moments."""
+        """The objective of the site after the moments."""
         return whitened_objective(super().objective(record, label), self.coordinates)
 
     def run_facts(self) -> RunFacts:

@@ -76,7 +76,7 @@ def _commands(*registered: object) -> Any:
 
 
 def _line(error: Exception) -> str:
-    """What the error says; a file's by its name."""
+    """The text of an error, with the name of its file."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return one_line(f"{error.filename}: {error.strerror}")
     return str(error) if isinstance(error, TaciturnError) else one_line(error)

@@ -1,4 +1,4 @@
-"""What several commands share: options, losses by name, numbers that cannot be used, and tables."""
+"""Parts that several commands share: options, losses by name, checks of numbers, and tables."""
 
 from __future__ import annotations
 

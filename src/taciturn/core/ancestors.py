@@ -1,4 +1,4 @@
-"""Which processes this one descends from, named so that a name is never another process's.
+"""The ancestors of this process, under names that are never reused.
 
 Read when the package is loaded: a worker that was forked before anything was computed must know, later on,
 who started it, also if that process was killed meanwhile.
@@ -35,7 +35,7 @@ def is_gone(entry: str) -> bool:
 
 
 def ancestors() -> list[str] | None:
-    """The entries of the ancestors, nearest first; None where nothing tells who they are."""
+    """The entries of the ancestors, nearest first; None if they cannot be found out."""
     about, found = _look_up(os.getpid()), []
     if about is None:
         return None
@@ -46,7 +46,7 @@ def ancestors() -> list[str] | None:
 
 
 def _look_up(pid: int) -> _Process | None:
-    """Who started a process, and when; None where there is no such process, or it cannot be seen."""
+    """The parent of a process and its start time; None if the process does not exist or is hidden."""
     try:
         with open(f"{PROC}/{pid}/stat", encoding="utf-8", errors="replace") as file:
             fields = file.read().rpartition(")")[2].split()

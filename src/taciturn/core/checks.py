@@ -59,7 +59,7 @@ def probability(name: str, value: Any) -> float:
 
 
 def is_large_delta(delta: float, units: int) -> bool:
-    """Whether a delta is so large that publishing some of so many records as they are would keep to it."""
+    """Whether a delta is so large that publishing some of the records unchanged would satisfy it."""
     return delta >= _HALF or delta * min(units, _MANY) > 1
 
 

@@ -83,7 +83,7 @@ def one_line(text: object) -> str:
 
 
 class TaciturnError(Exception):
-    """The root of all errors raised on purpose; `exit_code` is what the command line ends with."""
+    """The root of all errors raised on purpose; `exit_code` is the exit code of the command line."""
 
     exit_code = ExitCode.FAILED
 
@@ -144,7 +144,7 @@ class MissingExtra(TaciturnError, ImportError):  # noqa: N818
 
 
 class SiteError(TaciturnError):
-    """A real site cannot go on; its state is kept and the run can resume."""
+    """A real site cannot continue; its state is kept and the run can resume."""
 
 
 class WrongFiles(SiteError, ParameterError):  # noqa: N818
@@ -178,7 +178,7 @@ class Contradiction(SiteError):  # noqa: N818
 
 
 class Stopped(TaciturnError):  # noqa: N818
-    """Ctrl-C in the middle of a run; the message says what was spent until then."""
+    """Ctrl-C in the middle of a run; the message states the cost so far."""
 
     exit_code = ExitCode.INTERRUPTED
 
@@ -192,7 +192,7 @@ class TaciturnWarning(UserWarning):
 
 
 class PrivacyLeakWarning(TaciturnWarning):
-    """A bound was taken from the data: outside what is certified."""
+    """A bound was taken from the data, which no certificate covers."""
 
 
 class BudgetTooSmallWarning(TaciturnWarning):
@@ -204,4 +204,4 @@ class ClippedRowsWarning(TaciturnWarning):
 
 
 class EmptyRowsWarning(TaciturnWarning):
-    """Many rows count as zeros, so that a model learns little from them; only fits without a promise warn."""
+    """Many rows count as zeros, so a model learns little from them; only fits without privacy warn."""

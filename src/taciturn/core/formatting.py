@@ -24,7 +24,7 @@ def format_cost(epsilon: float) -> str:
 
 
 def format_at_least(epsilon: float) -> str:
-    """What is left of a budget, or another lower bound: three digits, rounded down.
+    """The rest of a budget, or another lower bound: three digits, rounded down.
 
     >>> format_at_least(2.9689), format_at_least(58.09), format_at_least(0.0), format_at_least(1239.0)
     ('2.96', '58.0', '0', '1230')

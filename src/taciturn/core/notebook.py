@@ -172,7 +172,7 @@ _INKS = (_INK, "#c2410c", "#5b6abf", "#d9a441", "#7a3e9d")
 
 @dataclass(frozen=True)
 class EffectPanel:
-    """What one column adds to a score: y, (points, outputs), over numbers, days or categories x."""
+    """The effect of one column on a score: y, (points, outputs), over numbers, days or categories x."""
 
     title: str
     x: Sequence[Any]

@@ -1,4 +1,4 @@
-"""What made this: our own version, and those that a number depends on."""
+"""The versions of taciturn and of the packages that results depend on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ VERSION = "0.2.0"
 
 
 def versions() -> dict[str, str]:
-    """The versions of what the numbers depend on."""
+    """The versions of the packages that results depend on."""
     return dict(_installed())
 
 

@@ -113,7 +113,7 @@ class ModelFile(BaseModel):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What a table must have for a prediction."""
+        """The columns that a table needs for a prediction."""
         return tuple(self.features) if self.table is None else Schema.from_dict(self.table).names
 
     def encoder(self) -> BoundedEncoder | PlainColumns:

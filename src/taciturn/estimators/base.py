@@ -1,4 +1,4 @@
-"""What the estimators share: rows into the unit ball and to sites, a plan for the budget, runs."""
+"""The base of the estimators: rows into the unit ball and to sites, a plan for the budget, runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _DELTA = 1e-5  # delta of the certificate if a pure guarantee was requested
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """All that left the sites: released vectors, (rounds, sites, outputs, entries), and the public settings.
+    """All releases of the sites: vectors, (rounds, sites, outputs, entries), and the public settings.
 
     An entry belongs to z, the row inside the unit ball, whose last entry is the intercept's.
     """

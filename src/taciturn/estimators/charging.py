@@ -12,7 +12,7 @@ from ..core.errors import ParameterError
 
 @dataclass(frozen=True)
 class LedgerFile:
-    """A new SQLite file that a fit is charged to; `marks` is what its certificate must tell besides."""
+    """A new SQLite file that a fit is charged to; `marks` are further warnings for its certificate."""
 
     path: str | PathLike[str]
     marks: tuple[str, ...] = ()

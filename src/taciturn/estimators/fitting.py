@@ -48,7 +48,7 @@ class DealtRows(Sequence[tuple[Any, Array]]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FitTask:
-    """What a fit is made of: rows, how they come into the unit ball, targets (outputs, rows), and a plan.
+    """The parts of a fit: rows, their scaling into the unit ball, targets (outputs, rows), and a plan.
 
     keep : False where a row counts as zeros.
     weights, marks, what : what each row counts; what the certificate must tell besides; the fit's name.

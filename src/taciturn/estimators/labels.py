@@ -162,7 +162,7 @@ def class_weights(known: NDArray[Any], wanted: Any, shares: Any) -> Array | None
 
 
 def weights_mark(known: NDArray[Any], weights: Array) -> str:
-    """What the certificate states about them."""
+    """The mark about them in the certificate."""
     said = ", ".join(f"{label} {weight:.3g}" for label, weight in zip(known.tolist(), weights, strict=True))
     return f"rows count by their class, by public numbers: {said}"[:300]
 

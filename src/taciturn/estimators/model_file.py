@@ -162,7 +162,7 @@ def _check_unchanged(fitted: PrivateLinearModel) -> None:
 
 
 def _origin(fitted: PrivateLinearModel, *, whole: bool) -> dict[str, Any]:
-    """What a model cost, and the run that it came from."""
+    """The cost of a model, and the run that it came from."""
     sites = fitted.trace_.settings["names"]
     return {
         "certificate": _certificate(fitted, whole=whole),

@@ -39,7 +39,7 @@ def noise_over_signal(
 def warn_of_noise(
     samples: Sequence[int], dimension: int, *, colluding: int | None, epsilon: float, delta: float
 ) -> None:
-    """Say where the noise is longer than the signal, so that a model is hardly better than chance."""
+    """Warn if the noise exceeds the signal, so that a model is hardly better than chance."""
     units, sites = sum(samples), len(samples)
     share = noise_over_signal(
         units, dimension, sites=sites, colluding=colluding, epsilon=epsilon, delta=delta

@@ -245,7 +245,7 @@ class Job(Facts):
         return self.seed is not None
 
     def linked(self, names: Sequence[str]) -> Graph:
-        """Who talks to whom, with the sites numbered as in `names`."""
+        """The graph of the links, with the sites numbered as in `names`."""
         number = {name: i for i, name in enumerate(names)}
         if self.links is None:
             return Graph.of(self.family, len(number))

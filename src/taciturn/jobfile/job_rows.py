@@ -121,7 +121,7 @@ def read_labels(label: Label, values: Any) -> tuple[NDArray[Any], NDArray[np.boo
 
 
 def label_type(label: Label) -> Category | Number:
-    """What a cell of the label's column may hold."""
+    """The allowed cells of the label's column."""
     from ..data.tables.column_types import Category, Number
 
     if label.told is None:

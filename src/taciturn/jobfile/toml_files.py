@@ -22,7 +22,7 @@ Made = TypeVar("Made")
 
 
 def about_files(read: Callable[Given, Made]) -> Callable[Given, Made]:
-    """What goes wrong in `read` is wrong in a file, and stays wrong however often it is read."""
+    """Turn errors of `read` into errors about a file, which do not pass by trying again."""
 
     @wraps(read)
     def reading(*args: Given.args, **options: Given.kwargs) -> Made:

@@ -1,1 +1,1 @@
-"""From files to a model: a training job, its run folder, and what is written."""
+"""From files to a model: a training job, its run folder, and the files that it writes."""

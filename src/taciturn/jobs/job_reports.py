@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) -> ReportData:
-    """What it cost, how far apart the sites were, and the curves: all made of released vectors."""
+    """The cost, the disagreement of the sites and the curves, all from released vectors."""
     settings, released = dict(fitted.trace_.settings), fitted.trace_.released
     gap = np.linalg.norm(released - released.mean(axis=1, keepdims=True), axis=3).max(axis=(1, 2))
     gaps = Chart(
@@ -51,7 +51,7 @@ def training_report(job: Job, fitted: PrivateLinearModel, model: LoadedModel) ->
 
 
 def site_report(site: Site) -> ReportData:
-    """What one site may claim of the run that it took part in, from its certificate and the public job."""
+    """The claims of one site about its run, from its certificate and the public job."""
     job = site.job
     certificate = Certificate.from_json((site.state / CERTIFICATE).read_text(encoding="utf-8"))
     asked = job.kind != TRAIN
@@ -111,7 +111,7 @@ def _effects(model: LoadedModel) -> dict[str, Any]:
 
 
 def _about(job: Job, features: Sequence[str], verify: str) -> dict[str, Any]:
-    """What a certificate does not know."""
+    """Facts that a certificate does not contain."""
     learnt = "" if job.label is None else f"{job.label.column}, by {job.loss.name} loss"
     today = datetime.date.today().isoformat()
     return {"date": today, "learnt": learnt, "features": list(features), "verify": verify}

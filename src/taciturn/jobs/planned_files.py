@@ -36,7 +36,7 @@ def write_planned(found: Plan, folder: Path, schema: Schema | None) -> list[Path
 
 
 def training_entries(found: Plan, schema: Schema | None) -> dict[str, Any]:
-    """What `taciturn train` reads: all rows on one machine."""
+    """The files for `taciturn train`: all rows on one machine."""
     facts = _shared(found) | {"epsilon": min(found.epsilon), **found.for_estimator}
     label: dict[str, Any] = {"column": "label"}
     label |= {"scale": 1.0} if facts["loss"]["kind"] == "log-cosh" else {"classes": ["no", "yes"]}
@@ -45,7 +45,7 @@ def training_entries(found: Plan, schema: Schema | None) -> dict[str, Any]:
 
 
 def network_entries(found: Plan) -> dict[str, Any]:
-    """What all sites of a network agree on: arrays of rows, each site at an address of its own."""
+    """The job of a network: arrays of rows, each site with its own address."""
     facts = _shared(found) | {"dimension": found.certificate.run.dimension, **found.for_job}
     facts |= _real_settings(found)
     samples = [facts.samples for facts in found.certificate.sites]
@@ -70,7 +70,7 @@ def _real_settings(found: Plan) -> dict[str, Any]:
 
 
 def site_entries(found: Plan, i: int) -> dict[str, Any]:
-    """What site i keeps to itself."""
+    """The private file of site i."""
     name = _names(found)[i]
     facts: dict[str, Any] = {"site": name, "job": NETWORK, "data": "rows.npz", "state": "state"}
     facts |= {key: _own(value, i) for key, value in found.for_site.items()}

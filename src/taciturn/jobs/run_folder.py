@@ -1,4 +1,4 @@
-"""The folder of a run of `taciturn train`: what it may contain before a run, after it, and after a crash."""
+"""The folder of a run of `taciturn train`: its files before a run, after it, and after a crash."""
 
 from __future__ import annotations
 

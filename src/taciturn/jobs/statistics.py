@@ -1,4 +1,4 @@
-"""What a job asks of its tables without training: scores and descriptions with noise, questions, a check.
+"""The commands of a job other than training: noisy scores and descriptions, questions, a check.
 
 The check is for the owner of the rows: nothing is trained, spent or written by it.
 """

@@ -55,7 +55,7 @@ class TrainedJob:
 
     @property
     def files(self) -> list[Path]:
-        """What the run left behind."""
+        """The results of the run."""
         return [self.folder / name for name in (*RESULTS, LEDGER) if (self.folder / name).exists()]
 
 
@@ -70,7 +70,7 @@ class ReadyJob:
     budget: Budget | None = None
 
     def train(self, *, verbose: bool = False) -> TrainedJob:
-        """The fit and its files; whatever stops it, what was spent until then is on record."""
+        """Fit and write the files; if the fit stops, its cost so far is on record."""
         with nullcontext() if self.budget is None else self.budget:
             fitted = self._spend(verbose=verbose)
         return TrainedJob(self.job, fitted, self.folder, self.budget)
@@ -126,12 +126,12 @@ def prepare_job(
 
 
 def _describe_leftovers(folder: Path) -> str:
-    """What a run that did not come to its end leaves behind."""
+    """The record of a run that did not finish."""
     return f"what it spent is in {folder / LEDGER}" if (folder / LEDGER).exists() else "nothing was spent"
 
 
 def _contents(job: TrainingJob, fitted: PrivateLinearModel, model: Model) -> dict[str, bytes]:
-    """What each file of a run holds."""
+    """The content of each file of a run."""
     from ..report import render
     from .job_reports import training_report
 
@@ -180,7 +180,7 @@ def targets(label: Label, tables: JobTables) -> NDArray[Any]:
 def fit(
     job: TrainingJob, rows: TrainingRows, ledger: LedgerFile | None = None, *, verbose: bool = False
 ) -> tuple[PrivateLinearModel, Model]:
-    """The estimator, and the model to write; what is spent goes to the ledger first."""
+    """The estimator, and the model to write; the cost goes to the ledger first."""
     same = ("epsilon", "delta", "large_delta", "colluding", "rounds", "max_rounds", "noise", "effort")
     options = {name: getattr(job, name) for name in same}
     options |= {

@@ -1,4 +1,4 @@
-"""The job of `taciturn train`: all tables on one machine, whose owner says where they are."""
+"""The job of `taciturn train`: all tables are on one machine, and the owner's file names them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class OwnedJob(Job):
         ]
 
     def spending(self, folder: Path) -> AbstractContextManager[Any]:
-        """Inside, what is spent on the rows is charged to the owner's budget, if there is one."""
+        """A block that charges all costs to the owner's budget, if there is one."""
         return nullcontext() if self.budget is None else self.budget.open(folder)
 
 
@@ -96,7 +96,7 @@ class TrainingJob(OwnedJob):
         return self
 
     def network(self) -> str | Graph:
-        """Who talks to whom: sites in the order of their sorted names, as the estimators number them."""
+        """The graph of the links; sites are numbered by their sorted names, as in the estimators."""
         return self.family if self.links is None else self.linked(sorted(self.names))
 
 
@@ -111,7 +111,7 @@ def read_asked(path: Path) -> AskedJob:
 
 
 def kind_in(path: Path) -> str:
-    """What a job file asks, before anything else of it is read."""
+    """The kind of a job file, before anything else of it is read."""
     return str(read_toml(path)[1].get("kind", TRAIN))
 
 

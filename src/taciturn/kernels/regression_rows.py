@@ -1,4 +1,4 @@
-"""What one record adds to the sums of a regression, compiled: each record by itself, every number bounded.
+"""The contribution of one record to the sums of a regression, compiled and bounded.
 
     z           the record's row, ||z|| <= 1, the constant inside;  x = W'z, r = ||x||
     omega       min(1, b^2 / r^2): it depends on x alone, so that the score keeps its root
@@ -36,7 +36,7 @@ _LIMIT = 30.0
 
 @compiled
 def poisson_reach(eta: float) -> float:
-    """Where the residual of a count with log mean eta is cut."""
+    """The clipping bound for the residual of a count with log mean eta."""
     return 0.5 + CUT * math.sqrt(exp(min(max(eta, -_LIMIT), _LIMIT)) + 0.25)
 
 
@@ -142,7 +142,7 @@ def _weight(Z: Array, W: Array, anchor: Array, square: float, family: int, x: Ar
 
 @compiled
 def _reach(z: Array, anchor: Array) -> float:
-    """Where the residual of a count is cut: it is fixed by an earlier model."""
+    """The clipping bound for the residual of a count, fixed by an earlier model."""
     start = 0.0
     for j in range(len(anchor)):
         start += z[j] * anchor[j]

@@ -1,4 +1,4 @@
-"""Functions of one row at a time, compiled: what a row becomes does not depend on the rows beside it.
+"""Functions of one row at a time, compiled: the result does not depend on other rows.
 
 A product of matrices by BLAS adds up in an order that depends on how many rows there are; these loops do not.
 Each takes rows (n, k) and returns rows. A number that is not finite stays so: the caller has to check.

@@ -56,7 +56,7 @@ class AnyProblem(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """What is public about a run's sites before it starts: the problem and the links, without a row.
+    """The public facts about a run's sites before it starts: the problem and the links, without rows.
 
     total : N, the number of sites.
     sites : the numbers of those that are described here; all of them, or the one that this process runs.
@@ -103,7 +103,7 @@ class Network:
         return cls(total, tuple(range(len(numbers[0]))), *numbers, (), dimension, **{**usual, **public})
 
     def facts(self) -> dict[str, Any]:
-        """What the accountant needs to know about the network, as `RunFacts` names it."""
+        """The accountant's facts about the network, as `RunFacts` names them."""
         shared = {"sites": self.total, "dimension": self.dimension, "C": self.C}
         shared["regularization"] = self.regularization
         if (persons := self.persons) is None:
@@ -153,7 +153,7 @@ UNSAID = RunOptions()
 
 @runtime_checkable
 class Method(Protocol):
-    """What `simulate`, `train`, the estimators and a job take."""
+    """The interface of a method for `simulate`, `train`, the estimators and jobs."""
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedMethod:
         """Return every number of the run, checked, before anything is spent."""
@@ -170,17 +170,17 @@ class OwnRounds(Method, Protocol):
 
 
 class Stepping(Protocol):
-    """What the loop asks of a node: a message, its charge, and the state that an answer leads to."""
+    """The interface of a node for the loop: a message, its charge, and the state after an answer."""
 
     @property
     def rounds(self) -> int: ...
 
     def message(self, state: Any) -> Any | None:
-        """What these sites send next, noise included; None where a real run's computation failed."""
+        """The next messages of these sites, with noise; None if a real run's computation failed."""
         ...
 
     def charges(self, t: int) -> RoundCharges:
-        """What the messages of round t cost."""
+        """The cost of the messages of round t."""
         ...
 
     def after(self, state: Any, message: Any, heard: Any) -> Any:
@@ -226,7 +226,7 @@ class PreparedMethod(ABC):
 
     @abstractmethod
     def hears(self, t: int) -> Audience:
-        """Who hears the messages of round t."""
+        """The receivers of the messages of round t: neighbours or all sites."""
 
     @abstractmethod
     def first(self, sites: Sequence[int], repeats: int, seed: int | None) -> Array | None:
@@ -269,7 +269,7 @@ class PreparedMethod(ABC):
         return ledger
 
     def forecast(self, run: RunFacts, delta: float) -> Certificate:
-        """What the whole run will have cost."""
+        """The cost of the whole run."""
         return Certificate.from_ledger(self.price(run), delta)
 
 

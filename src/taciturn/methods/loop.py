@@ -41,7 +41,7 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class Send:
-    """Send what was stored; the answer is what was received."""
+    """Send the stored message; the answer is what was received."""
 
     t: int
     message: Any

@@ -24,7 +24,7 @@ from .base import UNSAID, Audience, Network, PreparedMethod, RunOptions, site_nu
 
 
 class OwnMethod(ABC):
-    """What `simulate` and `train` take as `method`: write `message`, and state its `cost`.
+    """Your own method for `simulate` and `train`: write `message`, and state its `cost`.
 
     Every certificate of such a run says 'not proven by taciturn'. Without a cost the method is refused.
     """
@@ -33,7 +33,7 @@ class OwnMethod(ABC):
 
     @abstractmethod
     def message(self, rows: Any, own: Array, heard: Array, t: int, generator: np.random.Generator) -> Array:
-        """What a site sends in round t, noise included: a vector of d numbers, the site's model from then on.
+        """The message of a site in round t, with noise: a vector of d numbers, which becomes its model.
 
         rows : the site's objective: `rows.gradient(F)` and `rows.value(F)` of models (k, d), `rows.samples`.
         own : what it sent last; zeros before round 1.
@@ -58,7 +58,7 @@ class OwnMethod(ABC):
 
 @dataclass(frozen=True, eq=False)
 class OwnState:
-    """Where sites stand after t rounds: what they sent and heard, (sites, repeats, d) each."""
+    """The state of sites after t rounds: sent and received vectors, (sites, repeats, d) each."""
 
     t: int
     sent: Array

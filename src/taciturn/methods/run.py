@@ -1,4 +1,4 @@
-"""What a run recorded: the paper's L(t) and P(t), accuracy, agreement, the vectors, and the ledger."""
+"""The record of a run: the paper's L(t) and P(t), accuracy, agreement, the vectors, and the ledger."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Run:
         return paper_curve(self.ledger)
 
     def certificate(self, delta: float = 1e-5, *, large_delta: bool = False) -> Certificate:
-        """What the whole run cost any one record, or person where the problem names them.
+        """The cost of the whole run to any one record, or person if the problem names persons.
 
         For a real run, a delta above one over their number is refused unless `large_delta` allows it.
         """

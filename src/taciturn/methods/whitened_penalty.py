@@ -46,7 +46,7 @@ ROUNDS = len(_SHARES)
 
 
 def strength(units: int, sites: int, mu: float) -> Strength:
-    """How much a run can tell whose moments cost mu: each site's own noise protects its records."""
+    """The signal strength of a run whose moments cost mu; each site's own noise protects its records."""
     return Strength(units, mu / math.sqrt(SHARE), float(sites))
 
 
@@ -95,7 +95,7 @@ def whitened_objective(objective: LocalObjective, at: Coordinates) -> LocalObjec
 
 @dataclass(frozen=True, eq=False)
 class WhitenedNodeState:
-    """Where sites stand after t rounds: what the moments made public, then one state for each repeat.
+    """The state of sites after t rounds: the public moments, then one state for each repeat.
 
     first, heard : the public first vectors of these sites and of their neighbours.
     """

@@ -31,7 +31,7 @@ Totals = tuple[bytes, ...]
 
 @dataclass(frozen=True, eq=False)
 class WhitenedSiteState:
-    """Where a site stands: the totals of the moments, the state that they lead to, and the paper's state."""
+    """The state of a site: the totals of the moments, the coordinates state, and the paper's state."""
 
     t: int
     totals: Totals
@@ -85,7 +85,7 @@ class WhitenedSite:
 
     @property
     def colluding(self) -> int:
-        """Nothing here rests on how many others work together."""
+        """Not used: the cost does not depend on the number of colluders."""
         return 0
 
     def start(self) -> WhitenedSiteState:
@@ -144,7 +144,7 @@ class WhitenedSite:
         return WhitenedAttempt(self, tuple(members), near, moments)
 
     def _read(self, vector: bytes) -> tuple[bytes, Totals]:
-        """What `vector` packed; nothing where it has another form."""
+        """The inverse of `vector`; None for another format."""
         sizes = [8 * self.dimension, *(8 * entry.length for entry in self.sums.tables.sums)]
         if len(vector) != sum(sizes):
             return b"", ()
@@ -215,7 +215,7 @@ class WhitenedAttempt:
         return None if state.rounds is None else self._rounds(state.totals).message(state.rounds)
 
     def charge(self, t: int) -> Charge:
-        """What the message of round t costs."""
+        """The cost of the message of round t."""
         return next(self.site.prepared.charges(t).each())
 
     def sum_facts(self, t: int) -> None:

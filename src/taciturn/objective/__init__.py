@@ -1,4 +1,4 @@
-"""What one site minimises."""
+"""The objective of one site."""
 
 from .checking import check_loss, check_regularizer
 from .local import LocalObjective, Objective

@@ -1,4 +1,4 @@
-"""What a site minimises: O(f) = (C/B) sum_n L(z_n) + (rho/N) R(f), for many models f at once."""
+"""The objective of a site: O(f) = (C/B) sum_n L(z_n) + (rho/N) R(f), for many models f at once."""
 
 from __future__ import annotations
 

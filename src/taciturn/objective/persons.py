@@ -1,4 +1,4 @@
-"""Whose row it is: weights with which all rows of a person, wherever they are, count at most as one."""
+"""Persons: weights with which all rows of a person, at any site, count at most as one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Persons:
 
 
 def persons_of(ids: Sequence[Any], *, most_rows: int | None = None, most_sites: int = 1) -> Persons:
-    """Who is behind the rows, from one array of ids per site; equal ids are the same person at any site.
+    """The persons behind the rows, from one array of ids per site; equal ids mean the same person.
 
     >>> persons_of([["ann", "bob", "ann"], ["cem"]]).weights[0].tolist()
     [0.5, 1.0, 0.5]

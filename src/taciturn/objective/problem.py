@@ -23,7 +23,7 @@ _UNIT = 1 + 1e-12  # a row divided by its own norm may come out this much longer
 
 
 class DealtProblem:
-    """What all problems share whose rows are in this process: C, rho, the sites and their public numbers."""
+    """The base of problems with rows in this process: C, rho, the sites and their public numbers."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Problem(DealtProblem):
 
     @property
     def unit(self) -> str:
-        """What one promise covers: "record" or "person"."""
+        """The unit of the privacy promise: "record" or "person"."""
         return "record" if self.persons is None else "person"
 
     def pooled(self) -> Objective:

@@ -27,7 +27,7 @@ Source = str | PathLike[str] | Callable[[], tuple[Any, Any]]
 
 
 class Size(NamedTuple):
-    """What a run needs to know about a site's rows: B_i, d, max ||x||, and their SHA-256 if requested."""
+    """Facts about a site's rows: B_i, d, max ||x||, and their SHA-256 if requested."""
 
     samples: int
     dimension: int
@@ -36,7 +36,7 @@ class Size(NamedTuple):
 
 
 class Terms(TypedDict):
-    """What all sites of a problem share."""
+    """The parameters that all sites of a problem share."""
 
     loss: Loss
     C: float
@@ -102,7 +102,7 @@ class SourcedProblem:
 
     @property
     def sizes(self) -> tuple[Size, ...]:
-        """What a survey of the sites found."""
+        """The result of a survey of the sites."""
         if not self._sizes:
             raise DataError("the sources have not been read yet; `taciturn.simulate` reads them.")
         return self._sizes
@@ -114,7 +114,7 @@ class SourcedProblem:
 
     @property
     def terms(self) -> Terms:
-        """What all sites share."""
+        """The shared parameters of all sites."""
         return Terms(
             loss=self.loss,
             C=self.C,

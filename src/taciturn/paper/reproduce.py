@@ -1,4 +1,4 @@
-"""Reproduce figures into a folder: pictures, numbers, and what they say about the paper's claims."""
+"""Reproduce figures into a folder: pictures, numbers, and verdicts on the paper's claims."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .results_store import ResultStore
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """What was drawn, by name, and what it says about the paper."""
+    """The drawn figures by name, and the verdicts on the paper's claims."""
 
     drawn: Mapping[str, Drawn]
     claims: tuple[Claim, ...]

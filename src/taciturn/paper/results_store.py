@@ -1,4 +1,4 @@
-"""What was computed once is not computed again: results on disk, by the hash of all that they depend on."""
+"""Stored results, by the hash of everything that they depend on, so that none is computed twice."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ class Blueprint:
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """Of the sites in the released average."""
+        """The weights of the sites in the released average."""
         return tuple(self.network.weights.tolist())
 
     @cached_property
@@ -78,7 +78,7 @@ class Blueprint:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """What a run of it will have cost; for a pure budget look at `pure_epsilon`."""
+        """The cost of a run; for a pure budget see `pure_epsilon`."""
         tables = self.on_rows.tables(self.network.n, self.shape.rounds)
         samples, degrees, delta = self.network.samples, self.network.degrees, self.network.budget.delta
         public = Network.without_rows(samples, degrees, total=self.network.n, dimension=self.run.dimension)
@@ -100,7 +100,7 @@ class Blueprint:
         )
 
     def epsilon_with(self, site: int, *, samples: int | None = None, degree: int | None = None) -> float:
-        """What the same run would cost a site that had other samples or neighbours."""
+        """The cost of the same run to a site with other samples or neighbours."""
         draft = self.draft(site, samples=samples, degree=degree)
         return float(epsilon_by_site(self.run, draft.releases(np.ones(1)), self.network.budget.delta)[0])
 

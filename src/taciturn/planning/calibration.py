@@ -44,7 +44,7 @@ _PASSES, _NEARLY = 12, 1.01  # iterations for the bend's share of the noise, and
 
 @dataclass(frozen=True)
 class EpsilonBudget:
-    """What each site may spend: (epsilon, delta); delta = 0 asks for a pure guarantee.
+    """The budget of each site: (epsilon, delta); delta = 0 asks for a pure guarantee.
 
     >>> EpsilonBudget.of([1.0, 0.5], 1e-5, sites=2).epsilon
     (1.0, 0.5)
@@ -89,7 +89,7 @@ class Draft:
     output_scale: float | None = None
 
     def releases(self, factor: Array) -> Releases:
-        """What will be charged if site i's noise is factor[i] times its shape."""
+        """The charges if site i's noise is factor[i] times its shape."""
         size = factor[:, None] * self.relative
         return Releases(
             samples=self.samples[:, None],

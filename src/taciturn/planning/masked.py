@@ -92,7 +92,7 @@ def _method(request: PlanRequest) -> MaskedDescent:
 
 
 def _loss(request: PlanRequest) -> TrainingLoss:
-    """What is trained: softmax for several classes, which one release serves."""
+    """The loss to train: softmax for several classes, which share one release."""
     if request.outputs == 1:
         return request.loss
     if not isinstance(request.loss, Logistic):
@@ -147,7 +147,7 @@ def _told(plan: Plan, reason: str) -> Plan:
 
 
 def penalty_reason(request: PlanRequest) -> str:
-    """Why only penalty perturbation can do what is asked, or nothing."""
+    """The reason why only penalty perturbation fits the request; empty if there is none."""
     budget = request.budget
     asked = ("noise", "effort", "proxy", "seed", "baseline", "output_noise", "data_norm")
     for name in asked:

@@ -186,7 +186,7 @@ def _starts(schedules: tuple[Geometric, ...]) -> str:
 
 
 def find_price(blueprint: Blueprint) -> Price:
-    """Who sets the price of a blueprint, and what would lower it."""
+    """The site that sets the price of a blueprint, and what would lower it."""
     network, sites = blueprint.network, blueprint.network.n
     std = blueprint.gradient_noise()
     parts = np.square(network.weights * std)
@@ -223,7 +223,7 @@ def _first_feasible(ranked: Ranked, drawer: Drawer) -> tuple[Blueprint | None, t
 
 
 def _network(request: PlanRequest) -> PlannedNetwork:
-    """Who takes part, with what, and for how much."""
+    """The participants, their samples and their budgets."""
     return PlannedNetwork(
         samples=np.array(request.samples, dtype=np.int64),
         degrees=request.graph.degrees,
@@ -234,7 +234,7 @@ def _network(request: PlanRequest) -> PlannedNetwork:
 
 
 def _run_facts(request: PlanRequest) -> RunFacts:
-    """What holds for every shape; the rest is filled in when one is drawn."""
+    """The facts that hold for every shape; the rest is filled in for each shape."""
     person = request.unit == "person"
     return RunFacts(
         method="penalty",

@@ -53,7 +53,7 @@ _UNPROTECTED = Planner(plan_unprotected, "for epsilon = inf", {})  # which overr
 
 
 def planner_for(request: PlanRequest) -> Planner:
-    """The one place that looks up a planner for what was asked."""
+    """The one place that chooses a planner for a request."""
     if math.isinf(max(request.budget.epsilon)):
         return _UNPROTECTED
     if request.method == PENALTY:

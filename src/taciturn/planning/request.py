@@ -127,7 +127,7 @@ class PlanRequest:
     def forecast(
         self, method: Method, rounds: int, loss: TrainingLoss, C: float, rho: float, tol: float | None
     ) -> Certificate:
-        """What a run of the method will have cost: every number is fixed in advance."""
+        """The cost of a run of the method; every number is fixed in advance."""
         classes = loss.classes if isinstance(loss, Softmax) else 1
         prepared = method.prepare(self.network(loss, C, rho), rounds, RunOptions(tol=tol))
         simulated, outputs = self.real is False, self.outputs if classes == 1 else 1
@@ -184,7 +184,7 @@ class Price:
     counted: str = "rows"
 
     def sentence(self) -> str:
-        """In words."""
+        """The text for people."""
         link = (
             "the site already has every link"
             if self.edge is None
@@ -251,7 +251,7 @@ class Plan:
         return None if self.find_price is None else self.find_price()
 
     def sentence(self) -> str:
-        """What the choice costs, in words."""
+        """The cost of the choice, as text."""
         return self.words if self.price is None else self.price.sentence()
 
     def to_dict(self) -> dict[str, Any]:

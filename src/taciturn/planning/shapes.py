@@ -48,7 +48,7 @@ class Groups(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PlannedNetwork:
-    """What a plan is for: B_i, V_i, the budget, the weight of the loss, and rho (None: free to choose)."""
+    """The inputs of a plan: B_i, V_i, the budget, the weight of the loss, and rho (None: free)."""
 
     samples: NDArray[np.int64]
     degrees: NDArray[np.int64]
@@ -68,7 +68,7 @@ class PlannedNetwork:
 
     @cached_property
     def weights(self) -> Array:
-        """Of the sites in the released average: equal, or by their rows where these differ much."""
+        """The weights of the sites in the released average: equal, or by rows if these differ much."""
         uneven = self.samples.max() > 2 * self.samples.min()
         return self.samples / self.samples.sum() if uneven else np.full(self.n, 1 / self.n)
 

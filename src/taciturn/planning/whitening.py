@@ -1,4 +1,4 @@
-"""Whitened coordinates in a plan: what a run of penalty perturbation will see of its rows, on public ones."""
+"""Whitened coordinates in a plan: the effect on a run of penalty perturbation, forecast on public rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .request import PlanRequest
 
 
 def whole_strength(request: PlanRequest) -> Strength:
-    """How much a run can tell that trusts nobody."""
+    """The signal strength of a run without trust between sites."""
     mu = float(gaussian_mu(min(request.budget.epsilon), request.budget.delta))
     return Strength(sum(request.samples), mu, float(request.graph.n))
 
@@ -63,7 +63,7 @@ def planned_moments(request: PlanRequest) -> tuple[float, SumTables]:
 
 
 def left_budget(budget: EpsilonBudget, mu: float) -> EpsilonBudget:
-    """About what is left for the rounds after moments that cost mu; for choosing, not for charging."""
+    """An estimate of the budget left after moments that cost mu; for choosing, not for charging."""
     whole = gaussian_mu(budget.epsilon, budget.delta)
     left = gaussian_epsilon(np.sqrt(np.maximum(whole**2 - mu**2, 0.0)), budget.delta)
     return EpsilonBudget(tuple(np.maximum(left, 1e-12).tolist()), budget.delta)

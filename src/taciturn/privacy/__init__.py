@@ -1,1 +1,1 @@
-"""What a release costs."""
+"""The cost of a release."""

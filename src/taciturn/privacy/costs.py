@@ -86,7 +86,7 @@ class Releases(NamedTuple):
 
 
 class SiteCost(NamedTuple):
-    """What all charged rounds of one site cost; inf where there is no finite bound.
+    """The cost of all charged rounds of one site; inf if there is no finite bound.
 
     `accountant` says how `epsilon` was found: "pure", "renyi" (at `order`) or "gaussian" (from mu, exactly);
     None where nothing is finite. `paper_condition` says whether the paper's theorem applies, and so

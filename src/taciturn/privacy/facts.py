@@ -200,7 +200,7 @@ class RunFacts:
         terms.check(self.sums, self.attempts)
 
     def _check_integers(self) -> None:
-        """What a release of whole numbers needs: a grid that floats hold exactly, a clip, and noise on it."""
+        """Check a release of whole numbers: a grid that floats store exactly, a clip, and noise on it."""
         if self.noise in (OWN, "none") or self.idealised or self.masked:
             raise ParameterError("`integers` needs noise on the output, or primal noise.")
         if self.grid is None or self.clip is None or math.frexp(self.grid)[0] != 0.5:
@@ -245,7 +245,7 @@ class RunFacts:
         return 0 if self.masked else len(self.sums)
 
     def honest(self, colluding: int | None) -> int:
-        """How many noises protect a site for certain when this many others work together; None: all of them.
+        """The number of noises that surely protect a site if this many others collude; None: all.
 
         The sites left over protect each other while masks still connect them; else a site may stand alone.
         """

@@ -1,4 +1,4 @@
-"""StatedCost: what the author of a method says that one round of it costs; taciturn only adds it up."""
+"""StatedCost: the cost of one round of a method, as its author states it; taciturn only adds it up."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class StatedCost:
-    """What one round costs any one record, or person, by its author's own proof: exactly one of the three.
+    """The cost of one round to any one record or person, by the author's own proof: one of the three.
 
     pure : epsilon at delta = 0.
     mu : the round is mu-GDP.

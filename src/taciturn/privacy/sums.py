@@ -201,7 +201,7 @@ class SumTerms:
         return SumBounds((d * (d + 1) // 2,), sens.moments_sensitivity(1.0, self.units), stray)
 
     def _slope_error(self) -> float:
-        """By how much floats may miss a slope."""
+        """The float error of a slope."""
         loss, X = self.loss, self.data_norm
         margin = sens.margin_error(self.features, X)
         if loss.name == "softmax":

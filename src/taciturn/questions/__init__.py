@@ -1,1 +1,1 @@
-"""Questions that sites answer together: what each kind asks, of which columns, and what its totals say."""
+"""Questions that sites answer together: the query, the columns and the answer of each kind."""

@@ -45,7 +45,7 @@ class Asking:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """What the certificate says of the questions."""
+        """The marks about the questions in the certificate."""
         return tuple(dict.fromkeys(mark for one in self.questions for mark in one.marks(self.public)))
 
     def method(self) -> OwnRounds:
@@ -104,5 +104,5 @@ def _joins(method: Any) -> bool:
 
 
 def released_as(tables: SumTables, result: Array) -> Released:
-    """What the certificate is tied to."""
+    """The release that the certificate is tied to."""
     return Released.of("counts" if tables.program.loss.counting else "totals", result)

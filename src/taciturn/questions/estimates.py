@@ -21,7 +21,7 @@ from ..core.types import Array
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and an interval around it that includes noise, sample and, where told, the width of cells."""
+    """A number and its interval, which includes noise, sampling error and, if given, the cell width."""
 
     value: float
     low: float
@@ -36,7 +36,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Spread:
-    """What makes an estimate uncertain: the noise of a count, the number of units, the level asked for."""
+    """The uncertainty of an estimate: the noise of a count, the number of units, the level."""
 
     sigma: float
     units: int

@@ -1,4 +1,4 @@
-"""The table of kinds: what a job may ask, and who answers. A new kind is one line here and one `Question`."""
+"""The table of kinds of questions. A new kind is one line here and one `Question`."""
 
 from __future__ import annotations
 

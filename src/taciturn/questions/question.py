@@ -35,7 +35,7 @@ _MOST_CELLS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class PublicTable:
-    """What is public about the tables: schema and label, the sites' names, where a job's own files lie.
+    """The public facts about the tables: schema, label, names of the sites, folder of the job's files.
 
     by_person : whether a unit is a person, with any number of rows, in place of a record.
     """
@@ -94,7 +94,7 @@ class SiteTable:
 
 
 class Spending(NamedTuple):
-    """What the whole job may cost, and against how many colluding sites."""
+    """The budget of the whole job, and the assumed number of colluding sites."""
 
     epsilon: float
     delta: float
@@ -103,7 +103,7 @@ class Spending(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Totals:
-    """What was released for one question: its public half, its sums, and what they came to.
+    """The release for one question: its public half, its sums and their totals.
 
     units : the public number of records, or of persons.
     """
@@ -116,7 +116,7 @@ class Totals:
 
 
 class Question(Facts):
-    """What is asked, with the keys of its kind. `share` weighs it against the other questions of a job."""
+    """A question with the keys of its kind. `share` weighs it against the other questions of a job."""
 
     kind: ClassVar[str] = ""
     by_other_schema: ClassVar[bool] = False  # whether it reads cells by another schema than the job's
@@ -124,7 +124,7 @@ class Question(Facts):
 
     @property
     def names_sites(self) -> bool:
-        """Whether the answer says something about a single site's rows."""
+        """Whether the answer has figures about a single site's rows."""
         return False
 
     @property
@@ -146,7 +146,7 @@ class Question(Facts):
 
     @abstractmethod
     def answer(self, public: PublicTable, totals: Totals) -> PrivateAnswer:
-        """What the released totals say."""
+        """The answer from the released totals."""
 
     def marks(self, public: PublicTable) -> tuple[str, ...]:
         """Notes about this question for the certificate."""
@@ -175,7 +175,7 @@ class CountsQuestion(Question):
 
     @abstractmethod
     def estimate(self, public: PublicTable, found: NoisyCounts) -> PrivateAnswer:
-        """What the counts say."""
+        """The answer from the counts."""
 
     def method(self, public: PublicTable, spending: Spending) -> Counts:
         lengths = self.lengths(public)

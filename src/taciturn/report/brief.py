@@ -1,4 +1,4 @@
-"""What a report says first, from certificates: the result, what qualifies it, and the usual questions.
+"""The first part of a report, from certificates: the result, its marks, and the usual questions.
 
 The questions are those of a data-protection officer, with a line for each answer.
 """

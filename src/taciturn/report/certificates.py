@@ -1,4 +1,4 @@
-"""Certificates -> a report: what the runs cost, by round and by site, and what may be claimed."""
+"""Certificates -> a report: the cost of runs by round and by site, and their claims."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ def cost_curves(certificate: Certificate) -> CostCurves:
 
 
 def _site(certificate: Certificate, row: int) -> dict[str, Array]:
-    """What one site had spent after each round up to its last release, by each way to count."""
+    """The cost of one site after each round up to its last release, by each accounting."""
     run, columns, limit = certificate.run, certificate.releases[row], certificate.budgets[row]
     if run.masked:  # counted against the colluders that the facts name; no other count knows them
         none, t = np.full(1, np.inf), columns.t.tolist()

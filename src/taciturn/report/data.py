@@ -1,4 +1,4 @@
-"""What a report shows, as plain facts: no engine, no ledger, no HTML.
+"""The content of a report, as plain facts: no engine, no ledger, no HTML.
 
 A report compares one or more runs, told apart by name. The same name has the same colour in every chart.
 """
@@ -65,7 +65,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class SiteCosts:
-    """What each site of one run spent: in all, and (sites, rounds) up to each round where it is known."""
+    """The cost of each site of one run: in all, and (sites, rounds) up to each round if known."""
 
     name: str
     totals: Sequence[float]
@@ -112,7 +112,7 @@ class NetworkMap:
 
 @dataclass(frozen=True)
 class Statement:
-    """What may be claimed of one run: in words, under which conditions, by which results, in numbers."""
+    """The claim about one run: text, conditions, theorems and numbers."""
 
     name: str
     text: str

@@ -1,4 +1,4 @@
-"""Who drives the nodes: one process, a cluster, or real sites."""
+"""The engines that drive nodes: one process or a cluster."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Checkpoints: what a run needs to resume after its driver or a worker was lost; written atomically."""
+"""Checkpoints: the state with which a run resumes after a lost driver or worker; written atomically."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ class LocalNetwork:
             self.messages.put(k, sent)
 
     def _look_at(self, k: int, state: Any) -> None:
-        """Record what the sites of node k hold after a round."""
+        """Record the state of the sites of node k after a round."""
         own, node, at = slice(self.cuts[k].start, self.cuts[k].stop), self.nodes[k], state.t % 2
         models = self._models[at][k] = node.models(state)
         if k == 0 and state.t == self.setup.rounds:

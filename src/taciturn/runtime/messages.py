@@ -1,4 +1,4 @@
-"""What the nodes of one process send each other: the last two rounds, and what each node hears of them."""
+"""Messages between the nodes of one process: the last two rounds, and what each node receives."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Messages:
         self.sent = [0] * len(cuts)
 
     def needs(self, k: int, t: int) -> set[int]:
-        """The nodes whose messages of round t node k must have before it goes on."""
+        """The nodes whose messages of round t node k needs before it continues."""
         return self._near[k] if self._prepared.hears(t) == "neighbours" else self._everybody
 
     def put(self, k: int, sent: Send) -> None:
@@ -51,7 +51,7 @@ class Messages:
         self.sent[k] = t
 
     def heard(self, k: int, t: int) -> Any:
-        """What node k hears in round t."""
+        """The messages that node k receives in round t."""
         if self._prepared.hears(t) == "neighbours":
             if self._vectors is None:
                 raise LookupError(f"no message of round {t} was kept")

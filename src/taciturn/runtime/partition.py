@@ -40,7 +40,7 @@ class Part:
 
     @property
     def places(self) -> Places:
-        """Where its own sites stand in `columns`."""
+        """The places of its own sites in `columns`."""
         return np.searchsorted(self.columns, np.array(self.own, dtype=np.int64))
 
 

@@ -1,4 +1,4 @@
-"""What a run needs, checked as a whole before the first round: shared by the engines that run all sites."""
+"""The setup of a run, checked as a whole before the first round; shared by the engines."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Setup:
         return self.prepared.site_facts()
 
     def forecast(self, delta: float) -> Certificate:
-        """What the whole run will have cost."""
+        """The cost of the whole run."""
         return self.prepared.forecast(self.run_facts(), delta)
 
     def settings(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _MOST = 2048  # sites, and an eighth of a shard's: what a round needs beside the
 
 
 class ShardTask(NamedTuple):
-    """What one shard needs to know about a run: of the other sites, only which vectors cross."""
+    """The facts that one shard needs about a run: of other sites, only which vectors cross."""
 
     part: Part
     prepared: PreparedMethod
@@ -72,7 +72,7 @@ class Shard:
         self._models: Array | None = None
 
     def _start(self, own: range, node: Any, first: Array | None) -> Any:
-        """Where some of its sites begin: before round 1, or at a checkpoint."""
+        """The first state of some of its sites: before round 1, or from a checkpoint."""
         sites = range(self.part.own.start + own.start, self.part.own.start + own.stop)
         if self.saver is not None and self.t:
             return node.restored(self.t, self.saver.load_states(self.t, sites))
@@ -114,14 +114,14 @@ class Shard:
 
     @property
     def models(self) -> Array:
-        """What its sites hold after the last round that is complete, (sites, repeats, d)."""
+        """The models of its sites after the last complete round, (sites, repeats, d)."""
         if self._models is None:
             raise LookupError("no round is complete")
         return self._models
 
     @property
     def coordinates(self) -> Array | None:
-        """What the run's rows are seen in; the same at every site."""
+        """The coordinates of the run's rows; the same at every site."""
         return self.task.prepared.coordinates(self.nodes[0], self.states[0])
 
     def gap(self, mean: Array) -> Array:
@@ -132,7 +132,7 @@ class Shard:
         return self.task.prepared.hears(self.t) == "neighbours"
 
     def _heard(self, heard: Sequence[Any]) -> list[Any]:
-        """What the sites of each node heard: the total, or the sums of their neighbours' vectors."""
+        """The input of each node's sites: the total, or the sums of their neighbours' vectors."""
         if not self._neighbours():
             return [heard[0]] * len(self.cuts)
         vectors = np.concatenate(self.sent)

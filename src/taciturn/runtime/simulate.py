@@ -20,7 +20,7 @@ from .setup import Setup, prepare
 
 @runtime_checkable
 class Engine(Protocol):
-    """What drives a run somewhere else: `taciturn.runtime.RayEngine`."""
+    """The interface of an engine such as `taciturn.runtime.RayEngine`."""
 
     def run(self, setup: Setup, *, show: bool | None = None) -> Run:
         """Drive `setup` through all rounds."""
@@ -128,7 +128,7 @@ def simulate(
 
 
 def cluster_engine(engine: str | Engine) -> Engine:
-    """The engine itself, or that of the word "ray"."""
+    """The engine, or the one that the name "ray" stands for."""
     if isinstance(engine, Engine):
         return engine
     from .ray import RayEngine  # an extra: only those who ask for it need it

@@ -51,7 +51,7 @@ class AskOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CountWishes:
-    """What a release may cost, whom it trusts, where it is recorded, and where it runs."""
+    """The options of a release: cost, trust, ledger and engine."""
 
     epsilon: float
     delta: float = 1e-5

@@ -197,7 +197,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return question.design(public), question.read(public)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Takes the budget that is in use along, so that a fit in another process is charged to it too."""
+        """Pickle with the budget in use, so that a fit in another process is charged to it too."""
         return {**super().__getstate__(), ORIGIN: note_origin(self)}
 
     def __sklearn_clone__(self) -> Self:
@@ -333,7 +333,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         return self._fitted().interval(level)
 
     def intercept_interval(self, level: float = 0.95) -> Array:
-        """Both ends of an interval for the intercept."""
+        """The confidence interval of the intercept."""
         return self._fitted().intercept_interval(level)
 
     def summary(self, level: float = 0.95) -> PrivateRegression:

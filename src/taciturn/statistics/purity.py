@@ -1,4 +1,4 @@
-"""check_purity: whether an installed private half looks at nothing but its row, as far as trying can tell."""
+"""check_purity: tests whether an installed private half depends on its row alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..methods.programs.own_program import Program, row_by_row
 def check_purity(
     program: Program, X: Any, *, length: int, parameters: Mapping[str, Any] | None = None, seed: int = 0
 ) -> list[str]:
-    """What is wrong with the private half of a program: rows in another order, or fewer of them, change it.
+    """The faults of a program's private half: rows whose result changes with the rows beside them.
 
     It finds accidents, not malice: code that wants to look pure can. Run it on rows about nobody, before the
     program is installed where the rows are; an empty list is what an owner wants to see.

@@ -1,4 +1,4 @@
-"""Which models may be scored on private rows, and what they say of each row.
+"""The models that may be scored on private rows, and their predictions for each row.
 
 The cost of a score counts one record as one row of the tables. That is true if a prediction depends on its
 own row alone, and if the model is either paid for by itself or knows nothing of these rows.
@@ -97,7 +97,7 @@ def _digest(clf: Any) -> bytes | None:
 
 
 def _is_ours(clf: Any) -> bool:
-    """Whether all its steps are known to treat every row by itself.
+    """Whether all its steps are known to treat every row independently.
 
     A subclass may do anything, and so may a method that was replaced on the object itself.
     """

@@ -36,7 +36,7 @@ _NARROW = 0.05  # a column that uses less of its range than this is mostly squee
 
 @dataclass(frozen=True, eq=False)
 class CheckedColumn:
-    """One column: its counts, how its cells lie between the ends of the range, and what is wrong with it.
+    """One column: its counts, the distribution of its cells over the range, and its faults.
 
     heights : cells of a histogram over the public range, or the rows of each category.
     """
@@ -263,7 +263,7 @@ def _target(values: Array, scale: float) -> tuple[CheckedColumn, NDArray[np.bool
 def _support(
     rows: int, dimension: int, *, epsilon: float, delta: float, sites: int, colluding: int | None
 ) -> tuple[float, str]:
-    """Noise over signal, and what it means."""
+    """The ratio of noise to signal, and its meaning."""
     checks.whole("sites", sites, least=2)
     checks.positive("epsilon", epsilon) if math.isfinite(epsilon) else None
     checks.probability("delta", delta)

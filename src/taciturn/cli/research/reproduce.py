@@ -1,4 +1,4 @@
-"""`taciturn reproduce`: the paper's figures, or one's own, from their TOML files."""
+"""`taciturn reproduce`: the paper's figures, or your own, from their TOML files."""
 
 from __future__ import annotations
 

@@ -84,6 +84,6 @@ def as_dataset(
 
 
 def _ranges_from_data(schema: Schema, columns: Parsed) -> Schema:
-    """0 to the largest value there is: what the paper does, and outside any guarantee."""
+    """0 to the largest value: the paper's scaling, which no guarantee covers."""
     numbers = [field.name for field in schema if isinstance(field, Number)]
     return schema.with_ranges({name: (0.0, float(columns[name].max())) for name in numbers})

@@ -25,7 +25,7 @@ _LEAST_DELTA = 1e-12  # what a pure guarantee is taken for
 def choose_map(
     n: int, epsilon: float, delta: float, *, numbers: int, others: int = 0, noises: float = 1.0
 ) -> tuple[int, int]:
-    """(curves, surfaces): nothing, curves, or curves and surfaces, for so many numeric and other columns.
+    """(curves, surfaces): none, curves, or curves and surfaces, for these numbers of columns.
 
     `noises` : N / h, how much more noise the sites' sums carry than a trusted centre's.
 

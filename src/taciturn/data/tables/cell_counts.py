@@ -1,4 +1,4 @@
-"""What the cells of a table are worth under a schema, counted: for the eyes of the owner of the rows alone.
+"""Counts of the cells that fit a schema, only for the owner of the rows.
 
 A count is computed from the rows and no noise covers it. It belongs on the owner's own screen, and in no
 file, log, report or message that other people may see.

@@ -44,7 +44,7 @@ def shrink_factors(X: Any, bound: float) -> Array:
 
 
 def merge_entries(X: Any) -> Any:
-    """X with every entry stored once: what a CSR matrix states twice is added up."""
+    """X with every entry stored once: duplicate entries of a CSR matrix are summed."""
     if not is_sparse(X) or X.has_canonical_format:
         return X
     X = X.copy()

@@ -63,7 +63,7 @@ def parse_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> NDArray[
 
 
 def _days(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
-    """Days as Python counts them; NaN for what is no day."""
+    """Days as Python counts them; NaN for other cells."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         days = values.astype("datetime64[D]").astype(np.int64).astype(np.float64) + _EPOCH
         return np.where(np.isnat(values), np.nan, days)
@@ -90,7 +90,7 @@ def _truth(value: Any) -> float:
 
 
 def read_numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
-    """Floats; NaN for what is no number."""
+    """Floats; NaN for cells that are not numeric."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         with np.errstate(over="ignore"):  # long double
             floats = np.ma.filled(np.ma.asarray(values, dtype=np.float64), np.nan)
@@ -100,7 +100,7 @@ def read_numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
 
 
 def read_number(value: Any) -> float:
-    """A float; NaN for what is no number."""
+    """A float; NaN for a cell that is not numeric."""
     if type(value) is str:  # first, since a large file has millions of them
         try:
             return float(value)
@@ -152,7 +152,7 @@ def _place_of(field: Category) -> Callable[[Any], int]:
 
 
 def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
-    """Raise where a category is not what a column of this type makes of it.
+    """Raise if a column of this type would change the text of a category.
 
     A reader that guesses types, like `pandas.read_csv`, turns "01" into 1 unless one cell of the column
     is a text: that cell would change every row's category.
@@ -168,7 +168,7 @@ def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
 
 
 def _held(word: str) -> str | None:
-    """What a column of numbers or truth values makes of a text; None where another text becomes the same.
+    """A text as a column of numbers or booleans stores it; None if another text becomes the same.
 
     A column of whole numbers becomes one of floats as soon as one cell is missing.
     """
@@ -178,7 +178,7 @@ def _held(word: str) -> str | None:
 
 
 def _retyped(word: str) -> str:
-    """What is left of a text whose column is read as numbers or truth values: of "01" it is "1"."""
+    """A text after its column was read as numbers or booleans: "01" becomes "1"."""
     if _is_truth(word):
         return word.capitalize()
     for read in (int, float):

@@ -1,4 +1,4 @@
-"""Fields: what is public about one column: Number, Category, Date, Boolean."""
+"""Fields, the public facts about one column: Number, Category, Date, Boolean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core.errors import DataError
 
 @dataclass(frozen=True)
 class Column:
-    """What every column has: a name, the features that it becomes, and a plain form."""
+    """The base of all columns: a name, its features, and a plain form."""
 
     name: str
 

@@ -38,14 +38,14 @@ class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.nan_to_num(self._numbers(X), nan=0.0, posinf=1e300, neginf=-1e300) if _is_table(X) else X
 
     def unread_cells(self, X: Any) -> NDArray[np.bool_]:
-        """Which cells are no numbers, (rows, columns)."""
+        """Which cells are not numeric, (rows, columns)."""
         if not _is_table(X):
             shape = X.shape if is_sparse(X) else np.shape(X)
             return np.zeros((shape[0] if shape else 0, len(self.names)), dtype=bool)
         return np.isnan(self._numbers(X))
 
     def unreadable(self, X: Any) -> NDArray[np.bool_]:
-        """Which rows have a cell that is no number."""
+        """Which rows have a cell that is not numeric."""
         return np.asarray(self.unread_cells(X).any(axis=1))
 
     @property

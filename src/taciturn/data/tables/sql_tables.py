@@ -36,7 +36,7 @@ class TableQuery:
 
     @cached_property
     def columns(self) -> Columns:
-        """All columns, in one transaction that only reads; every later look gets the same rows."""
+        """All columns, from one read-only transaction; cached, so every later call gets the same rows."""
         parsed = self._parsed
         names, rows = self._guarded(
             lambda: self._read(parsed), "refused the query; try it with the database's own client"
@@ -85,7 +85,7 @@ class TableQuery:
             return list(result.keys()), list(result.fetchall())
 
     def _guarded(self, act: Callable[[], Any], what: str) -> Any:
-        """What the database says quotes the query, the connection or a row: only its kind is passed on."""
+        """Replace a database error, which may quote the query, the connection or a row, by its type."""
         try:
             return act()
         except DataError:

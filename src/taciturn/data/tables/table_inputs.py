@@ -1,4 +1,4 @@
-"""What a table may come in: pandas, polars, pyarrow (none of them imported), a mapping, an array, rows."""
+"""Containers of a table: pandas, polars, pyarrow (none of them imported), a mapping, an array, rows."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class UnitBallScaling:
 
     @property
     def share(self) -> float:
-        """What is left for x."""
+        """The part of the norm that is left for x."""
         return 1.0 / math.hypot(1.0, self.c) if self.intercept else 1.0
 
     @property
@@ -66,7 +66,7 @@ class UnitBallScaling:
         return rows
 
     def _factors(self, X: Any, keep: NDArray[np.bool_] | None) -> tuple[Array, Array]:
-        """What each row is multiplied by, and its last entry."""
+        """The factor of each row, and its last entry."""
         factors, ones = self.share * shrink_factors(X, self.bound), np.full(X.shape[0], self.constant)
         if keep is None:
             return factors, ones

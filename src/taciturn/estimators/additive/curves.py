@@ -24,7 +24,7 @@ _POINTS = 65  # along a range; between two knots a curve is straight in the scal
 
 @dataclass(frozen=True, eq=False)
 class EffectCurve:
-    """What one column adds to the score: y at each of x, and for a missing value.
+    """The effect of one column on the score: y at each of x, and for a missing value.
 
     x : numbers, days (`datetime.date`) or categories. y : (points,), or (points, classes) for more than two
     classes. `missing` is relative to the same zero, the mean of y over the range or over the categories,

@@ -31,7 +31,7 @@ PublicColumns = Schema | Mapping[str, Any] | None
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdditiveModel(PrivateLinearModel):
-    """What both share: the table becomes curves by a public schema, and the fit is that of a linear model."""
+    """The base of both models: a public schema maps the table to curves, and a linear model is fitted."""
 
     schema: PublicColumns = None
     curves: int | str = "auto"
@@ -60,7 +60,7 @@ class AdditiveModel(PrivateLinearModel):
         return self
 
     def curve(self, name: str) -> EffectCurve:
-        """What the column `name` adds to the score, over its public range."""
+        """The effect of the column `name` on the score, over its public range."""
         check_is_fitted(self)
         return read_curve(self.encoder_, np.atleast_2d(self.coef_), name, self._scale)
 

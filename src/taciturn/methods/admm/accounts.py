@@ -1,4 +1,4 @@
-"""What the tables tell the accountant: the facts of the loss and of the sites, every charge, its ledger.
+"""The accountant's view of the tables: the facts of the loss and the sites, every charge, its ledger.
 
 Every schedule is fixed in advance, so all of it is known before the first round.
 """

@@ -51,7 +51,7 @@ class ADMMSite:
 
     @property
     def colluding(self) -> int:
-        """Nothing here rests on how many others work together."""
+        """Not used: the cost does not depend on the number of colluders."""
         return 0
 
     def start(self) -> NodeState:
@@ -106,7 +106,7 @@ class ADMMSite:
 
 @dataclass(frozen=True, eq=False)
 class ADMMAttempt:
-    """What one site does in one attempt. Bytes go in and out: little-endian floats."""
+    """One site in one attempt; messages are little-endian floats."""
 
     site: ADMMSite
     node: Node
@@ -131,7 +131,7 @@ class ADMMAttempt:
         return 8 * self.site.dimension
 
     def facts(self, t: int) -> bytes:
-        """What all members must agree on: who they are. Schedules are each site's own."""
+        """The facts that all members must agree on: the members. Each site has its own schedules."""
         return hashlib.sha256(repr((t, self.members, self.site.clip)).encode()).digest()
 
     def message(self, state: NodeState) -> bytes | None:
@@ -140,7 +140,7 @@ class ADMMAttempt:
         return None if f is None else np.ascontiguousarray(f, dtype="<f8").tobytes()
 
     def charge(self, t: int) -> Charge:
-        """What the message of round t costs: as planned, for eta V is as planned."""
+        """The cost of the message of round t, as planned, because eta V is as planned."""
         return next(self.site.node.charges(t).each())
 
     def sum_facts(self, t: int) -> None:
@@ -167,7 +167,7 @@ class ADMMAttempt:
         return furthest if furthest is not None and far[furthest] >= EDGE * self.site.clip else None
 
     def _reach(self, vector: Array) -> float:
-        """How far out half of the numbers are; infinite where one is no number of this range."""
+        """The median size of the numbers; infinite if one is out of range."""
         largest = float(np.abs(vector).max(initial=0.0))
         return float(np.median(np.abs(vector))) if largest <= self.site.clip else math.inf
 

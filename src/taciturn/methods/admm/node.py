@@ -25,7 +25,7 @@ from .updates import curvature, dual_update, linear_term
 
 @dataclass(frozen=True, eq=False)
 class NodeState:
-    """Where sites stand after t rounds. All it holds was released; each array is (sites, repeats, d)."""
+    """The state of sites after t rounds, all of it released; each array is (sites, repeats, d)."""
 
     t: int
     f: Array
@@ -96,7 +96,7 @@ class Node:
         return noise.release(self.solvers.minimise(curvature(eta, V).ravel(), linear, state.f, tol))
 
     def charges(self, t: int) -> RoundCharges:
-        """What the releases of round t cost."""
+        """The cost of the releases of round t."""
         return accounts.charges(self.tables, t, self.sites)
 
     def after(self, state: NodeState, f: Array, heard: Array) -> NodeState:
@@ -106,7 +106,7 @@ class Node:
         return NodeState(state.t + 1, f, lam, heard)
 
     def models(self, state: NodeState) -> Array:
-        """What each site released last."""
+        """The last release of each site."""
         return state.f
 
     def metrics(self, models: Array) -> tuple[Array, Array]:

@@ -36,14 +36,14 @@ _REAL_TOL = 1e-9
 
 
 class ADMMMethod(ABC):
-    """What ADMM and its perturbed kin share: from a method and public facts to a prepared run."""
+    """The base of ADMM and its perturbations: from a method and public facts to a prepared run."""
 
     @abstractmethod
     def tables(self, sites: int, rounds: int) -> Tables:
         """Return every number of the run, checked, before anything is spent."""
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedADMM:
-        """The run of this method over a network; a real run gets what it needs and the method leaves open."""
+        """Prepare a run of this method over a network; a real run gets defaults for open settings."""
         if isinstance(network.loss, Softmax):
             raise ParameterError("`method` must be MaskedDescent for a SoftmaxProblem.")
         usual = _REAL_TOL if options.real else _TOL
@@ -61,7 +61,7 @@ class ADMMMethod(ABC):
         return PreparedADMM(network, tables, tol, repr(method), begin)
 
     def covered(self, **needed: Any) -> ADMMMethod:
-        """The same method with what a real run needs besides; one without noise needs nothing."""
+        """The same method with the defaults of a real run; unchanged without noise."""
         return replace(self, **needed) if needed else self  # type: ignore[type-var]
 
 

@@ -1,4 +1,4 @@
-"""What a real run needs and its method does not say: output noise, a grid, a clip, a tolerance.
+"""The defaults of a real run: output noise, a grid, a clip, a tolerance.
 
 All of it follows from public settings, and is certain to be enough before the first round (`float_limits`).
 """

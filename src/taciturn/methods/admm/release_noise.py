@@ -53,7 +53,7 @@ class RoundNoise:
         return self._draw("noise", tables.noise, self.scale)
 
     def release(self, solved: Array) -> Array:
-        """What the network sees of the solved vectors, (sites, repeats, d)."""
+        """The released form of the solved vectors, (sites, repeats, d)."""
         tables = self.tables
         first = (tables.noise, self.scale) if tables.method == "primal" else (None, None)
         if self.whole:

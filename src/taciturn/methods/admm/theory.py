@@ -1,4 +1,4 @@
-"""Theorem 1's hypotheses and Theorem 2's rate: what is proven about a run, and what is not."""
+"""Theorem 1's hypotheses and Theorem 2's rate: the proven and unproven facts about a run."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Number = TypeVar("Number", float, Array)
 
 
 def curvature(eta: Number, V: Any) -> Number:
-    """2 eta V: what the penalty adds to the strong convexity of the site's objective."""
+    """2 eta V: the strong convexity that the penalty adds to the site's objective."""
     return cast(Number, 2.0 * eta * V)
 
 

@@ -32,7 +32,7 @@ _BIAS = 0.05 * 0.15 / 4.0  # of the loss that clipping may cost, in units of wha
 
 @dataclass(frozen=True)
 class Strength:
-    """How much a run can tell, in public numbers.
+    """The signal strength of a run, in public numbers.
 
     units, mu : n, and mu of the whole run.   noises : N / h, how much more noise than a trusted centre's.
     """
@@ -46,7 +46,7 @@ class Strength:
         return self.units * self.mu / (math.sqrt(self.noises) * d)
 
     def shares(self, d: int) -> tuple[float, ...]:
-        """Of mu^2, for each release of moments."""
+        """The shares of mu^2 for the releases of moments."""
         rate = self.rate(d)
         return _MANY if rate >= _FEW else (_SHARE, min(max(_PER_RATE * rate, _SHARE), _MOST))
 
@@ -132,7 +132,7 @@ class Coordinates:
 
 
 class WhitenedQuery(NamedTuple):
-    """What the next sum is about: moments in these coordinates, or gradients at `points`, (repeats, d)."""
+    """The next query: moments in these coordinates, or gradients at `points`, (repeats, d)."""
 
     coordinates: tuple[Coordinates, ...]
     points: Array | None

@@ -96,7 +96,7 @@ class Descent(PublicHalf):
         return state.f.reshape(len(state.f), -1)
 
     def private_half(self, rows: Any, units: int) -> PrivateHalf:
-        """What a site with these rows adds to each sum."""
+        """The private half of a site with these rows."""
         kind = SoftmaxShare if isinstance(self.training_loss, Softmax) else MarginShare
         return kind(rows, self.training_loss, total=units, full=self.full, constant=self.constant)
 

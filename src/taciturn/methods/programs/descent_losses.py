@@ -1,4 +1,4 @@
-"""What masked descent needs of a loss: its slope, and its mean curvature."""
+"""The losses of masked descent: slope and mean curvature."""
 
 from __future__ import annotations
 

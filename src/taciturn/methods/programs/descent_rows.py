@@ -1,4 +1,4 @@
-"""What one site adds to each sum, from its own rows: the only code of the descent that sees private data."""
+"""The private half of the descent, a site's share of each sum: its only code that sees private data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Share(ABC):
         return weighted_blocks(self.objective.blocks(repeats), self.weights)
 
     def integers(self, query: Array | None, facts: SumFacts) -> Integers:
-        """What is asked for, in whole steps of the grid."""
+        """The answer to a query, in whole steps of the grid."""
         return to_integers(self.moments()[None] if query is None else self.gradient(query), facts.grid)
 
     def metrics(self, models: Array) -> tuple[Array, Array]:

@@ -30,7 +30,7 @@ MANY_ROWS = 2**26  # at one site, where persons may have any number of them
 
 @dataclass(frozen=True)
 class PublicFacts:
-    """What is public about a network's rows before the run.
+    """The public facts about a network's rows before the run.
 
     sites, total, largest : N; n, the records or persons of all sites together; the most rows at one site.
     places : at how many sites one person may have rows.
@@ -144,7 +144,7 @@ class MaskedDescent:
         return PreparedSums(network, self.tables(facts, rounds))
 
     def strength(self, facts: PublicFacts) -> Strength:
-        """How much a run can tell."""
+        """The signal strength of a run."""
         pairs = self._pairs(facts)
         honest = pairs.honest(pairs.sites - 1 if self.colluding is None else self.colluding)
         return Strength(facts.total, float(gaussian_mu(self.epsilon, self.delta)), pairs.sites / honest)
@@ -230,7 +230,7 @@ class MaskedDescent:
         return first + [(1 - sum(first)) / left] * left
 
     def _parts(self, facts: PublicFacts, whitened: bool, shares: Sequence[float]) -> list[str]:
-        """What is summed in each round."""
+        """The kind of sum in each round."""
         if not whitened:
             return [MOMENTS if self._full(facts) else SQUARES, *[GRADIENT] * (len(shares) - 1)]
         again = len(self.strength(facts).shares(facts.dimension)) - 1

@@ -1,4 +1,4 @@
-"""What the first release shows about the rows: the shape of the curvature, without the known noise.
+"""The shape of the curvature from the first release, corrected for the known noise.
 
     Full    M = mean of x x', its eigenvectors and levels                          for d up to 256
     Wide    diag(variances) + mean mean', all in O(d): no d x d numbers            beyond

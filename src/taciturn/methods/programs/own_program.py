@@ -47,7 +47,7 @@ _INSIDE = 1 - 2.0**-40  # of the bound: rounding stays within the rest
 
 
 class ProgramFacts(NamedTuple):
-    """What a program may know before it starts: the number of units, sites and columns."""
+    """The facts that a program gets before it starts: the number of units, sites and columns."""
 
     units: int
     sites: int
@@ -75,14 +75,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Query:
-    """What each unit adds to the next sum: an expression, and the public parameters that it names."""
+    """The contribution of each unit to the next sum: an expression and its public parameters."""
 
     expression: Expression
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Total(NamedTuple):
-    """What a step releases: the mean over all units, and the standard deviation of its noise."""
+    """The release of a step: the mean over all units, and the standard deviation of its noise."""
 
     values: Array
     std: float
@@ -109,7 +109,7 @@ class Program(ABC):
 
     @abstractmethod
     def result(self, state: Any) -> Any:
-        """What the program has found."""
+        """The result of the program."""
 
     private: Any = None
     """A static function of one row and the query's parameters, for `expressions.installed`; or None.
@@ -360,7 +360,7 @@ def check_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ProgramTable:
-    """What the private halves of all sites are made of; stands where a problem stands for a model.
+    """The rows for the private halves of all sites; used in place of a `Problem`.
 
     samples : how many records, or persons, each site has.
     dimension : how many columns a row has.
@@ -388,4 +388,4 @@ class ProgramTable:
         return self.sites[i]
 
     def require_unit_rows(self) -> None:
-        """A program clips what a row becomes, and not the row."""
+        """Not used: a program clips the contribution of a row, not the row."""

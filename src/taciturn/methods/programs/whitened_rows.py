@@ -1,4 +1,4 @@
-"""What one site adds to each sum of whitened descent: the only code of it that sees private data.
+"""The private half of whitened descent, a site's share of each sum: its only code that sees rows.
 
 Rows are multiplied by W block by block and never kept: a gradient is summed over the rows as they are, and
 only the sum is taken to the coordinates. Of every row its length there is kept, one number.
@@ -29,7 +29,7 @@ class WhitenedShare:
             check_constant(part.rows.Z, constant)
 
     def integers(self, query: WhitenedQuery, facts: SumFacts) -> Integers:
-        """What is asked for, in whole steps of the grid."""
+        """The answer to a query, in whole steps of the grid."""
         if query.points is None:
             if query.coordinates[0].plain:
                 return to_integers(self.moments(query.coordinates[0])[None], facts.grid)

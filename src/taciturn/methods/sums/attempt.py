@@ -133,7 +133,7 @@ class SumsSite:
 
 @dataclass(frozen=True, eq=False)
 class SumsAttempt:
-    """What one site does in one attempt. Bytes go in and out: whole numbers mod 2^64, little-endian."""
+    """One site in one attempt; messages are little-endian whole numbers mod 2^64."""
 
     site: SumsSite
     tables: SumTables
@@ -174,7 +174,7 @@ class SumsAttempt:
         return np.asarray(share, dtype="<i8").tobytes()
 
     def charge(self, t: int) -> Charge:
-        """What the message of round t costs."""
+        """The cost of the message of round t."""
         return Charge(self.site.number, t, scale=self.tables.sums[t - 1].std)
 
     def sum_facts(self, t: int) -> SumFacts:

@@ -1,4 +1,4 @@
-"""Expressions as data: what a program may name and how large it may be; as plain JSON and back."""
+"""Expressions as plain JSON and back, with limits on names and size."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ class Joined(Expression):
 
 @dataclass(frozen=True)
 class Installed(Expression):
-    """What a private half in Python makes of a row: `Program.private`, code that its owner installed."""
+    """A private half in Python, `Program.private`: code that the owner of the rows installed."""
 
     length: int
 
@@ -358,7 +358,7 @@ def cells(part: Expression, edges: Sequence[float]) -> Expression:
 
 
 def hats(part: Expression, knots: Sequence[float]) -> Expression:
-    """Hat functions of a number: what a curve through the knots is made of."""
+    """Hat functions of a number, the basis of a curve through the knots."""
     return Located("hats", part, tuple(float(knot) for knot in knots))
 
 

@@ -61,7 +61,7 @@ class SumsNode:
         return messages
 
     def charges(self, t: int) -> RoundCharges:
-        """What the messages of round t cost: each the noise of its sum."""
+        """The cost of the messages of round t, each by the noise of its sum."""
         return sum_charges(self.tables, t, self.sites)
 
     def after(self, state: Any, message: Message, heard: Message) -> Any:
@@ -81,7 +81,7 @@ class SumsNode:
 
 
 def sum_charges(tables: SumTables, t: int, sites: NDArray[np.int64]) -> RoundCharges:
-    """What these sites release in round t."""
+    """The releases of these sites in round t."""
     spread = np.full(len(sites), tables.sums[t - 1].std)
     return RoundCharges(t, sites, np.zeros(len(sites)), spread, None)
 

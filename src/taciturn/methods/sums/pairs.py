@@ -41,7 +41,7 @@ class PairGraph:
 
     @classmethod
     def against(cls, colluding: int, sites: int) -> PairGraph:
-        """The pairs of a run in which up to `colluding` sites may work together: all, or few of very many."""
+        """The pair graph against up to `colluding` colluding sites: all pairs, or few in large networks."""
         colluding = _others(colluding, checks.whole("sites", sites, least=1))
         return cls(sites, sites - 1 if sites <= _COMPLETE else min(colluding + 1, sites - 1))
 
@@ -53,11 +53,11 @@ class PairGraph:
         return pairs
 
     def partners(self, site: int) -> tuple[int, ...]:
-        """Who shares a mask with this site, in increasing order."""
+        """The sites that share a mask with this site, in increasing order."""
         return tuple(sorted(self.graph.neighbors(site)))
 
     def honest(self, colluding: int) -> int:
-        """|K|: how many noises cover a record at worst, when any `colluding` other sites work together.
+        """|K|: the smallest number of noises that cover a record, if any `colluding` other sites collude.
 
         Fewer than `connectivity` colluders leave all the others connected. As many may surround a site, and
         then nothing but its own noise is counted.

@@ -1,4 +1,4 @@
-"""A prepared program of masked sums: its tables, what they tell the accountant, and its nodes."""
+"""A prepared program of masked sums: its tables, the accountant's facts, and its nodes."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class SumPlan:
 
 
 class PrivateHalf(Protocol):
-    """What one site adds to each sum: the only code of a program that sees rows."""
+    """The private half: one site's share of each sum, the only code of a program that sees rows."""
 
     def integers(self, query: Any, facts: SumFacts) -> Integers:
         """This site's share in grid steps, (repeats, length); one row where all repeats ask the same."""
@@ -62,7 +62,7 @@ class PrivateHalf(Protocol):
 
 
 class PublicHalf(ABC):
-    """The public half of a program. A state knows its number of rounds, `t`, and is made of totals alone."""
+    """The public half of a program. A state has its number of rounds, `t`, and depends on totals alone."""
 
     @property
     def loss(self) -> LossFacts:
@@ -72,7 +72,7 @@ class PublicHalf(ABC):
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """What the accountant calls the dimension of what is summed."""
+        """The dimension of the sums, as the accountant names it."""
 
     @property
     def size(self) -> int:

@@ -27,7 +27,7 @@ _UP = 1 + 1e-9  # more than the rounding of a norm, and of m, for d up to millio
 
 @dataclass
 class SolverState:
-    """What a site keeps between solves. Fresh state changes results within `tol` only."""
+    """The solver state of a site between solves. Fresh state changes results within `tol` only."""
 
     preconditioner: Preconditioner = field(default_factory=Preconditioner)
     last: tuple[Array, Array] | None = None  # the last minimisers, and the gradient of the data's part there
@@ -100,7 +100,7 @@ def _together(
 def _solve_carefully(
     careful: CarefulGradientEvaluator, start: Array, goal: float, preconditioner: Preconditioner
 ) -> tuple[Array, Array]:
-    """What plain gradients could not certify, with careful ones."""
+    """Solve again with careful gradients if plain ones could not certify the result."""
     g = careful.gradient(start)
     doubt = careful.doubt(start)
     bound = _certain(g, doubt)

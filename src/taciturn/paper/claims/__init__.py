@@ -1,1 +1,1 @@
-"""The paper's claims beside what was measured."""
+"""The paper's claims beside the measurements."""

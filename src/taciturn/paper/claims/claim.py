@@ -1,4 +1,4 @@
-"""A claim of the paper beside what was measured: it holds, or it does not, and why."""
+"""A claim of the paper beside the measurement: whether it holds, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Verdict(StrEnum):
-    """What the numbers say about a claim."""
+    """The verdict on a claim."""
 
     holds = "holds"
     in_part = "holds in part"

@@ -82,7 +82,7 @@ def _stalls(drawn: FigureResult) -> Claim:
 
 @dataclass(frozen=True)
 class Round:
-    """Theorem 2 in round t of one run: what it promises, and by how much the round really shrank."""
+    """Theorem 2 in round t of one run: the promised and the measured contraction."""
 
     name: str
     t: int

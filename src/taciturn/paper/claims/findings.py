@@ -1,4 +1,4 @@
-"""Small cases in which a statement of the paper can be checked by hand: where its text says too much."""
+"""Small counterexamples to statements of the paper, which can be checked by hand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def quadratic_form_of_the_proof() -> float:
 
 @dataclass(frozen=True)
 class UnequalSteps:
-    """Where a run with a dual step of its own at every site ends.
+    """The limit of a run with a different dual step at every site.
 
     limit : the common value of the sites.
     optimum : the minimiser of sum_i O_i, which the run should find.
@@ -83,7 +83,7 @@ def weighted_optimum(problem: Problem, weights: list[float]) -> Array:
 
 
 def constant_of_theorem_3() -> dict[str, float]:
-    """What one run costs by Theorem 3, by our pure bound and by Renyi divergence at delta.
+    """The cost of one run by Theorem 3, by our pure bound and by Renyi divergence at delta.
 
     C = 1750, B = 9044, V = 2, eta = 0.5, alpha = 3, d = 105, T = 100, rho -> 0, delta = 1e-5.
     """

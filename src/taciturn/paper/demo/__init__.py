@@ -1,1 +1,1 @@
-"""What `taciturn demo` runs."""
+"""The tasks and the comparison of `taciturn demo`."""

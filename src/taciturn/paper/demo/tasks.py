@@ -66,7 +66,7 @@ class Task:
 
     @cached_property
     def problem(self) -> Problem:
-        """What the sites minimise together."""
+        """The joint problem of the sites."""
         return Problem(self.sites, C=self.C, regularization=self.regularization)
 
 

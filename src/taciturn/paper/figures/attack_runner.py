@@ -22,7 +22,7 @@ _KEPT = ("rounds", "cosine", "label", "eta_ratio", "chance", "prior", "prior_lab
 
 @dataclass(frozen=True, eq=False)
 class AttackFigureResult:
-    """A figure, and by level of noise what each observer found and what the run costs."""
+    """A figure: for each level of noise, the findings of each observer and the cost of the run."""
 
     figure: spec.AttackFigure
     results: Mapping[str, AttackResult]
@@ -48,7 +48,7 @@ class AttackFigureResult:
                 yield *names, self.figure.run.records[record], *found
 
     def summaries(self) -> list[dict[str, Any]]:
-        """What was found at each level of noise."""
+        """The findings at each level of noise."""
         return [
             {
                 "noise": noise,
@@ -86,13 +86,13 @@ def attack(
 
 
 def _attacked(*given: Any, **options: Any) -> Arrays:
-    """What an attack found, as arrays of floats."""
+    """The result of an attack, as arrays of floats."""
     found = run_attack(*given, **options)
     return {name: np.asarray(getattr(found, name), dtype=np.float64) for name in _KEPT}
 
 
 def _restore(observers: list[str], kept: Arrays) -> AttackResult:
-    """The result as it was, from arrays of floats."""
+    """The result of an attack, from arrays of floats."""
     numbers: dict[str, Any] = {name: array if array.ndim else float(array) for name, array in kept.items()}
     numbers |= {"rounds": tuple(map(int, kept["rounds"])), "label": kept["label"] > 0}
     return AttackResult(observers=tuple(observers), **numbers)

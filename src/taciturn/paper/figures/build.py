@@ -1,4 +1,4 @@
-"""A figure's facts -> data, problem, network and methods; and what a run will cost, before it is run.
+"""A figure's facts -> data, problem, network and methods; and the cost of a run in advance.
 
 Every schedule is fixed in advance, so every charge is known.
 """

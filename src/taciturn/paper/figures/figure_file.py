@@ -47,7 +47,7 @@ def load_figure(name_or_path: str, *, quick: bool = False, seed: int | None = No
 
 
 def place_own_table(stated: Mapping[str, Any], folder: Path) -> None:
-    """The path of one's own table counts from the folder of the file that names it."""
+    """The path of a user's table, relative to the folder of the file that names it."""
     data = stated.get("data")
     if isinstance(data, dict) and isinstance(data.get("file"), str):
         data["file"] = str((folder / data["file"]).resolve())

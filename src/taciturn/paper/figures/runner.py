@@ -49,7 +49,7 @@ class CurveResult:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """What the worst site spent: where all have the same schedules, the one with the fewest rows."""
+        """The cost of the worst site; with equal schedules, the one with the fewest rows."""
         ledger = self.run.ledger
         columns = [ledger.columns(facts.site) for facts in ledger.sites]
         schedules = {(c.eta.tobytes(), c.scale.tobytes(), c.degree.tobytes()) for c in columns}

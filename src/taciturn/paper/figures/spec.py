@@ -1,4 +1,4 @@
-"""What a figure's TOML file may say: everything that its numbers depend on, and how they are drawn."""
+"""The format of a figure's TOML file: everything that its numbers depend on, and how they are drawn."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class FigureTable(BaseModel):
 
 
 class OwnLabel(FigureTable):
-    """The column that is learnt, and the word in it that counts as +1; every other word is -1."""
+    """The column to learn, and the value that counts as +1; every other value is -1."""
 
     column: str
     positive: str
@@ -74,13 +74,13 @@ class FigureData(FigureTable):
         return self
 
     def identity(self) -> dict[str, Any]:
-        """What results depend on, besides what is in the files; not where a file lies."""
+        """The facts that results depend on besides the files; the path of a file is not one of them."""
         own = self.name == "table"
         return self.model_dump(exclude={"file"} if own else {"file", "columns", "label"})
 
 
 class FigureGraph(FigureTable):
-    """Who talks to whom; `degree` and `seed` are those of a random regular graph."""
+    """The graph of the links; `degree` and `seed` belong to a random regular graph."""
 
     kind: Literal["ring", "complete", "star", "path", "random_regular"]
     degree: Count | None = None
@@ -174,7 +174,7 @@ class FigureCurve(FigureTable):
 
 
 class FigureFile(FigureTable):
-    """What all figures state: data, network, objective and run; in `caption`, {repeats} counts the runs."""
+    """The base of all figures: data, network, objective and run; {repeats} in `caption` is their number."""
 
     name: FileStem
     title: str
@@ -229,7 +229,7 @@ class Figure(FigureFile):
 
 
 class AttackRun(FigureTable):
-    """Whose records are looked for, from how many runs of which method."""
+    """The records under attack, the number of runs, and the method."""
 
     rounds: Count
     repeats: Count
@@ -251,7 +251,7 @@ class NoiseLevel(FigureTable):
 
 
 class Observer(FigureTable):
-    """Who attacks, and how its line is drawn."""
+    """An attacker, and the style of its line."""
 
     name: Literal["known", "constant", "estimated", "geometric"]
     label: str

@@ -36,7 +36,7 @@ _DRAWN = {"name": "point", "label": "point", "colour": "#000000"}
 
 
 class SweepFile(spec.FigureTable):
-    """What the file says; what its tables hold is checked point by point."""
+    """The content of the file; its tables are checked point by point."""
 
     name: spec.FileStem
     title: str = ""

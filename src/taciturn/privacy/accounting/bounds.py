@@ -1,4 +1,4 @@
-"""What one release costs: every bound, on plain numbers that broadcast over (sites, rounds).
+"""The cost of one release: every bound, on plain numbers that broadcast over (sites, rounds).
 
 For one site and one round, with C the weight of the loss, B its samples, V its neighbours:
 

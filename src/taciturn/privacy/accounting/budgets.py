@@ -42,7 +42,7 @@ _PURE_FLOATS = 1e-9  # the chance that a budget with delta = 0 may leave to floa
 
 @dataclass(frozen=True)
 class RunCost:
-    """What one run costs any one record, by every accountant; infinite where one of them says nothing.
+    """The cost of one run to any one record, by every accountant; infinite if one has no bound.
 
     renyi : at each of `BUDGET_ORDERS`.
     alone : epsilon at the budget's delta if this is the only run there ever is.
@@ -82,7 +82,7 @@ class Limit:
 
     @cached_property
     def most(self) -> float:
-        """What the sum of `price` may come to."""
+        """The limit on the sum of `price`."""
         if self.accountant == "pure":
             return self.epsilon
         if self.accountant == "gaussian":
@@ -122,7 +122,7 @@ class Limit:
         return float(gaussian_epsilon(down(math.sqrt(square)), self.delta)) * _SAFE
 
     def _inner(self) -> tuple[float, float]:
-        """(epsilon, delta) without what is kept back."""
+        """(epsilon, delta) without the reserve."""
         kept = _RESERVE * self.epsilon
         delta = self.delta * (1 - _RESERVE) * math.exp(-min(kept, 700.0)) * (1 - 2 * _RARE)
         return self.epsilon - kept, delta
@@ -135,7 +135,7 @@ class Limit:
         return np.asarray(epsilon * _SAFE - first - second - 1e-13 * (np.abs(first) + np.abs(second)))
 
     def _reserve_holds(self, costs: Sequence[RunCost]) -> bool:
-        """Whether discrete noise and floats stay within what is kept back for them."""
+        """Whether discrete noise and floats stay within their reserve."""
         floats_lost = math.fsum(cost.floats for cost in costs)
         if self.accountant == "pure":
             return floats_lost <= _PURE_FLOATS

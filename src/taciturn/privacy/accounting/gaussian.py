@@ -113,7 +113,7 @@ def gaussian_mu(epsilon: ArrayLike, delta: ArrayLike) -> Array:
 
 
 def _halve(above: Callable[[Array], NDArray[np.bool_]], low: Array, high: Array) -> tuple[Array, Array]:
-    """The ends of a bracket where `above` begins, to the last bit; `above` has said yes to the upper one."""
+    """The ends of a bracket where `above` begins, to the last bit; `above` holds at the upper one."""
     for step in range(_STEPS):
         middle = (low + high) / 2
         if step > _MANTISSA and np.all((middle == low) | (middle == high)):

@@ -1,4 +1,4 @@
-"""Sums of masked messages: what the noise of all honest sites protects together.
+"""Sums of masked messages: the protection by the noise of all honest sites together.
 
 Site i sends v_i + z_i in whole grid units, masked so that the others see only the sum over the honest sites;
 z_i is a discrete Gaussian of spread s, the same everywhere. Of N sites c may work together against one of the
@@ -30,7 +30,7 @@ _SHARE = 1e-9  # of delta, set aside for failures
 
 
 class Slack(NamedTuple):
-    """What discrete noise adds to epsilon and delta."""
+    """The cost of discrete noise in epsilon and delta."""
 
     epsilon: float
     failure: float

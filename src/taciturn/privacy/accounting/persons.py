@@ -1,4 +1,4 @@
-"""A person with several rows, weighted so that together they count as one: what the bounds become.
+"""The bounds for a person with several rows, weighted to count as one together.
 
 Replacing all rows of a person moves every sum, minimiser and noise by no more than one row did. What changes
 is how the noise map bends: by several eigenvalues, whose sum is what one row's was.

@@ -1,4 +1,4 @@
-"""How far one unit, replaced, moves a masked sum, and by how much floats move a site's share: S and gamma.
+"""Sensitivity S of a masked sum to one replaced unit, and the float error gamma of a site's share.
 
 Every sum is a mean over n records, or over n persons whose rows' weights add up to at most 1; ||x|| <= X.
 Counts are no mean: they are sums.

@@ -1,4 +1,4 @@
-"""What the numbers of a certificate depend on: status, theorems, conditions."""
+"""The basis of a certificate's numbers: status, theorems, conditions."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _paper(claims: Claims) -> str:
 
 
 def conditions(claims: Claims) -> list[str]:
-    """What must be true of the run for the numbers to hold."""
+    """The conditions on the run."""
     run = claims.run
     own, solved = run.stated is not None, not run.masked and run.stated is None
     who = observer(run) if run.masked else "may control every other site"
@@ -188,7 +188,7 @@ def _noise_condition(run: RunFacts) -> str:
 
 
 def _masks(run: RunFacts) -> list[str]:
-    """What must be true of the masks and of the sites that send them."""
+    """The conditions on the masks and on the sites that send them."""
     linked = "every two sites share masks"
     if run.connectivity is not None:
         linked = f"masks connect the sites that are left while fewer than {run.connectivity} are taken out"
@@ -231,7 +231,7 @@ def _masks(run: RunFacts) -> list[str]:
 
 
 def _solves(run: RunFacts) -> list[str]:
-    """What must be true of the paper's rounds."""
+    """The conditions on the paper's rounds."""
     clip = "incoming values were not clipped: the bound holds for real numbers, not for floats of every size"
     if run.clip is not None:
         clip = f"incoming values were clipped to [-{run.clip:g}, {run.clip:g}] before use"

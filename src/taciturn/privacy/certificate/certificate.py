@@ -49,7 +49,7 @@ class Certificate(Claims):
     def from_ledger(
         cls, ledger: Ledger, delta: float, released: Released | None = None, form: int = LATEST
     ) -> Certificate:
-        """What a ledger proves: that of the planned run, whatever of it was charged so far."""
+        """The certificate of a ledger: the cost of the planned run, however much was charged so far."""
         releases = tuple(ledger.columns(facts.site) for facts in ledger.sites)
         head = getattr(ledger, "head", None)
         run = ledger.run
@@ -96,7 +96,7 @@ class Certificate(Claims):
         return draw_panels([curve], "SIMULATED" if self.run.simulated else "")
 
     def statement(self) -> str:
-        """What this means, for a reader who is not an engineer."""
+        """The certificate as text, for readers who are not engineers."""
         return statement(self)
 
     def to_json(self) -> str:
@@ -120,7 +120,7 @@ class Certificate(Claims):
 
     @property
     def notes(self) -> list[str]:
-        """What a check cannot compare in this file: texts of another version, and what newer formats add."""
+        """The parts of this file that a check cannot compare: texts of another version, missing entries."""
         found = [] if self.stated is None else document.notes(self.stated)
         return found + [f"The figures are {NOT_PROVEN}."] * (self.run.stated is not None)
 

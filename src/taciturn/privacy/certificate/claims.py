@@ -73,7 +73,7 @@ class Claims:
         released: Released | None = None,
         form: int = LATEST,
     ) -> Self:
-        """What follows from these facts."""
+        """The claims that follow from these facts."""
         delta = checks.probability("delta", delta)
         rows = list(zip(checked_sites(run, sites), budgets, releases, strict=True))
         for facts, limit, columns in rows:
@@ -109,12 +109,12 @@ class Claims:
 
     @property
     def facts(self) -> tuple[Any, ...]:
-        """What `from_facts` takes: all that the figures follow from."""
+        """The arguments of `from_facts`: all facts that the figures follow from."""
         given = self.run, self.sites, self.budgets, self.releases, self.delta, self.head
         return *given, self.released, self.form
 
     def epsilon_against(self, colluding: int | None) -> float:
-        """epsilon at delta if so many of the other sites work together with the observer; None: all of them.
+        """epsilon at delta if this many other sites collude with the observer; None: all of them.
 
         Only masked sums depend on it: the figure of any other run holds whichever sites collude.
         """

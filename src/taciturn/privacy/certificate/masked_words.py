@@ -1,4 +1,4 @@
-"""Masked sums in words: against whom a figure holds, what it relies on, and what holds if more collude."""
+"""Texts for masked sums: the assumed colluders, the basis of a figure, and the figures if more collude."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def one_process(run: RunFacts) -> bool:
 
 
 def trust(claims: Claims) -> str:
-    """What the figure relies on, and the figures for other numbers of colluding sites."""
+    """The basis of the figure, and the figures for other numbers of colluding sites."""
     run = claims.run
     alone = f"If all other sites do, epsilon = {format_cost(claims.epsilon_against(None))}"
     if not rests_on_masks(run):

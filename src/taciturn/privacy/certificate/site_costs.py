@@ -1,4 +1,4 @@
-"""What the rounds of every site cost: those charged, and those that a run that ended early had planned.
+"""The cost of every site's rounds: the charged ones, and the planned ones of a run that ended early.
 
 Certificates with charges that no ledger can contain are neither written nor accepted.
 """

@@ -45,7 +45,7 @@ def statement(claims: Claims) -> str:
 
 
 def _pretence(run: RunFacts) -> str:
-    """The first words about a run that protects nobody."""
+    """The first sentence about a run without protection."""
     if run.planned:
         return "PLANNED: no run took place; this is what a run with these settings would be and cost."
     if not run.simulated:
@@ -163,7 +163,7 @@ def _limits(run: RunFacts) -> str:
 
 
 def _messages(run: RunFacts) -> str:
-    """What goes from site to site in a round."""
+    """The messages of a round, as text."""
     inside = run.where == "process"
     if run.masked:
         if masked_words.one_process(run):

@@ -24,7 +24,7 @@ EVERYDAY = "the United States published its census of 2020 at epsilon 17.14"
 
 
 def three_sentences(claims: Claims) -> list[str]:
-    """What was learnt together; what it can reveal about one person; how that compares."""
+    """The three sentences: what was learnt, what it can reveal about one person, how that compares."""
     done = " ".join(who(claims.run).split())
     run = claims.run
     if len(claims.sites) < run.sites:

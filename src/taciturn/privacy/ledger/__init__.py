@@ -1,1 +1,1 @@
-"""Who released what: charged before the release, in memory or on disk."""
+"""The ledger of releases: charged before the release, in memory or on disk."""

@@ -22,7 +22,7 @@ _settled: ContextVar[list[Budget | None] | None] = ContextVar("settled", default
 
 
 def note_origin(model: object) -> Origin:
-    """What an estimator takes along to another process."""
+    """The budget that an estimator carries to another process."""
     block = blocks.open_here[-1].block if blocks.open_here else None
     if block is None:
         with suppress(LedgerError):  # it is refused where it is to release something
@@ -31,7 +31,7 @@ def note_origin(model: object) -> Origin:
 
 
 def origin_of(model: object) -> Origin | None:
-    """What a model, or the last step of a pipeline, took along from a block of another process."""
+    """The budget that a model, or the last step of a pipeline, carried from another process."""
     steps = getattr(model, "steps", None)
     found: Origin | None = getattr(steps[-1][1] if steps else model, ORIGIN, None)
     return OUTSIDE if found is not None and found[1] in blocks.opened_here else found

@@ -125,7 +125,7 @@ class Budget:
         return asked.run
 
     def check(self, planned: Planned, what: str) -> float:
-        """What would be `left` after a run; `BudgetExceeded` as from `reserve`. Nothing is charged."""
+        """The value of `left` after a run; raises as `reserve` does. Nothing is charged."""
         found, asked = self._read(), self._weigh(planned, what, "")
         return _admit(found, asked).left([*found.costs, asked.cost])
 
@@ -174,7 +174,7 @@ class Budget:
 
     @property
     def accountant(self) -> str | None:
-        """What is added up; None before the first run."""
+        """The accountant of the budget; None before the first run."""
         return self._read().terms.accountant
 
     @property
@@ -307,7 +307,7 @@ def _any_limit(found: Contents) -> Limit:
 
 
 def _admit(found: Contents, run: BudgetRun) -> Limit:
-    """What the run is measured by; `BudgetExceeded` where it would pass the budget."""
+    """The accountant of a run; `BudgetExceeded` if the run would exceed the budget."""
     limit = _limit(found, run.cost)
     if not limit.admits([*found.costs, run.cost]):
         raise BudgetExceeded(_refusal(limit, found, run))
@@ -315,7 +315,7 @@ def _admit(found: Contents, run: BudgetRun) -> Limit:
 
 
 def _limit(found: Contents, cost: RunCost) -> Limit:
-    """What the next run is measured by; the first run decides where the terms do not."""
+    """The accountant of the next run; the first run decides if the terms do not."""
     if found.terms.accountant is not None:
         return _any_limit(found)
     both = [Limit(name, found.terms.epsilon, found.terms.delta) for name in ("gaussian", "renyi")]

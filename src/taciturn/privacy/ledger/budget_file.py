@@ -62,7 +62,7 @@ class BudgetRun:
 
 
 class Contents(NamedTuple):
-    """All that the file says."""
+    """The content of the file."""
 
     terms: BudgetTerms
     runs: tuple[BudgetRun, ...]

@@ -60,7 +60,7 @@ class _Prices:
 
 
 class RenyiFilter:
-    """What one site has spent, and its limit."""
+    """The cost of one site so far, and its limit."""
 
     def __init__(self, site: SiteFacts, budget: SiteBudget, price: _Prices) -> None:
         self._site, self._budget, self._price = site, budget, price
@@ -70,7 +70,7 @@ class RenyiFilter:
         self.spent = Spent(np.zeros(len(self._orders)), 0.0, 0.0)
 
     def after(self, charge: Charge) -> Spent:
-        """What will have been spent; `BudgetExceeded` where that is past the budget."""
+        """The cost after a charge; `BudgetExceeded` if it exceeds the budget."""
         spent = self.plus(charge)
         fixed = self._budget.order is None
         if fixed and spent.square <= self._square * (1 + _SLACK):
@@ -84,14 +84,14 @@ class RenyiFilter:
         return spent
 
     def plus(self, charge: Charge) -> Spent:
-        """What will have been spent, whatever the budget is."""
+        """The cost after a charge, whatever the budget is."""
         cost = self._price(self._site, charge, self._orders)
         past = self.spent
         return Spent(past.renyi + cost.renyi, past.pure + cost.pure, past.square + cost.square)
 
 
 class MaskedFilter:
-    """What one site has spent on masked sums against the stated number of colluding sites, and its limit.
+    """The cost of one site's masked sums against the stated number of colluders, and its limit.
 
     A round costs no less than nothing, and each is charged once: where the budget pays for all rounds that
     the run has, it pays for any of them, and no charge needs a look at the cost.
@@ -103,14 +103,14 @@ class MaskedFilter:
         self.spent = Spent(np.zeros(0), math.inf, math.inf)
 
     def after(self, charge: Charge) -> Spent:
-        """What will have been spent; `BudgetExceeded` where that is past the budget."""
+        """The cost after a charge; `BudgetExceeded` if it exceeds the budget."""
         spent = self.plus(charge)
         if not self._pays_for_all:
             _admit(self._site, self._budget, charge, self._cost(sorted(spent.rounds)))
         return spent
 
     def plus(self, charge: Charge) -> Spent:
-        """What will have been spent, whatever the budget is."""
+        """The cost after a charge, whatever the budget is."""
         return self.spent._replace(rounds=(*self.spent.rounds, charge.t))
 
     @cached_property

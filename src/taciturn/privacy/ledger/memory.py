@@ -24,7 +24,7 @@ _ENTRY = np.dtype([("charged", "?"), ("eta", "f8"), ("scale", "f8"), ("output", 
 
 
 class ChargedRun(Protocol):
-    """The facts of a run: what a ledger and a certificate share."""
+    """The facts of a run, which a ledger and a certificate share."""
 
     @property
     def run(self) -> RunFacts: ...
@@ -36,7 +36,7 @@ class ChargedRun(Protocol):
 
 @runtime_checkable
 class Ledger(ChargedRun, Protocol):
-    """Where releases are charged. The facts are fixed when it is opened."""
+    """The place where releases are charged. The facts are fixed when it is opened."""
 
     @property
     def aborted(self) -> bool: ...

@@ -1,4 +1,4 @@
-"""What a planned run will cost any one record, as a budget over several runs counts it."""
+"""The cost of a planned run to any one record, for a budget over several runs."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class SharedLedger:
 
     @property
     def aborted(self) -> bool:
-        """Whether a solve of any output gave up."""
+        """Whether the solver failed for any output."""
         return self._aborted or self.ledger.aborted
 
     def charge(self, charge: Charge) -> None:

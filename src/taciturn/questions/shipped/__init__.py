@@ -1,1 +1,1 @@
-"""The questions that come with the library: each its keys, its tables and what its totals say."""
+"""The questions that come with the library: their keys, tables and answers."""

@@ -57,7 +57,7 @@ class ProgramApart(Program):
         return self._ask({"ask": "result"} | self._news(state), lambda answer: answer["value"])
 
     def _news(self, state: tuple[Total, ...]) -> dict[str, Any]:
-        """All totals: the process keeps no state that the site does not tell it."""
+        """All totals; the process has no state except what the site sends it."""
         return {"totals": [[total.values.tolist(), total.std] for total in state]}
 
     def _ask(self, question: dict[str, Any], read: Callable[[Any], T]) -> T:

@@ -141,7 +141,7 @@ class PrivateCorrelations(PrivateAnswer):
 
 
 class _Moments(NamedTuple):
-    """What follows from a matrix of second moments; everything in the scale of [-1, 1]."""
+    """Correlations from a matrix of second moments, all in the scale of [-1, 1]."""
 
     mean: Array
     covariance: Array

@@ -1,4 +1,4 @@
-"""PrivateDescription: the columns of a table, as far as noisy counts tell; a Table 1 with its noise."""
+"""PrivateDescription: the columns of a table from noisy counts; a Table 1 with its noise."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ class Evaluate(CountsQuestion):
 
 
 def model_scores(model: ModelFile, columns: Any) -> Array:
-    """What the model says of every row, each by itself: probabilities, or predicted numbers; NaN: nothing."""
+    """The predictions for every row, one by one: probabilities or numbers; NaN for no prediction."""
     encoder = model.encoder()
     X = np.asarray(encoder.transform(columns), dtype=np.float64)
     margins = np.stack(

@@ -42,7 +42,7 @@ def program_digest(name: str) -> str:
 
 
 def plain_value(value: Any) -> Any:
-    """A result as JSON values; what is none of them as text."""
+    """A result as JSON values; other values as text."""
     if isinstance(value, Mapping):
         return {str(key): plain_value(one) for key, one in value.items()}
     if isinstance(value, list | tuple):

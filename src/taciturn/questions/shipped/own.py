@@ -24,7 +24,7 @@ from .installed import load_program, plain_value
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ProgramResult(PrivateAnswer):
-    """What a program found, every total that it saw, and what all of it cost."""
+    """The result of a program, every total that it got, and the cost."""
 
     value: Any
     totals: tuple[Array, ...]
@@ -58,7 +58,7 @@ class ProgramQuestion(Question):
         return () if public.schema is None else tuple(one.name for one in self.fields(public))
 
     def fields(self, public: PublicTable) -> tuple[Field, ...]:
-        """The columns that a row of numbers is made of."""
+        """The columns of a row of numbers."""
         return public.fields(self.columns, "columns")
 
     def width(self, public: PublicTable) -> int:

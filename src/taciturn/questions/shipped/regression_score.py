@@ -77,7 +77,7 @@ def regression_cells(y: Array, predicted: Array, span: tuple[float, float], bins
 def summarise_regression(
     found: NoisyCounts, span: tuple[float, float], bins: int, level: float, *, open_total: bool = False
 ) -> RegressionScore:
-    """What the counts say: means over the cells' middles; each value is at most half a cell from its own.
+    """The answer from the counts: means over the midpoints of cells, each within half a cell.
 
     With `open_total` the number of units is itself an estimate.
     """

@@ -33,7 +33,7 @@ class CalibrationPoint:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """What follows if scores above `threshold` count as the class (the second of two)."""
+    """The figures if scores above `threshold` count as the class (the second of two)."""
 
     threshold: float
     sensitivity: Estimate
@@ -163,7 +163,7 @@ def score_cells(truth: NDArray[np.int64], scores: Array, bins: int) -> NDArray[n
 def summarise(
     found: NoisyCounts, classes: tuple[Any, ...], bins: int, level: float, *, open_total: bool = False
 ) -> PrivateScore:
-    """What the counts say; with `open_total` the number of units is itself an estimate."""
+    """The answer from the counts; with `open_total` the number of units is an estimate too."""
     spread, K = Spread(found.sigma, found.units, level), len(classes)
     if K == 2:
         table = found.tables[0]

@@ -14,7 +14,7 @@ _ENTRIES = 24  # most entries of a list among the settings
 
 
 class NumberTable(NamedTuple):
-    """What it holds, its caption, its columns and whether each holds numbers, and the cells of its rows."""
+    """A table: its name, caption, columns (and which are numeric), and the cells of its rows."""
 
     summary: str
     caption: str

@@ -26,7 +26,7 @@ from .worker import fetch
 
 
 class Asked(NamedTuple):
-    """What the shards were asked for in a round: references to their reports, and to what they send."""
+    """The pending results of a round: references to the shards' reports and messages."""
 
     reports: list[Any]
     sent: list[list[Any]]
@@ -69,7 +69,7 @@ class Driver:
         return self.setup.rounds
 
     def charges(self, t: int) -> RoundCharges:
-        """What all sites release in round t."""
+        """The releases of all sites in round t."""
         return self.setup.prepared.charges(t)
 
     def message(self, state: ClusterState) -> Asked:
@@ -109,7 +109,7 @@ class Driver:
         return self.recorder.finish(self._vectors(), self.ledger, self.setup.settings(), coordinates)
 
     def _route(self, asked: Send) -> list[list[Any]]:
-        """What each shard must be handed of this round: blocks of others, by reference, or the total."""
+        """The inputs of each shard for this round: blocks of others, by reference, or the total."""
         sent = asked.message.sent
         if not self._neighbours(asked.t):
             total = np.sum(fetch([blocks[0] for blocks in sent]), axis=0)

@@ -99,7 +99,7 @@ def _driver(setup: Setup, parts: list[Part], workers: list[Any], saver: Checkpoi
 
 
 def _explain(start: int, reached: int, saver: Checkpoint | None) -> str:
-    """What happened, and what to do."""
+    """The error with its cause and the fix."""
     if start < 0:
         return "the workers did not start; `taciturn` must be installed on every node of the cluster."
     if saver is None:

@@ -27,7 +27,7 @@ PATIENCE = 60.0
 
 
 class Worker:
-    """What runs in a worker process; its methods are called one at a time, in order."""
+    """The actor in a worker process; its methods are called one at a time, in order."""
 
     def __init__(self) -> None:
         self._one_thread = threadpool_limits(limits=1, user_api="blas")
@@ -45,7 +45,7 @@ class Worker:
         self.objectives = [open_site(source, first + k, **terms) for k, source in enumerate(sources)]
 
     def survey(self, digest: bool) -> list[Size]:
-        """What its sites hold."""
+        """The state of its sites."""
         return survey(self.objectives, digest=digest)
 
     def begin(self, task: ShardTask, saver: Checkpoint | None, t: int) -> None:
@@ -70,7 +70,7 @@ class Worker:
         return self.shard.models
 
     def coordinates(self) -> Array | None:
-        """What the run's rows are seen in."""
+        """The coordinates of the run's rows."""
         return self.shard.coordinates
 
     def usage(self) -> tuple[float, int]:
@@ -101,7 +101,7 @@ def crew(parts: Sequence[Part], problem: AnyProblem) -> Iterator[list[Any]]:
 
 
 def fetch(references: Sequence[Any]) -> list[Any]:
-    """The values behind references; an error that a worker raised comes out as it was raised there."""
+    """The values behind references; an error of a worker is raised unchanged."""
     try:
         return list(ray.get(list(references)))
     except RayTaskError as error:

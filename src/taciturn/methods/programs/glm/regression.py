@@ -68,7 +68,7 @@ SCORE_SHARE = 0.36
 
 @dataclass(frozen=True)
 class RegressionTerm(Expression):
-    """What a record adds to one sum of a regression (`kernels/regression_rows.py`)."""
+    """The contribution of a record to one sum of a regression (`kernels/regression_rows.py`)."""
 
     family: str
     kind: str

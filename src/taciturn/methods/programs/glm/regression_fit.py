@@ -1,4 +1,4 @@
-"""Estimates and standard errors from what a regression released, and whether they can be believed.
+"""Estimates and standard errors from the releases of a regression, and whether they are reliable.
 
     D           H^-1 s, from the mean score s at the mean point;   estimate  f = f0 + W (u + D)
     variance    v' (V/n + v_s I + (std_h^2 / 2) (|D|^2 I + D D')) v     v = H^-1 W'e_j

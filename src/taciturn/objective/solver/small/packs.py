@@ -76,7 +76,7 @@ class Pack(ABC):
 
     @abstractmethod
     def _kernels(self) -> tuple[Any, Any]:
-        """What minimises and what measures; numba is imported here."""
+        """The compiled functions that minimise and measure; imports numba."""
 
 
 @dataclass(frozen=True, eq=False)
