@@ -1,4 +1,4 @@
-"""PrivateAnswer: what released totals say, as a table for people and as plain facts for programs."""
+"""PrivateAnswer: the answer from released totals, as a table for people and as plain facts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PrivateAnswer(ABC):
 
     @property
     def certificate(self) -> Certificate:
-        """What the whole job cost; the other questions of the job are in it too."""
+        """The cost of the whole job, including its other questions."""
         if self.stated is None:
             raise CertificateError("this answer has no certificate: it is part of another one.")
         return self.stated
@@ -65,7 +65,7 @@ class PrivateAnswer(ABC):
         return file.getvalue()
 
     def html(self) -> str:
-        """The table as HTML, with what it cost below."""
+        """The table as HTML, with its cost below."""
         said = self.note() if self.stated is None else self.stated.statement()
         return f"<div>{self._html_table()}{_paragraphs(said)}</div>"
 

@@ -69,7 +69,7 @@ class PrivateRegression(PrivateAnswer):
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """Of the coefficients, and then of the intercepts."""
+        """The standard errors of the coefficients, then of the intercepts."""
         last = [f"until {end:g}" for end in self.periods] if self.periods else ["intercept"]
         return (*self.names, *last)
 
@@ -124,7 +124,7 @@ class PrivateRegression(PrivateAnswer):
         return rows
 
     def note(self) -> str:
-        """What the figures rest on, and what they cost."""
+        """The basis of the figures, and their cost."""
         cost = super().note() or NOTHING_PROTECTED
         if self.counted is None:
             return cost
