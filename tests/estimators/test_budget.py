@@ -130,7 +130,7 @@ def test_estimator_and_its_clones_keep_their_budget(table, budget, monkeypatch):
         sent = pickle.dumps(clf)
     pickle.loads(sent).fit(*table)  # in the process that it came from the block is over
     assert budget.runs == ()
-    monkeypatch.setattr(blocks, "_names", set())  # as in another process
+    monkeypatch.setattr(blocks, "opened_here", set())  # as in another process
     clone(pickle.loads(sent)).fit(*table)
     assert len(budget.runs) == 1
     clone(pickle.loads(pickle.dumps(pickle.loads(sent)))).fit(*table)  # and from there on to one more
