@@ -15,15 +15,11 @@ class ProgressStep(Protocol):
     def __call__(self, steps: int = 1) -> None: ...
 
 
-def _nothing(steps: int = 1) -> None:
-    """Say nothing."""
-
-
 @contextmanager
 def progress(total: int, what: str, *, show: bool | None = None) -> Iterator[ProgressStep]:
     """Yield a function to call after each step; `show=None` shows a bar only on a terminal."""
     if show is False or (show is None and not sys.stderr.isatty()):
-        yield _nothing
+        yield lambda steps=1: None
     elif sys.stderr.isatty():
         with _bar(total, what) as step:
             yield step

@@ -63,7 +63,10 @@ def loop(node: Stepping, state: Any, *, released: Any | None = None) -> Loop:
             message = node.message(state)
             yield Store(node.charges(t)._replace(aborted=message is None), message, state)
             if message is None:
-                raise gave_up(t)
+                raise NotConverged(
+                    f"the solver failed in round {t}, and the run ends: the round is charged, nothing of it "
+                    "was sent, and it is never repeated. Start a new run with a larger `tol`."
+                )
         else:
             message, released = released, None
         heard = yield Send(t, message, state)
@@ -107,11 +110,3 @@ def drive(steps: Loop, *, store: Callable[[Store], None], exchange: Callable[[Se
         except StopIteration as end:
             return end.value
         answer = exchange(effect)
-
-
-def gave_up(t: int) -> NotConverged:
-    """The error of a real run for a computation that failed after it was charged."""
-    return NotConverged(
-        f"the solver failed in round {t}, and the run ends: the round is charged, nothing of it was "
-        "sent, and it is never repeated. Start a new run with a larger `tol`."
-    )

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from ..core import checks
 from ..core.errors import ParameterError
@@ -14,8 +15,9 @@ from .blocks import Block, WeightedRows, row_blocks, weighted_parts
 from .checking import check_loss, check_regularizer
 from .losses import Loss
 from .regularizers import L2, Regularizer
-from .rows import signed_rows
-from .spectrum import largest_eigenvalue
+from .rows import Matrix, signed_rows
+
+_SMALL = 400  # rows or features up to which all eigenvalues are computed; Lanczos beyond
 
 
 class Objective:
@@ -153,3 +155,21 @@ class LocalObjective(Objective):
     def __repr__(self) -> str:
         shown = repr(self.parts[0].rows) if len(self.parts) == 1 else f"{self.rows} weighted rows"
         return f"LocalObjective({self.loss!r}, {shown})"
+
+
+def largest_eigenvalue(Z: Matrix) -> float:
+    """lambda_max(Z'Z), rounded up by what the method may miss. Signs of rows do not matter."""
+    samples, dimension = Z.shape
+    if min(samples, dimension) <= _SMALL:
+        product = Z.T @ Z if dimension <= samples else Z @ Z.T
+        gram = product if isinstance(product, np.ndarray) else product.toarray()
+        return max(0.0, float(np.linalg.eigvalsh(gram)[-1])) * (1 + 1e-12)
+
+    def apply(v: Array) -> Array:
+        return np.asarray(Z.T @ (Z @ v))
+
+    operator = LinearOperator((dimension, dimension), matvec=apply, dtype=np.float64)
+    start = np.full(dimension, 1.0) + 0.1 * np.cos(np.arange(dimension))  # fixed, so that runs repeat
+    values, vectors = eigsh(operator, k=1, v0=start, tol=1e-10)
+    top, v = float(values[0]), vectors[:, 0]
+    return top + float(np.linalg.norm(apply(v) - top * v)) + 1e-9 * top

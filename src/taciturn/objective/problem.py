@@ -43,7 +43,7 @@ class DealtProblem:
     def hold(self, objectives: Iterable[Any]) -> None:
         """Keep the sites, one after the other as they are made."""
         self._sites = tuple(objectives)
-        self.dimension = _common_dimension(self._sites)
+        self.dimension = common_dimension([site.dimension for site in self._sites])
         self.samples: NDArray[np.int64] = np.array([site.samples for site in self._sites], dtype=np.int64)
         self.samples.flags.writeable = False
 
@@ -206,11 +206,11 @@ def given_persons(
     return persons_of(ids, most_rows=most_rows, most_sites=most_sites)
 
 
-def _common_dimension(sites: tuple[LocalObjective, ...]) -> int:
-    dimension = sites[0].dimension
-    for i, site in enumerate(sites):
-        if site.dimension != dimension:
+def common_dimension(dimensions: Sequence[int]) -> int:
+    """d, the same at all sites."""
+    for i, d in enumerate(dimensions):
+        if d != dimensions[0]:
             raise DataError(
-                f"all sites need the same features; site 0 has {dimension}, site {i} has {site.dimension}."
+                f"all sites need the same features; site 0 has {dimensions[0]}, site {i} has {d}."
             )
-    return dimension
+    return dimensions[0]

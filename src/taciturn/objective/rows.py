@@ -60,8 +60,9 @@ def signed_rows(X: Any, y: Any, kind: Kind, *, site: str, overwrite: bool = Fals
     features = _features(X, site)
     labels = _labels(y, kind, features.shape[0], site)
     sign = labels if kind == "classification" else -np.ones_like(labels)
-    if isinstance(features, np.ndarray) and _mostly_zeros(features):
-        features = sparse.csr_array(features)
+    if isinstance(features, np.ndarray) and features.size >= _WORTH:
+        if np.count_nonzero(features) <= _SPARSE * features.size:
+            features = sparse.csr_array(features)
     if isinstance(features, np.ndarray):
         Z: Matrix = _frozen(np.multiply(features, sign[:, None], out=features if overwrite else None))
     else:
@@ -69,7 +70,9 @@ def signed_rows(X: Any, y: Any, kind: Kind, *, site: str, overwrite: bool = Fals
         _frozen(features.data)
         Z = features
     offset = None if kind == "classification" else _frozen(np.clip(labels, -FARTHEST, FARTHEST))
-    return Rows(Z, offset, _largest_norm(Z, site), _width(Z), _largest(offset))
+    farthest = 0.0 if offset is None else float(np.max(np.abs(offset)))
+    counts = np.count_nonzero(Z, axis=1) if isinstance(Z, np.ndarray) else np.diff(Z.indptr)
+    return Rows(Z, offset, _largest_norm(Z, site), int(np.max(counts)), farthest)
 
 
 def some_rows(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:
@@ -143,19 +146,6 @@ def _check_finite(array: Array, name: str, site: str) -> None:
 def _frozen(array: Array) -> Array:
     array.flags.writeable = False
     return array
-
-
-def _largest(offset: Array | None) -> float:
-    return 0.0 if offset is None else float(np.max(np.abs(offset)))
-
-
-def _mostly_zeros(X: Array) -> bool:
-    return X.size >= _WORTH and int(np.count_nonzero(X)) <= _SPARSE * X.size
-
-
-def _width(Z: Matrix) -> int:
-    counts = np.count_nonzero(Z, axis=1) if isinstance(Z, np.ndarray) else np.diff(Z.indptr)
-    return int(np.max(counts))
 
 
 def _largest_norm(Z: Matrix, site: str) -> float:

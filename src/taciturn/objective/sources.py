@@ -19,7 +19,7 @@ from ..core.errors import DataError
 from .local import LocalObjective
 from .losses import Logistic, Loss
 from .persons import Persons
-from .problem import Problem, check_unit_rows
+from .problem import Problem, check_unit_rows, common_dimension
 from .regularizers import L2, Regularizer
 
 Source = str | PathLike[str] | Callable[[], tuple[Any, Any]]
@@ -129,12 +129,7 @@ class SourcedProblem:
 
     def with_sizes(self, sizes: Sequence[Size]) -> SourcedProblem:
         """The same problem, with what its sites turned out to hold."""
-        for i, size in enumerate(sizes):
-            if size.dimension != sizes[0].dimension:
-                raise DataError(
-                    f"all sites need the same features; site 0 has {sizes[0].dimension}, "
-                    f"site {i} has {size.dimension}."
-                )
+        common_dimension([size.dimension for size in sizes])
         problem = copy(self)
         problem.__dict__.pop("samples", None)
         problem._sizes = tuple(sizes)
@@ -182,7 +177,10 @@ def save_site(path: str | PathLike[str], X: Any, y: Any) -> None:
 
 def _read(source: Source, i: int) -> tuple[Any, Any]:
     if callable(source):
-        return _call(source, i)
+        pair = source()
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise DataError(f"`sources[{i}]` must return a pair (X, y); got {type(pair).__name__}.")
+        return pair
     try:
         with open(source, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             if "X" in file:
@@ -194,13 +192,6 @@ def _read(source: Source, i: int) -> tuple[Any, Any]:
             f"`sources[{i}]` must be an .npz file with X and y, or data, indices, indptr, shape and y; "
             f"got {fspath(source)!r} ({type(error).__name__})."
         ) from error
-
-
-def _call(source: Callable[[], tuple[Any, Any]], i: int) -> tuple[Any, Any]:
-    pair = source()
-    if not isinstance(pair, tuple) or len(pair) != 2:
-        raise DataError(f"`sources[{i}]` must return a pair (X, y); got {type(pair).__name__}.")
-    return pair
 
 
 def _digest(objective: LocalObjective) -> str:

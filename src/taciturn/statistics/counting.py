@@ -21,14 +21,13 @@ from ..data.tables.table_inputs import take_columns
 from ..estimators.assignment import SiteAssignment, assign_sites
 from ..methods.base import Network
 from ..methods.programs.own_program import ProgramTable
-from ..methods.run import Run
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.ledger.active import charge_run
 from ..questions.answer import PrivateAnswer
 from ..questions.asking import Asking, released_as
 from ..questions.question import PublicTable, Question, SiteTable, Spending
 from ..runtime.one_vs_rest import run_charged
-from ..runtime.setup import Setup, prepare
+from ..runtime.setup import prepare
 from ..runtime.simulate import Engine, cluster_engine
 
 P = ParamSpec("P")
@@ -160,18 +159,14 @@ def run_asking(
         )
     tables: Any = setup.prepared.tables  # type: ignore[attr-defined]
     tables.program.query(tables.program.start(1))  # a wrong first query fails before anything is spent
-    run = _run(setup, wishes, what)
+    if wishes.engine == "local":
+        (run,) = run_charged([setup], ledger=wishes.ledger, show=False, what=what)
+    else:
+        with charge_run(what, partial(setup.prepared.forecast, setup.run_facts())):
+            run = cluster_engine(wishes.engine).run(setup, show=False)
     result = run.coef[0, 0]
     certificate = Certificate.from_ledger(run.ledger, wishes.delta, released_as(tables, result))
     return asking.answers(tables, result, certificate), result
-
-
-def _run(setup: Setup, wishes: CountWishes, what: str) -> Run:
-    """One run, here or on a cluster; inside a `Budget` it is reserved there first."""
-    if wishes.engine == "local":
-        return run_charged([setup], ledger=wishes.ledger, show=False, what=what)[0]
-    with charge_run(what, partial(setup.prepared.forecast, setup.run_facts())):
-        return cluster_engine(wishes.engine).run(setup, show=False)
 
 
 def _table(asking: Asking, columns: Any, places: SiteAssignment) -> ProgramTable:

@@ -28,7 +28,7 @@ from ..questions.kinds import read_questions
 from ..questions.pictures import Line, draw_lines
 from ..questions.question import PublicTable, SiteTable
 from ..runtime.simulate import Engine
-from .counting import CountWishes, ask_here
+from .counting import AskOptions, CountWishes, ask_here
 from .reference import fit_without_noise
 from .regression_plan import (
     RegressionFacts,
@@ -212,18 +212,8 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         design = question.design(public)
         if self.epsilon == math.inf:
             return self._fit_without_noise(question, public, columns, rows, site, person)
-        wishes = CountWishes(
-            epsilon=self.epsilon,
-            delta=self.delta,
-            site=site,
-            person=person,
-            sites=self.sites,
-            colluding=self.colluding,
-            large_delta=self.large_delta,
-            ledger=self.ledger,
-            random_state=self.random_state,
-            engine=self.engine,
-        )
+        own = {name: value for name, value in vars(self).items() if name in AskOptions.__annotations__}
+        wishes = CountWishes(self.epsilon, site=site, person=person, **own)
         count = self.sites if site is None else len(np.unique(np.asarray(site)))
         units = rows if person is None else len(np.unique(np.asarray(person)))
         require_possible(design.program, units, self.epsilon, self.delta, count, self.colluding)

@@ -106,11 +106,8 @@ def _is_ours(clf: Any) -> bool:
     if hasattr(steps[-1], "encoder_"):  # of an additive model
         encoders.append(steps[-1].encoder_)
     known = type(steps[-1]) in _OURS and all(type(step) in _STEPS for step in encoders)
-    return known and not any(_is_patched(step) for step in (clf, *steps, *encoders))
-
-
-def _is_patched(step: Any) -> bool:
-    return any(callable(getattr(type(step), name, None)) for name in vars(step))
+    every = (clf, *steps, *encoders)
+    return known and not any(callable(getattr(type(one), name, None)) for one in every for name in vars(one))
 
 
 def _certificate(clf: Any) -> Certificate | None:

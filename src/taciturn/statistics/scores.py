@@ -76,7 +76,8 @@ def private_score(
     >>> bool(score.accuracy.low < clf.score(X, X[:, 0] > 0) < score.accuracy.high)
     True
     """
-    bins = _even(bins)
+    if checks.whole("bins", bins, least=2) % 2:
+        raise ParameterError(f"`bins` must be even, so that 1/2 lies between two of them; got {bins}.")
     level = checks.probability("level", level)
     classes = np.asarray(getattr(clf, "classes_", ()))
     if len(classes) < 2:
@@ -94,9 +95,3 @@ def private_score(
         question = _Scored(classes=tuple(classes.tolist()), bins=bins, level=level)
         (found,) = ask_here([question], PublicTable(), columns, len(truth), wishes, "private_score")
     return cast(PrivateScore, found)
-
-
-def _even(bins: int) -> int:
-    if checks.whole("bins", bins, least=2) % 2:
-        raise ParameterError(f"`bins` must be even, so that 1/2 lies between two of them; got {bins}.")
-    return bins

@@ -86,7 +86,8 @@ class TableCheck:
         for column in self.columns:
             c = column.counts
             facts[c.name] = f"{c.fit} fit, {c.moved} moved, {c.unknown} unknown, {c.missing} missing"
-            pictures[c.name] = draw_bars(column.heights, _ends(column), label=c.name)
+            ends = (0, len(column.heights) - 1) if c.moved else ()  # where moved cells are
+            pictures[c.name] = draw_bars(column.heights, ends, label=c.name)
         facts["rows"] = f"{self.rows}, of which {self.zeros} become zeros and {self.clipped} are shortened"
         if self.support not in self.troubles:
             facts["enough rows?"] = self.support
@@ -185,7 +186,9 @@ def _features(
         X = np.asarray(table, dtype=np.float64)
         if X.ndim != 2 or not np.isfinite(X).all():
             raise ParameterError("`table` must be rows of finite numbers where there is no `schema`.")
-        return X, [_plain_column(k, X[:, k]) for k in range(X.shape[1])]
+        counts = [CellCounts(f"column {k}", len(X), 0, 0, 0) for k in range(X.shape[1])]
+        bars = [tuple(np.histogram(values, _CELLS)[0].tolist()) for values in X.T]
+        return X, [CheckedColumn(*pair) for pair in zip(counts, bars, strict=True)]
     encoder = BoundedEncoder(schema, data_norm=data_norm, missing=missing)
     X = encoder.fit(table).transform(table)
     public = public_columns(schema)
@@ -215,11 +218,6 @@ def _column(field: Number | Category | Date | Boolean, counts: CellCounts, value
                 "model hardly sees their differences; declare a narrower range from public knowledge, or log"
             )
     return CheckedColumn(counts, tuple(heights.tolist()), tuple(troubles))
-
-
-def _plain_column(k: int, values: Array) -> CheckedColumn:
-    heights, _ = np.histogram(values, _CELLS)
-    return CheckedColumn(CellCounts(f"column {k}", len(values), 0, 0, 0), tuple(heights.tolist()))
 
 
 def _label(
@@ -287,8 +285,3 @@ def _support(
     if noise <= 1:
         return noise, f"few rows: at {budget} the noise is about {noise:.2f} of a strong signal; {advice}"
     return noise, f"too few rows: at {budget} the noise is about {noise:.2g} times the signal; {advice}"
-
-
-def _ends(column: CheckedColumn) -> tuple[int, ...]:
-    """The bars that hold moved cells."""
-    return (0, len(column.heights) - 1) if column.counts.moved else ()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...core import checks
 from ...core.errors import PrivacyLeakWarning
-from ..tables.column_parsing import Parsed, parse
+from ..tables.column_parsing import parse
 from ..tables.column_types import Number
 from ..tables.encoder import bound_rows, encode
 from ..tables.schema import Schema
@@ -60,7 +60,8 @@ def as_dataset(
             PrivacyLeakWarning,
             stacklevel=3,
         )
-        schema = _ranges_from_data(schema, columns)
+        numbers = [field.name for field in schema if isinstance(field, Number)]
+        schema = schema.with_ranges({name: (0.0, float(columns[name].max())) for name in numbers})
     X = encode(schema, columns)
     if rows != "raw":
         worst = math.sqrt(len(schema))
@@ -81,9 +82,3 @@ def as_dataset(
         rows=rows,
         _columns=columns,
     )
-
-
-def _ranges_from_data(schema: Schema, columns: Parsed) -> Schema:
-    """0 to the largest value: the paper's scaling, which no guarantee covers."""
-    numbers = [field.name for field in schema if isinstance(field, Number)]
-    return schema.with_ranges({name: (0.0, float(columns[name].max())) for name in numbers})

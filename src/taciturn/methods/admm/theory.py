@@ -44,7 +44,17 @@ class Convergence:
 
 def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
     """Which hypotheses of Theorem 1 hold for this run, and where its proof has a gap."""
-    return _convergence(method.tables(sites, rounds))
+    tables = method.tables(sites, rounds)
+    return Convergence(
+        (
+            _nondecreasing(tables),
+            _above_dual_step(tables),
+            _bounded(tables),
+            _equal_penalties(tables),
+            _fixed_dual_step(tables),
+            _noiseless(tables),
+        )
+    )
 
 
 def check_theorem_1(tables: Tables) -> None:
@@ -56,19 +66,6 @@ def check_theorem_1(tables: Tables) -> None:
                 f"`{name}` must be {words}; {hypothesis.detail}. "
                 "Theorems 1 to 3 of the paper need it; `strict=False` runs without it."
             )
-
-
-def _convergence(tables: Tables) -> Convergence:
-    return Convergence(
-        (
-            _nondecreasing(tables),
-            _above_dual_step(tables),
-            _bounded(tables),
-            _equal_penalties(tables),
-            _fixed_dual_step(tables),
-            _noiseless(tables),
-        )
-    )
 
 
 def _nondecreasing(tables: Tables) -> Hypothesis:

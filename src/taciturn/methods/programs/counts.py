@@ -1,8 +1,12 @@
-"""Counts: a program of one sum. Every site counts its rows in the cells of public tables.
+"""Programs of one sum: counts of the rows in the cells of public tables, and the mean of q q' over all units.
 
 A record is in one cell of each table, so that replacing it moves two cells of a table by one: by sqrt(2 k) in
 all for k tables. The rows of a person weigh 1/m each, rounded down to the grid: a person moves it no further.
 Counts are whole numbers of grid steps, so nothing is rounded, and noise on them is exact.
+
+For rows q of norm at most 1, |q q' - p p'|^2 = |q|^4 + |p|^4 - 2 (q.p)^2 <= 2, so that replacing a unit moves
+the mean of q q' by sqrt 2 / n. The framework forms the products itself, row by row, and rounds what a unit
+adds once.
 """
 
 from __future__ import annotations
@@ -16,12 +20,15 @@ from numpy.typing import NDArray
 from ...core.errors import ParameterError
 from ...core.types import Array
 from ...privacy.accounting.sensitivity import counts_sensitivity
-from ...privacy.loss_facts import LossFacts
+from ...privacy.loss_facts import PROGRAM, LossFacts
 from ...privacy.sums import ALIGNED, COUNTS, SumFacts
 from ..base import UNSAID, Network, RunOptions
+from ..sums.expressions import clip, columns, outer
 from ..sums.prepared import PreparedSums
-from ..sums.program import ProgramPart, PublicHalf, SumPlan, SumTables, fix_sums, pair_graph
+from ..sums.program import PrivateHalf, ProgramPart, PublicHalf, SumPlan, SumTables, fix_sums, pair_graph
+from ..sums.several import prepare_alone
 from ..sums.sum_noise import Integers
+from .own_program import Query, UnitRows, UnitVectors
 
 Cells = NDArray[np.int32]
 
@@ -122,7 +129,7 @@ class CountsProgram(PublicHalf):
 
 
 @dataclass(frozen=True, eq=False)
-class SiteCells:
+class SiteCells(PrivateHalf):
     """The private half: the cells of one site's rows, (rows, tables), numbered through all tables.
 
     rows_of_person : how many rows the person of each row has in all; None where every row is a unit.
@@ -150,7 +157,40 @@ class SiteCells:
         np.add.at(counts, self.cells, (one // self.rows_of_person)[:, None])
         return counts[None]
 
-    def metrics(self, models: Array) -> tuple[Array, Array]:
-        """Counts have neither a loss nor a quality."""
-        nothing = np.full(len(models), np.nan)
-        return nothing, nothing
+
+@dataclass(frozen=True)
+class OuterProducts:
+    """The method: one release within (epsilon, delta). `width` is the length of q."""
+
+    width: int
+    epsilon: float
+    delta: float
+    colluding: int | None = None
+
+    def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedSums:
+        """Grid and noise of the one sum."""
+        return prepare_alone(self, network, rounds, options)
+
+    def part(self, network: Network) -> ProgramPart:
+        """The same sum in a job with other questions."""
+        length, S = self.width * (self.width + 1) // 2, math.sqrt(2.0) / network.units
+        plan = SumPlan(ALIGNED, length, S, 0.0, 1.0, 1.0, whole=True)
+        return ProgramPart((plan,), lambda sums, sites: OuterProgram((length,)))
+
+
+class OuterProgram(CountsProgram):
+    """The public half: one total, which is the result."""
+
+    @property
+    def loss(self) -> LossFacts:
+        return LossFacts(PROGRAM, 1.0, 0.0)
+
+    @property
+    def dimension(self) -> int:
+        return self.size
+
+    def query(self, state: CountState) -> list[Query]:  # type: ignore[override]
+        return [Query(outer(clip(columns(), 1.0)))] * len(state.counts)
+
+    def private_half(self, rows: UnitRows, units: int) -> UnitVectors:  # type: ignore[override]
+        return UnitVectors(rows, units, {1: 1.0})

@@ -36,7 +36,7 @@ from ..base import UNSAID, Network, RunOptions
 from ..sums.expression_json import measure, parts_of
 from ..sums.expressions import Expression, Installed
 from ..sums.prepared import PreparedSums
-from ..sums.program import ProgramPart, PublicHalf, SumPlan
+from ..sums.program import PrivateHalf, ProgramPart, PublicHalf, SumPlan
 from ..sums.several import prepare_alone
 from ..sums.sum_noise import Integers
 
@@ -232,7 +232,7 @@ class UnitRows:
 
 
 @dataclass(frozen=True, eq=False)
-class UnitVectors:
+class UnitVectors(PrivateHalf):
     """The private half: what every unit adds, clipped, divided by n and rounded, as whole numbers."""
 
     rows: UnitRows
@@ -281,10 +281,6 @@ class UnitVectors:
         vectors = clipped(vectors, _INSIDE)
         whole = np.rint(vectors / (self.units * facts.grid)).astype(np.int64)
         return np.asarray(whole.sum(axis=0))
-
-    def metrics(self, models: Array) -> tuple[Array, Array]:
-        """A program has neither a loss nor a quality."""
-        return np.full(len(models), np.nan), np.full(len(models), np.nan)
 
 
 def row_by_row(

@@ -297,24 +297,13 @@ class Installed(Expression):
         )
 
 
-def installed(length: int) -> Expression:
-    """So many numbers that the program's own `private` computes from a row: trusted code, marked as such."""
-    return Installed(length)
+installed, parameter, affine, clip = Installed, Parameter, Affine, Clipped
+"""The expressions of these names, made as they are."""
 
 
 def columns(*numbers: int) -> Expression:
     """The row itself; with numbers, these of its columns. The target of a row, if any, is the last column."""
     return Columns(tuple(checks.whole("columns", number) for number in numbers) or None)
-
-
-def parameter(name: str) -> Expression:
-    """A public vector that the program's query names."""
-    return Parameter(name)
-
-
-def affine(part: Expression, matrix: str, offset: str | None = None) -> Expression:
-    """A x + b, by the names of two parameters."""
-    return Affine(part, matrix, offset)
 
 
 def sigmoid(part: Expression) -> Expression:
@@ -345,11 +334,6 @@ def first_largest(part: Expression) -> Expression:
 def outer(part: Expression) -> Expression:
     """The upper triangle of x x', off-diagonal entries times sqrt 2; its norm is ||x||^2."""
     return Function("outer", part)
-
-
-def clip(part: Expression, bound: float) -> Expression:
-    """x, shortened to at most a public norm."""
-    return Clipped(part, bound)
 
 
 def cells(part: Expression, edges: Sequence[float]) -> Expression:

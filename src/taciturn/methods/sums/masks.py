@@ -50,14 +50,9 @@ def expand_keystream(key: bytes, count: int) -> Message:
 
 def label_bytes(*label: str | bytes | int) -> bytes:
     """What HKDF-Expand binds a key to; each part follows its length, so different inputs differ in bytes."""
-    parts = [_encode(part) for part in label]
+    whole = [part.to_bytes(8, "big") if isinstance(part, int) else part for part in label]
+    parts = [part.encode() if isinstance(part, str) else part for part in whole]
     return b"taciturn" + b"".join(len(part).to_bytes(4, "big") + part for part in parts) + b"\x01"
-
-
-def _encode(part: str | bytes | int) -> bytes:
-    if isinstance(part, int):
-        return part.to_bytes(8, "big")
-    return part.encode() if isinstance(part, str) else part
 
 
 class PairKeys:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from ...core.types import Array
 from ...privacy.accounting.gaussian import gaussian_mu
 from ...privacy.loss_facts import PROGRAM, LossFacts
@@ -57,8 +59,11 @@ class PrivateHalf(Protocol):
         ...
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of models (repeats, d) on the site's own rows; no noise covers them."""
-        ...
+        """(mean loss, quality) of models (repeats, d) on the site's own rows; no noise covers them.
+
+        A question has neither of them.
+        """
+        return np.full(len(models), np.nan), np.full(len(models), np.nan)
 
 
 class PublicHalf(ABC):

@@ -135,15 +135,10 @@ class SeveralHalf(PublicHalf):
 
 
 @dataclass(frozen=True, eq=False)
-class SeveralRows:
+class SeveralRows(PrivateHalf):
     """The private half: what the site's rows add to the sum of the program that asks."""
 
     halves: tuple[PrivateHalf, ...]
 
     def integers(self, query: SeveralQuery, facts: SumFacts) -> Integers:
         return self.halves[query.program].integers(query.query, replace(facts, t=query.t))
-
-    def metrics(self, models: Array) -> tuple[Array, Array]:
-        """Questions have neither a loss nor a quality."""
-        nothing = np.full(len(models), np.nan)
-        return nothing, nothing

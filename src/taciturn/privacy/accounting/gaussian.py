@@ -64,7 +64,8 @@ def _curve(mu: Array, epsilon: Array, wide: bool = True) -> Array:
     y = ratio - mu / 2 - slip
     near = np.maximum(y, -_FAR)
     first, second = _mills(near), _mills(near + mu)
-    curve = _density(near) * (first - second + _MILLS * (first + second))
+    density = np.exp(np.minimum(near, 1e6) ** 2 * -0.5) / _ROOT_2_PI
+    curve = density * (first - second + _MILLS * (first + second))
     if wide:
         far = 1 - np.exp(np.minimum(epsilon, 700.0)) * special.ndtr(-y - 2 * slip - mu) * (1 - _LOOSE)
         curve = np.where(y < -_FAR, far, curve)
@@ -130,12 +131,6 @@ def _mills(y: Array) -> Array:
     """Phi(-y) / phi(y)"""
     ratio: Array = _HALF_ROOT * special.erfcx(y / _ROOT_2)
     return ratio
-
-
-def _density(y: Array) -> Array:
-    """phi(y), y at least -_FAR"""
-    density: Array = np.exp(np.minimum(y, 1e6) ** 2 * -0.5) / _ROOT_2_PI
-    return density
 
 
 def _probabilities(delta: ArrayLike) -> Array:

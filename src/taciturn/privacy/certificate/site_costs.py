@@ -13,7 +13,6 @@ import numpy as np
 
 from ...core import checks
 from ...core.errors import CertificateError
-from ...core.types import Array
 from ..accounting import bounds
 from ..collusion import masked_cost, masked_mu, masked_table
 from ..costs import (
@@ -67,7 +66,10 @@ def planned_charges(run: RunFacts, site: SiteFacts, rounds: int) -> Columns:
     sums = np.array([entry.std for entry in run.sums[:rounds]])
     after = t[len(sums) :] - len(sums)
     none = np.zeros(len(sums))
-    eta, scale, output = (planned_table(table, after) for table in (site.eta, site.scale, site.output_scale))
+    eta, scale, output = (
+        np.array(table)[np.minimum(after, len(table)) - 1] if table else np.zeros(len(after))
+        for table in (site.eta, site.scale, site.output_scale)
+    )
     return Columns(
         t,
         np.concatenate([none, eta]),
@@ -75,11 +77,6 @@ def planned_charges(run: RunFacts, site: SiteFacts, rounds: int) -> Columns:
         np.concatenate([none, output]),
         np.full(rounds, site.degree),
     )
-
-
-def planned_table(table: Sequence[float], t: Any) -> Array:
-    """A schedule in these rounds; zeros where there is none."""
-    return np.array(table)[np.minimum(t, len(table)) - 1] if table else np.zeros(len(t))
 
 
 def _affordable(run: RunFacts, site: SiteFacts, limit: SiteBudget, whole: Columns, least: int) -> Columns:

@@ -23,7 +23,7 @@ from ...core.types import Array
 from ...data.tables.column_types import Boolean, Category, Date, Field, Number
 from ...jobfile.job_format import Text
 from ...jobfile.toml_fields import LISTED
-from ...methods.programs.outer_products import OuterProducts
+from ...methods.programs.counts import OuterProducts
 from ...methods.programs.own_program import UnitRows
 from ..answer import PrivateAnswer
 from ..estimates import Estimate

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from taciturn.objective import spectrum
-from taciturn.objective.spectrum import largest_eigenvalue
+from taciturn.objective.local import largest_eigenvalue
 
 
 @pytest.mark.parametrize("small", [0, 400])
