@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from taciturn.objective import spectrum
+from taciturn.objective import local
 from taciturn.objective.local import largest_eigenvalue
 
 
@@ -16,7 +16,7 @@ from taciturn.objective.local import largest_eigenvalue
 def test_bound_is_at_least_the_largest_eigenvalue(
     shape: tuple[int, int], csr: bool, small: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spectrum, "_SMALL", small)
+    monkeypatch.setattr(local, "_SMALL", small)
     X = np.random.default_rng(0).normal(size=shape)
     exact = np.linalg.norm(X, 2) ** 2
     found = largest_eigenvalue(sparse.csr_array(X) if csr else X)

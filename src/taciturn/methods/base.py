@@ -54,6 +54,9 @@ class AnyProblem(Protocol):
     def require_unit_rows(self) -> None: ...
 
 
+_AIM = ("loss", "C", "regularization", "regularizer", "persons")
+
+
 @dataclass(frozen=True, eq=False)
 class Network:
     """The public facts about a run's sites before it starts: the problem and the links, without rows.
@@ -86,11 +89,7 @@ class Network:
             degrees=tuple(graph.degrees.tolist()),
             names=tuple(names),
             dimension=0 if unread else problem.dimension,
-            loss=problem.loss,
-            C=problem.C,
-            regularization=problem.regularization,
-            regularizer=problem.regularizer,
-            persons=problem.persons,
+            **{name: getattr(problem, name) for name in _AIM},
         )
 
     @classmethod
@@ -118,14 +117,8 @@ class Network:
 
     def part(self, own: range) -> Network:
         """The same network, described for some of its sites."""
-        cut = slice(own.start, own.stop)
-        return replace(
-            self,
-            sites=self.sites[cut],
-            samples=self.samples[cut],
-            degrees=self.degrees[cut],
-            names=self.names[cut],
-        )
+        each = ("sites", "samples", "degrees", "names")
+        return replace(self, **{name: getattr(self, name)[own.start : own.stop] for name in each})
 
 
 @dataclass(frozen=True)

@@ -138,16 +138,9 @@ class Recorder:
         self, f: Array, ledger: Ledger, settings: Mapping[str, Any], coordinates: Array | None = None
     ) -> Run:
         """The record as a fact."""
-        return Run(
-            loss=self.loss,
-            accuracy=self.accuracy,
-            consensus_gap=self.consensus_gap,
-            coef=f.transpose(1, 0, 2).copy(),
-            history=None if self.history is None else np.stack(self.history),
-            ledger=ledger,
-            settings=settings,
-            coordinates=coordinates,
-        )
+        coef, history = f.transpose(1, 0, 2).copy(), None if self.history is None else np.stack(self.history)
+        curves = self.loss, self.accuracy, self.consensus_gap
+        return Run(*curves, coef, history, ledger, settings, coordinates)
 
 
 def largest_distance(f: Array, mean: Array) -> Array:

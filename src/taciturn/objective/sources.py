@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from functools import cached_property
 from os import PathLike, fspath
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
@@ -33,16 +33,6 @@ class Size(NamedTuple):
     dimension: int
     largest_norm: float
     digest: str = ""
-
-
-class Terms(TypedDict):
-    """The parameters that all sites of a problem share."""
-
-    loss: Loss
-    C: float
-    regularization: float
-    sites: int
-    regularizer: Regularizer
 
 
 class SourcedProblem:
@@ -113,15 +103,10 @@ class SourcedProblem:
         return not self._sizes
 
     @property
-    def terms(self) -> Terms:
-        """The shared parameters of all sites."""
-        return Terms(
-            loss=self.loss,
-            C=self.C,
-            regularization=self.regularization,
-            sites=self.n,
-            regularizer=self.regularizer,
-        )
+    def terms(self) -> dict[str, Any]:
+        """The shared parameters of all sites, as `LocalObjective` takes them."""
+        names = ("loss", "C", "regularization", "regularizer")
+        return {"sites": self.n} | {name: getattr(self, name) for name in names}
 
     def site(self, i: int) -> LocalObjective:
         """O_i of site i, loaded now."""
@@ -137,13 +122,8 @@ class SourcedProblem:
 
     def load(self) -> Problem:
         """The same problem with all rows in this process."""
-        return Problem(
-            [_read(source, i) for i, source in enumerate(self.sources)],
-            loss=self.loss,
-            C=self.C,
-            regularization=self.regularization,
-            regularizer=self.regularizer,
-        )
+        sites = [_read(source, i) for i, source in enumerate(self.sources)]
+        return Problem(**(self.terms | {"sites": sites}))
 
     def require_unit_rows(self) -> None:
         """Raise unless every row has ||x|| <= 1, which the privacy bounds need."""
@@ -153,8 +133,8 @@ class SourcedProblem:
         return f"SourcedProblem({self.n} sites, {self.loss!r}, C={self.C:g})"
 
 
-def open_site(source: Source, i: int, **terms: Unpack[Terms]) -> LocalObjective:
-    """O_i of site i, loaded from its source."""
+def open_site(source: Source, i: int, **terms: Any) -> LocalObjective:
+    """O_i of site i, loaded from its source, with the terms of the problem."""
     X, y = _read(source, i)
     return LocalObjective(X, y, name=f"site {i}", **terms)
 

@@ -66,10 +66,5 @@ class StatedCost:
 
 def check_stated(method: str, noise: str, stated: StatedCost | None) -> None:
     """Raise unless a user's own method, and no other, states its cost."""
-    if method == OWN and stated is None:
-        raise ParameterError(
-            "`cost` must be a StatedCost, the cost of one round for any one record; got None. Without it "
-            "nothing can be certified."
-        )
     if {method == OWN, noise == OWN} != {stated is not None}:
         raise ParameterError(f"`stated` belongs to method 'own' with noise 'own'; got {method!r}, {noise!r}.")

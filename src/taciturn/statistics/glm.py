@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from os import PathLike
 from typing import Any, Self, cast
 
@@ -40,6 +40,7 @@ from .regression_plan import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class PrivateGLM(BaseEstimator):  # type: ignore[misc]
     """A regression with estimates, standard errors, intervals and p-values in the user's units.
 
@@ -79,44 +80,24 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        family: str = "binomial",
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-5,
-        sites: int = 5,
-        colluding: int | None = 1,
-        bounds: Sequence[tuple[float, float]] | None = None,
-        outcome: tuple[float, float] | None = None,
-        periods: Sequence[float] = (),
-        link: str = "",
-        names: Sequence[str] | None = None,
-        formula: str | None = None,
-        schema: Schema | None = None,
-        indicators: Sequence[str] = (),
-        large_delta: bool = False,
-        ledger: str | PathLike[str] | None = None,
-        random_state: int | None = None,
-        engine: str | Engine = "local",
-    ) -> None:
-        self.family = family
-        self.epsilon = epsilon
-        self.delta = delta
-        self.sites = sites
-        self.colluding = colluding
-        self.bounds = bounds
-        self.outcome = outcome
-        self.periods = periods
-        self.link = link
-        self.names = names
-        self.formula = formula
-        self.schema = schema
-        self.indicators = indicators
-        self.large_delta = large_delta
-        self.ledger = ledger
-        self.random_state = random_state
-        self.engine = engine
+    family: str = "binomial"
+    _: KW_ONLY
+    epsilon: float = 1.0
+    delta: float = 1e-5
+    sites: int = 5
+    colluding: int | None = 1
+    bounds: Sequence[tuple[float, float]] | None = None
+    outcome: tuple[float, float] | None = None
+    periods: Sequence[float] = ()
+    link: str = ""
+    names: Sequence[str] | None = None
+    formula: str | None = None
+    schema: Schema | None = None
+    indicators: Sequence[str] = ()
+    large_delta: bool = False
+    ledger: str | PathLike[str] | None = None
+    random_state: int | None = None
+    engine: str | Engine = "local"
 
     @classmethod
     def from_formula(cls, formula: str, schema: Schema, **settings: Any) -> PrivateGLM:

@@ -16,7 +16,7 @@ from ..ledger.memory import Ledger
 from ..marks import NOT_PROVEN
 from . import assumptions, document
 from .claims import LATEST, Claims, epsilon_curve
-from .released import Released, check_fits, compare_released
+from .released import Released, check_fits
 from .statement import statement
 from .summary import cost_line, epsilon_scale
 
@@ -69,8 +69,17 @@ class Certificate(Claims):
         """
         if self.form == 1:
             check_fits(self.run, self.rounds, found)
-        else:
-            compare_released(self.released, found)
+            return
+        if self.released is None:
+            raise CertificateError(
+                "the certificate does not say what was released: it was made for a plan, or for a ledger "
+                "alone."
+            )
+        for name in ("kind", "shape", "sha256"):
+            here, there = getattr(found, name), getattr(self.released, name)
+            if here != there:
+                about = "other values" if name == "sha256" else f"the {name} {there}, not {here}"
+                raise CertificateError(f"the certificate belongs to another release: it names {about}.")
 
     def __repr__(self) -> str:
         about = f"epsilon={format_cost(self.epsilon)}, delta={format_delta(self.delta)}"

@@ -84,16 +84,3 @@ def check_fits(run: RunFacts, rounds: int, released: Released | None) -> None:
         raise CertificateError(
             f"`released` states {released.kind} of shape {released.shape}, which does not fit the facts."
         )
-
-
-def compare_released(stated: Released | None, found: Released) -> None:
-    """Raise if the certificate was written for another release."""
-    if stated is None:
-        raise CertificateError(
-            "the certificate does not say what was released: it was made for a plan, or for a ledger alone."
-        )
-    for name in ("kind", "shape", "sha256"):
-        here, there = getattr(found, name), getattr(stated, name)
-        if here != there:
-            about = "other values" if name == "sha256" else f"the {name} {there}, not {here}"
-            raise CertificateError(f"the certificate belongs to another release: it names {about}.")

@@ -17,7 +17,7 @@ from ...core import checks
 from ...core.errors import BudgetExceeded, LedgerError
 from ...core.formatting import format_at_least, format_cost, format_given
 from ...core.notebook import facts_table
-from ..accounting.budgets import Limit, RunCost, composed_epsilon
+from ..accounting.budgets import Limit, composed_epsilon
 from ..facts import UNITS
 from . import budget_file as file
 from .budget_file import BudgetRun, BudgetTerms, Contents
@@ -308,18 +308,13 @@ def _any_limit(found: Contents) -> Limit:
 
 def _admit(found: Contents, run: BudgetRun) -> Limit:
     """The accountant of a run; `BudgetExceeded` if the run would exceed the budget."""
-    limit = _limit(found, run.cost)
+    limit = _any_limit(found)
+    if found.terms.accountant is None:  # the first run decides
+        both = [Limit(name, found.terms.epsilon, found.terms.delta) for name in ("gaussian", "renyi")]
+        limit = min(both, key=lambda limit: limit.price(run.cost) / limit.most)
     if not limit.admits([*found.costs, run.cost]):
         raise BudgetExceeded(_refusal(limit, found, run))
     return limit
-
-
-def _limit(found: Contents, cost: RunCost) -> Limit:
-    """The accountant of the next run; the first run decides if the terms do not."""
-    if found.terms.accountant is not None:
-        return _any_limit(found)
-    both = [Limit(name, found.terms.epsilon, found.terms.delta) for name in ("gaussian", "renyi")]
-    return min(both, key=lambda limit: limit.price(cost) / limit.most)
 
 
 def _against(planned: Planned) -> str:

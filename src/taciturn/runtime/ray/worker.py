@@ -17,7 +17,7 @@ from ...core.errors import TaciturnError, WorkerLost
 from ...core.types import Array
 from ...core.versions import versions
 from ...methods.base import AnyProblem
-from ...objective.sources import Size, Source, SourcedProblem, Terms, open_site, survey
+from ...objective.sources import Size, Source, SourcedProblem, open_site, survey
 from ..checkpoint import Checkpoint
 from ..partition import Part
 from ..shards import Shard, ShardTask
@@ -40,7 +40,7 @@ class Worker:
         """Keep sites that came with the call."""
         self.objectives: list[Any] = objectives
 
-    def open(self, first: int, sources: Sequence[Source], terms: Terms) -> None:
+    def open(self, first: int, sources: Sequence[Source], terms: dict[str, Any]) -> None:
         """Load sites first, first + 1, ... from their sources."""
         self.objectives = [open_site(source, first + k, **terms) for k, source in enumerate(sources)]
 
