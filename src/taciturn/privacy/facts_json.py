@@ -30,45 +30,45 @@ def to_plain(facts: RunFacts | SiteFacts | SiteBudget) -> dict[str, Any]:
 
 def run_from(plain: Any) -> RunFacts:
     """The run's facts that `to_plain` wrote."""
-    usual = {"stated": None, "attempts": ()}
-    fields = _fields(RunFacts, {**usual, **plain} if isinstance(plain, Mapping) else plain)
+    fields = {"stated": None, "attempts": (), **plain} if isinstance(plain, Mapping) else plain
+    _check_keys(RunFacts, fields)
     if fields["stated"] is not None:
-        fields["stated"] = _made(StatedCost, _fields(StatedCost, fields["stated"]))
-    fields["loss"] = _made(LossFacts, _fields(LossFacts, fields["loss"]))
+        fields["stated"] = _made(StatedCost, fields["stated"])
+    fields["loss"] = _made(LossFacts, fields["loss"])
     kinds: dict[str, type[Any]] = {"sums": SumFacts, "attempts": AttemptFacts}
     for name, kind in kinds.items():
         if not isinstance(fields[name], Sequence) or isinstance(fields[name], str):
             raise ParameterError(
                 f"the facts of RunFacts hold a value of the wrong type: `{name}` must be a list."
             )
-        fields[name] = tuple(_made(kind, _fields(kind, entry)) for entry in fields[name])
+        fields[name] = tuple(_made(kind, entry) for entry in fields[name])
     return _made(RunFacts, fields)
 
 
 def site_from(plain: Any) -> SiteFacts:
     """The site's facts that `to_plain` wrote."""
     missing = {name: () for name in _ADDED} if isinstance(plain, Mapping) and not _ADDED & set(plain) else {}
-    return _made(SiteFacts, _fields(SiteFacts, {**plain, **missing} if missing else plain))
+    return _made(SiteFacts, {**plain, **missing} if missing else plain)
 
 
 def budget_from(plain: Any) -> SiteBudget | None:
     """The budget that `to_plain` wrote."""
-    return None if plain is None else _made(SiteBudget, _fields(SiteBudget, plain))
+    return None if plain is None else _made(SiteBudget, plain)
 
 
-def _fields(cls: type[Any], plain: Any) -> dict[str, Any]:
-    """The mapping's entries if they are exactly the fields of `cls`."""
-    names = {entry.name for entry in dataclasses.fields(cls)}
+def _made(cls: type[T], plain: Any) -> T:
+    """The facts whose fields are exactly the entries of a mapping."""
+    _check_keys(cls, plain)
+    try:
+        return cls(**plain)
+    except (TypeError, AttributeError) as error:
+        raise ParameterError(f"the facts of {cls.__name__} hold a value of the wrong type.") from error
+
+
+def _check_keys(cls: type[Any], plain: Any) -> None:
     if not isinstance(plain, Mapping):
         raise ParameterError(f"the facts of {cls.__name__} must be an object; got {type(plain).__name__}.")
+    names = {entry.name for entry in dataclasses.fields(cls)}
     if set(plain) != names:
         odd = sorted(names.symmetric_difference(map(str, plain)))
         raise ParameterError(f"the facts of {cls.__name__} have missing or unknown keys: {', '.join(odd)}.")
-    return dict(plain)
-
-
-def _made(cls: type[T], fields: dict[str, Any]) -> T:
-    try:
-        return cls(**fields)
-    except (TypeError, AttributeError) as error:
-        raise ParameterError(f"the facts of {cls.__name__} hold a value of the wrong type.") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,41 +45,34 @@ class SharedLedger:
 
     def charge(self, charge: Charge) -> None:
         """Record one release of one output before it happens, unless its round is paid for."""
-        with self._lock:
-            self._check([charge])
-            if (charge.site, charge.t) not in self._left:
-                self.ledger.charge(charge)
-            self._use(charge)
+        self._charge([charge], lambda _: self.ledger.charge(charge))
 
     def charge_round(self, charges: RoundCharges) -> None:
         """The same for several sites: all of them, or none where one may not be charged."""
-        each = list(charges.each())
-        with self._lock:
-            self._check(each)
-            new = np.array([(charge.site, charge.t) not in self._left for charge in each])
-            if new.any():
-                self.ledger.charge_round(_only(charges, new))
-            for charge in each:
-                self._use(charge)
+        self._charge(list(charges.each()), lambda new: self.ledger.charge_round(_only(charges, new)))
 
     def columns(self, site: int) -> Columns:
         """All charges of a site so far."""
         return self.ledger.columns(site)
 
-    def _check(self, charges: list[Charge]) -> None:
-        for charge in charges:
-            paid, left = self._left.get((charge.site, charge.t), (charge, 1))
-            if not left or paid._replace(aborted=False) != charge._replace(aborted=False):
-                raise LedgerError(
-                    f"round {charge.t} of site {charge.site} was charged for {self.run.outputs} outputs with "
-                    "fixed numbers; nothing more may be released in it."
-                )
-
-    def _use(self, charge: Charge) -> None:
-        at = charge.site, charge.t
-        paid, left = self._left.get(at, (charge, self.run.outputs))
-        self._left[at] = paid, left - 1
-        self._aborted = self._aborted or charge.aborted
+    def _charge(self, charges: list[Charge], pay: Callable[[NDArray[np.bool_]], None]) -> None:
+        """Use one output of each round; `pay` charges those that are new."""
+        with self._lock:
+            found = [self._left.get((charge.site, charge.t)) for charge in charges]
+            for charge, known in zip(charges, found, strict=True):
+                paid, left = known or (charge, 1)
+                if not left or paid._replace(aborted=False) != charge._replace(aborted=False):
+                    raise LedgerError(
+                        f"round {charge.t} of site {charge.site} was charged for {self.run.outputs} outputs "
+                        "with fixed numbers; nothing more may be released in it."
+                    )
+            new = np.array([known is None for known in found])
+            if new.any():
+                pay(new)
+            for charge, known in zip(charges, found, strict=True):
+                paid, left = known or (charge, self.run.outputs)
+                self._left[charge.site, charge.t] = paid, left - 1
+                self._aborted = self._aborted or charge.aborted
 
 
 def _only(charges: RoundCharges, keep: NDArray[np.bool_]) -> RoundCharges:
