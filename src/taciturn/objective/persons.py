@@ -41,7 +41,9 @@ def persons_of(ids: Sequence[Any], *, most_rows: int | None = None, most_sites: 
     columns = [_column(values, i) for i, values in enumerate(ids)]
     if not columns:
         raise DataError("`persons` must contain one array of ids per site; got none.")
-    everyone, number = np.unique(_together(columns), return_inverse=True)
+    if len({column.dtype.kind in "iu" for column in columns}) > 1:
+        raise DataError("`persons` must be numbers at every site, or texts at every site.")
+    everyone, number = np.unique(np.concatenate(columns), return_inverse=True)
     rows = np.bincount(number, minlength=len(everyone))
     pieces = np.split(number, np.cumsum([len(column) for column in columns])[:-1])
     places = np.zeros(len(everyone), dtype=np.int64)
@@ -67,12 +69,6 @@ def _column(values: Any, i: int) -> NDArray[Any]:
     if column.dtype.kind not in "iuUS":
         raise DataError(f"`persons` of site {i} must be whole numbers or texts; got dtype {column.dtype}.")
     return column
-
-
-def _together(columns: list[NDArray[Any]]) -> NDArray[Any]:
-    if len({column.dtype.kind in "iu" for column in columns}) > 1:
-        raise DataError("`persons` must be numbers at every site, or texts at every site.")
-    return np.concatenate(columns)
 
 
 def _check_most(name: str, most: int | None, found: int, what: str) -> None:

@@ -57,7 +57,11 @@ def signed_rows(X: Any, y: Any, kind: Kind, *, site: str, overwrite: bool = Fals
 
     `overwrite` : dense rows are not shared, and are signed in place.
     """
-    features = _features(X, site)
+    features = _csr(X, site) if sparse.issparse(X) else _dense(X, site)
+    if features.shape[0] == 0:
+        raise DataError(f"{site} is empty: each site needs at least one row.")
+    if features.shape[1] == 0:
+        raise DataError(f"`X` of {site} has no feature.")
     labels = _labels(y, kind, features.shape[0], site)
     sign = labels if kind == "classification" else -np.ones_like(labels)
     if isinstance(features, np.ndarray) and features.size >= _WORTH:
@@ -82,15 +86,6 @@ def some_rows(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:
     Z: Matrix = rows.Z[chosen]
     _frozen(Z if isinstance(Z, np.ndarray) else Z.data)
     return replace(rows, Z=Z, offset=None if rows.offset is None else _frozen(rows.offset[chosen]))
-
-
-def _features(X: Any, site: str) -> Matrix:
-    features = _csr(X, site) if sparse.issparse(X) else _dense(X, site)
-    if features.shape[0] == 0:
-        raise DataError(f"{site} is empty: each site needs at least one row.")
-    if features.shape[1] == 0:
-        raise DataError(f"`X` of {site} has no feature.")
-    return features
 
 
 def _csr(X: Any, site: str) -> sparse.csr_array:

@@ -320,7 +320,12 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
 
         x : the columns of one person; with a formula, {"age": 70, "sex": "male"}.
         """
-        return self._fitted().survival(self._columns_of(x) if isinstance(x, Mapping) else x, level)
+        if isinstance(x, Mapping):
+            if self.formula is None:
+                raise ParameterError("`x` must contain one number for each column; names go with a formula.")
+            question, public = self._asked(self.site_names_)
+            x = question.columns_of(public, x)
+        return self._fitted().survival(x, level)
 
     def plot_survival(self, persons: Mapping[str, Any], level: float = 0.95) -> Picture:
         """The curves of some persons with their bands, {"a woman of 70": x, ...}."""
@@ -330,13 +335,6 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
             lines.append(Line(str(name), [0.0, *periods], shares))
         title = f"Share without an event, {level:.0%} bands"
         return draw_lines(lines, "time", "share without an event", title, steps=True)
-
-    def _columns_of(self, person: Mapping[str, Any]) -> Array:
-        """The columns that a formula makes of one person."""
-        if self.formula is None:
-            raise ParameterError("`x` must contain one number for each column; names go with a formula.")
-        question, public = self._asked(self.site_names_)
-        return question.columns_of(public, person)
 
     def _fitted(self) -> PrivateRegression:
         check_is_fitted(self, "result_")

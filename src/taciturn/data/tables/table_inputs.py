@@ -28,7 +28,10 @@ def _columns(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
     if isinstance(table, np.ndarray):
         return _by_position(table, names) if table.dtype.names is None else _by_name(table, names)
     if isinstance(table, Sequence) and not isinstance(table, str | bytes):
-        return _from_rows(table, names)
+        cells = [_row(row, names) for row in table] or [[]]
+        return (
+            dict(zip(names, zip(*cells, strict=True), strict=True)) if cells[0] else dict.fromkeys(names, ())
+        )
     if hasattr(table, "__array__") and not hasattr(table, "columns"):
         return _columns(np.asarray(table), names)
     return _by_name(table, names)
@@ -69,13 +72,8 @@ def _by_position(table: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: table[:, k] for k, name in enumerate(names)}
 
 
-def _from_rows(rows: Sequence[Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Rows as mappings or in the schema's order; a row of another shape is a row of missing values."""
-    cells = [_row(row, names) for row in rows]
-    return dict(zip(names, zip(*cells, strict=True), strict=True)) if cells else {name: () for name in names}
-
-
 def _row(row: Any, names: tuple[str, ...]) -> Sequence[Any]:
+    """A mapping, or cells in the schema's order; a row of another shape is a row of missing values."""
     if isinstance(row, Mapping):
         return [row.get(name) for name in names]
     listed = isinstance(row, np.ndarray) and row.ndim == 1

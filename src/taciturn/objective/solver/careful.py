@@ -37,7 +37,10 @@ class CarefulGradientEvaluator(GradientEvaluator):
         self.count += 1
         Ft = np.ascontiguousarray(F.T)
         data, error = np.zeros_like(Ft), np.zeros_like(Ft)
-        for weight, blocks in self._parts():
+        parts: dict[float, list[Block]] = {}
+        for block in self.blocks:
+            parts.setdefault(block.weight, []).append(block)
+        for weight, blocks in parts.items():
             high, low, doubt = np.zeros_like(Ft), np.zeros_like(Ft), np.zeros_like(Ft)
             for block in blocks:
                 product, rest, unsure = self._block(block, Ft)
@@ -74,13 +77,6 @@ class CarefulGradientEvaluator(GradientEvaluator):
         crumbs = 4 * gamma(tall + 2) * 2.0**-beta * tall * top * np.max(size, axis=0)
         sizes: Any = abs(block.Z)
         return product, rest, sizes.T @ ds + crumbs
-
-    def _parts(self) -> list[tuple[float, list[Block]]]:
-        """Blocks of equal weight together, in order."""
-        parts: dict[float, list[Block]] = {}
-        for block in self.blocks:
-            parts.setdefault(block.weight, []).append(block)
-        return list(parts.items())
 
     def _smooth_sizes(self, F: Array) -> Array:
         """|rho R'(f)| + |curvature f| + |linear|."""

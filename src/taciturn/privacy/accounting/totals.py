@@ -55,7 +55,8 @@ def renyi_norm_total(
     moves, bends, pures = (_Axis(_table(part)) for part in (u, y, pure))
     move = moves.table(lambda v, w: log_moment(q, v, d, w) / r)
     bend = bends.table(lambda v, _: curl_renyi(q, v))
-    cap = pures.table(lambda v, w: _pure_node(q, v, w) / r)
+    # raised so that chords to w stay above: the second derivative of r `pure_renyi` is at least -1/4
+    cap = pures.table(lambda v, w: (scaled_pure_renyi(q, v) + (w - v) ** 2 / 32) / r)
 
     def smaller(j: IntArray) -> NDArray[np.bool_]:
         """Whether the Renyi bound is below the pure one at order number j of each round."""
@@ -69,11 +70,6 @@ def renyi_norm_total(
 def _table(values: Array) -> Array:
     """(..., rounds) as (sites, rounds)."""
     return values.reshape(int(np.prod(values.shape[:-1])), values.shape[-1])
-
-
-def _pure_node(q: Array, v: Array, w: Array) -> Array:
-    """r `pure_renyi` at v, raised so that chords to w stay above: its second derivative is at least -1/4."""
-    return np.asarray(scaled_pure_renyi(q, v) + (w - v) ** 2 / 32)
 
 
 def _crossings(

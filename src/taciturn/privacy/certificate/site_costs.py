@@ -6,7 +6,7 @@ Certificates with charges that no ledger can contain are neither written nor acc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -192,7 +192,9 @@ def _filter_cost(
     """The cost if charges reacted to the run: the whole budget, if they stayed below it."""
     orders = np.array([limit.order])
     table = Releases.of(run, [site], [columns])
-    spent = sum((renyi_totals(run, part, orders)[0] for part in _short(table)), np.zeros(1))
+    # in parts so short that each is summed exactly, as the ledger's filter sums them
+    parts = [table.rounds(slice(k, k + _EXACT)) for k in range(0, table.eta.shape[1], _EXACT)]
+    spent = sum((renyi_totals(run, part, orders)[0] for part in parts), np.zeros(1))
     cost = max(
         float(bounds.to_epsilon(orders, bounds.compose(spent[:, None]), usable_delta(run, limit.delta))[0]),
         limit.epsilon,
@@ -202,12 +204,6 @@ def _filter_cost(
     return SiteCost(
         math.inf, holds, math.inf, epsilon, limit.order if sure else None, "renyi" if sure else None
     )
-
-
-def _short(table: Releases) -> Iterator[Releases]:
-    """The rounds in parts so short that each is summed exactly, as the ledger's filter sums them."""
-    for first in range(0, table.eta.shape[1], _EXACT):
-        yield table.rounds(slice(first, first + _EXACT))
 
 
 # -- what a ledger can contain ------------------------------------------------------------------------
@@ -238,8 +234,12 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
             raise CertificateError(
                 f"{site.name} has charges with a `{name}` that does not fit the run's facts."
             )
-    _check_degree(run, site, limit, columns)
-    if site.eta and (limit is None or limit.order is None):
+    other, reacting = columns.degree != site.degree, limit is not None and limit.order is not None
+    if np.any(other & ((columns.degree >= run.sites) | (not reacting))):  # a fixed order allows for others
+        raise CertificateError(
+            f"{site.name} has {site.degree} neighbours, but was charged for another number in some round."
+        )
+    if site.eta and not reacting:
         planned = planned_charges(run, site, rounds)
         for name in ("eta", "scale", "output_scale"):
             if not np.array_equal(getattr(columns, name), getattr(planned, name)):
@@ -261,13 +261,3 @@ def check_head(head: Head | None, releases: Sequence[Columns]) -> None:
     rows = 1 + sum(columns.t.size for columns in releases)
     if head is not None and head.rows != rows:
         raise CertificateError(f"`ledger_head` states {head.rows} rows; the facts and charges make {rows}.")
-
-
-def _check_degree(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, columns: Columns) -> None:
-    """The degree charged is the one stated; another only where a filter at a fixed order allowed for it."""
-    other = columns.degree != site.degree
-    reacting = limit is not None and limit.order is not None
-    if np.any(other & ((columns.degree >= run.sites) | (not reacting))):
-        raise CertificateError(
-            f"{site.name} has {site.degree} neighbours, but was charged for another number in some round."
-        )

@@ -63,7 +63,10 @@ class SqliteLedger(Book):
                 self._db = target
             else:
                 self._file = None if readonly else LockFile(Path(target))
-                self._db = _connect(Path(target), readonly)
+                # not "ro": a reader, too, must be able to undo what a crash left half done
+                self._db = chain.connect(Path(target), "rw" if readonly else "rwc")
+                if readonly:
+                    self._db.execute("PRAGMA query_only = ON")
             self._open(self._db, given, at_least)
         except BaseException:
             self.close()
@@ -111,9 +114,11 @@ class SqliteLedger(Book):
                 self._within = False
 
     def _charge(self, db: sqlite3.Connection, charge: Charge) -> None:
-        spent = self._admit(charge)
+        spent, body = self._admit(charge), charge._asdict()
+        if not charge.aborted:  # a row notes only that a solve failed
+            del body["aborted"]
         with ledger_errors():
-            self._head = chain.append(db, self._head, _body(charge), (charge.site, charge.t))
+            self._head = chain.append(db, self._head, body, (charge.site, charge.t))
         self._record(charge, spent)
 
     # -- reading --------------------------------------------------------------------------------
@@ -129,7 +134,12 @@ class SqliteLedger(Book):
         _check_durable(db, self._readonly)
         with chain.transaction(db, "BEGIN" if self._readonly else "BEGIN IMMEDIATE"):
             if not chain.exists(db):
-                _begin(db, given, self._readonly)
+                if given is None or self._readonly:
+                    raise LedgerError(
+                        "there is no ledger here yet; open it with `run` and `sites` to create one."
+                    )
+                chain.create(db)
+                chain.append(db, chain.EMPTY, given)
             bodies, self._head = chain.verify_rows(db, at_least)
         begun = bodies[0]
         if given is not None:
@@ -174,14 +184,6 @@ class SqliteLedger(Book):
         self.close()
 
 
-def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
-    # not "ro": a reader, too, must be able to undo what a crash left half done
-    db = chain.connect(path, "rw" if readonly else "rwc")
-    if readonly:
-        db.execute("PRAGMA query_only = ON")
-    return db
-
-
 def _check_durable(db: sqlite3.Connection, readonly: bool) -> None:
     """A commit must be on disk when it returns."""
     if db.isolation_level is not None or db.in_transaction:
@@ -219,19 +221,6 @@ def check_agreement(
     keys = [key for one, other in pairs for key in {**one, **other} if one.get(key) != other.get(key)]
     for what in [*(f"another `{key}`" for key in keys if key not in apart), *differ]:
         raise LedgerError(f"the ledger was created with {what}; a new run needs a new ledger.")
-
-
-def _body(charge: Charge) -> dict[str, Any]:
-    """A charge as a row; it notes a failed solve."""
-    body = charge._asdict()
-    return body if charge.aborted else {key: value for key, value in body.items() if key != "aborted"}
-
-
-def _begin(db: sqlite3.Connection, facts: dict[str, Any] | None, readonly: bool) -> None:
-    if facts is None or readonly:
-        raise LedgerError("there is no ledger here yet; open it with `run` and `sites` to create one.")
-    chain.create(db)
-    chain.append(db, chain.EMPTY, facts)
 
 
 LedgerLike = str | PathLike[str] | Ledger
