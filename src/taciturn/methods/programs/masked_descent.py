@@ -181,7 +181,10 @@ class MaskedDescent:
     def tables(self, facts: PublicFacts, rounds: int) -> SumTables:
         """Every number of a run of so many rounds, checked, before anything is spent."""
         whitened = self.whitens(facts, checks.whole("rounds", rounds))
-        moments = len(self.strength(facts).shares(facts.dimension)) if whitened else 1
+        first = list(self.strength(facts).shares(facts.dimension)) if whitened else [step_size.SHARE]
+        if self.share is not None:
+            first = [self.share / sum(first) * share for share in first]
+        moments, left = len(first), rounds - len(first)
         if rounds < moments + 2:
             raise ParameterError(
                 f"`rounds` must be at least {moments + 2}, {moments} for moments of the rows and two "
@@ -192,14 +195,16 @@ class MaskedDescent:
                 f"`constant` must be at most the data's norm, {facts.data_norm:g}; got {self.constant:g}."
             )
         pairs = self._pairs(facts)
-        shares = self._shares(facts, rounds, whitened)
-        sums = self._sums(facts, self._parts(facts, whitened, shares), shares, pairs)
+        full = facts.dimension <= step_size.FULL if self.full is None else self.full
+        parts = [MOMENTS if whitened or full else SQUARES, *[WHITENED] * (moments - 1)]
+        parts += [CLIPPED if whitened else GRADIENT] * left
+        sums = self._sums(facts, parts, [*first, *[(1 - sum(first)) / left] * left], pairs)
         noise = tuple(entry.grid * entry.std * math.sqrt(facts.sites) for entry in sums)
         program: Descent | Whitened = Descent(
             training_loss=self.training_loss(facts.loss),
             features=facts.dimension,
             outputs=facts.outputs,
-            full=self._full(facts),
+            full=full,
             noise=noise,
             regularization=facts.regularization,
             constant=self.constant,
@@ -217,24 +222,6 @@ class MaskedDescent:
 
     def _pairs(self, facts: PublicFacts) -> PairGraph:
         return pair_graph(checks.whole("sites", facts.sites, least=1), self.colluding, self.connectivity)
-
-    def _full(self, facts: PublicFacts) -> bool:
-        return facts.dimension <= step_size.FULL if self.full is None else self.full
-
-    def _shares(self, facts: PublicFacts, rounds: int, whitened: bool) -> list[float]:
-        """Of mu^2, round by round: the moments first, and the same for every gradient."""
-        first = list(self.strength(facts).shares(facts.dimension)) if whitened else [step_size.SHARE]
-        if self.share is not None:
-            first = [self.share / sum(first) * share for share in first]
-        left = rounds - len(first)
-        return first + [(1 - sum(first)) / left] * left
-
-    def _parts(self, facts: PublicFacts, whitened: bool, shares: Sequence[float]) -> list[str]:
-        """The kind of sum in each round."""
-        if not whitened:
-            return [MOMENTS if self._full(facts) else SQUARES, *[GRADIENT] * (len(shares) - 1)]
-        again = len(self.strength(facts).shares(facts.dimension)) - 1
-        return [MOMENTS, *[WHITENED] * again, *[CLIPPED] * (len(shares) - 1 - again)]
 
     def _sums(
         self, facts: PublicFacts, parts: Sequence[str], shares: Sequence[float], pairs: PairGraph
