@@ -28,25 +28,21 @@ class Noise(ABC):
     def __post_init__(self) -> None:
         object.__setattr__(self, self.parameter, _check_scales(self.parameter, getattr(self, self.parameter)))
 
-    @staticmethod
-    @abstractmethod
-    def size(scale: Any) -> Any:
+    @classmethod
+    def size(cls, scale: Any) -> Any:
         """How large the noise of this scale is: std, or 1/rate."""
+        return scale if cls.parameter == "std" else 1 / scale
 
     @classmethod
-    def scale_of(cls, size: Any) -> Any:
-        """The inverse of `size`, which is its own."""
-        return cls.size(size)
+    def coordinate_std(cls, scale: Any, d: int) -> Any:
+        """The standard deviation of each coordinate in R^d: std, or sqrt(d + 1) / rate.
 
-    @staticmethod
-    @abstractmethod
-    def coordinate_std(scale: Any, d: int) -> Any:
-        """The standard deviation of each coordinate in R^d."""
+        E ||e||^2 = d (d + 1) / rate^2, shared by d coordinates.
+        """
+        return scale if cls.parameter == "std" else math.sqrt(d + 1) / scale
 
-    @classmethod
-    def scale_for(cls, std: Any, d: int) -> Any:
-        """The inverse of `coordinate_std`, which is its own."""
-        return cls.coordinate_std(std, d)
+    scale_of, scale_for = size, coordinate_std
+    """The inverse of each of them is itself."""
 
     def scales(self, sites: int, rounds: int) -> Array:
         """The scale for every site and round, (sites, rounds)."""
@@ -77,16 +73,6 @@ class NormNoise(Noise):
     parameter: ClassVar[Literal["rate"]] = "rate"
 
     rate: PerSite
-
-    @staticmethod
-    def size(scale: Any) -> Any:
-        """1 / rate"""
-        return 1 / scale
-
-    @staticmethod
-    def coordinate_std(scale: Any, d: int) -> Any:
-        """sqrt(d + 1) / rate: E ||e||^2 = d (d + 1) / rate^2, shared by d coordinates."""
-        return math.sqrt(d + 1) / scale
 
     def sample(self, generator: np.random.Generator, scale: float, d: int) -> Array:
         """One vector in R^d: a Gamma(d, 1/scale) norm times a uniform direction."""
@@ -119,16 +105,6 @@ class GaussianNoise(Noise):
     parameter: ClassVar[Literal["std"]] = "std"
 
     std: PerSite
-
-    @staticmethod
-    def size(scale: Any) -> Any:
-        """std"""
-        return scale
-
-    @staticmethod
-    def coordinate_std(scale: Any, d: int) -> Any:
-        """std, whatever d is."""
-        return scale
 
     def sample(self, generator: np.random.Generator, scale: float, d: int) -> Array:
         """One vector in R^d."""

@@ -41,8 +41,8 @@ class PairGraph:
 
     @classmethod
     def against(cls, colluding: int, sites: int) -> PairGraph:
-        """The pair graph against up to `colluding` colluding sites: all pairs, or few in large networks."""
-        colluding = _others(colluding, checks.whole("sites", sites, least=1))
+        """The pairs of a run in which up to `colluding` sites may work together: all, or few of very many."""
+        colluding = checks.among_sites("colluding", colluding, checks.whole("sites", sites, least=1))
         return cls(sites, sites - 1 if sites <= _COMPLETE else min(colluding + 1, sites - 1))
 
     @cached_property
@@ -62,13 +62,5 @@ class PairGraph:
         Fewer than `connectivity` colluders leave all the others connected. As many may surround a site, and
         then nothing but its own noise is counted.
         """
-        colluding = _others(colluding, self.sites)
+        colluding = checks.among_sites("colluding", colluding, self.sites)
         return self.sites - colluding if colluding < max(self.connectivity, 1) else 1
-
-
-def _others(colluding: int, sites: int) -> int:
-    if checks.whole("colluding", colluding) >= sites:
-        raise ParameterError(
-            f"`colluding` must be at most {sites - 1}, all the other sites; got {colluding}."
-        )
-    return colluding
