@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -20,14 +19,16 @@ from .sites import loss_code, small_form
 
 
 @dataclass(frozen=True, eq=False)
-class Pack(ABC):
+class Pack:
     """Sites one after the other. Site i has the rows from first[i] to first[i + 1], and so the offsets.
 
+    arrays : as the kernels take them: all rows, or of CSR rows the entries, columns, and where rows begin.
     facts : one row per site: its weight, max ||x||, max |offset|, the most entries in a row.
     strong : (sites,), the strong convexity of each objective.
     """
 
     loss: Loss
+    arrays: tuple[Any, ...]
     offset: Array  # of no entry where the loss has none
     first: NDArray[np.int64]
     facts: Array
@@ -43,7 +44,7 @@ class Pack(ABC):
         f, bound = start.copy(), np.empty(start.shape[:2])
         numbers = np.ascontiguousarray(linear), f, bound
         with np.errstate(all="ignore"):
-            self._kernels()[0](loss_code(self.loss), *self._rows, self.offset, self.first, facts, *numbers)
+            self._kernels()[0](loss_code(self.loss), *self.arrays, self.offset, self.first, facts, *numbers)
         return f, bound
 
     def metrics(self, f: Array) -> tuple[Array, Array]:
@@ -52,7 +53,7 @@ class Pack(ABC):
         law, numbers = loss_code(self.loss), (np.ascontiguousarray(f), losses, qualities)
         classify = self.loss.kind == "classification"
         with np.errstate(all="ignore"):
-            self._kernels()[1](law, classify, *self._rows, self.offset, self.first, *numbers)
+            self._kernels()[1](law, classify, *self.arrays, self.offset, self.first, *numbers)
         return losses, qualities
 
     def part(self, start: int, stop: int) -> Self:
@@ -65,58 +66,22 @@ class Pack(ABC):
             strong=self.strong[some],
         )
 
-    @abstractmethod
     def view(self, piece: slice, own: Rows) -> Any:
         """The piece of the arrays that stands for one site's own rows."""
-
-    @property
-    @abstractmethod
-    def _rows(self) -> tuple[Any, ...]:
-        """The arrays, as the kernels take them."""
-
-    @abstractmethod
-    def _kernels(self) -> tuple[Any, Any]:
-        """The compiled functions that minimise and measure; imports numba."""
-
-
-@dataclass(frozen=True, eq=False)
-class DensePack(Pack):
-    """Dense rows, in one array."""
-
-    Z: Array
-
-    def view(self, piece: slice, own: Rows) -> Any:
-        return self.Z[piece]
-
-    @property
-    def _rows(self) -> tuple[Any, ...]:
-        return (self.Z,)
-
-    def _kernels(self) -> tuple[Any, Any]:
-        from .kernel import measure_sites, minimise_sites
-
-        return minimise_sites, measure_sites
-
-
-@dataclass(frozen=True, eq=False)
-class SparsePack(Pack):
-    """CSR rows: all entries, all columns, and where each row begins."""
-
-    entries: Array
-    columns: NDArray[np.int32]
-    pointers: NDArray[np.int64]
-
-    def view(self, piece: slice, own: Rows) -> Any:
-        entries = slice(self.pointers[piece.start], self.pointers[piece.stop])
+        if len(self.arrays) == 1:
+            return self.arrays[0][piece]
+        entries, columns, pointers = self.arrays
+        some = slice(pointers[piece.start], pointers[piece.stop])
         Z: Any = sparse.csr_array(own.Z.shape, dtype=np.float64)
-        Z.data, Z.indices, Z.indptr = self.entries[entries], self.columns[entries], _csr(own).indptr
+        Z.data, Z.indices, Z.indptr = entries[some], columns[some], _csr(own).indptr
         return Z
 
-    @property
-    def _rows(self) -> tuple[Any, ...]:
-        return self.entries, self.columns, self.pointers
-
     def _kernels(self) -> tuple[Any, Any]:
+        """What minimises and what measures; numba is imported here."""
+        if len(self.arrays) == 1:
+            from .kernel import measure_sites, minimise_sites
+
+            return minimise_sites, measure_sites
         from .sparse_kernel import measure_sparse_sites, minimise_sparse_sites
 
         return minimise_sparse_sites, measure_sparse_sites
@@ -126,33 +91,27 @@ def pack(objectives: Sequence[Objective]) -> Pack:
     """Put small sites of one form one after the other; the objectives then hold views of the arrays."""
     held = [objective.parts[0].rows for objective in objectives]
     parts = [objective.parts[0] for objective in objectives]
-    shared: dict[str, Any] = {
-        "loss": objectives[0].loss,
-        "first": np.cumsum([0, *(rows.samples for rows in held)], dtype=np.int64),
-        "facts": np.array([(p.weight, p.rows.norm, p.rows.largest_offset, p.rows.width) for p in parts]),
-        "strong": np.array([objective.strong for objective in objectives]),
-        "offset": _NONE if held[0].offset is None else _join([rows.offset for rows in held]),
-    }
     if small_form(objectives[0]) == "dense":
-        made: Pack = DensePack(Z=_join([rows.Z for rows in held]), **shared)
+        arrays: tuple[Any, ...] = (_join([rows.Z for rows in held]),)
     else:
         entries = _join([_csr(rows).data for rows in held])
         columns = _join([_csr(rows).indices for rows in held]).astype(np.int32, copy=False)
         counts = np.concatenate([[0], *(np.diff(_csr(rows).indptr) for rows in held)])
-        pointers = np.cumsum(counts, dtype=np.int64)
-        made = SparsePack(entries=entries, columns=columns, pointers=pointers, **shared)
-    if len(objectives) > 1:
-        _share(objectives, made)
-    return made
-
-
-def _share(objectives: Sequence[Objective], made: Pack) -> None:
-    """Let every objective hold its piece of the arrays, and nothing of its own."""
-    for i, objective in enumerate(objectives):
+        arrays = entries, columns, np.cumsum(counts, dtype=np.int64)
+    made = Pack(
+        loss=objectives[0].loss,
+        arrays=arrays,
+        offset=_NONE if held[0].offset is None else _join([rows.offset for rows in held]),
+        first=np.cumsum([0, *(rows.samples for rows in held)], dtype=np.int64),
+        facts=np.array([(p.weight, p.rows.norm, p.rows.largest_offset, p.rows.width) for p in parts]),
+        strong=np.array([objective.strong for objective in objectives]),
+    )
+    for i, objective in enumerate(objectives if len(objectives) > 1 else ()):  # which then hold views
         part, piece = objective.parts[0], slice(made.first[i], made.first[i + 1])
-        Z = made.view(piece, part.rows)
         offset = None if part.rows.offset is None else made.offset[piece]
-        objective.hold((WeightedRows(replace(part.rows, Z=Z, offset=offset), part.weight),))
+        held_here = replace(part.rows, Z=made.view(piece, part.rows), offset=offset)
+        objective.hold((WeightedRows(held_here, part.weight),))
+    return made
 
 
 def _csr(rows: Rows) -> sparse.csr_array:
