@@ -24,8 +24,7 @@ from taciturn.data.tables.column_types import Boolean, Category, Number
 from taciturn.data.tables.schema import Schema
 from taciturn.graph import Graph
 from taciturn.methods.base import Network
-from taciturn.methods.programs.counts import Counts
-from taciturn.methods.programs.counts import OuterProducts
+from taciturn.methods.programs.counts import Counts, OuterProducts
 from taciturn.methods.programs.own_program import ProgramTable
 from taciturn.questions.question import CountsQuestion, NoisyCounts, PublicTable, SiteTable, Totals
 from taciturn.questions.shipped.correlations import Correlations
