@@ -77,7 +77,7 @@ class Pack:
         return Z
 
     def _kernels(self) -> tuple[Any, Any]:
-        """What minimises and what measures; numba is imported here."""
+        """The compiled functions that minimise and measure; imports numba."""
         if len(self.arrays) == 1:
             from .kernel import measure_sites, minimise_sites
 
