@@ -115,6 +115,8 @@ def asks(place: str, node: ast.AST) -> bool:
         return bool(names_in(node.args[1]) & CLASSES)
     if isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
+        if any(texts_in(side) & CLASSES for side in sides):  # type(method).__name__ == "ADMM"
+            return True
         return any(of_method(side) for side in sides) and any(texts_in(side) & KINDS for side in sides)
     if isinstance(node, ast.Match):
         return of_method(node.subject)
@@ -172,8 +174,9 @@ isinstance(x, (int, PreparedSums))
 run.method == "masked"
 given["method"] in ("dual", "penalty")
 "masked" != method
+type(method).__name__ == "MaskedDescent"
 """
-    assert [asks("cli/a.py", node.value) for node in ast.parse(seen).body] == [True] * 6  # type: ignore[attr-defined]
+    assert [asks("cli/a.py", node.value) for node in ast.parse(seen).body] == [True] * 7  # type: ignore[attr-defined]
     unseen = 'masked.plan()\nisinstance(x, Problem)\nnoise == "none"\nrun.method\nmethod == chosen'
     assert not any(asks("cli/a.py", node) for node in ast.walk(ast.parse(unseen)))
     assert charges("a", ast.parse("ledger.charge_round(c)").body[0].value)  # type: ignore[attr-defined]

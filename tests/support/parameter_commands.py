@@ -87,8 +87,10 @@ def _plans() -> Iterator[Entry]:
         "toml": Fresh("begin"),
     }
     quick = base | {"effort": "quick", "rounds": 2, "noise": "gaussian"}
-    yield _entry("plan", "trusting nobody", quick, changes | {"colluding": 1, "noise": "norm"})
+    more = {"colluding": 1, "noise": "norm", "whiten": Change(True, {"rounds": 3})}
+    yield _entry("plan", "trusting nobody", quick, changes | more)
     given = changes | {
+        "whiten": True,
         "colluding": 0,
         "graph": Change("complete", {"toml": Fresh("begin"), "as_json": False}),
     }
