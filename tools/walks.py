@@ -229,7 +229,7 @@ WALKS = {
         certify,
         (
             "methods/run.py: Run.certificate",
-            "privacy/ledger/memory.py: MemoryLedger.columns",
+            "privacy/ledger/memory.py: Book.columns",
             "privacy/certificate/claims.py: Claims.from_facts",
             "privacy/costs.py: renyi_totals",
             "privacy/accounting/totals.py",
