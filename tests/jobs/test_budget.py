@@ -7,8 +7,11 @@ import json
 import pytest
 
 import taciturn as tt
+from support.asked import NAMES, SCHEMA, patients, to_csv
 from taciturn.cli.app import run
 from taciturn.core.errors import BudgetExceeded, ParameterError
+from taciturn.jobfile.toml_files import write_toml
+from taciturn.jobs.statistics import ask_job
 from taciturn.jobs.training_job import read_job
 
 
@@ -48,3 +51,20 @@ def test_a_rehearsal_has_no_budget(job):
 def test_missing_budget_file_gives_a_one_line_error(tmp_path, capsys):
     assert run(["budget", "show", str(tmp_path / "none.sqlite")]) == 1
     assert "there is no budget at" in capsys.readouterr().err
+
+
+def test_job_of_questions_is_charged_to_the_owners_budget(tmp_path):
+    for k, name in enumerate(NAMES):
+        (tmp_path / f"{name}.csv").write_text(to_csv(patients(300, k)))
+    owner = {"rows": {name: f"{name}.csv" for name in NAMES}}
+    owner["budget"] = {"ledger": "all.sqlite", "epsilon": 1, "delta": 1e-5}
+    (tmp_path / "owner.toml").write_text(write_toml(owner))
+    facts = {"format": 2, "name": "q", "schema": SCHEMA, "sites": [{"name": name} for name in NAMES]}
+    questions = [{"kind": "describe", "columns": [name]} for name in ("age", "sex")]
+    asked = {"kind": "several", "questions": questions, "epsilon": 0.7, "colluding": 1}
+    (tmp_path / "job.toml").write_text(write_toml(facts | asked))
+    (answer, _), _ = ask_job(tmp_path / "job.toml")
+    budget = tt.Budget(tmp_path / "all.sqlite")
+    assert [run.what for run in budget.runs] == ["q"] and budget.spent == answer.certificate.epsilon
+    with pytest.raises(BudgetExceeded, match="nothing was drawn"):
+        ask_job(tmp_path / "job.toml", tmp_path / "again")

@@ -7,6 +7,8 @@ from scipy import stats
 from support.masking import all_keys
 from support.problems import make_sites
 from taciturn.core.errors import BudgetExceeded, ParameterError
+from taciturn.graph import Graph
+from taciturn.methods.base import Network
 from taciturn.methods.loop import Send, Store, drive, loop
 from taciturn.methods.programs.masked_descent import MaskedDescent, PublicFacts
 from taciturn.methods.sums.node import SumsNode
@@ -205,3 +207,17 @@ def test_the_second_round_is_at_zero():
     with pytest.raises(ParameterError, match="`state` must be 0"):
         node.message(moved)
     node.message(state)
+
+
+def test_real_runs_never_share_a_mask():
+    """The keys of a simulation follow from its seed; those of every real run are drawn anew."""
+    problem = Problem(make_sites(SITES, rows=40, d=D), C=1.0, regularization=0.1)
+    prepared = MaskedDescent(colluding=1).prepare(Network.of(problem, Graph.complete(SITES)), 4)
+    objectives = [problem.site(i) for i in range(SITES)]
+
+    def keys(seed):
+        (node,) = prepared.nodes(objectives, [range(SITES)], seed=seed, repeats=1)
+        return [key for site in node.keys for key in site.keys.values()]
+
+    assert keys(1) == keys(1) and not {*keys(None)} & {*keys(None)}
+    assert len({*keys(None)}) == SITES * (SITES - 1) // 2  # one for each pair
