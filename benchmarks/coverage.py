@@ -44,7 +44,7 @@ Found = Iterator[tuple[str, Any, float]]
 """Of every interval its kind, the estimate, and the truth."""
 
 TOLD = 1.0
-"""How much of its noise an estimate is told of; a test sees that intervals need all of it."""
+"""The share of its noise that an estimate counts; a test shows that intervals need all of it."""
 
 
 def network(n: int) -> Network:

@@ -19,7 +19,7 @@ def peak() -> float:
 
 
 def forget_peak() -> None:
-    """Let `peak` begin anew."""
+    """Reset `peak`."""
     if _STATUS.exists():
         Path("/proc/self/clear_refs").write_text("5")
 

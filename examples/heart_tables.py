@@ -1,7 +1,7 @@
 """Four hospitals with made-up tables, of the shape of the public heart-disease tables, and three jobs.
 
 `python examples/heart_tables.py heart` writes heart/<hospital>.csv and heart/describe.toml, train.toml and
-evaluate.toml, all on this machine's ports from 7441 on. No row is about anybody.
+evaluate.toml, all on this machine's ports from 7441 on. No row is about a real person.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A schedule of one's own, swept: noise that grows with the square root of the rounds, against the paper's.
+"""Your own schedule, swept: noise that grows with the square root of the rounds, against the paper's.
 
 Whatever is a positive number in every round, fixed before the run, is a schedule: a class with `__call__` and
 `bounded`. It goes into any method, and the ledger charges it round by round like every other.
@@ -29,7 +29,7 @@ class Root:
 
 
 def make_problem(rows: int) -> tt.Problem:
-    """Five sites with made-up rows: nothing is spent on anybody."""
+    """Five sites with made-up rows: no real person's privacy is spent."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, 6))
     X /= np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True))

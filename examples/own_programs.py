@@ -1,4 +1,4 @@
-"""Programs of one's own over masked sums: k-means and a median in expressions, a neural network as code.
+"""Your own programs over masked sums: k-means and a median in expressions, a neural network as code.
 
 `python examples/own_programs.py` runs all three. The class of a program is installed at every site that takes
 part; a job names it as "own_programs:KMeans" with the SHA-256 of this file.

@@ -18,7 +18,7 @@ SCHEMA = tt.data.Schema.of(age=(0, 110), stay=(0, 60), visits=(0, 12), smoker=bo
 def make_visits(
     persons: int, rng: np.random.Generator
 ) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
-    """A table with one row per visit, who comes back within a month, and whose visit it is."""
+    """A table with one row per visit, who comes back within a month, and the id of the person."""
     person = np.repeat(np.arange(persons), rng.integers(1, 7, persons))
     age = rng.uniform(18, 95, persons)[person]
     smoker = (rng.random(persons) < 0.3)[person]

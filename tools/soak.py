@@ -208,7 +208,7 @@ class Scene:
     # -- how it ends ------------------------------------------------------------------------------------
 
     def alive(self) -> bool:
-        """Whether anybody has still to end; whoever stopped for a passing reason is started again."""
+        """Whether any site is still running; a site that stopped for a transient reason is restarted."""
         for i, entry in enumerate(self.running):
             code = entry.process.exitcode
             if code in (-signal.SIGKILL, ExitCode.FAILED, ExitCode.NEIGHBOUR, ExitCode.STATE_LOST):
@@ -270,7 +270,7 @@ def soak_once(scene: Scene) -> str:
         assert late < LONGEST, "it does not end"
         time.sleep(scene.rng.uniform(0.1, 0.8))
         going = [i for i, entry in enumerate(scene.running) if entry.process.exitcode is None]
-        everybody = len(going) == len(scene.running)  # whoever has left cannot tell a site what it has lost
+        everybody = len(going) == len(scene.running)  # sites that left cannot help a site that lost its state
         if everybody and late < LONGEST / 2:
             name = scene.rng.choices(names, weights)[0]
             scene.events[name] += 1

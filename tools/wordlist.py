@@ -32,15 +32,29 @@ SIGNS = {
     r"in our (own )?words\b": "say it plainly",
     r"(is|was|are) said so\b": "is reported",
     r"is no other\b": "is the same",
-    r"a method of one's own\b": "your own method",
+    r"one's own\b": "your own, or a user's",
     r"(hitherto|thereof|whence|forthwith)\b": "an everyday word",
+    r"[Ww]hoever\b": "name the actor: the attacker, the operator, the reader",
+    r"([Ss]omebody|[Aa]nybody|[Ee]verybody)\b(?!\")": "name the actor, or anyone and all sites",
+    r"[Nn]obody (else|signs|waits|asks|pays|needs|reads|admits|believes)\b": "no other site, or no process",
+    r"anew\b": "again, or new",
+    r"(is|are|was|were|be|been|being) (told|said)\b(?! apart)": "reported, logged, shown or stated",
+    r"(not|never) (un(?!der|i|til)[a-z]+(ed|able)|impossible|invalid)\b": "one negation",
+    r"[Ww]hose [a-z]+ it is\b": "say what it is: the id of the person",
+    r"(talks|speaks) to whom\b": "the links between sites",
+    r"without a word\b": "silently, or without a message",
+    r"next to nothing\b": "almost nothing",
+    r"works? together against\b": "collude",
+    r"all the same[.,;:]": "anyway, or still",
+    r"(owner's|neighbours?'s?|its|their) word\b": "confirmation, or report",
+    r"must hold (one|a|the|numbers)\b": "must contain",
+    r"a solve that (gave|gives) up\b": "the solver failed",
 }
 TEXT_SIGNS = {
-    r"[Ww]hoever\b": "name the actor: the attacker, the operator, the reader",
-    r"([Ss]omebody|[Aa]nybody|[Ee]verybody)\b": "name the actor, or anyone and all sites",
-    r"anew\b": "again, or new",
-    r"without a word\b": "without a message",
-    r"next to nothing\b": "almost nothing",
+    r"[Nn]obody('s)? (can|may|is|has|knows|sees|learns)\b": "name the actor: no site, no attacker, no one",
+    r"(goes|go) on (with|from|to|without)\b": "continue",
+    r"so many (rows|records|sites|rounds)\b": "this many",
+    r"(belongs|bound) to nobody\b": "name the owner",
 }
 """Signs in the pages that users read first (`PAGES`); code, tests and proofs may have them."""
 PATTERN, TEXT_PATTERN = (
@@ -53,13 +67,17 @@ CODE = ("src", "tests", "benchmarks", "examples", "tools")
 
 def main() -> int:
     """Print every sign with its place; 1 if there is one."""
-    found = 0
-    for path in _files():
-        for line, text in _sentences(path):
-            for match in _pattern(path).finditer(text.replace("_", " ")):
-                found += 1
-                print(f"{path.relative_to(ROOT)}:{line}: {match.group()!r}: {advice(match.group())}")
-    return int(found > 0)
+    found = [(path, line, words) for path in _files() for line, words in signs(path)]
+    for path, line, words in found:
+        print(f"{path.relative_to(ROOT)}:{line}: {words!r}: {advice(words)}")
+    return int(bool(found))
+
+
+def signs(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, words) of every sign in a file."""
+    for line, text in _sentences(path):
+        for match in _pattern(path).finditer(text.replace("_", " ")):
+            yield line, match.group()
 
 
 def advice(words: str) -> str:

@@ -5,7 +5,7 @@
 What is done is kept in the results folder, and a second call goes on from there; `--again` forgets what it is
 about to measure. The page says how many calls it took: for one, begin with a results folder that is empty.
 docs are written only when every section of every peer was tried; until then the
-page goes into the results folder. What another version gave is measured anew, and ours after every commit.
+page goes into the results folder. Results of another version are measured again, and ours after every commit.
 Needs root for network namespaces with loopback alone, and Debian's openmpi-bin for disropt.
 """
 

@@ -172,7 +172,7 @@ def after_kill(result: dict[str, Any]) -> str:
 
 
 def stranger(disturbed: dict[str, Any]) -> str:
-    """Whether somebody who was not asked had a part in the model."""
+    """Whether an uninvited party had a part in the model."""
     if "failed" in disturbed:
         return "failed, see below"
     if not disturbed["ended"]:

@@ -1,6 +1,6 @@
 """The peers, pinned, each in a virtual environment of its own that is made once and kept.
 
-It is made anew when the pin or the Python is another one, or when it does not work any more. They are in the
+It is rebuilt when the pin or the Python has changed, or when it does not work any more. They are in the
 user's cache folder, or where TACITURN_PEERS says.
 """
 

@@ -1,4 +1,4 @@
-"""Adult for everybody: the training rows dealt evenly to five sites, in files that any peer can read."""
+"""Adult for all peers: the training rows dealt evenly to five sites, in files that any peer can read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SITES, DEAL = 5, 0
 
 @dataclass(frozen=True, eq=False)
 class Adult:
-    """X for estimators; Z, the same rows inside the unit ball with their constant, for everybody else."""
+    """X for estimators; Z, the same rows inside the unit ball with their constant, for all others."""
 
     X: Array
     Z: Array

@@ -8,7 +8,7 @@ from .results import OURS, Finding
 
 
 def lacking(findings: Iterable[Finding], expected: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """What is missing: a section that nobody tried, two versions in one column, or anybody who ran at all.
+    """What is missing: a section that nobody tried, two versions in one column, or no peer that ran at all.
 
     What failed was tried. If nothing of ours ran, or none of the peers, then it is the machine that failed.
     """

@@ -166,8 +166,9 @@ FAULTS = (
 FLARE_BACK = (
     "A FLARE site that comes back registers again, but according to its source code a job is sent only at "
     "its start, and a round of its recipe waits for all sites without a limit. Either the controller is "
-    "told how many replies are enough (`min_responses`, `wait_time_after_min_received`), and the others "
-    "finish the job, or the job is submitted again from the saved weights."
+    "configured with the number of replies that are enough (`min_responses`, "
+    "`wait_time_after_min_received`), and the others finish the job, or the job is submitted again from "
+    "the saved weights."
 )
 SOLVING = (
     "Both packages run 50 rounds of ADMM on a ring without noise, on every fourth row, with the mean loss "

@@ -119,7 +119,7 @@ class Contest:
         self.anchor(Case(task, 1, epsilon, DELTA), EBM, min(self.seeds, 3))
 
     def field(self, case: Case, names: tuple[str, ...] | None = None) -> None:
-        """Everybody who holds a part of the rows, evenly dealt; or these of the rivals."""
+        """All contenders that hold a part of the rows, evenly dealt; or these of the rivals."""
         for rival in self.rivals:
             if rival.decentralised and (names is None or rival.name in names):
                 self.rival(case, rival)

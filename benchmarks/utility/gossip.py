@@ -50,7 +50,7 @@ def sgd(case: Case, settings: Sequence[Setting], seeds: Sequence[int]) -> list[A
 def decor(ratio: float | None, *, own_accounting: bool = False) -> Fit:
     """DECOR: as DP-SGD, with noise drawn by pairs of neighbours, `ratio` times a site's own; None: tuned.
 
-    Its promise is against one curious site that keeps to the protocol, and everybody outside. With
+    Its promise is against one curious site that keeps to the protocol, and all outsiders. With
     `own_accounting` by Renyi divergence, as it was published; else exactly, which takes less noise.
     """
 

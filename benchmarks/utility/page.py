@@ -62,7 +62,7 @@ def _price(found: Found, result: Result | None) -> str:
 
 
 def _rivals(found: Found, data: str) -> str:
-    """Everybody who holds a part of the rows, best first, and what is pooled."""
+    """All contenders that hold a part of the rows, best first, and the pooled ones."""
     rows = []
     for name in found.contenders(data):
         line = [found.at(data, name, 1.0, sites) for sites in found.sizes]

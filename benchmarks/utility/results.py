@@ -77,7 +77,7 @@ class Found:
         return [data for data in tables if all(self.at(data, name, epsilon) for name in names)]
 
     def contenders(self, data: str) -> list[str]:
-        """Everybody who holds a part of the rows, best first where there are twenty sites."""
+        """All contenders that hold a part of the rows, best first for twenty sites."""
         field = [
             r
             for r in self.results
@@ -91,6 +91,6 @@ class Found:
         return sorted(losses, key=lambda name: losses[name])
 
     def pooled(self, data: str, epsilon: float) -> list[Result]:
-        """Everybody who holds all the rows."""
+        """All contenders that hold all the rows."""
         at = [r for r in self.results if (r.data, r.epsilon) == (data, epsilon) and r.sites in (1, 2)]
         return sorted(at, key=lambda r: -r.loss)

@@ -73,7 +73,7 @@ def noise_std(case: Case, method: str, kappa: float, rounds: int, B: int, V: int
 
 
 def objective_perturbation(case: Case, X: Array, y: Array, kappa: float, seeds: Sequence[int]) -> Models:
-    """argmin mean loss + kappa ||f + e||^2 / 2, e ~ N(0, std^2): one release, of whoever holds these rows."""
+    """argmin mean loss + kappa ||f + e||^2 / 2, e ~ N(0, std^2): one release, by the holder of these rows."""
     std = noise_std(case, "penalty", kappa, 1, len(y), 1, 1)
     if std is None:
         return None

@@ -27,7 +27,7 @@ _LEAST = 0.01  # of the rows, at the smallest of up to 50 uneven sites; at more,
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """X, y without the constant, for estimators; Z the same rows inside the ball, for everybody else.
+    """X, y without the constant, for estimators; Z the same rows inside the ball, for all others.
 
     group : a column of the training rows as it was before encoding, to split them by; `column` is its name.
     schema, cells, cells_test : the table itself, where there is one.

@@ -69,7 +69,7 @@ places = st.sampled_from(["row", "label", "id", "new row", "score"])
 
 
 class Listener(logging.Handler):
-    """Every log line, of anybody."""
+    """Every log line of every logger."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -81,7 +81,7 @@ class Listener(logging.Handler):
 
 @contextlib.contextmanager
 def watched():
-    """All that is said meanwhile; an error is said too, with everything that led to it."""
+    """All output meanwhile, including errors with their whole chain."""
     heard, listener = io.StringIO(), Listener()
     logging.getLogger().addHandler(listener)
     try:

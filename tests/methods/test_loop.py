@@ -46,7 +46,7 @@ class Node:
 
 
 class Ledger(MemoryLedger):
-    """Notes its charges among other events; refuses the round that it is told to."""
+    """Notes its charges among other events; refuses the given round."""
 
     def __init__(self, events: list[Any], refuses: int | None = None) -> None:
         super().__init__(run_facts(rounds=3), site_facts(1))

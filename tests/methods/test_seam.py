@@ -136,7 +136,7 @@ def texts_in(node: ast.AST) -> set[str]:
 
 
 def of_method(node: ast.AST) -> bool:
-    """Whether this is somebody's `method`: a name, an attribute or an entry."""
+    """Whether this is a `method`: a name, an attribute or an entry."""
     if isinstance(node, ast.Subscript):
         return texts_in(node.slice) == {"method"}
     return isinstance(node, ast.Name | ast.Attribute) and (getattr(node, "id", "") or node.attr) == "method"

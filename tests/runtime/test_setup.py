@@ -32,7 +32,7 @@ def test_every_site_is_charged_for_its_own_rows_degree_and_penalty() -> None:
 
 
 class Half:
-    """r(f) = f^2 / 4: half as strongly convex as it would be without a word."""
+    """r(f) = f^2 / 4: half as strongly convex as the default."""
 
     name = "half"
     strong_convexity = curvature_bound = 0.5

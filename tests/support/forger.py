@@ -154,7 +154,7 @@ def _claim(body: dict[str, Any], rng: random.Random) -> None:
 
 
 def _end_early(body: dict[str, Any], rng: random.Random) -> None:
-    """The run is said to have ended after a few rounds."""
+    """Claim that the run ended after a few rounds."""
     if body["run"]["rounds"] == 1:
         raise KeyError("rounds")
     left = rng.randint(1, body["run"]["rounds"] - 1)
@@ -164,7 +164,7 @@ def _end_early(body: dict[str, Any], rng: random.Random) -> None:
 
 
 def _cheaper_plan(body: dict[str, Any], rng: random.Random) -> None:
-    """The rounds that were not run are said to have been planned with more noise, or not at all."""
+    """Claim that the missing rounds were planned with more noise, or not at all."""
     _end_early(body, rng)
     body["tables"].append(rng.choice([[1e6], [3.0, 1e6], []]))
     for site in body["sites"]:
@@ -172,7 +172,7 @@ def _cheaper_plan(body: dict[str, Any], rng: random.Random) -> None:
 
 
 def _attempts(body: dict[str, Any], rng: random.Random) -> None:
-    """Gradients after the first are said to be the first one again, of attempts that never took place."""
+    """Claim that later gradients are the first one again, of attempts that never took place."""
     sums = body["run"]["sums"]
     first = next((k for k, entry in enumerate(sums) if entry["part"] == "gradient"), None)
     if first is None or body["run"]["simulated"]:
@@ -188,7 +188,7 @@ def _attempts(body: dict[str, Any], rng: random.Random) -> None:
 
 
 TRICKS: dict[str, Trick] = {
-    "a loss of one's own in masked sums": _custom_loss,
+    "a user's loss in masked sums": _custom_loss,
     "free text that reads like a figure": _claim,
     "a run that ended early": _end_early,
     "a plan with more noise": _cheaper_plan,

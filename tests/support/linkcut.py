@@ -32,7 +32,7 @@ class Proxy:
     def hang_up(self) -> None:
         for end in self._pairs:
             with suppress(OSError):  # closed already
-                end.shutdown(socket.SHUT_RDWR)  # or whoever reads from it would keep it open
+                end.shutdown(socket.SHUT_RDWR)  # or a reader would keep it open
             end.close()
         self._pairs.clear()
 

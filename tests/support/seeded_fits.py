@@ -51,7 +51,7 @@ def fit_estimators() -> Iterator[tuple[str, Outcome]]:
     yield "several classes, persons, colluding", _fitted(several.fit(X, classes, person=person))
     own = tt.PrimalPerturbation(0.01, tt.GaussianNoise(4.0), grid=2.0**-20, clip=64.0)
     chosen = tt.PrivateLogisticRegression(**usual, method=own, rounds=3, C=1.0, regularization=0.01)
-    yield "method of one's own", _fitted(chosen.fit(X, y))
+    yield "a user's method", _fitted(chosen.fit(X, y))
     unprotected = tt.PrivateLogisticRegression(epsilon=float("inf"), sites=4, random_state=5)
     yield "no privacy", Outcome(_fitted(unprotected.fit(X, y)).hash)
 

@@ -92,7 +92,7 @@ class Attacker:
         self.put(f"taciturn/{self._name}/all", self.envelopes.close(content, data))
 
     def listen(self, key: str, heard: Callable[[str], None]) -> Any:
-        """Subscribe; `heard` is told the key of each message."""
+        """Subscribe; `heard` gets the key of each message."""
         return self._zenoh.declare_subscriber(key, lambda sample: heard(str(sample.key_expr)))
 
     def close(self) -> None:

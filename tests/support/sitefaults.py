@@ -133,7 +133,7 @@ def arrange(
 
 
 def _vouch(t: int) -> None:
-    """Vouch for whoever lost its state: hide what was charged, and that its first message of round t came."""
+    """Vouch for a site that lost its state: hide its charges, and its first message of round t."""
     honest, accept = Hello.pack, Core.accept
 
     def swallow(self: Core, data: bytes, via: int) -> SignedFrame | None:
@@ -235,7 +235,7 @@ def another(driver: SiteDriver, frame: SignedFrame) -> bytes:
 
 
 def _send_another(driver: SiteDriver, frame: SignedFrame) -> None:
-    """A second frame of the same round, to everybody."""
+    """A second frame of the same round, to all sites."""
     driver.links.send(another(driver, frame))
 
 
@@ -255,7 +255,7 @@ def _lie_late(t: int) -> None:
 
 
 def _die_in_solve(t: int) -> None:
-    """Round t is drawn and solved; whoever asked for the minimiser never gets it."""
+    """Round t is drawn and solved; the caller never gets the minimiser."""
     begun = [0]
     _before(node_module.Node, "primal", lambda node, state: begun.__setitem__(0, state.t + 1))
     _after(ManySites, "minimise", lambda *rest: _die() if begun[0] == t else None)

@@ -22,7 +22,7 @@ from taciturn.sites.wire.trust import Identity, Trust
 
 
 class Killed(BaseException):
-    """A thread was told to end where it is."""
+    """A thread must end where it is."""
 
 
 class _Bomb(QuestionAsked):
@@ -46,7 +46,7 @@ class Hub:
         self.change: Callable[[str, str, bytes], bytes | None] = lambda sender, to, data: data
 
     def frames(self, number: int, kind: int) -> list[SignedFrame]:
-        """The frames of a kind that a site signed, each once, whoever handed them on."""
+        """The frames of a kind that a site signed, each once, whichever site passed them on."""
         found = [decode(data, largest=10**8) for _, data in self.sent]
         return list({f.digest: f for f in found if (f.sender, f.kind) == (number, kind)}.values())
 

@@ -71,7 +71,7 @@ class Command:
 
 
 class Network:
-    """All sites of a run. Whoever is killed is started again, with `again` for the fault that killed it."""
+    """All sites of a run. A killed site is started again, with `again` for the fault that killed it."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class Network:
 
 
 def run_all(paths: list[Path], faults: dict[int, dict[str, Any]] | None = None) -> Network:
-    """Start every site, start again whoever dies of a fault, and wait until all have ended well."""
+    """Start every site, restart those that die of a fault, and wait until all have succeeded."""
     network = Network(paths, faults)
     network.finish()
     return network

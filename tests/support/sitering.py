@@ -87,7 +87,7 @@ class Ring:
                 entry.kill()
 
     def charged(self) -> list[list[int]]:
-        """The rounds in everybody's ledger."""
+        """The rounds in the ledgers of all sites."""
         return [charged_rounds(site) if begun(site) else [] for site in self.sites]
 
     def copy(self, i: int, folder: Path) -> Path:

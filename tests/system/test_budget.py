@@ -37,7 +37,7 @@ def test_a_budget_of_1_is_never_overspent(tmp_path_factory, operations):
     released, admitted, reached = [], 0, 0.0
     tt.Budget(path, epsilon=EPSILON, delta=DELTA)
     for kind, epsilon, crash, refit in operations:
-        with tt.Budget(path) as budget, watch_releases(released, crash):  # each one a process that comes anew
+        with tt.Budget(path) as budget, watch_releases(released, crash):  # each one a new process
             for size in (epsilon, budget.left) if refit else (epsilon,):
                 reached = max(reached, budget.spent)
                 try:

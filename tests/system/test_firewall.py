@@ -77,6 +77,4 @@ def test_the_firewall_lets_in_neighbours_alone_or_bounds_every_caller(inside):
     inside("nft", "flush", "ruleset")
     chain = re.sub(r"(    tcp dport 7447 .*\n)+", lambda _: BOUNDS, TABLE)
     assert chain.count("tcp dport") == BOUNDS.count("tcp dport") == 4
-    assert set(calls_that_came_through(inside, chain).values()) == {
-        8
-    }  # each of them, the others' all the same
+    assert set(calls_that_came_through(inside, chain).values()) == {8}  # each of them, like the others'

@@ -125,7 +125,7 @@ def test_damaged_rows_of_a_state_file_are_one_line(begun):
 
 
 def told(act):
-    """The line with which `act` ends; any other exception is a traceback to whoever runs it."""
+    """The line with which `act` ends; any other exception is a traceback to its user."""
     try:
         act()
     except TaciturnError as error:

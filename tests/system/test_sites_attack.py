@@ -52,7 +52,7 @@ class Scene:
     def told_once(self, sender, words, attack=lambda: None):
         """The victim's log names sender and reason in exactly one line, however often it was tried.
 
-        It is tried until it is told: what is sent before the victim has said what it listens to goes nowhere.
+        It is tried until it is reported: Zenoh drops what is sent before the victim has subscribed.
         """
 
         def told():

@@ -65,7 +65,7 @@ def lose_state(ring, i):
 
 
 def later_than_all(monkeypatch):
-    """For whoever looks at certificates it is the day after tomorrow."""
+    """Certificates are checked as of the day after tomorrow."""
 
     class Later(datetime.datetime):
         @classmethod

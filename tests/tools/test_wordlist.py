@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from tools.wordlist import PATTERN, TEXT_PATTERN, advice
+from tools.wordlist import PATTERN, TEXT_PATTERN, advice, signs
 
 
 @pytest.mark.parametrize(
@@ -19,7 +21,28 @@ def test_ordinary_words_pass(text: str) -> None:
     assert not PATTERN.search(text)
 
 
-@pytest.mark.parametrize("text", ["whoever asks", "made anew", "against anybody", "stops without a word"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '"""A key that is none."""',
+        "x = 1  # whoever asks",
+        'f"site {x} made it anew"',
+        "def test_nobody_signs_tomorrow(): ...",
+    ],
+)
+def test_planted_sentence_is_found_with_its_line(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "planted.py"
+    path.write_text(f"\n{line}\n")
+    assert [number for number, _ in signs(path)] == [2]
+
+
+def test_planted_sentence_in_a_page_is_found_outside_of_code(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text("```\na run that shall end\n```\n\nIt is told `whoever`. Whose row it is.\n")
+    assert list(signs(path)) == [(5, "is told"), (5, "Whose row it is")]
+
+
+@pytest.mark.parametrize("text", ["go on from there", "Nobody can read it", "for so many rows"])
 def test_pages_have_more_signs_than_code(text: str) -> None:
     found = TEXT_PATTERN.search(text)
     assert found and advice(found.group()) and not PATTERN.search(text)

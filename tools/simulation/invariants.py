@@ -9,8 +9,8 @@ epsilon     recomputed from the transcript it is at most the certificate's, for 
             and the certificate's is at most the planned one
 model       all honest sites that finish hold the same result, and keep it
 sums        a total is the sum of what the members added, and no site goes on from an impossible one
-blame       nobody is blamed but who lies, runs twice or was rolled back
-revoked     a process with a revoked certificate cannot read what a site sends that knows of the revocation
+blame       only sites that lie, run twice or were rolled back are blamed
+revoked     a process with a revoked certificate cannot read what a site that knows the revocation sends
 end         if no more sites than allowed are lost and none lies, all others finish in bounded time
 
 What is left out, and why:
@@ -233,7 +233,7 @@ def check_ledgers(world: World, observer: Observer) -> list[str]:
 
 
 def check_idle(world: World, observer: Observer) -> list[str]:
-    """Nobody pays for a run in which it has committed to nothing, unless it says that it lost its memory."""
+    """No site pays for a run in which it committed to nothing, unless it states that it lost its memory."""
     if len(world.plan.liars | _doubled(world)) > world.plan.colluding:
         return []
     known = observer.committed | world.rolled_back.keys() | world.copied
@@ -322,7 +322,7 @@ def check_blame(world: World, observer: Observer) -> list[str]:
 
 
 def check_end(world: World, observer: Observer) -> list[str]:
-    """Everybody else finishes, unless somebody lies or runs twice, or too many are lost."""
+    """All other sites finish, unless a site lies or runs twice, or too many are lost."""
     rest = world.must_finish()
     return [
         f"end: s{site.number} has not finished: {[stop.reason.value for stop in site.stops][-3:]}"

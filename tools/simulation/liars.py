@@ -154,7 +154,7 @@ def _same(liar: Liar, frame: SignedFrame) -> list[bytes]:
 
 @_lie
 def huge(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Values that no rows can have, in what everybody adds up."""
+    """Impossible values in the sum of all sites."""
     if frame.kind != Kind.MESSAGE or frame.sender != liar.number:
         return _same(liar, frame)
     head, body = split_message(frame.payload)
@@ -196,7 +196,7 @@ def wrong_keys(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def boast(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """State rounds that nobody has completed, or attempts that never were."""
+    """State rounds that no site has completed, or attempts that never existed."""
     if frame.kind != Kind.HELLO or frame.sender != liar.number:
         return _same(liar, frame)
     hello = read_hello(frame.payload)
@@ -210,7 +210,7 @@ def boast(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def forget(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Vouch for whoever lost its state: state nothing of what was charged before."""
+    """Vouch for a site that lost its state: omit its earlier charges."""
     if frame.kind != Kind.HELLO or frame.sender != liar.number:
         return _same(liar, frame)
     return [liar.sign(frame, replace(read_hello(frame.payload), past=()).pack())]
@@ -260,7 +260,7 @@ def restart_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def rush(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Choose what to commit to after having seen the others: send one's own frames late."""
+    """Choose what to commit to after having seen the others: send its own frames late."""
     if frame.kind in (Kind.COMMIT, Kind.MESSAGE) and frame.sender == liar.number:
         data = liar.heard[-1]
         network = liar.world.network
@@ -281,7 +281,7 @@ def dictate(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
 
 @_lie
 def sign_all(liar: Liar, frame: SignedFrame, to: int) -> list[bytes]:
-    """Sign every attempt that anybody signs, also two of one number."""
+    """Sign every attempt that any site signs, even two of one number."""
     return _same(liar, frame)
 
 

@@ -149,7 +149,7 @@ class MemoryNetwork:
     """All sites of one run, their links, and what a fault may do to either.
 
     delay : how long a frame takes from one site to another; None loses it.
-    watch : is told of every frame that leaves a site, before anything can happen to it.
+    watch : called with every frame that leaves a site, before anything can happen to it.
     twist : what a lying site makes of its own frames.
     thieves : by the number of a site, processes that hear what is sent to it, by a revoked key.
 

@@ -86,7 +86,7 @@ class FreshStreams:
 
 @lru_cache(maxsize=256)
 def tables(sites: int, colluding: int, rounds: int) -> SumTables:
-    """The numbers of a run, before anybody has left."""
+    """The numbers of a run, before any site has left."""
     units, pairs = sites * ROWS, pair_graph(sites, colluding)
     plan = SumPlan(VECTORS, LENGTH, 2.0 / units, 0.0, 1.0, 1.0 / rounds, whole=True)
     sums = fix_sums([plan] * rounds, epsilon=EPSILON, delta=DELTA, pairs=pairs, colluding=colluding)

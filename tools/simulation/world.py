@@ -297,7 +297,7 @@ class World:
         self.scheduler.run(LONGEST if self.must_finish() else 2 * HEALED, self.over)
 
     def must_finish(self) -> tuple[int, ...]:
-        """All that are not lost; nobody, where somebody lies or runs twice, or too few are left."""
+        """All sites that are not lost; none if a site lies or runs twice, or too few are left."""
         plan, lost = self.plan, self.gone | self.lost | self.expired
         lost |= {site.number for site in self.sites if any(stop.reason in LOST for stop in site.stops)}
         rest = tuple(i for i in range(plan.sites) if i not in lost)

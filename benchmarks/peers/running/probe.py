@@ -17,7 +17,7 @@ def main() -> None:
     """Wait for the port, then say in one line what was found."""
     port, shown, until = int(sys.argv[1]), sys.argv[2:4], time.time() + PATIENCE
     while time.time() < until:
-        if all(Path(path).exists() for path in shown):  # somebody else may be making them
+        if all(Path(path).exists() for path in shown):  # another process may be creating them
             try:
                 with socket.create_connection(("127.0.0.1", port), timeout=5) as plain:
                     print(knock(plain, shown))

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-# No peer may tell anybody anything. The namespace would stop it; these keep it from trying.
+# No peer may send telemetry. The namespace would stop it; these keep it from trying.
 SILENT = {
     "FLWR_TELEMETRY_ENABLED": "0",
     "FLWR_DISABLE_UPDATE_CHECK": "1",
@@ -41,7 +41,7 @@ class Process:
 
 @dataclass(frozen=True)
 class Script:
-    """What to run: it ends when the file `model` is there and whoever is in `waits_for` has ended."""
+    """What to run: it ends when the file `model` is there and all processes in `waits_for` have ended."""
 
     processes: tuple[Process, ...]
     timeout: float

@@ -12,7 +12,7 @@ from ..running.sandbox import run
 from .work import fresh, last_words
 
 FOLDERS = {"flwr": "flower", "nvflare": "nvflare", "appfl": "appfl"}
-NAMES = {"flwr": ("counter", "kept")}  # Flower's state can be saved by whoever writes the server
+NAMES = {"flwr": ("counter", "kept")}  # Flower's state can be saved by the author of the server
 
 
 def measure(peer: str, env: Environment, base: Path) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def port_of(folder: Path) -> int:
 
 
 def impostor(script: Script) -> Script:
-    """Somebody with a key of another authority says that he is one of the sites, and tries the first's door.
+    """An attacker with a key of another authority claims to be one of the sites, and connects to the first.
 
     The program itself stops where a key is not of the network's authority, so the door is tried without it.
     """

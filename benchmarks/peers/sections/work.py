@@ -79,7 +79,7 @@ PORTS = {"flwr": federations.PORT, "appfl": 50051, "nvflare": 8002}
 
 
 def probed(script: Script, port: int, *shown: Path) -> Script:
-    """The same, and somebody who only tries the door, with a certificate and its key where they are given."""
+    """The same, with a client that only tries to connect, with a certificate and key if given."""
     probe = str(Path(__file__).parents[1] / "running" / "probe.py")
     knock = Process("probe", (sys.executable, probe, str(port), *map(str, shown)), apart=True)
     return replace(script, processes=(knock, *script.processes))

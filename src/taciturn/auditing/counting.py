@@ -126,7 +126,7 @@ def measure_mu(scores: Mapping[str, tuple[Array, Array]], *, confidence: float =
     """A lower bound on mu of every Gaussian trade-off that covers these runs.
 
     If a run is mu-GDP then Phi^-1(P_old(S)) - Phi^-1(P_new(S)) <= mu for every event S. An event near the
-    middle is counted far more sharply than one far out, which a small delta asks for.
+    middle is counted far more sharply than one in the tail, which a small delta asks for.
     """
     beta = (1 - confidence) / 2
     pairs = {name: _check_counts(name, *pair) for name, pair in scores.items()}

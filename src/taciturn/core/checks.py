@@ -75,7 +75,7 @@ def usual_delta(value: Any, units: int, *, insisted: bool) -> float:
         raise ParameterError(
             f"`delta` must be at most 1/{units:,}, one over the number of records or persons, and below 0.5; "
             f"got {delta:g}. Publishing one record in {max(1, round(1 / delta)):,} unchanged would satisfy "
-            "such a promise. To allow it all the same, set `large_delta`; the certificate will say so."
+            "such a promise. To allow it anyway, set `large_delta`; the certificate will say so."
         )
     return delta
 

@@ -113,7 +113,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         guarantee, and None, the default, for a tenth of one over the number of records or persons, and at
         most 1e-5.
     sites : the number of sites that the rows are assigned to if `fit` gets no `site`.
-    graph : who talks to whom: "complete", "ring", "star", "path", or a `taciturn.Graph` or networkx
+    graph : the links between sites: "complete", "ring", "star", "path", or a `taciturn.Graph` or networkx
         graph whose nodes are the sites in the order of their sorted names.
     data_norm : a PUBLIC bound on the norm of a row; longer rows are clipped. "from data" takes it from the
         data, warns, and marks the certificate.

@@ -100,7 +100,7 @@ class Job(Facts):
         as `[describe]`; "several" has a list of `[[questions]]`, each with its `kind`, in one budget.
     epsilon, delta : what the whole run may cost any one record, or person.
     large_delta : allows a delta above one over their number.
-    colluding : how many of the other sites may work together against one; left out: all of them.
+    colluding : how many of the other sites may collude; left out: all of them.
     unit, person : what one promise covers; a "person" needs the column with the person's id. All rows of
         a person must be at one site.
     method : "penalty", where each site protects its rows by itself, or "masked": the sites add up
@@ -112,7 +112,7 @@ class Job(Facts):
     missing : what a missing value makes zero: its whole "row", or its own "field"; an "indicator" marks it.
         Left out: "row", and "indicator" in a job with `encoding`.
     encoding : curves and surfaces of the numbers; left out: numbers stay straight lines.
-    graph, links : who talks to whom: a family, or pairs of site names.
+    graph, links : the links between sites: a family, or pairs of site names.
     seed : noise that can be replayed, for rehearsals; everything made from it says `simulated`.
     """
 

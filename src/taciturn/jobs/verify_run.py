@@ -1,6 +1,6 @@
 """Whether the files of a run fit together: model, certificate, ledger, trace; and a site's signed statement.
 
-This shows that no single file was changed. A forger who makes all files anew can make them agree. Only the
+This shows that no single file was changed. A forger who rewrites all files can make them agree. Only the
 signature of a site's statement (`taciturn site verify`), or a hash kept elsewhere, protects against that.
 """
 

@@ -1,6 +1,6 @@
 """The paper's method in whitened coordinates: moments of the rows first, then penalty perturbation.
 
-    rounds 1 .. m   everybody learns noisy second moments of the rows, and so W and q (`programs/coordinates`)
+    rounds 1 .. m   all sites learn noisy second moments of the rows, and so W and q (`programs/coordinates`)
     afterwards      every site's rows become x^ = W'x min(1, q/r) / q, r = ||W'x||, of norm at most 1, and the
                     rounds of the paper run on them, between neighbours
 

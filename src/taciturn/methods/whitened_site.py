@@ -1,7 +1,7 @@
 """The paper's method in whitened coordinates, between sites: the moments in the open, then its rounds.
 
 Each site's own noise protects its rows in the moments, so they need no masks: a site stores its share and
-sends it to everybody. A moment is never released twice. A later attempt goes on with the totals of the first,
+sends it to all sites. A moment is never released twice. A later attempt goes on with the totals of the first,
 which every site states in its hello together with its last vector.
 """
 

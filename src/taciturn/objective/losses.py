@@ -2,7 +2,7 @@
 
 Classification: z = y f.x, y in {-1, +1}. Regression: z = y - f.x.
 
-To add one's own, write a class with the members of `Loss`; it is checked when it is first used. L must be
+To add your own, write a class with the members of `Loss`; it is checked when it is first used. L must be
 convex, its slope bounded by `slope_bound` and Lipschitz with constant
 `curvature_bound`. Optional members:
 

@@ -29,7 +29,7 @@ class Softmax:
     """L = log sum_k exp(f_k.x) - f_y.x for y = 0 .. classes - 1; slope at most sqrt 2, curvature 1/2.
 
     bounded : weigh a record by w(p) = sqrt(1 - 1/K) / max_k ||p - e_k||, which looks at the prediction, not
-        at the label. Where p is the truth the mean of w(p) (p - e_y) is 0 all the same, and its norm is at
+        at the label. Where p is the truth the mean of w(p) (p - e_y) is still 0, and its norm is at
         most sqrt(1 - 1/K), as at f = 0. For two classes it is the gradient of a convex loss; for more it is
         an estimating equation.
     """

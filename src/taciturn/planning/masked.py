@@ -136,7 +136,7 @@ def plan_nobody(request: PlanRequest) -> Plan:
     both = f"{ours:.2g} for whitened descent and {paper:.2g} for the paper's method"
     if paper < _CLEARLY * ours:
         return _told(plan_penalty(request), f"Penalty perturbation: the forecast excess loss is {both}.")
-    reason = f"The forecast excess loss is {both}; method='penalty' gives the paper's method all the same."
+    reason = f"The forecast excess loss is {both}; method='penalty' gives the paper's method anyway."
     return _told(plan_masked(request, reason), reason)
 
 

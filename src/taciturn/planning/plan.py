@@ -156,7 +156,7 @@ def plan(
         for each. delta = 0 asks for a pure guarantee, with norm noise; None takes a tenth of one over the
         number of records or persons, and at most 1e-5.
     samples : B_i, one number for all sites or one for each; persons where they are the `unit`.
-    graph : who talks to whom; the name of a family where `samples` has one entry per site.
+    graph : the links between sites; the name of a family where `samples` has one entry per site.
     dimension : d, an intercept included.
     colluding : None trusts no other site: penalty perturbation, which holds whatever the other sites do. A
         number trusts all but so many of them: masked descent, about as good as a trusted centre.

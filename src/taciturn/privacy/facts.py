@@ -61,13 +61,13 @@ class RunFacts:
     where : where the rows were, one of `PLACES`; follows for what was only simulated or planned.
     outputs : models trained at once, K for one-vs-rest: releases per round.
     start : how f(0) was made; it must not depend on the data.
-    marks : what else a reader must be told, e.g. "bounds taken from the data"; `PLANNED` where nothing ran.
+    marks : further warnings for the reader, e.g. "bounds taken from the data"; `PLANNED` where nothing ran.
         A mark must not look like a figure.
     sums : for masked sums, one for each round; what each site sends in it. For "penalty": the moments of the
         rows that make whitened coordinates, in the first rounds; each site's own noise protects its records.
     records, largest : for sums: the public, fixed number of records in the whole network (with unit
         "person" that of persons serves), and the most rows at one site. What a sum claims must follow.
-    colluding : how many of the other sites may work together with the observer; None: all of them. Only
+    colluding : how many of the other sites may collude with the observer; None: all of them. Only
         masked sums rest on it.
     connectivity : the sites stay connected by the masks they share while fewer of them than this are taken
         out; None: every two sites share masks.
@@ -311,7 +311,7 @@ class Charge(NamedTuple):
     `scale` is alpha for norm noise and sigma for Gaussian noise (0 where there is none), `output_scale` the
     same for the output noise. `degree` is the V really used, where a lost neighbour made it differ.
     Sums: `Charge(site, t, scale=s)`, the spread of the site's noise in grid units as in `SumFacts`.
-    `aborted`: the solve gave up after its noise was drawn. Nothing was sent; that it did is a release too.
+    `aborted`: the solver failed after its noise was drawn. Nothing was sent; the failure is a release too.
     """
 
     site: int

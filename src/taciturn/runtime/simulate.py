@@ -61,7 +61,7 @@ def simulate(
 
     Parameters
     ----------
-    graph : who talks to whom: a `Graph`, "complete", "ring", "star" or "path", or a networkx graph.
+    graph : the links between sites: a `Graph`, "complete", "ring", "star" or "path", or a networkx graph.
     rounds, repeats : T, and how many independent runs share each matrix product.
     seed : one stream per (repeat, site, purpose): adding a site or a repeat changes no other's noise. The
         noise can be replayed, so the certificate says `simulated`.

@@ -31,7 +31,7 @@ def train(
     """Run `method` once, with noise from a CSPRNG that cannot be replayed.
 
     A private method of the paper without `output_noise`, `grid` and `clip` of its own is given them. So is
-    `tol`: one that floats certify whatever the rows are, since a solve that gives up tells about them.
+    `tol`: one that floats certify whatever the rows are, since a failed solve reveals something about them.
     `idealised` leaves the method as it is, and the certificate then says so. `measure` records loss and
     accuracy, functions of the data that no noise covers: without it they are nan, and the run holds nothing
     but released vectors. `ledger` is a new file for a durable record, where each charge is on disk before its

@@ -56,7 +56,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
     epsilon, delta : what the whole fit may cost any one record, against `colluding` of the other sites.
         epsilon = inf adds no noise, protects nothing, and gives the maximum-likelihood estimate.
     sites, colluding : among how many sites rows are dealt where `fit` is not told; how many of the others
-        may work together, None for all of them.
+        may collude, None for all of them.
     bounds : the public range of every column; one pair more is the range of the outcome.
     outcome : the public range of the outcome, for "gaussian" and "poisson".
     periods : of a hazard, the public ends of its periods.
@@ -116,7 +116,7 @@ class PrivateGLM(BaseEstimator):  # type: ignore[misc]
         """Fit on the rows of all sites; with a formula, X is the table and there is no y.
 
         site : the site of every row, one name or number each; None deals them by chance.
-        person : whose row it is: all rows of a person, at one site, are then protected together, and may
+        person : the person of each row; all rows of a person, at one site, are protected together and may
             depend on each other.
         """
         with join_budget(origin_of(self)) as budget:

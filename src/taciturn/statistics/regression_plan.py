@@ -56,7 +56,7 @@ def require_possible(
 
 
 def enough(short: float, units: int, epsilon: float, delta: float) -> str:
-    """The epsilon, or the number of records, that would do, if `short` times as much is needed."""
+    """The epsilon, or the number of records, that would be enough, if `short` times as much is needed."""
     if not math.isfinite(short):
         short = 4.0
     mu = float(gaussian_mu(epsilon, delta)) * short

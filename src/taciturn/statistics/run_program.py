@@ -43,8 +43,8 @@ def run_program(
     ----------
     X, y : the rows; a target is the last column that an expression sees.
     site, sites, person : as in the estimators: where each row is, or among how many sites rows are dealt; and
-        whose row it is, where the promise is about persons.
-    colluding : how many of the other sites may work together; None: all of them.
+        the id of each row's person, if the promise is for persons.
+    colluding : how many of the other sites may collude; None: all of them.
     random_state : a seed, for a simulation that protects nobody; None draws secret noise.
     epsilon, delta, large_delta, ledger, engine : as in `private_score`.
 

@@ -278,9 +278,9 @@ def _support(
         )
     needed, fewer = math.ceil(rows * noise / 0.2), int(dimension * 0.2 / noise)
     advice = (
-        f"about {needed:,} rows, or {count(fewer, 'column')}, would do"
+        f"about {needed:,} rows, or {count(fewer, 'column')}, would be enough"
         if fewer
-        else f"about {needed:,} rows would do"
+        else f"about {needed:,} rows would be enough"
     )
     if noise <= 1:
         return noise, f"few rows: at {budget} the noise is about {noise:.2f} of a strong signal; {advice}"

@@ -131,7 +131,7 @@ def test_different_authority_is_reported_on_both_sides(tmp_path, capsys):
     certify(second, other)
     words = (
         "it does not accept this site's certificate: another authority, or a host",
-        "FAIL  site-1: not connected; an unauthenticated client was refused (turned down), see above",
+        "FAIL  site-1: not connected; a client was refused (turned down), see above",
     )
     text, met = check_both(first, second, capsys, words, ["is not trusted"])
     assert all(part in text for part in words) and "is not trusted" in met
@@ -159,7 +159,7 @@ def test_loopback_host_is_reported(tmp_path, capsys, monkeypatch):
     entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.1.1", 0))
     monkeypatch.setattr(socket, "getaddrinfo", lambda *rest, **options: [entry])
     out = said(path, capsys)
-    assert "FAIL  host: alpha.example is 127.0.1.1 here, which nobody else can reach" in out
+    assert "FAIL  host: alpha.example is 127.0.1.1 here, which only this machine reaches" in out
     assert 'listen = "tls/0.0.0.0:7447"' in out
 
 
@@ -193,7 +193,7 @@ def test_a_check_of_a_site_that_runs_says_so(tmp_path, capsys):
     with socket.create_server((host, int(port))):
         assert run(["site", "check", str(first), "--wait", "0.3"]) == 1
     out = capsys.readouterr().out
-    assert "FAIL  cannot open the network at tls/127.0.0.1" in out and "does this site run already" in out
+    assert "FAIL  cannot open the network at tls/127.0.0.1" in out and "is this site already running" in out
 
 
 def test_a_slow_neighbour_meets_a_site_that_came_long_before(tmp_path, capsys):

@@ -123,7 +123,7 @@ CASES = {
     "state/site.sqlite": [
         (STATE, garbage, half, folder, changed("PRAGMA user_version = 9")),
         (STATE, changed("UPDATE ledger_head SET rows = 9"), foreign),
-        (STATE[:2], empty),  # a start begins anew, and the account says what is missing
+        (STATE[:2], empty),  # a start creates a new file, and the account shows what is missing
     ],
     "state/site.sqlite-wal": [(STATE, folder)],
     "state/site.sqlite.lock": [(STATE, folder)],

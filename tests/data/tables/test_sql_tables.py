@@ -127,7 +127,7 @@ def tool(name: str) -> str | None:
 
 @pytest.fixture(scope="module")
 def postgres():
-    """A server of one's own on a unix socket, as a user that is not root; its url."""
+    """A private server on a unix socket, as a user that is not root; its url."""
     pytest.importorskip("psycopg")
     if tool("initdb") is None or tool("pg_ctl") is None:
         pytest.skip("PostgreSQL is not here: apt-get install postgresql")

@@ -75,7 +75,7 @@ def test_no_history_within_the_clip_makes_the_solver_give_up(seed):
 
 
 def test_the_settings_of_a_known_attack_are_refused():
-    """clip 2^20, tol 1e-10: a message of 3.6e4 made the solver give up for one record, not for another."""
+    """clip 2^20, tol 1e-10: a message of 3.6e4 made the solver fail for one record, not for another."""
     tables = tt.PenaltyPerturbation(0.5, 0.5, tt.GaussianNoise(1.0)).tables(2, 5).site(0)
     known = {"C": 10.0, "samples": 24, "degree": 2, "dimension": 4}
     least = least_tol(tables, network(known, tt.Logistic(), 0.01), 0, 2.0**20)

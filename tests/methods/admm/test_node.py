@@ -158,7 +158,7 @@ def test_a_round_stored_before_a_crash_is_sent_again_as_it_stands():
     message = whole[0].message
     steps = loop(make_node(), start(), released=message)
     first = next(steps)
-    assert isinstance(first, Send) and first.message is message, "neither computed nor charged anew"
+    assert isinstance(first, Send) and first.message is message, "neither computed nor charged again"
     second = steps.send(heard(1))
     assert isinstance(second, Store) and same(second, whole[1])
 

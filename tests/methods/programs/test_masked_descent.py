@@ -92,7 +92,7 @@ def test_noise_in_the_descent_is_that_of_all_sites():
 
 
 class Custom(Logistic):
-    """A loss of one's own."""
+    """A user's loss."""
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_the_evaluation_error_is_within_its_bound(
 
 
 def one_feature(X: list[list[float]], y: list[float], F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(error, doubt) of careful gradients where next to nothing but the data's part is left."""
+    """(error, doubt) of careful gradients where almost nothing but the data's part is left."""
     objective = LocalObjective(X, y, loss=Logistic(), C=1.0, regularization=1e-13, sites=1)
     linear = np.zeros_like(F)
     passes = CarefulGradientEvaluator(objective, 0.0, linear)

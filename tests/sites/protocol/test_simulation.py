@@ -139,7 +139,7 @@ def no_charge_in_later_attempts(patch: Any) -> None:
 
 
 def full_budget_for_every_attempt(patch: Any) -> None:
-    """Every attempt takes the whole budget anew."""
+    """Every attempt takes the whole budget again."""
     patch.setattr(SumsSite, "spent", lambda self, base, left, upto: 0.0)
 
 
@@ -218,7 +218,7 @@ def message_before_all_commits(patch: Any) -> None:
 
 
 def charge_at_the_meeting(patch: Any) -> None:
-    """Everybody pays when sites meet, also where nothing is ever released."""
+    """Every site pays when sites meet, even if nothing is ever released."""
     raised = Meeting.raised
 
     def early(self: Meeting, stated: Any, lived: Any) -> Any:
@@ -231,7 +231,7 @@ def charge_at_the_meeting(patch: Any) -> None:
 
 
 def believe_any_charge(patch: Any) -> None:
-    """Whatever one member states is charged to everybody, also to those who never forgot anything."""
+    """Whatever one member states is charged to all sites, even to those without a rollback."""
     patch.setattr(Meeting, "liars", 0)
     sign = Meeting._sign
 
@@ -261,7 +261,7 @@ def values_at_the_edge(patch: Any) -> None:
 
 
 def blame_the_first(patch: Any) -> None:
-    """Without masks: whoever comes first is blamed for values at the edge."""
+    """Without masks: the first site is blamed for values at the edge."""
     blamed = ADMMAttempt.blamed
 
     def first(self: ADMMAttempt, t: int, messages: Any) -> int | None:

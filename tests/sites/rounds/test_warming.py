@@ -20,8 +20,8 @@ methods.suppress = lambda *kinds: __import__("contextlib").nullcontext()
 methods.warm_up(ready)
 before = set(sys.modules)
 method = site_method(ready)
-everybody = tuple(range(len(ready.site.job.names)))
-method.attempt(everybody, 0, 1.0).message(method.start())
+members = tuple(range(len(ready.site.job.names)))
+method.attempt(members, 0, 1.0).message(method.start())
 late = sorted(set(sys.modules) - before)
 assert not late, late
 assert "sklearn" not in sys.modules, "an import of seconds, which such a job has no use for"

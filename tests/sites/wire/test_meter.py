@@ -26,7 +26,7 @@ def test_bytes_are_counted_by_their_far_end():
 def test_traffic_beyond_the_messages_is_a_flood(monkeypatch):
     came = {"tls/a:1": module.SPARE + 10**6, "tls/b:2": module.SPARE + 10**9}
     monkeypatch.setattr(module, "bytes_received", lambda: came)
-    monkeypatch.setattr(module, "EVERY", 3600.0)  # it looks when it is told to
+    monkeypatch.setattr(module, "EVERY", 3600.0)  # it looks only when asked
     refusals = Refusals()
     meter = Meter(refusals, lambda: {"tls/a:1": "a", "tls/b:2": "b"})
     meter.stop()
@@ -39,7 +39,7 @@ def test_traffic_beyond_the_messages_is_a_flood(monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's counters are read on Linux only")
 def test_unauthenticated_connections_are_counted():
     with socket.create_server(("127.0.0.1", 0), backlog=128) as server:
-        before = most_callers()  # give or take a socket that somebody else in this process has or had
+        before = most_callers()  # give or take a socket of other code in this process
         callers = [socket.create_connection(server.getsockname()) for _ in range(30)]
         until(lambda: most_callers() > before + 50)  # both ends are in this process
         for caller in callers:

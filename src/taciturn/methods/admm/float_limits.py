@@ -1,6 +1,6 @@
 """Reach: how near floats can certify a site's minimiser, whatever it hears within the clip.
 
-A solve that gives up is a release that no noise covers. So a real run begins only where floats certify `tol`
+A failed solve is a release that no noise covers. So a real run begins only where floats certify `tol`
 for every history of at most `history_limit`, and no round beyond that is drawn: that decision follows from
 what was sent and heard, which the observer knows. All that is left is noise longer than `longest_noise`.
 """
@@ -89,7 +89,7 @@ def check_history(b: Array, m: ArrayLike, *, clip: float, t: int) -> None:
 def try_solve(streams: Streams, solve: Callable[[], Array]) -> Array | None:
     """What `solve` returns; None where it failed in a real run.
 
-    That it failed depends on the data, and how it failed even more: of that nothing is told.
+    That it failed depends on the data, and how it failed even more: so nothing about it is revealed.
     """
     if streams.simulated:
         return solve()

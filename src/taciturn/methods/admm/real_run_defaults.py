@@ -18,7 +18,7 @@ from .float_limits import check_reach, least_tol, longest_noise
 from .tables import Tables
 
 _WIDE = 1e4  # output noise in units of tol: what it covers then costs q / 5e7, or 2e-4 pure, a round
-_GRID = 2.0**-34  # so fine that rounding before the noise costs next to nothing
+_GRID = 2.0**-34  # so fine that rounding before the noise costs almost nothing
 _LARGEST = 16  # clip = 2^16, unless the noise needs more room
 _STEPS = 2.0**-50  # of the clip: whole numbers of steps are exact in floats
 _TOLS = tuple(10.0**-k for k in range(9, 2, -1))

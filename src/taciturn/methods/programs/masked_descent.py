@@ -59,12 +59,12 @@ class MaskedDescent:
 
     The noise of all honest sites protects each record together, so that N sites do about as well as a trusted
     centre with all the rows, however the rows are dealt. In return at most `colluding` of the other sites may
-    work together against one; the certificate says what is left if more do.
+    collude; the certificate states epsilon if more do.
 
     Parameters
     ----------
     epsilon, delta : what the whole run may cost any one record, against `colluding` of the other sites.
-    colluding : how many of the others may work together; None: all of them, and masks do not help.
+    colluding : how many of the others may collude; None: all of them, and masks do not help.
     constant : the public value of the last column, where every row has the same (an intercept).
     full : release all second moments of the rows (True), or only means and squares (False); by default all
         for up to 256 columns.

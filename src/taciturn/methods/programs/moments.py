@@ -119,7 +119,7 @@ def cleaned(
     """The levels of M, its eigenvectors as rows, and the mean of its diagonal, from a noisy upper triangle.
 
     The diagonal is shrunk. Of the rest only what stands out of sqrt(2 d) noise, the edge of a pure noise
-    matrix, is kept, each at the value whose noisy image it is: theta + w^2 / theta, w = edge / 2.
+    matrix, is kept, each at the value that has it as its noisy image: theta + w^2 / theta, w = edge / 2.
     `least` and `floor` : what the diagonal is at least, in units of its mean, and the mean itself.
     """
     M = symmetric(released)

@@ -30,7 +30,7 @@ _DEEPEST, _MOST_PARTS = 100, 10_000
 def parts_of(expression: ex.Expression) -> list[ex.Expression]:
     """The expression and all its parts; each is one that taciturn ships, and they are not nested deeply.
 
-    A class of somebody's own would be code that sees rows, which nothing bounds.
+    A user's class would be code that sees rows, which nothing bounds.
     """
     found, level = [], [expression]
     for _ in range(_DEEPEST):

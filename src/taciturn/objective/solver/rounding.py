@@ -96,7 +96,7 @@ def least_tol(
 
 
 def _wobble(loss: Loss, z: Array) -> Array:
-    """sup |z| L''(z): what a relative error of z does to the slope; one's own loss may bend anywhere."""
+    """sup |z| L''(z): what a relative error of z does to the slope; a user's loss may bend anywhere."""
     if type(loss) is Logistic:
         return np.asarray(0.23)
     if type(loss) is LogCosh:

@@ -41,7 +41,7 @@ class OwnLabel(FigureTable):
 class FigureData(FigureTable):
     """Which rows, and which site holds them.
 
-    name : "adult", "breast-cancer", or "table" for a CSV or Parquet file of one's own, with the next three.
+    name : "adult", "breast-cancer", or "table" for your own CSV or Parquet file, with the next three.
     file : its path, from the folder of this file.
     columns : what is public of each column, as `Schema.of` takes it: [low, high], a list of words, "boolean".
     label : the column to learn, and which word of it is +1.

@@ -35,7 +35,7 @@ BUDGET_ORDERS: Array = np.asarray(ORDERS[::4])
 """The orders at which the Renyi cost of a run is kept: 10% apart where budgets usually are."""
 _RESERVE = 1e-3  # of epsilon for the slack of discrete noise, and of delta for floats
 _RARE = 1e-9  # of delta, for noise longer than the slack allows
-_SAFE = 1 - 1e-9  # what is said to be left is admitted, whatever the last bits do
+_SAFE = 1 - 1e-9  # the stated rest is admitted, whatever the last bits are
 _LINEAR = 1e-3
 _PURE_FLOATS = 1e-9  # the chance that a budget with delta = 0 may leave to floats, over all its runs
 

@@ -1,7 +1,7 @@
 """Sums of masked messages: the protection by the noise of all honest sites together.
 
 Site i sends v_i + z_i in whole grid units, masked so that the others see only the sum over the honest sites;
-z_i is a discrete Gaussian of spread s, the same everywhere. Of N sites c may work together against one of the
+z_i is a discrete Gaussian of spread s, the same everywhere. Of N sites c may collude against one of the
 others: then N - c noises, its own among them, protect it. If replacing one record moves the shared vector by
 at most S, and floating-point errors are at most gap on either side,
 

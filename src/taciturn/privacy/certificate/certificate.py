@@ -27,7 +27,7 @@ class Certificate(Claims):
 
     epsilon, delta : replacing any one record, at any one site, changes no outcome's chance by more than the
         factor exp(epsilon), except with probability delta. For masked sums: against `run.colluding` other
-        sites; `epsilon_against(c)` says what is left if c of them work together. Of a run that ended early:
+        sites; `epsilon_against(c)` is the epsilon if c of them collude. Of a run that ended early:
         what all planned rounds would have cost, because the decision to stop may depend on what was sent.
     charged_epsilon : the same for the charged rounds alone. It holds only if the decision to stop did not
         depend on what was sent.

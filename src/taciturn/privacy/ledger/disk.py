@@ -148,7 +148,7 @@ class SqliteLedger(Book):
             sites = [site_from(entry) for entry in begun["sites"]]
             limits = [budget_from(entry) for entry in begun["budgets"]]
             super().__init__(run_from(begun["run"]), sites, limits)
-            self._lock = self._guard  # nobody reads charges of an open transaction
+            self._lock = self._guard  # no other process reads them in an open transaction
             for body in bodies[1:]:
                 self._resume(Charge(**body))
         except (ParameterError, LedgerError, KeyError, TypeError) as error:

@@ -1,6 +1,6 @@
 """A user's program in a separate process without rows: it sees totals, and names queries.
 
-The site keeps the totals; the process can be started anew at any time and is told them again. What it answers
+The site keeps the totals; the process can be restarted at any time and gets them again. What it answers
 is data: an expression of the closed set, with public numbers. It may take so long and use so much memory, and
 no more. One that fails ends the run here with one line; nothing that it says depends on a row.
 
@@ -156,7 +156,7 @@ def serve(name: str, sha256: str, settings: str) -> None:
             program = program or load_program(name, sha256, json.loads(settings))
             answer = _answer(program, json.loads(line))
             text = json.dumps(answer, allow_nan=True)
-        except Exception as error:  # whatever the program does is told in one line
+        except Exception as error:  # any failure of the program is reported in one line
             text = json.dumps({"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]})
         out.write(text + "\n")
         out.flush()

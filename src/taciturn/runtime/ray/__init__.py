@@ -10,7 +10,7 @@ tasks.py     independent jobs, for sweeps
 from ...core.errors import MissingExtra
 
 try:
-    import ray as _ray  # noqa: F401 - so that its absence is told here
+    import ray as _ray  # noqa: F401 - so that its absence is reported here
 except ImportError as error:
     raise MissingExtra("ray", "ray") from error
 

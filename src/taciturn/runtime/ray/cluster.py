@@ -19,7 +19,7 @@ LOOPBACK = "127.0.0.1"
 _PATIENCE = 10.0  # seconds until a host counts as unreachable
 
 _QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is told to Ray's makers
+    "RAY_USAGE_STATS_ENABLED": "0",  # no telemetry
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a worker without GPUs leaves the variables of GPUs alone
 }
 _LOCAL = {

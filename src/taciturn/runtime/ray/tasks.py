@@ -19,7 +19,7 @@ def scatter(
 ) -> Iterator[tuple[int, Any]]:
     """(place, run(item)) for all items, in the order in which they are done; one CPU each.
 
-    An error that `run` raises ends it. A lost worker does not: the others go on, and it is told at the end.
+    An error that `run` raises ends it. A lost worker does not: it is reported at the end.
     """
     with cluster(address, cpus_here()):
         remote = ray.remote(max_retries=0, num_cpus=1)(_job)

@@ -64,7 +64,7 @@ class Envelopes:
         self.renew()
 
     def renew(self) -> None:
-        """Draw new keys: whoever had the old ones must ask again."""
+        """Draw new keys: sites with the old ones must ask again."""
         self._private = X25519PrivateKey.from_private_bytes(self.draw(KEY))
         self._public = self._private.public_key().public_bytes_raw()
         self._sending = self.draw(KEY)

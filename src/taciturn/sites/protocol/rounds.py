@@ -32,7 +32,7 @@ class RoundSteps(Meeting):
     def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
         """In a round of masked sums, a frame takes one way to each member; who does not get it asks for it.
 
-        A site that sent two frames of a round to two sites is found all the same: the sums differ then, and
+        A site that sent two frames of a round to two sites is still found: the sums differ then, and
         all that was heard of the round is shown (`_show_round`).
         """
         if self.common and self.attempt is not None and frame.scope == self.scope and frame.t:

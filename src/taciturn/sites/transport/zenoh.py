@@ -124,7 +124,7 @@ class ZenohLinks:
         return set(self._ends().values())
 
     def look(self) -> None:
-        """Request the keys that are missing, and join the network anew if a crowd of callers has left."""
+        """Request the keys that are missing, and rejoin the network if many clients have left."""
         for name in self._site.neighbours:
             if self._numbers[name] not in self._envelopes.known:
                 self._request(self._numbers[name])

@@ -110,9 +110,7 @@ def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Findi
             site, lambda: [names[i] for i in sorted(near - links.met)], min(1.0, seconds / 2)
         ) as probes:
             wait(seconds, lambda: links.met >= near)
-        wait(
-            min(STAY, seconds), lambda: links.met <= links.answered
-        )  # until it has met this site in its turn
+        wait(min(STAY, seconds), lambda: links.met <= links.answered)  # until it has met this site too
         seen = Seen(links.connected(), refusals.counts(), probes.found)
         return [_met(ready, names[i], i not in links.met, seen) for i in sorted(near)]
 

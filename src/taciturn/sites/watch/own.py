@@ -149,8 +149,8 @@ def place(site: Site) -> Iterator[Finding]:
     if host != "localhost" and all(ipaddress.ip_address(a.split("%")[0]).is_loopback for a in found):
         yield Finding(
             False,
-            f"host: {host} is {', '.join(sorted(found))} here, which nobody else can reach; see /etc/hosts, "
-            f'or set `listen = "tls/0.0.0.0:{address(listens)[1]}"` in site.toml',
+            f"host: {host} is {', '.join(sorted(found))} here, which only this machine reaches; see "
+            f'/etc/hosts, or set `listen = "tls/0.0.0.0:{address(listens)[1]}"` in site.toml',
         )
 
 

@@ -26,7 +26,7 @@ def largest_payload(job: NetworkJob) -> int:
 
 
 def site_config(site: Site) -> dict[str, Any]:
-    """For one site: default deny, and per neighbour what it may say and be told."""
+    """For one site: default deny, with rules for each neighbour."""
     relay, mine = site.job.relay, [site.name]
     peers = {name: ([name], mine) for name in site.neighbours}
     if relay is not None:

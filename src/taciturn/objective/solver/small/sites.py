@@ -31,7 +31,7 @@ MOST_FEATURES = 2_048
 
 
 def small_form(objective: Objective) -> Form | None:
-    """Which kernel solves it; None where rows are many, or loss or regulariser are one's own."""
+    """Which kernel solves it; None for many rows, or a user's loss or regulariser."""
     if len(objective.parts) != 1 or type(objective.regularizer) is not L2 or _code(objective.loss) is None:
         return None
     rows = objective.parts[0].rows
@@ -66,6 +66,6 @@ def loss_code(loss: Loss) -> LossCode:
 
 
 def _code(loss: Loss) -> int | None:
-    """Which of the kernels' losses this is; None for one's own, subclasses of the shipped ones included."""
+    """Which of the kernels' losses this is; None for a user's loss, including subclasses of shipped ones."""
     kinds = (Logistic, SmoothHinge, LogCosh)
     return kinds.index(type(loss)) if type(loss) in kinds else None

@@ -2,7 +2,7 @@
 
     minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
 
-A direction that conjugate gradients have not finished is a descent all the same, and the step is that of
+A direction that conjugate gradients have not finished is still a descent, and the step is that of
 `newton.py`: found by slopes, so that phi provably falls. Early directions need not be exact; later ones are
 as exact as the fall of the gradient says. A lane that is done stands still while the others go on.
 """
