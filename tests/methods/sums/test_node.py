@@ -210,7 +210,7 @@ def test_the_second_round_is_at_zero():
 
 
 def test_real_runs_never_share_a_mask():
-    """The keys of a simulation follow from its seed; those of every real run are drawn anew."""
+    """The keys of a simulation follow from its seed; those of every real run are drawn again."""
     problem = Problem(make_sites(SITES, rows=40, d=D), C=1.0, regularization=0.1)
     prepared = MaskedDescent(colluding=1).prepare(Network.of(problem, Graph.complete(SITES)), 4)
     objectives = [problem.site(i) for i in range(SITES)]
