@@ -41,6 +41,14 @@ def test_metrics_that_are_missing_are_left_out(runs) -> None:
     assert [chart.key for chart in from_runs({"a": blind}, title="t").charts] == ["gap"]
 
 
+def test_sites_that_always_agree_have_no_chart_of_zeros(runs) -> None:
+    run = runs["norm"]
+    masked = replace(run, consensus_gap=0 * run.consensus_gap)
+    assert [chart.key for chart in from_runs({"a": masked}, title="t").charts] == ["loss", "accuracy"]
+    both = from_runs({"a": masked, "b": run}, title="t").charts[-1]
+    assert both.key == "gap" and [curve.name for curve in both.curves] == ["b"]
+
+
 def test_shared_settings_stand_once_and_the_rest_by_run(runs) -> None:
     settings = from_runs(runs, title="t").settings
     assert settings["rounds"] == 5 and settings["graph"] == "path, 3 sites, 2 links"

@@ -53,7 +53,7 @@ def _charts(runs: Mapping[str, Run]) -> list[Chart]:
     """The charts whose numbers are all present."""
     repeats = max(run.consensus_gap.shape[0] for run in runs.values())
     note = f"Mean of {repeats} repeats; shaded, from the lowest to the highest." if repeats > 1 else ""
-    gaps = [run.consensus_gap for run in runs.values()]
+    gaps = {name: run for name, run in runs.items() if run.consensus_gap.any()}  # masked sites always agree
     found = [
         Chart("loss", "Loss", "mean loss, L(t)", _curves(runs, "loss"), private=False, note=note),
         Chart(
@@ -69,8 +69,8 @@ def _charts(runs: Mapping[str, Run]) -> list[Chart]:
             "gap",
             "Disagreement",
             "largest distance of a site from the mean",
-            _curves(runs, "consensus_gap"),
-            log=_wide(gaps),
+            _curves(gaps, "consensus_gap"),
+            log=_wide([run.consensus_gap for run in gaps.values()]),
             note=note,
         ),
     ]
@@ -97,7 +97,8 @@ def _curves(runs: Mapping[str, Run], metric: str) -> list[Curve]:
 
 def _wide(values: list[Array]) -> bool:
     """Whether a linear axis would hide the small values."""
-    low, high = min(part.min() for part in values), max(part.max() for part in values)
+    low = min((part.min() for part in values), default=0.0)
+    high = max((part.max() for part in values), default=0.0)
     return bool(0 < 10 * low < high)
 
 

@@ -23,7 +23,7 @@ from ...runtime.simulate import simulate
 from .tasks import SEED, Task
 
 NO_PRIVACY, ALONE = "no privacy", "each site alone"
-NOBODY, ONE_CURIOUS, CURVES = "no trust", "at most one curious site", "the same, with curves"
+NOBODY, ONE_CURIOUS, CURVES = "trust no other site", "at most one curious site", "the same, with curves"
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ _COLOURS = {NOBODY: "#d55e00", ONE_CURIOUS: "#0072b2", CURVES: "#008a64"}
 _WORDS = {
     NO_PRIVACY: "pooled linear model, no privacy",
     ALONE: "each site alone, without privacy",
-    NOBODY: "no trust between sites (the paper's method)",
+    NOBODY: "trust no other site (the paper's method)",
     ONE_CURIOUS: "at most one curious site (masked sums)",
     CURVES: "the same, with a curve for every number",
 }
