@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import taciturn as tt
+from support.certified_runs import Means
 from taciturn import expressions as ex
 from taciturn.methods.base import Network
 from taciturn.methods.programs.counts import Counts
@@ -271,3 +272,12 @@ def test_unit_adds_norm_at_most_one_to_counts_asked_beside_other_questions(units
         program = Counts((4, 3), epsilon=1.0, delta=1e-5).part(network).half(sums, 1)
         moved = program.steps * grid * math.sqrt(2)
         assert (1 - 1e-3) / units - grid * 2 < moved <= 1 / units
+
+
+def test_every_person_counts_once_whatever_the_number_of_their_rows():
+    """The mean over persons of the means of their rows, from a simulation with almost no noise."""
+    person = np.repeat(np.arange(400), np.arange(400) % 7 + 1)
+    X = np.where(person % 7 == 6, 0.5, -0.1)[:, None] * np.ones(3)
+    found = tt.run_program(Means(), X, epsilon=40.0, person=person, sites=2, random_state=0)
+    expected = np.where(np.arange(400) % 7 == 6, 0.5, -0.1).mean()
+    assert found.value[0] == pytest.approx([expected] * 3, abs=0.01)
