@@ -99,6 +99,9 @@ def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Findi
     with ZenohLinks(site, ready.identity, ready.trust, refusals, events.put, largest) as links:
         links.listen()
 
+        def absent() -> list[str]:
+            return [names[i] for i in sorted(near - links.met)]
+
         def wait(longest: float, enough: Callable[[], bool]) -> None:
             end = time.monotonic() + longest
             while not enough() and time.monotonic() < end:
@@ -106,11 +109,9 @@ def _meet(ready: PreparedSite, seconds: float, refusals: Refusals) -> list[Findi
                 with suppress(queue.Empty):
                     events.get(timeout=BETWEEN)
 
-        with Probes(
-            site, lambda: [names[i] for i in sorted(near - links.met)], min(1.0, seconds / 2)
-        ) as probes:
+        with Probes(site, absent, min(1.0, seconds / 2)) as probes:
             wait(seconds, lambda: links.met >= near)
-        wait(min(STAY, seconds), lambda: links.met <= links.answered)  # until it has met this site too
+        wait(min(STAY, seconds), lambda: links.met <= links.answered)  # until they have met this site too
         seen = Seen(links.connected(), refusals.counts(), probes.found)
         return [_met(ready, names[i], i not in links.met, seen) for i in sorted(near)]
 
