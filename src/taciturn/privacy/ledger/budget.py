@@ -41,7 +41,7 @@ entered: ContextVar[Budget | None] = ContextVar("entered", default=None)
 class Budget:
     """One (epsilon, delta) for everything that is computed with noise from the same records.
 
-    Inside a `with` block every fit, `train`, `train_job`, `private_score` and `private_description` of this
+    Inside a `with` block every fit, `train`, `train_job`, `run_program` and `private_...` function of this
     process is charged to the file, whole and before anything is drawn. One that would pass the budget raises
     `BudgetExceeded`, and nothing happens. A process that dies leaves its run charged. Several processes may
     use the file at once. What runs cost together is composed exactly: squares of mu, or Renyi costs, add up.
