@@ -99,11 +99,11 @@ class Custom(Logistic):
     ("method", "facts", "rounds", "words"),
     [
         ({}, {}, 2, "`rounds` must be at least 3"),
-        ({"colluding": 5}, {}, 41, "`colluding` must be at most 4"),
+        ({"colluding": 5}, {}, 41, "`colluding` must be below the number of sites, 5"),
         ({}, {"loss": Custom()}, 41, "`loss` must be"),
         ({"connectivity": 5}, {}, 41, "`connectivity`"),
         ({"constant": 2.0, "full": False}, {}, 41, "`constant`"),
-        ({}, {"sites": 1}, 41, "`colluding` must be at most 0"),
+        ({}, {"sites": 1}, 41, "`colluding` must be below the number of sites, 1"),
     ],
 )
 def test_impossible_settings_are_refused(method, facts, rounds, words):

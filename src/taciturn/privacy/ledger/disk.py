@@ -41,6 +41,8 @@ class SqliteLedger(Book):
     """
 
     _head: Head
+    _new: list[Charge]
+    """The charges of the open transaction."""
 
     def __init__(
         self,
@@ -98,14 +100,16 @@ class SqliteLedger(Book):
                 raise LedgerError("the ledger was opened read-only; nothing may be released.")
             if self._within:
                 raise LedgerError("a transaction of this ledger is open already; charge inside that one.")
-            head, log, aborted = self._head, self._log.copy(), self.aborted
+            head, aborted, self._new = self._head, self.aborted, []
             spent = [None if limit is None else limit.spent for limit in self._filters]
             try:
                 with chain.transaction(db):
                     self._within = True
                     yield db
             except BaseException:
-                self._head, self._log, self.aborted = head, log, aborted
+                self._head, self.aborted = head, aborted
+                for charge in self._new:
+                    self._log[self._row_of(charge.site), charge.t - 1] = (False, 0.0, 0.0, 0.0, 0)
                 for limit, before in zip(self._filters, spent, strict=True):
                     if limit is not None and before is not None:
                         limit.spent = before
@@ -120,6 +124,7 @@ class SqliteLedger(Book):
         with ledger_errors():
             self._head = chain.append(db, self._head, body, (charge.site, charge.t))
         self._record(charge, spent)
+        self._new.append(charge)
 
     # -- reading --------------------------------------------------------------------------------
 
