@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from .app import app
+from .options import AsJson
 
 
 @app.command("data")
@@ -16,7 +17,7 @@ def show(
     offline: Annotated[
         bool, typer.Option("--offline", help="Do not download; use only files on this machine.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fetch and verify a public data set."""
     from .. import data

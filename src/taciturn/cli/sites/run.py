@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..app import app
+from ..options import AsJson
 from .logs import Level, Log, errors_logged, log_to_stderr, until_stopped
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _say_outcome(ours: Site, outcome: SiteResult) -> None:
 @site.command("status")
 def status(
     file: SiteFile,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     page: Annotated[bool, typer.Option("--page", help="Serve a live page on 127.0.0.1.")] = False,
     port: Annotated[int, typer.Option(help="The port of the page; 0 picks a free one.")] = 0,
 ) -> None:
