@@ -152,9 +152,9 @@ def whitened_case(epsilon: float = 2.0, delta: float = 0.2) -> MaskedCase:
 
 
 def masked_scores(
-    case: SumsCase, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger
+    case: SumsCase, runs: int, streams: tuple[Streams, Streams], ledger: MemoryLedger | None = None
 ) -> dict[str, tuple[Array, Array]]:
-    """Score -> (runs on the old data, runs on the new); every charge of site 0 goes to the ledger once."""
+    """Score -> (runs on the old data, runs on the new); a ledger gets every charge of site 0 once."""
     tables = case.tables()
     path = _path(case, tables)
     old = _seen(case, case.old, runs, streams[0], path, ledger)

@@ -6,7 +6,6 @@ totals, and with them the coordinates: it makes the totals 0, so that rows are l
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,17 +18,18 @@ from ..core.types import Array
 from ..methods.base import Network, RunOptions
 from ..methods.programs.coordinates import Coordinates
 from ..methods.sums.masks import Message
-from ..methods.sums.node import SumsNode
-from ..methods.sums.prepared import process_keys
+from ..methods.sums.prepared import PreparedSums
+from ..methods.sums.program import SumTables
 from ..methods.whitened_penalty import PreparedWhitened, whitened_objective
 from ..objective.local import LocalObjective
 from ..privacy.facts import RoundCharges, RunFacts
 from ..privacy.ledger.memory import Ledger
 from ..rng import Streams
 from .cases import SITES, Case, gaussian_case
+from .masked_audit import SumsCase, masked_scores
 from .observer import Charging
 
-_BATCH = 5_000  # runs at once
+_MOMENTS = 2  # rounds of moments
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,29 +44,19 @@ class WhitenedCase(Case):
         known: Any = {"total": SITES, "dimension": self.dimension, **self.problem}
         network = Network.without_rows([self.samples] * SITES, [1] * SITES, **known)
         options = RunOptions(tol=self.tol, strict=False)
-        found = self.method.prepare(network, self.rounds + len(self.totals), options)
+        found = self.method.prepare(network, self.rounds + _MOMENTS, options)
         if not isinstance(found, PreparedWhitened):
             raise ParameterError("`method` must whiten its rows to be attacked here; set `whiten`.")
         return found
 
-    @property
-    def totals(self) -> tuple[int, int]:
-        """What the observer makes of every number of the two totals."""
-        return 0, 0
-
     @cached_property
-    def path(self) -> list[Any]:
-        """The public state before each round of the moments, and after the last."""
-        tables = self.prepared.moments.tables
-        states = [tables.program.start(1)]
-        for facts, value in zip(tables.sums, self.totals, strict=True):
-            states.append(tables.after(states[-1], np.full((1, facts.length), value, dtype=np.uint64)))
-        return states
-
-    @property
     def coordinates(self) -> Coordinates:
         """The coordinates to which the totals lead."""
-        found: Coordinates = self.path[-1].coordinates[0]
+        tables = self.prepared.moments.tables
+        state = tables.program.start(1)
+        for facts in tables.sums:
+            state = tables.after(state, np.zeros((1, facts.length), dtype=np.uint64))
+        found: Coordinates = state.coordinates[0]
         return found
 
     def raw(self, record: Sequence[float]) -> LocalObjective:
@@ -87,51 +77,39 @@ def later_rounds(
     """How the case's rounds are charged, and ln p_old / p_new of what came before them, (2, runs)."""
     if not isinstance(case, WhitenedCase):
         return ledger.charge_round, np.zeros((2, runs))
-    moments = case.prepared.moments.rounds
 
     def charge(charges: RoundCharges) -> None:
-        ledger.charge_round(charges._replace(t=charges.t + moments))
+        ledger.charge_round(charges._replace(t=charges.t + _MOMENTS))
 
     return charge, np.stack(moments_lean(case, runs, streams, ledger))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentsCase(SumsCase):
+    """The moments of a whitened case as masked sums of two sites, one of which is the observer."""
+
+    whitened: WhitenedCase
+
+    def prepared(self) -> PreparedSums:
+        return self.whitened.prepared.moments
+
+    def rows(self, site: int, record: float) -> LocalObjective:
+        """Those of site 0: the observer's own are not asked for."""
+        return self.whitened.raw(self.whitened.old if record == self.old else self.whitened.new)
+
+    def total(self, tables: SumTables, t: int, runs: int) -> Message:
+        return np.zeros((runs, tables.sums[t - 1].length), dtype=np.uint64)
 
 
 def moments_lean(
     case: WhitenedCase, runs: int, streams: tuple[Streams, Streams], ledger: Ledger
 ) -> tuple[Array, Array]:
     """ln p_old / p_new of the moments that site 0 releases, on the old data and on the new; charged once."""
-    tables, old, new = case.prepared.moments.tables, case.old, case.new
-    for t in range(1, tables.rounds + 1):
+    for t in range(1, _MOMENTS + 1):
         ledger.charge_round(case.prepared.part(range(1)).charges(t))
-    found = [np.zeros(runs), np.zeros(runs)]
-    for facts, state in zip(tables.sums, case.path, strict=False):
-        clean = [
-            _share(case, record).integers(tables.program.query(state), facts)[0] for record in (old, new)
-        ]
-        first, second = (np.asarray(values, dtype=np.float64) for values in clean)
-        for total, record, stream in zip(found, (old, new), streams, strict=True):
-            for begin in range(0, runs, _BATCH):
-                part = total[begin : begin + _BATCH]
-                sent = _sent(case, record, state, len(part), stream)
-                part += (sent - (first + second) / 2) @ (first - second) / facts.std**2
-    return found[0], found[1]
-
-
-def _sent(case: WhitenedCase, record: Sequence[float], state: Any, runs: int, stream: Streams) -> Array:
-    """What the real node of site 0 sends in many runs, without the mask: the observer knows its key."""
-    tables, root = case.prepared.moments.tables, os.urandom(32)
-    keys = [process_keys(tables, root, site) for site in range(SITES)]
-    for key in keys * state.t:
-        key.advance()
-    node = SumsNode(np.array([0]), [_share(case, record)], tables, keys[:1], stream, runs)
-    facts = tables.sums[state.t]
-    message: Message = node.message(state)[0]
-    mask = keys[1].mask(facts.t, facts.part, (runs, facts.length))
-    return np.asarray((message + mask).view(np.int64), dtype=np.float64)
-
-
-def _share(case: WhitenedCase, record: Sequence[float]) -> Any:
-    tables = case.prepared.moments.tables
-    return tables.program.private_half(case.raw(record), tables.units)
+    about: Any = {"name": case.name, "about": case.about, "rounds": _MOMENTS}
+    moments = MomentsCase(whitened=case, samples=(case.samples,) * SITES, **about)
+    return masked_scores(moments, runs, streams)["honest sums"]
 
 
 def whitened_penalty_case(shift: float = 1.65, delta: float = 0.2) -> WhitenedCase:
