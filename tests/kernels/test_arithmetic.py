@@ -7,8 +7,10 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from taciturn.kernels.arithmetic import compiled, exp, log, log1p
+from taciturn.kernels.clipped_sums import dense_sum, sparse_sum
 
 made = np.random.default_rng(0)
 NEAR = 1.0 + np.linspace(-0.3, 0.42, 301)
@@ -57,3 +59,15 @@ def test_the_interpreter_gives_the_same_bits_as_machine_code(name: str) -> None:
     function, numbers, _ = CASES[name]
     plain = getattr(function, "py_func", function)
     assert [plain(x) for x in numbers.tolist()] == [function(x) for x in numbers.tolist()]
+
+
+def test_slopes_of_a_group_of_rows_have_the_bits_of_single_ones() -> None:
+    """With one column both kernels multiply once: what is left is the slope, in groups and one by one."""
+    generator = np.random.default_rng(0)
+    Z = generator.standard_normal((1000, 1)) * np.geomspace(1e-3, 1e3, 1000)[:, None]
+    limits, weights = generator.uniform(0.1, 1.0, 1000), generator.uniform(0.0, 1.0, 1000)
+    for rows in (0, 1, 63, 64, 65, 1000):
+        some = sparse.csr_array(Z[:rows])
+        own, f = (limits[:rows], weights[:rows]), np.array([1.7])
+        one_by_one = sparse_sum(some.data, some.indices, some.indptr, f, *own)
+        assert dense_sum(Z[:rows], f, *own).tobytes() == one_by_one.tobytes()

@@ -40,12 +40,25 @@ _SQRT2 = math.sqrt(2.0)
 @compiled
 def exp(x: float) -> float:
     """e^x for |x| <= 708: 2^n times Taylor's series at the rest, which is at most ln(2)/2."""
+    n, series = exp_parts(x)
+    return series * power_of_two(n)
+
+
+@compiled
+def power_of_two(n: float) -> float:
+    """2^n for whole n from -1022 to 1023."""
+    return float(_POWERS[int(n) + 1022])
+
+
+@compiled
+def exp_parts(x: float) -> tuple[float, float]:
+    """(n, s) with e^x = 2^n s; without the table of powers a loop over many x needs no gather."""
     n = math.floor(x * _LOG2_E + 0.5)
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
     q = r * r
     low = (_C2 + r * _C3) + q * ((_C4 + r * _C5) + q * (_C6 + r * _C7))
     high = (_C8 + r * _C9) + q * ((_C10 + r * _C11) + q * (_C12 + r * _C13))
-    return float((1.0 + (r + q * (low + (q * q * q) * high))) * _POWERS[int(n) + 1022])
+    return float(n), 1.0 + (r + q * (low + (q * q * q) * high))
 
 
 @compiled

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.types import Array
-from .arithmetic import compiled, exp
+from .arithmetic import compiled, exp, exp_parts, power_of_two
 
 Indices = NDArray[Any]
 
@@ -39,12 +39,11 @@ def _add(total: Array, lost: Array, part: Array) -> None:
 
 
 @compiled
-def dense_sum(Z: Array, f: Array, limits: Array, weights: Array) -> Array:
-    """sum psi z over dense rows."""
-    rows, d = Z.shape
-    total, lost, part = np.zeros(d), np.zeros(d), np.zeros(d)
+def _margins(Z: Array, f: Array, z: Array) -> None:
+    """z = Z f, in four sums for each row."""
+    d = len(f)
     fours = d - d % 4
-    for n in range(rows):
+    for n in range(len(Z)):
         a, b, c, e = 0.0, 0.0, 0.0, 0.0
         for j in range(0, fours, 4):
             a += Z[n, j] * f[j]
@@ -53,12 +52,36 @@ def dense_sum(Z: Array, f: Array, limits: Array, weights: Array) -> Array:
             e += Z[n, j + 3] * f[j + 3]
         for j in range(fours, d):
             a += Z[n, j] * f[j]
-        psi = weights[n] * clipped_slope((a + b) + (c + e), limits[n])
-        for j in range(d):
-            part[j] += psi * Z[n, j]
-        if n % GROUP == GROUP - 1:
-            _add(total, lost, part)
-    _add(total, lost, part)
+        z[n] = (a + b) + (c + e)
+
+
+@compiled
+def _slopes(z: Array, limits: Array, weights: Array, powers: Array, series: Array) -> None:
+    """z = weight * clipped_slope(z, limit): the same bits, in loops that processors run several steps of."""
+    for n in range(len(limits)):
+        powers[n], series[n] = exp_parts(-min(abs(z[n]), 700.0))
+    for n in range(len(limits)):
+        powers[n] = power_of_two(powers[n])
+    for n in range(len(limits)):
+        tail = series[n] * powers[n]
+        slope = min(1.0 / (1.0 + tail), limits[n])
+        z[n] = weights[n] * (slope * tail if z[n] > 0.0 else slope)
+
+
+@compiled
+def dense_sum(Z: Array, f: Array, limits: Array, weights: Array) -> Array:
+    """sum psi z over dense rows, a group at a time."""
+    rows, d = Z.shape
+    total, lost, part = np.zeros(d), np.zeros(d), np.zeros(d)
+    psi, powers, series = np.zeros(GROUP), np.zeros(GROUP), np.zeros(GROUP)
+    for first in range(0, rows, GROUP):
+        last = min(first + GROUP, rows)
+        _margins(Z[first:last], f, psi)
+        _slopes(psi, limits[first:last], weights[first:last], powers, series)
+        for n in range(first, last):
+            for j in range(d):
+                part[j] += psi[n - first] * Z[n, j]
+        _add(total, lost, part)
     return total + lost
 
 
