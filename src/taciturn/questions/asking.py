@@ -37,7 +37,7 @@ class Asking:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Those of them that are numbers of the schema to every question, and nothing else."""
+        """The columns that every question reads as plain numbers of the schema."""
         if self.public.schema is None or any(one.by_other_schema for one in self.questions):
             return ()
         known = {field.name for field in self.public.schema if isinstance(field, Number)}

@@ -1,6 +1,6 @@
 """Dealing rows to sites: every row at exactly one site, by chance or by a column's value.
 
-The `assign_` functions give the number of the site that gets each row; the `deal_` functions the sites' own
+The `assign_` functions return the site number of each row; the `deal_` functions return each site's
 (X_i, y_i), ready for `taciturn.Problem`. The assignment is seeded. The number of rows
 of a site is public (B_i).
 """

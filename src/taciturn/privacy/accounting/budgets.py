@@ -102,7 +102,7 @@ class Limit:
     def admits(self, costs: Sequence[RunCost]) -> bool:
         """Whether these runs, the last of which is yet to come, stay within the budget.
 
-        The very first run may use all of it, as its own certificate counts: nothing was seen before it.
+        The first run may use all of it, as its own certificate counts: nothing was seen before it.
         """
         if len(costs) == 1 and costs[0].alone <= self.epsilon:
             return self.accountant != "pure" or self._reserve_holds(costs)

@@ -59,8 +59,8 @@ def _done(claims: Claims) -> str:
     times = "one round" if rounds == 1 else f"each of {count(rounds, 'round')}"
     said = f"In {times} {_messages(run)}."
     if run.moments:
-        said = f"""Of {count(rounds, "round")} the first {run.moments} made public how the rows of all sites
-            vary together, as second moments with the noise of every site. In each of the others
+        said = f"""In the first {run.moments} of {count(rounds, "round")} the sites released noisy second
+            moments of their rows, which show how the columns vary together. In each of the other rounds
             {_messages(run)}."""
     if len(claims.sites) < run.sites:
         names = ", ".join(facts.name for facts in claims.sites[:5])

@@ -1,12 +1,12 @@
 """Filters: refuse the charge that would take a site past its budget.
 
-What was spent is a sum of Renyi costs, one for each order, of pure costs, and of squares of mu; a charge is
-admitted while one of them converts to at most the budget. Which one may not depend on what was released, so
-this needs schedules fixed before the run. A budget with an order watches that order alone and holds for any
+The cost so far is kept as sums of Renyi costs (one for each order), of pure costs, and of mu^2. A charge is
+admitted while one of these sums converts to at most the budget. The choice must not depend on releases, so
+schedules must be fixed before the run. A budget with an order uses that order alone and holds for any
 charges.
 
-Masked sums are watched by the sum of mu^2 against the colluders that the run's facts name: what it converts
-to is exact, and holds for any charges, whatever they react to.
+Masked sums are limited by the sum of mu^2 against the colluders that the run's facts name. Its conversion
+to epsilon is exact, and holds for adaptive charges too.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from ..collusion import masked_cost
 from ..costs import Releases, exact_epsilon, exact_mu, gaussian_totals, pure_costs, renyi_totals, usable_delta
 from ..facts import Charge, RunFacts, SiteBudget, SiteFacts
 
-_SLACK = 1e-12  # relative: a running sum rounds otherwise than the sum of a plan
+_SLACK = 1e-12  # relative: a running sum is rounded differently from the sum of a plan
 _REMEMBERED = 4096
 
 
 class Spent(NamedTuple):
-    """A sum of charges: at each order, as pure epsilon, and as mu^2; of masked sums, the rounds."""
+    """A sum of charges: at each order, as pure epsilon, and as mu^2; for masked sums, also the rounds."""
 
     renyi: Array
     pure: float
