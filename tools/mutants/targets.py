@@ -18,13 +18,25 @@ NEAR: dict[str, tuple[str, ...]] = {
     "privacy/collusion.py": (f"{_P}/certificate/test_masked.py",),
     "privacy/costs.py": (f"{_P}/test_survivors.py", f"{_P}/certificate/test_certificate.py"),
     "privacy/discrete.py": (f"{_P}/test_discrete.py", "tests/theory/test_whole_numbers.py"),
-    "privacy/facts.py": (f"{_P}/certificate/test_certificate.py", f"{_P}/ledger/test_memory.py"),
+    "privacy/facts.py": (
+        f"{_P}/certificate/test_certificate.py",
+        f"{_P}/ledger/test_memory.py",
+        f"{_M}/test_own_method.py",
+    ),
     "privacy/ledger/active.py": (f"{_P}/ledger/test_workers.py", "tests/estimators/test_budget.py"),
-    "privacy/ledger/budget.py": (f"{_P}/ledger/test_budget.py", "tests/sites/state/test_account.py"),
+    "privacy/ledger/budget.py": (
+        f"{_P}/ledger/test_budget.py",
+        f"{_P}/ledger/test_workers.py",
+        "tests/sites/state/test_account.py",
+    ),
     "privacy/ledger/budget_file.py": (f"{_P}/ledger/test_budget.py",),
     "privacy/ledger/filter.py": (f"{_P}/ledger/test_memory.py", f"{_P}/test_survivors.py"),
     "privacy/ledger/pricing.py": (f"{_P}/ledger/test_budget.py", f"{_P}/test_survivors.py"),
     "privacy/noise.py": (f"{_P}/test_noise.py", "tests/contracts/test_noises.py"),
+    "methods/programs/glm/regression.py": ("tests/statistics/test_glm.py",),
+    "statistics/glm.py": ("tests/statistics/test_glm.py",),
+    "statistics/scored_models.py": ("tests/statistics/test_scores.py",),
+    "statistics/scores.py": ("tests/statistics/test_scores.py",),
     "methods/admm/theory.py": ("tests/theory/test_theorem_1.py", "tests/theory/test_theorem_2.py"),
 }
 """Where the tests nearest to a file are not those called after it."""
@@ -38,6 +50,7 @@ BESIDE: dict[str, tuple[str, ...]] = {
     ),
     "privacy/ledger": (
         f"{_P}/ledger",
+        "tests/contracts/test_charged.py",
         f"{_P}/test_survivors.py",
         "tests/contracts/test_ledgers.py",
         "tests/estimators/test_budget.py",
