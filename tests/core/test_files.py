@@ -72,15 +72,15 @@ def test_a_pipe_stays_a_pipe(tmp_path):
     assert heard == [b"through"] and path.is_fifo()
 
 
-def test_waiting_for_descriptors_ends_once_files_were_closed():
+def test_a_file_is_written_once_descriptors_are_free(tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = [os.open(os.devnull, os.O_RDONLY) for _ in range(20)]
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 1, hard))
     try:
         closing = threading.Timer(0.3, lambda: [os.close(descriptor) for descriptor in held])
         closing.start()
-        files.wait_for_descriptors(count=16)
-        assert closing.finished.is_set()
+        files.retry_for_descriptors(lambda: files.write_whole(tmp_path / "result", b"whole"))
+        assert closing.finished.is_set() and (tmp_path / "result").read_bytes() == b"whole"
     finally:
         closing.join()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

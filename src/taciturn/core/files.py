@@ -7,39 +7,30 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from .errors import LedgerError, ParameterError
 
+T = TypeVar("T")
 PART = ".part"  # how the name of an unfinished file ends; a process that is killed leaves it behind
 
 
-def wait_for_descriptors(count: int = 16, patience: float = 60.0) -> None:
-    """Wait until this process can open `count` files, for instance until a crowd at its port has left.
+def retry_for_descriptors(act: Callable[[], T], patience: float = 60.0) -> T:
+    """Do something that opens files, again while this process has no descriptor left.
 
-    Returns after `patience` seconds in any case: what cannot be opened then fails where it is opened.
+    A crowd at the port of a site may hold all of them for a while. After `patience` seconds the error stands.
     """
     end = time.monotonic() + patience
-    while not _can_open(count) and time.monotonic() < end:
+    while True:
+        try:
+            return act()
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or time.monotonic() >= end:
+                raise
         time.sleep(0.1)
-
-
-def _can_open(count: int) -> bool:
-    held: list[int] = []
-    try:
-        for _ in range(count):
-            held.append(os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
-    except OSError as error:
-        if error.errno not in (errno.EMFILE, errno.ENFILE):
-            raise
-        return False
-    finally:
-        for descriptor in held:
-            os.close(descriptor)
-    return True
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import Contradiction, RunOver, StateLost
-from ...core.files import wait_for_descriptors
+from ...core.files import retry_for_descriptors
 from ...core.formatting import format_cost, format_delta
 from ...core.types import Array
 from ...privacy.sums import SumFacts
@@ -64,9 +64,10 @@ def end_run(
         return RunOver(f"the run ends before there is a model: {ended['reason']}. {told}.")
     model = protocol.method.result(effect.state, protocol.last_vectors())
     look_at_mark(store, marks)  # a copy of this site may have run meanwhile
-    wait_for_descriptors()
     coordinates = protocol.method.coordinates(effect.state)
-    certificate = write_results(ready, store, model, ended=ended or None, coordinates=coordinates)
+    certificate = retry_for_descriptors(
+        lambda: write_results(ready, store, model, ended=ended or None, coordinates=coordinates)
+    )
     if account is not None and store.charges:
         account.finish(store.id)
     text = "done: epsilon %s at delta %s; results in %s"
