@@ -5,7 +5,7 @@ event counted more often on the old data than on the new one proves
 
     epsilon >= ln( (low(P_old(S)) - delta) / high(P_new(S)) )
 
-whatever made the event. Which score, which side and which threshold make S is chosen on one half of the runs;
+whatever made the event. One half of the runs chooses the score, the side and the threshold of S;
 the other half, with exact binomial bounds (Clopper and Pearson, 1934), gives the number.
 """
 

@@ -19,7 +19,7 @@ class Persons:
     """The persons behind the rows of a network.
 
     weights : for each site one number per row, 1/m where m is how many rows its person has in all sites.
-    counts : how many persons have rows at each site, a public number as the number of rows is elsewhere.
+    counts : how many persons have rows at each site, a public number.
     total : how many persons there are in all.
     most_rows, most_sites : public bounds on the rows of a person and on the sites that hold them; None for
         any number of rows.

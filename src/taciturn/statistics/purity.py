@@ -18,8 +18,8 @@ def check_purity(
 ) -> list[str]:
     """The faults of a program's private half: rows whose result changes with the rows beside them.
 
-    It finds accidents, not malice: code that wants to look pure can. Run it on rows about nobody, before the
-    program is installed where the rows are; an empty list is what an owner wants to see.
+    It finds mistakes, not malice: hostile code can pass it. Run it on made-up rows, before the
+    program is installed where the real rows are. An empty list means that no fault was found.
 
     Parameters
     ----------
