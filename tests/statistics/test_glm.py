@@ -324,3 +324,17 @@ def test_private_hazard_ratios_hold_the_truth_because_they_include_the_noise() -
 def test_the_spread_of_residuals_is_recovered_from_their_clipped_squares(sd):
     square = stats.norm(scale=sd).expect(lambda e: min(e * e, 1.0), epsabs=1e-10)
     assert normal_spread(square) == pytest.approx(sd, rel=1e-4)
+
+
+def test_the_standard_error_of_a_rare_category_includes_the_curvature_of_the_link(monkeypatch) -> None:
+    """Its few rows are far from the others: noise moves their margins over a bent part of the link."""
+    from taciturn.methods.programs.glm import regression_fit
+
+    rng, n = np.random.default_rng(0), 20_000
+    age, rare = rng.uniform(0, 1, n), (rng.random(n) < 0.01) * 1.0
+    y = (rng.random(n) < 1 / (1 + np.exp(-(-1.5 + age - rare)))) * 1.0
+    model = tt.PrivateGLM(epsilon=3.0, bounds=[(0, 1), (0, 1)], random_state=0)
+    found = model.fit(np.column_stack([age, rare]), y).se_
+    monkeypatch.setattr(regression_fit, "_bends", lambda program, state: np.zeros(len(state.levels)))
+    straight = model.fit(np.column_stack([age, rare]), y).se_
+    assert found[0] == pytest.approx(straight[0], rel=0.01) and found[1] > 1.1 * straight[1]

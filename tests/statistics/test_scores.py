@@ -308,3 +308,15 @@ def test_inconsistent_settings_are_refused_before_anything_is_spent(changes, wor
         score(object(), X, y, epsilon=1.0)
     with pytest.raises(DataError, match="one entry per row"):
         score(Known(["no", "yes"]), X[:-1], y, epsilon=1.0)
+
+
+def test_a_model_that_is_worse_than_a_constant_prediction_is_reported():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (4000, 2))
+    y = X[:, 0] + 0.2 * rng.standard_normal(4000) > 0
+    model = tt.PrivateLogisticRegression(epsilon=2, sites=3, colluding=1, random_state=0).fit(X, y)
+    usual = {"epsilon": 1.0, "sites": 3, "colluding": 1, "random_state": 0}
+    good, bad = (tt.private_score(model, X, told, **usual) for told in (y, ~y))
+    assert not good.worse_than_constant and "constant" not in good.text()
+    assert bad.worse_than_constant and "worse than a constant prediction" in bad.text()
+    assert bad.facts()["worse_than_constant"] and 0.4 < bad.facts()["constant"] < 0.6

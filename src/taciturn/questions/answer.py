@@ -14,6 +14,8 @@ from ..core.notebook import Drawing, Picture, facts_table
 from ..privacy.certificate.certificate import Certificate
 from ..privacy.certificate.summary import cost_line
 
+WORSE = "worse than a constant prediction"
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class PrivateAnswer(ABC):

@@ -70,10 +70,12 @@ def explain_refusal(found: PrivateRegression, units: int, epsilon: float, delta:
     """Why a fit gives no intervals, and what would help; its budget is spent."""
     if found.shortfall == 0.0:
         return f"`y` and `X` must fit the family {found.family}: {found.reason}. The budget has been spent."
+    fewer = " Fewer, longer periods help too." if found.periods else ""
     return (
         f"`epsilon` = {format_cost(epsilon)} is too small for intervals that hold, and has been spent: "
         f"{found.reason}. {enough(found.shortfall, units, epsilon, delta)} The column known least is "
         f"{found.weakest!r}: narrow its range, or drop it if it is nearly constant or follows from others."
+        f"{fewer}"
     )
 
 

@@ -80,7 +80,7 @@ class ProgramQuestion(Question):
     def answer(self, public: PublicTable, totals: Totals) -> ProgramResult:
         half = totals.program
         ends = np.cumsum([step.length for step in half.plan])[:-1]
-        name = type(half.program).__name__
+        name = getattr(half.program, "name", type(half.program).__name__)
         return ProgramResult(half.replay(totals.values), tuple(np.split(totals.values, ends)), name)
 
 

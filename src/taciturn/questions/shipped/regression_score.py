@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.types import Array
-from ..answer import PrivateAnswer
+from ..answer import WORSE, PrivateAnswer
 from ..estimates import Estimate, Spread
 from ..question import NoisyCounts
 
@@ -39,6 +39,11 @@ class RegressionScore(PrivateAnswer):
     def title(self) -> str:
         return f"Private score of a regression on {self.released.units:,} units"
 
+    @property
+    def worse_than_constant(self) -> bool:
+        """Whether a constant prediction is better, even at the upper end of the interval."""
+        return self.r2.high < 0.0
+
     def table(self) -> list[list[str]]:
         named = {"R squared": "r2", "mean absolute error": "mae", "RMSE": "rmse", "unanswered": "unanswered"}
         each = {"": self} | {name: one for name, one in self.groups.items()}
@@ -47,11 +52,14 @@ class RegressionScore(PrivateAnswer):
             for name, key in named.items():
                 e, said = getattr(one, key), f"{name}, {group}" if group else name
                 rows.append([said, f"{e.value:.4g}", f"{e.low:.4g}", f"{e.high:.4g}"])
+            if one.worse_than_constant:
+                rows.append([f"{WORSE}, {group}" if group else WORSE, "yes", "", ""])
         return rows
 
     def facts(self) -> dict[str, Any]:
         named = ("r2", "mae", "rmse", "unanswered")
         found: dict[str, Any] = {"units": self.released.units}
+        found["worse_than_constant"] = self.worse_than_constant
         found |= {name: vars(getattr(self, name)) for name in named}
         return found | (
             {"groups": {name: one.facts() for name, one in self.groups.items()}} if self.groups else {}

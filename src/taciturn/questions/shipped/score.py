@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...core.notebook import Picture, draw_bars
 from ...core.types import Array
-from ..answer import PrivateAnswer
+from ..answer import WORSE, PrivateAnswer
 from ..estimates import Estimate, Spread
 from ..question import NoisyCounts
 
@@ -77,9 +77,21 @@ class PrivateScore(PrivateAnswer):
     def __repr__(self) -> str:
         return f"PrivateScore(accuracy={self.accuracy}, auc={self.auc}, {self.certificate})"
 
+    @property
+    def constant(self) -> float:
+        """About the accuracy of the best constant prediction: the share of the most frequent class."""
+        return float(self.confusion.sum(axis=1).max() / max(float(self.confusion.sum()), 1.0))
+
+    @property
+    def worse_than_constant(self) -> bool:
+        """Whether a constant prediction is better, even at the upper end of the interval."""
+        return self.accuracy.high < self.constant or self.auc.high < 0.5
+
     def table(self) -> list[list[str]]:
         each = [self, *self.groups.values()]
         rows = [["", "all", *self.groups]]
+        if any(one.worse_than_constant for one in each):
+            rows.append([WORSE, *("yes" if one.worse_than_constant else "no" for one in each)])
         rows += [["accuracy", *(str(one.accuracy) for one in each)], ["AUC", *(str(one.auc) for one in each)]]
         for name, key in (("Brier score", "brier"), ("log loss", "log_loss")):
             if getattr(self, key) is not None:
@@ -104,6 +116,7 @@ class PrivateScore(PrivateAnswer):
             value = getattr(self, key)
             found |= {} if value is None else {key: vars(value)}
         found |= {"confusion": self.confusion.tolist(), "margin": self.margin}
+        found |= {"constant": self.constant, "worse_than_constant": self.worse_than_constant}
         found["calibration"] = {
             str(label): [vars(point) | {"share": vars(point.share)} for point in curve]
             for label, curve in self.calibration.items()

@@ -3,6 +3,7 @@
     D           H^-1 s, from the mean score s at the mean point;   estimate  f = f0 + W (u + D)
     variance    v' (V/n + v_s I + (std_h^2 / 2) (|D|^2 I + D D')) v     v = H^-1 W'e_j
                 sampling; noise of the score; noise of H, which moves the estimate by H^-1 E D
+                to this is added what the curvature of the link does to few, long rows (`_bends`)
 
 Given H, the noise of s moves the estimate by exactly H^-1 times itself, however noisy H is. What is refused:
 an H whose least eigenvalue is hidden by its noise, and a last step D so long that the curvature of the link
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ....core.types import Array
+from ....kernels.regression_rows import poisson_reach
 from ..moments import noise_edge
 from .regression import CLOGLOG, Regression, RegressionState, Score, average
 
@@ -68,8 +70,9 @@ def fit_regression(program: Regression, state: RegressionState, units: int) -> R
     noise = v * np.eye(d) + 0.5 * std * std * (float(D @ D) * np.eye(d) + np.outer(D, D))
     A = state.W @ inverse
     most = H * spread * state.reach * state.reach / inside if program.family == "gaussian" else H
-    sampling = A @ _between(V, most, math.inf if program.persons else 1.0) @ A.T / units
-    privacy = A @ noise @ A.T
+    chance = _between(V, most, math.inf if program.persons else 1.0) / units
+    bent = _bends(program, state) * np.diag(inverse @ (chance + noise) @ inverse)
+    sampling, privacy = A @ chance @ A.T, A @ noise @ A.T + (state.W * bent**2) @ state.W.T
     error = np.sqrt(np.maximum(np.diag(sampling + privacy), 0.0))
     counted = _counted(state.scores)
     bend = _CLOGLOG_CURVE if program.link == CLOGLOG else _CURVE
@@ -100,6 +103,26 @@ def _late_scores(program: Regression, state: RegressionState) -> tuple[Score, ..
             break
         first -= 1
     return state.scores[first:]
+
+
+def _bends(program: Regression, state: RegressionState) -> Array:
+    """|w'/w| r along each coordinate: times its variance, the error that the curvature of the link adds.
+
+    Where weights take a share 1 - t from a level, as from that of a rare category, rows are long there, about
+    r = b / sqrt t: the link bends over what the noise moves them, though it does not for rows on average.
+    A margin that is off by e is then off by up to |w'/w| e^2 more.
+    For the logit |w'/w| = |1 - 2p| = sqrt(1 - 4w), and w is what the Hessian has of a level.
+    """
+    if program.family == "gaussian":
+        return np.zeros(len(state.levels))
+    t = np.clip(state.levels / np.maximum(state.expected, 1e-12), 1e-3, 1.0)
+    r = np.asarray(math.sqrt(state.square) * (1.0 - t) / np.sqrt(t))
+    if program.family == "poisson":  # whose rows are stretched by their reach
+        return r / float(poisson_reach(float(state.anchor[-1]) / math.sqrt(program.covariates + 1.0)))
+    if program.link == CLOGLOG or state.hessian is None:
+        return r
+    w = np.diag(state.hessian.values) / np.maximum(state.levels, 1e-12)
+    return np.asarray(r * np.sqrt(np.clip(1.0 - 4.0 * w, 0.0, 1.0)))
 
 
 def _counted(scores: tuple[Score, ...]) -> tuple[float, float]:
