@@ -73,3 +73,11 @@ def test_no_public_function_that_releases_something_is_missing_here():
     names = {name for name in tt.__all__ if name.startswith(("Private", "private_", "run_", "train"))}
     results = {name for name in names if hasattr(getattr(tt, name), "certificate")}
     assert names - results - ELSEWHERE == {name.partition(",")[0] for name in RELEASES}
+
+
+def test_the_plan_of_whitened_rounds_counts_the_moments():
+    model = tt.PrivateLogisticRegression(
+        epsilon=0.5, sites=3, method="penalty", effort="quick", max_rounds=3, whiten=True
+    ).fit(X, Y)
+    assert model.plan_.certificate.epsilon == pytest.approx(model.certificate_.epsilon, rel=1e-6)
+    assert model.certificate_.run.moments == 2
