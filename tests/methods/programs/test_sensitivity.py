@@ -138,6 +138,12 @@ def test_floating_point_errors_of_a_gradient_grow_with_the_square_of_the_norm():
     assert eight == pytest.approx(64 * one, rel=0.02)
 
 
+def test_floating_point_errors_of_a_gradient_grow_with_the_number_of_products_in_a_margin():
+    """Each of d products, and their sum, is rounded; the points may be as long as `REACH`."""
+    few, many = (SumTerms(loss_facts(Logistic()), 10, 10, d, 1.0).bounds(GRADIENT).stray for d in (4, 400))
+    assert many == pytest.approx((402 + 2) / (6 + 2) * few, rel=0.05)
+
+
 def test_slopes_at_zero():
     """The accountant's table of slopes agrees with the losses."""
     for loss in (Logistic(), BoundedLogistic(), SmoothHinge(0.5), SmoothHinge(2.0)):
