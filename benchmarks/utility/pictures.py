@@ -40,9 +40,14 @@ def draw_sums(found: Found, titles: Sequence[str], path: Path) -> None:
         if points:
             axis.plot(*zip(*points, strict=True), style, color=colour, lw=width, marker=".", label=name)
     axis.axhline(0.0, color="0.4", lw=0.8, linestyle=":")
-    axis.annotate("pooled linear model, no privacy", (0.1, -0.001), va="top", fontsize=8, color="0.4")
+    label, place = "pooled linear model, no privacy", (0, -7)
+    axis.annotate(
+        label, (10.0, 0.0), place, textcoords="offset points", ha="right", va="top", fontsize=8, color="0.4"
+    )
     axis.set(xscale="log", xlabel="epsilon, at delta = 1e-5", ylabel="mean excess test loss")
     axis.set_yscale("symlog", linthresh=0.02)
+    axis.set_yticks((-0.01, 0.0, 0.01, 0.03, 0.1), ("-0.01", "0", "0.01", "0.03", "0.1"))
+    axis.margins(y=0.06)
     axis.set_xticks(found.budgets, [f"{epsilon:g}" for epsilon in found.budgets])
     axis.minorticks_off()
     if axis.get_legend_handles_labels()[1]:
@@ -65,6 +70,7 @@ def draw_tables(found: Found, titles: Mapping[str, str], path: Path) -> None:
     axis.set_yscale("symlog", linthresh=0.05)
     ticks = (-0.3, -0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.3)
     axis.set_yticks(ticks, [f"{100 * tick:+.0f}%" for tick in ticks])
+    axis.margins(y=0.06)  # the outermost markers are whole
     axis.minorticks_off()
     axis.grid(axis="y", alpha=0.3)
     axis.set_ylabel("test loss, over the linear\nmodel without privacy")
