@@ -105,7 +105,8 @@ def check_samples(job: Job, site: JobSite, found: int, path: Path | TableQuery) 
     """Raise if the job states another number of rows, or persons, than the site has."""
     if site.samples not in (None, found):
         what = "rows" if job.person is None else "persons"
-        raise DataError(f"{path}: the job says {site.samples} {what} for {site.name}; the file has {found}.")
+        where = "file has" if isinstance(path, Path) else "query returns"
+        raise DataError(f"{path}: the job says {site.samples} {what} for {site.name}; the {where} {found}.")
 
 
 def read_labels(label: Label, values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -182,8 +183,10 @@ def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArr
 
     Arrays of objects are refused, because they would have to be unpickled.
     """
+    from ..data.tables.table_files import unchanged
+
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file):
+        with unchanged(path), path.open("rb") as file, zipfile.ZipFile(file):
             archive = np.load(path, allow_pickle=False)
             with archive:
                 if kinds is None:
@@ -192,6 +195,8 @@ def read_arrays(path: Path, *names: str, kinds: str | None = None) -> list[NDArr
                 if any(array.ndim != 1 or array.dtype.kind not in kinds for array in found):
                     raise ValueError("kind")
                 return found
+    except DataError:
+        raise
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or 'not a file of that kind'}).") from error
     except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:

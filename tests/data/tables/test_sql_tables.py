@@ -59,6 +59,7 @@ def test_rows_are_read_once(database):
         ("sqlite:///clinic.db", "SELECT hunter2 FROM visits", "refused the query"),
         ("sqlite:///clinic.db", "DELETE FROM visits /* hunter2 */", "the query in `database`"),
         ("sqlite:///clinic.db", "SELECT age, age FROM visits", "must return each column once"),
+        ("sqlite:///clinic.db", "SELECT age FROM visits WHERE age > 999", "`database`: has no rows"),
         ("postgresql+psycopg://u:hunter2@127.0.0.1:1/x", "SELECT 1", "refused the query"),
     ],
 )
@@ -74,6 +75,23 @@ def test_an_error_shows_neither_query_nor_connection(database, url, query, what)
     assert not any(SECRET in text or "visits" in text or "127.0.0.1" in text for text in chain)
     with closing(sqlite3.connect(database)) as db:
         assert db.execute("SELECT count(*) FROM visits").fetchone() == (5,)
+
+
+def test_locked_or_lost_sqlite_file_and_a_lost_column_get_one_clear_line(database, monkeypatch):
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *args, **more: connect(*args, **{"timeout": 0.01} | more))
+    query = TableQuery(f"sqlite:///{database}", "SELECT age FROM visits")
+    with closing(connect(database)) as db:
+        db.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(DataError, match=r"locked by another program; run again .* \(OperationalError\)"):
+            TableFile(None, query).read(["age"])
+    with pytest.raises(DataError, match=r"the query in `database`: lacks the column sex\."):
+        TableFile(None, query).read(["sex"])
+    later = TableQuery(f"sqlite:///{database}", "SELECT age FROM visits")
+    assert later.fingerprint
+    database.unlink()
+    with pytest.raises(DataError, match="refused the query"):
+        TableFile(None, later).read(["age"])
 
 
 def test_a_site_reads_its_rows_from_a_database(tmp_path, database, capsys):

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from taciturn.core.errors import DataError, MissingExtra, ParameterError
+from taciturn.data.tables import table_files
 from taciturn.data.tables.column_parsing import read_numbers
-from taciturn.data.tables.table_files import CsvForm, read_table
+from taciturn.data.tables.table_files import CsvForm, column_names, read_table
 
 
 def test_csv_as_columns_and_a_row_of_another_length_without_values(tmp_path):
@@ -34,6 +35,7 @@ def test_parquet_as_columns(tmp_path):
 
 def test_parquet_without_the_extra_names_the_command(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    (tmp_path / "a.parquet").touch()
     with pytest.raises(MissingExtra, match=r"pip install 'taciturn\[tables\]'"):
         read_table(tmp_path / "a.parquet", [])
 
@@ -52,6 +54,7 @@ def test_parquet_without_the_extra_names_the_command(tmp_path, monkeypatch):
         ("a.csv", "height\tweight\n180\t80\n", r"a\.csv, line 1: is separated by tabs"),
         ("a.csv", 'height,weight\n1,"2\n3,4\n5,6\n', r"a\.csv, line 4: is not CSV; is a quote left open\?$"),
         ("a.csv", "height,weight\n", r"a\.csv: has no rows"),
+        ("a.csv", "\ufeff", r"a\.csv, line 1: is empty; it must contain the names"),
         ("a.txt", "", r"a\.txt: a table must end in \.csv or \.parquet"),
     ],
 )
@@ -118,9 +121,74 @@ def test_columns_that_are_numbers_come_as_the_floats_that_their_texts_stand_for(
     [
         ({"separator": "x"}, "`csv.separator` must be one of"),
         ({"decimal": ","}, "must differ from `csv.separator`"),
+        ({"encoding": "base64"}, "`csv.encoding` must be a text encoding; got 'base64'"),
         ({"encoding": "klingon"}, "`csv.encoding` must be a text encoding; got 'klingon'"),
     ],
 )
 def test_impossible_csv_format_is_refused(wrong, words):
     with pytest.raises(ParameterError, match=words):
         CsvForm(**wrong)
+
+
+def test_spreadsheet_files_are_read_as_they_look(tmp_path):
+    """A byte order mark, CRLF, quoted separators and line ends, and empty cells at the end of all lines."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'\xef\xbb\xbf"age",sex,,\r\n31,"a,b",,\r\n"32","c\r\nd",,\r\n')
+    assert read_table(path, ["age", "sex"]) == {"age": ["31", "32"], "sex": ["a,b", "c\r\nd"]}
+    assert column_names(path)[:2] == ("age", "sex")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "declared", "words"),
+    [
+        ("utf-8", "utf-16", r"a\.csv: is not text in 'utf-16'; set csv\.encoding"),
+        ("utf-8-sig", "latin-1", r"a\.csv: is UTF-8; leave out csv\.encoding, which is 'latin-1'"),
+    ],
+)
+def test_another_encoding_than_declared_is_named(tmp_path, encoding, declared, words):
+    (tmp_path / "a.csv").write_text("age\n31\n", encoding=encoding)
+    with pytest.raises(DataError, match=words):
+        read_table(tmp_path / "a.csv", ["age"], CsvForm(encoding=declared))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+@pytest.mark.parametrize("change", ["append", "shrink", "replace", "delete"])
+def test_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, name, change):
+    arrow = pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
+    from pyarrow import parquet
+
+    path, kind = tmp_path / name, name.removeprefix("a.")
+    path.write_text("age\n" + "31\n" * 1000)
+    if kind == "parquet":
+        parquet.write_table(arrow.table({"age": [31.0] * 1000}), path)
+    reader = getattr(table_files, f"_from_{kind}")
+
+    def read_and_change(*args):
+        found = reader(*args)
+        if change == "replace":
+            (tmp_path / "new").write_bytes(path.read_bytes())
+            (tmp_path / "new").rename(path)
+        elif change == "delete":
+            path.unlink()
+        else:
+            path.write_bytes(path.read_bytes() + b"32\n" if change == "append" else path.read_bytes()[:-3])
+        return found
+
+    assert len(read_table(path, ["age"])["age"]) == 1000
+    monkeypatch.setattr(table_files, f"_from_{kind}", read_and_change)
+    words = r"cannot be read \(No such file" if change == "delete" else "changed while it was read; run again"
+    with pytest.raises(DataError, match=words):
+        read_table(path, ["age"])
+
+
+def test_damaged_parquet_file_is_named(tmp_path):
+    arrow = pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
+    from pyarrow import parquet
+
+    path = tmp_path / "a.parquet"
+    parquet.write_table(arrow.table({"age": list(range(10_000))}), path)
+    whole = path.read_bytes()
+    for content in (b"", whole[:-100], whole[:50] + b"\x99" * 5000 + whole[5050:]):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=r"a\.parquet: .*[wW]rite it again"):
+            read_table(path, ["age"])

@@ -10,7 +10,7 @@ import taciturn as tt
 from support.masking import all_keys
 from support.sitemasked import JOB, SITE
 from support.sitework import network, shards
-from taciturn.core.errors import SiteError
+from taciturn.core.errors import SiteError, WrongFiles
 from taciturn.data.model_file import ModelFile
 from taciturn.methods.loop import Send, loop
 from taciturn.methods.programs.masked_descent import MANY_ROWS
@@ -19,6 +19,7 @@ from taciturn.methods.sums.prepared import PreparedSums
 from taciturn.methods.sums.sums import add_up
 from taciturn.objective.softmax import SoftmaxProblem
 from taciturn.rng import SeededStreams
+from taciturn.sites.files import rows
 from taciturn.sites.files.rows import load_rows, load_weights
 from taciturn.sites.files.site import load_site
 from taciturn.sites.rounds.prepare import make_ready
@@ -121,6 +122,22 @@ def test_the_weights_of_a_person_add_up_to_one(tmp_path):
     site = masked_sites(tmp_path)[0]
     weights = load_weights(site)
     assert len(weights) == 60 and weights.sum() == pytest.approx(PERSONS, rel=1e-12)
+
+
+def test_rows_and_weights_of_two_versions_of_a_file_are_never_combined(tmp_path, monkeypatch):
+    """With the weights of other rows, a person could count more than once."""
+    site = masked_sites(tmp_path)[0]
+    load, path = rows.load_rows, site.rows.path
+
+    def load_and_sort(site):
+        found = load(site)
+        head, *lines = path.read_text().splitlines()
+        path.write_text("\n".join([head, *sorted(lines)]) + "\n")
+        return found
+
+    monkeypatch.setattr(rows, "load_rows", load_and_sort)
+    with pytest.raises(WrongFiles, match="changed while it was read; run again when no program writes to it"):
+        make_ready(site)
 
 
 def test_one_person_moves_a_sum_no_further_than_one_record_would(tmp_path):

@@ -62,7 +62,7 @@ class TableQuery:
         if url.get_backend_name() == "sqlite":
             path = (self.folder / (url.database or "")).resolve()
             if not path.is_file():
-                raise DataError(f"{self}: there is no such SQLite file.")
+                raise DataError(f"{self}: there is no such SQLite file; correct `url` or restore the file.")
             return url.set(database=str(path))
         return url
 
@@ -97,4 +97,7 @@ class TableQuery:
             ) from None
         except Exception as error:
             kind = type(error).__name__
+            code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0)
+            if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                what = "is locked by another program; run again when that program is done"
         raise DataError(f"{self}: the database {what} ({kind}).")

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import codecs
 import csv
+import io
+import os
 import re
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -43,8 +46,8 @@ class CsvForm:
         if self.separator == self.decimal:
             raise DataError(f"`csv.decimal` must differ from `csv.separator`; got {self.decimal!r} for both.")
         try:
-            codecs.lookup(self.encoding)
-        except (LookupError, TypeError):
+            io.TextIOWrapper(io.BytesIO(), encoding=self.encoding)
+        except (LookupError, TypeError, ValueError):
             raise DataError(f"`csv.encoding` must be a text encoding; got {self.encoding!r}.") from None
 
 
@@ -58,24 +61,65 @@ def read_table(
     kind = path.suffix.lower()
     if kind not in SUFFIXES:
         raise DataError(f"{path}: a table must end in {' or '.join(SUFFIXES)}.")
-    try:
+    form = form or CsvForm()
+    with _readable(path, form), unchanged(path):
         if kind == ".csv":
-            columns = _from_csv(path, form or CsvForm(), set(needed), set(numbers))
+            columns = _from_csv(path, form, set(needed), set(numbers))
         else:
             columns = _from_parquet(path, set(needed))
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or 'no such table'}).") from error
-    return check_columns(columns, needed, f"{path}, line 1" if kind == ".csv" else str(path))
+        return check_columns(columns, needed, f"{path}, line 1" if kind == ".csv" else str(path))
 
 
 def column_names(path: Path, form: CsvForm | None = None) -> tuple[str, ...]:
     """The names of a file's columns, without reading its rows."""
-    if path.suffix.lower() == ".parquet":
-        return tuple(_parquet().read_schema(path).names)
     form = form or CsvForm()
-    with path.open(newline="", encoding=_encoding(form), errors="replace") as file:
-        first = next(csv.reader(file, delimiter=form.separator), [])
-    return tuple(name.strip() for name in first)
+    with _readable(path, form):
+        if path.suffix.lower() == ".parquet":
+            return tuple(_parquet().read_schema(path).names)
+        with path.open(newline="", encoding=_encoding(form), errors="replace") as file:
+            return _names(next(csv.reader(file, delimiter=form.separator), []))
+
+
+@contextmanager
+def unchanged(path: Path) -> Iterator[None]:
+    """Raise if the file is written to or replaced meanwhile: its rows could be a mixture of two versions."""
+
+    def version() -> tuple[int, ...]:
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read ({error.strerror}).") from error
+        return found.st_ino, found.st_size, found.st_mtime_ns
+
+    before = version()
+    try:
+        yield
+    finally:
+        if version() != before:
+            raise DataError(f"{path}: changed while it was read; run again when no program writes to it.")
+
+
+@contextmanager
+def _readable(path: Path, form: CsvForm) -> Iterator[None]:
+    """Turn errors of the file system, the codec and the parser into one line without a cell."""
+    try:
+        yield
+    except OSError as error:
+        what = os.strerror(error.errno) if error.errno else "not a whole file; write it again"
+        raise DataError(f"{path}: cannot be read ({what}).") from error
+    except DataError:
+        raise
+    except UnicodeError as error:
+        raise DataError(
+            f"{path}: is not text in {form.encoding!r}; set csv.encoding to the encoding of the file."
+        ) from error
+    except csv.Error as error:
+        raise DataError(f"{path}, line 1: is not CSV; is a quote left open?") from error
+    except ValueError as error:  # of Arrow
+        raise DataError(
+            f"{path}: is not a Parquet file, or only a part of one. Write it again; the name of a text table "
+            "must end in .csv."
+        ) from error
 
 
 def check_columns(columns: Columns, needed: Sequence[str], place: str) -> Columns:
@@ -97,8 +141,9 @@ def _from_csv(path: Path, form: CsvForm, needed: Collection[str], numbers: Colle
         # strict: an open quote would swallow rows, and the number of rows is public
         lines = csv.reader(file, strict=True, delimiter=form.separator)
         try:
-            names = [name.strip() for name in next(lines, [])]
-            if not names or len(set(names)) < len(names):
+            names = _names(next(lines, []))
+            given = [name for name in names if name]  # spreadsheets end lines with empty cells
+            if not given or len(set(given)) < len(given):
                 raise DataError(
                     f"{path}, line 1: the first line must contain the names of the columns, each once."
                 )
@@ -111,6 +156,10 @@ def _from_csv(path: Path, form: CsvForm, needed: Collection[str], numbers: Colle
         except csv.Error as error:
             raise DataError(f"{path}, line {lines.line_num}: is not CSV; is a quote left open?") from error
     return found | {name: np.array(found[name]) for name in numbers if name in found}
+
+
+def _names(first: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.removeprefix("\ufeff").strip() for name in first)
 
 
 def _rows(block: list[list[str]], width: int, form: CsvForm) -> list[list[Any]]:
@@ -136,7 +185,9 @@ def _check_text(path: Path, form: CsvForm) -> None:
         first = file.readline(2**16)
     if first.startswith((b"\xff\xfe", b"\xfe\xff")) and codecs.lookup(form.encoding).name == "utf-8":
         raise DataError(f'{path}: is UTF-16; save it as CSV in UTF-8, or set csv.encoding = "utf-16".')
-    if not first.strip():
+    if first.startswith(codecs.BOM_UTF8) and _encoding(form) != "utf-8-sig":
+        raise DataError(f"{path}: is UTF-8; leave out csv.encoding, which is {form.encoding!r}.")
+    if not first.removeprefix(codecs.BOM_UTF8).strip():
         raise DataError(f"{path}, line 1: is empty; it must contain the names of the columns.")
     for sign, name, written in ((b";", "semicolons", ";"), (b"\t", "tabs", "\\t"), (b"|", "bars", "|")):
         if sign in first and b"," not in first and form.separator == ",":
@@ -154,19 +205,11 @@ def _parquet() -> Any:
 
 
 def _from_parquet(path: Path, needed: Collection[str]) -> Columns:
-    parquet = _parquet()
-    from pyarrow import ArrowInvalid
-
-    try:
-        with parquet.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            if len(set(names)) < len(names):
-                raise DataError(f"{path}: must have each of its columns once.")
-            return {name: _cells(file.read(columns=[name]).column(0)) for name in names if name in needed}
-    except ArrowInvalid as error:
-        raise DataError(
-            f"{path}: is not a Parquet file; the name of a text table must end in .csv."
-        ) from error
+    with _parquet().ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        if len(set(names)) < len(names):
+            raise DataError(f"{path}: must have each of its columns once.")
+        return {name: _cells(file.read(columns=[name]).column(0)) for name in names if name in needed}
 
 
 def _cells(column: Any) -> Any:

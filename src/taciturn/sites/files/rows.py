@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 
 from ...core.errors import SiteError
 from ...core.types import Array
+from ...data.tables.table_files import unchanged
 from ...jobfile.job_rows import check_samples, make_encoder, read_arrays, read_labels, read_tables
 from ...jobfile.toml_files import about_files
 from ...questions.question import SiteTable
@@ -59,6 +61,14 @@ def load_table(site: Site) -> SiteTable:
         return SiteTable({}, len(X), None, site.number, X)
     tables = read_tables(job, [site.rows], job.asking.reads, job.asking.numbers)
     return SiteTable(tables.columns, len(tables), tables.person, site.number)
+
+
+@about_files
+def load_weighted_rows(site: Site) -> tuple[Array, Array, Array | None]:
+    """(X, y, weights): all from the same version of the file."""
+    path = site.rows.path
+    with unchanged(path) if isinstance(path, Path) else nullcontext():
+        return *load_rows(site), load_weights(site)
 
 
 @about_files

@@ -19,7 +19,7 @@ from ...objective.local import LocalObjective
 from ...objective.softmax import Softmax, SoftmaxObjective
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
-from ..files.rows import load_rows, load_table, load_weights
+from ..files.rows import load_table, load_weighted_rows
 from ..files.site import Site
 from ..state.account import judged
 from ..wire.trust import Identity, Trust, load_identity, site_trust
@@ -77,8 +77,7 @@ def _load(site: Site) -> Any:
     job = site.job
     if job.kind != TRAIN:
         return job.asking.rows(load_table(site))
-    X, y = load_rows(site)
-    weights = load_weights(site)
+    X, y, weights = load_weighted_rows(site)
     weighted: dict[str, Any] = {} if weights is None else {"weights": weights, "count": site.samples}
     loss = job.public_facts.loss if job.masked else job.loss
     if isinstance(loss, Softmax):
