@@ -9,7 +9,7 @@ from taciturn.report.brief import headline, marks
 from taciturn.report.html.numbers import written
 
 
-def test_one_run_in_three_sentences(certificates) -> None:
+def test_one_run_in_three_points(certificates) -> None:
     one = certificates["norm"]
     said = headline({"norm": one}).split("\n\n")
     assert len(said) == 3 and f"epsilon = {written(one.epsilon, 'bound')}" in said[1]

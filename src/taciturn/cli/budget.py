@@ -25,7 +25,7 @@ def show(
     file: Annotated[Path, typer.Argument(help="The file of the budget.")],
     as_json: AsJson = False,
 ) -> None:
-    """Verify a budget file and show what was spent, what is left, and every run."""
+    """Verify a budget file and show its runs and what is left."""
     from ..core.formatting import format_at_least, format_cost, format_given
     from ..privacy.ledger.budget import Budget, describe_run
 

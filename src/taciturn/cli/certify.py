@@ -25,7 +25,10 @@ _WRITTEN = ("file", "out", "registry", "card", "as_json")
 def certify(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(help="A file to verify, as `taciturn verify` does; no settings then.")
+        Path | None,
+        typer.Argument(
+            help="A file to verify, as `taciturn verify` does; with it, --delta is the only setting allowed."
+        ),
     ] = None,
     method: Annotated[
         Literal["penalty", "dual", "primal", "masked"] | None,
@@ -73,7 +76,8 @@ def certify(
 ) -> None:
     """Compute what a run with these settings would cost. To check an existing run use `taciturn verify`.
 
-    Masked runs take --sites, --samples (of each), --dimension, --epsilon, --colluding, perhaps --rounds.
+    `--method masked` needs --sites, --samples (of each site), --dimension, --epsilon and --colluding;
+    --rounds is optional.
 
     Printed numbers are rounded; the certificate (--out) has all digits.
     """

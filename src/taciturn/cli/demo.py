@@ -26,7 +26,10 @@ def demo(
         typer.Option(help="auto: Adult if it can be downloaded, else breast-cancer."),
     ] = "auto",
 ) -> None:
-    """Train one model across five sites: without privacy, trusting no site, and trusting all but one."""
+    """Compare ways to train a model across five sites.
+
+    The ways are: without privacy, each site alone, trusting no other site, and trusting all but one.
+    """
     from ..core.progress import progress
     from ..paper.demo.comparison import compare, count_choices
     from ..paper.demo.tasks import find_task

@@ -58,18 +58,17 @@ def plan(
         ),
     ] = None,
     schema: Annotated[
-        Path | None, typer.Option(help="A public schema; the planner makes its stand-in rows from it.")
+        Path | None,
+        typer.Option(help="A public schema; the planner generates synthetic rows from it for trial runs."),
     ] = None,
     effort: Annotated[
         Literal["quick", "full"] | None,
         typer.Option(help="quick uses a formula; full, the default, also makes trial runs."),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the stand-in rows; 0 by default.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the synthetic rows; 0 by default.")] = None,
     toml: Annotated[
         Path | None,
-        typer.Option(
-            help="Write files to start from into this folder: train.toml, job.toml, one file per site."
-        ),
+        typer.Option(help="Write starter files to this folder: train.toml, job.toml and one file per site."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

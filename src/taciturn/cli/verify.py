@@ -44,11 +44,11 @@ def verify(
     card: Card = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a certificate, a ledger or the folder of a run: recompute all numbers from the stated facts.
+    """Verify a certificate, a ledger or the folder of a run.
 
-    For a ledger, for example of an interrupted run, the command certifies what was charged. In the folder of
-    a run it checks model, certificate, ledger and trace against each other. A signed statement or proof of a
-    site needs --authority.
+    The command recomputes all numbers from the stated facts. For a ledger, for example of an interrupted
+    run, it certifies what was charged. In the folder of a run it checks model, certificate, ledger and trace
+    against each other. A signed statement or proof of a site needs --authority.
 
     Printed numbers are rounded; the certificate (--out) has all digits.
     """

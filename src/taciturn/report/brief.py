@@ -12,7 +12,7 @@ from typing import Any
 from ..core.formatting import format_cost, format_delta
 from ..privacy.certificate import masked_words
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.certificate.summary import three_sentences
+from ..privacy.certificate.summary import three_points
 from .data import Mark
 from .html.numbers import power, written
 
@@ -107,9 +107,9 @@ _REAL = "The noise came from a secret source and cannot be repeated."
 
 
 def headline(certificates: Mapping[str, Certificate]) -> str:
-    """For one run the three sentences of its statement; for several, what each cost one record or person."""
+    """For one run the three points of its statement; for several, what each cost one record or person."""
     if len(certificates) == 1:
-        return "\n\n".join(three_sentences(next(iter(certificates.values()))))
+        return "\n\n".join(three_points(next(iter(certificates.values()))))
     delta = next(iter(certificates.values())).delta
     bounded = {name: one.epsilon for name, one in certificates.items() if math.isfinite(one.epsilon)}
     unbounded = [name for name in certificates if name not in bounded]

@@ -1,4 +1,4 @@
-"""The three sentences at the head of a statement: true for every observer, and never too low."""
+"""The three points at the head of a statement: true for every observer, and never too low."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import taciturn as tt
 from support.problems import make_sites
-from taciturn.privacy.certificate.summary import cost_line, right_guesses, three_sentences
+from taciturn.privacy.certificate.summary import cost_line, right_guesses, three_points
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +31,8 @@ def test_stated_guessing_rate_covers_the_worst_mechanism(epsilon, delta):
     assert best <= shown + 1e-12 and shown < best + 0.0011
 
 
-def test_statement_begins_with_the_three_sentences(certificate):
-    sentences = three_sentences(certificate)
+def test_statement_begins_with_the_three_points(certificate):
+    sentences = three_points(certificate)
     assert len(sentences) == 3 and "5 sites" in sentences[0]
     assert right_guesses(certificate.epsilon, certificate.delta) in sentences[1]
     assert certificate.statement().split("\n\n")[1] == " ".join(sentences)
@@ -42,4 +42,4 @@ def test_statement_begins_with_the_three_sentences(certificate):
 def test_run_without_noise_claims_no_limit():
     problem = tt.Problem(make_sites(), loss=tt.Logistic(), C=20.0, regularization=0.5)
     bare = tt.simulate(problem, "ring", tt.ADMM(0.5), rounds=2).certificate()
-    assert "no noise: nothing limits" in three_sentences(bare)[1] and "no limit" in cost_line(bare)
+    assert "no noise: nothing limits" in three_points(bare)[1] and "no limit" in cost_line(bare)

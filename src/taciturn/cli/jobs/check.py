@@ -15,9 +15,10 @@ def check(
     job: Annotated[Path, typer.Argument(help="The job file of `taciturn train`.")],
     site: Annotated[str | None, typer.Option(help="Only the table of this site.")] = None,
 ) -> None:
-    """Show the owner of the rows which values do not fit the schema, and whether there are enough rows.
+    """Show which values do not fit the schema. It also says whether there are enough rows.
 
-    It trains, spends and writes nothing. The counts are computed from the rows: do not share this screen.
+    It does not train, spend or write anything. It is for the owner of the rows: the counts are computed from
+    them, so do not share this screen.
     """
     from ...core.errors import ParameterError
     from ...jobs.statistics import check_tables

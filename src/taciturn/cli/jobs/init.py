@@ -18,7 +18,7 @@ _TEXTS = ("job.toml", "owner.toml", "README.md")
 
 @app.command("init")
 def init(folder: Annotated[Path, typer.Argument(help="A new or empty folder to write to.")]) -> None:
-    """Write an example to try: two tables of made-up patients, a job and a README."""
+    """Write an example to try. It has two tables of made-up patients, a job and a README."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ParameterError(f"`DIR` must be a new or empty folder; {folder} is not empty.")
     folder.mkdir(parents=True, exist_ok=True)

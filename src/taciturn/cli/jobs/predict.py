@@ -32,7 +32,7 @@ def predict(
     decimal: Annotated[str, typer.Option(help="The decimal sign of the CSV file, . or ,")] = ".",
     encoding: Annotated[str, typer.Option(help="The text encoding of the CSV file.")] = "utf-8",
 ) -> None:
-    """Predict one line per record: a class with its probability or score, or a number.
+    """Predict a number, or a class with its score, for each record.
 
     The column `unreadable` names the values of a record that are missing, unreadable or undeclared
     categories. A record that the model cannot use gets no prediction.

@@ -33,8 +33,9 @@ def evaluate(
     certificate: _Kept = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score a model on private tables: accuracy, confusion matrix, AUC and calibration, from one noisy sum.
+    """Score a model on private tables with one noisy sum.
 
+    The score is accuracy, confusion matrix, AUC and calibration.
     The job sets delta, colluding, person and budget. The cost adds to the cost of training.
     """
     from ...jobs.statistics import evaluate_job
@@ -65,9 +66,10 @@ def ask(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Answer the questions of a job (describe, evaluate, survival, ...) within one budget.
+    """Answer the questions of a job within one budget.
 
-    It writes each answer as text, HTML, CSV and a picture, and one certificate for all of them.
+    Questions are describe, evaluate, survival and others. The command writes each answer as text, HTML, CSV
+    and a picture, and one certificate for all of them.
     """
     from ...jobs.statistics import ask_job
 
@@ -90,8 +92,9 @@ def describe(
     certificate: _Kept = None,
     as_json: AsJson = False,
 ) -> None:
-    """Describe private tables before training: means, quantiles, shares and histograms, from one noisy sum.
+    """Describe private tables before training with one noisy sum.
 
+    The result has means, quantiles, shares and histograms.
     The job sets delta, colluding, person and budget. Use the result to adjust the ranges in the schema.
     """
     from ...jobs.statistics import describe_job

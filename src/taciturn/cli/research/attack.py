@@ -27,7 +27,7 @@ def attack(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the rows and the noise.")] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Try to reconstruct one record from all other records and every broadcast (the paper's attack)."""
+    """Run the paper's attack. It tries to reconstruct a record from all others and every broadcast."""
     from ... import MADMM, Geometric, Graph, NormNoise, PenaltyPerturbation, Problem
     from ...auditing.attack import run_attack
     from ...planning.proxy import generate_proxy

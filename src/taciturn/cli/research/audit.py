@@ -31,7 +31,7 @@ def audit(
     as_json: AsJson = False,
     table: Annotated[bool, typer.Option("--table", help="Print a Markdown table.")] = False,
 ) -> None:
-    """Measure lower bounds on epsilon by running worst cases many times.
+    """Measure lower bounds on epsilon in many worst-case runs.
 
     Every run uses the node loop, solver and noise of a real site. The exit code is 1 if a measured bound is
     above the certified one.

@@ -19,7 +19,7 @@ def approve(
     ] = False,
     log: Annotated[bool, typer.Option("--log", help="Only show all answers about this table.")] = False,
 ) -> None:
-    """Show what a job asks, of which columns and at what cost; then approve or refuse it."""
+    """Show what a job asks and costs; then approve or refuse it."""
     from ...core.formatting import format_at_least
     from ...sites.files.site import load_site
     from ...sites.rounds.prepare import make_ready

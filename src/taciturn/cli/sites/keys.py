@@ -36,7 +36,7 @@ def keys(
         ),
     ] = False,
 ) -> None:
-    """Make this site's private key and a signing request for its certificate."""
+    """Make this site's private key and a signing request."""
     from ...sites.files.keys import (
         fingerprint,
         new_key,
@@ -101,7 +101,7 @@ def sign(
         bool, typer.Option("--yes", help="Sign without asking; you have compared the fingerprint.")
     ] = False,
 ) -> None:
-    """Show a signing request with its key's fingerprint; sign it after you compared it with the sender."""
+    """Show a signing request and sign it. Compare its fingerprint with the sender before you confirm."""
     from ...sites.files.keys import pem, read_request, write_new
 
     signer = _authority(authority)
@@ -127,7 +127,7 @@ def verify(
         Path | None, typer.Option(help="A proof-*.json: two frames that contradict each other.")
     ] = None,
 ) -> None:
-    """Check the signature of a site's statement and the files beside it; or check a proof."""
+    """Verify a signed statement and its files, or a proof."""
     from ...core.formatting import format_cost, format_delta
     from ...privacy.certificate.masked_words import holds_while
     from ...sites.rounds.evidence import read_proof

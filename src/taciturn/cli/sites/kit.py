@@ -19,7 +19,7 @@ def kit(
     job: JobFile,
     folder: Annotated[Path, typer.Argument(help="Where to write a folder for each party.")],
 ) -> None:
-    """Write a folder for every party of a job: job.toml, its site.toml and the steps to take; no keys."""
+    """Write a folder for every party of a job. It has job.toml, site.toml and the steps, but no keys."""
     from ...sites.files.job import load_job
     from ...sites.files.kit import write_kit
 
@@ -36,7 +36,7 @@ def relay_keys(
         typer.Option(help="A host name or address of the relay; by default that of its endpoint."),
     ] = None,
 ) -> None:
-    """Make the relay's private key and a signing request, beside job.toml."""
+    """Make the relay's private key and its signing request. Both go beside job.toml."""
     from ...sites.files.job import load_job
     from ...sites.files.kit import relay_keys as make
     from ...sites.wire.probe import address
@@ -54,7 +54,7 @@ def unit(
     file: SiteFile,
     user: Annotated[str, typer.Option(help="The user that the site runs as.")] = "taciturn",
 ) -> None:
-    """Print a systemd unit for this site, with minimal rights and restarts only where they help."""
+    """Print a systemd unit for this site. It has minimal rights and restarts only where that helps."""
     from ...sites.files.kit import unit as make_unit
     from ...sites.files.site import load_site
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 site = typer.Typer(
     name="site",
-    help="Run one site of a network of real sites: peer to peer, without a server.",
+    help="Run one site of a network. Sites connect peer to peer, without a server.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -31,7 +31,10 @@ def init(
     folder: Annotated[Path, typer.Argument(help="Where to write the two files.")] = Path(),
     name: Annotated[str, typer.Option(help="The name of this site in the job.")] = "alpha",
 ) -> None:
-    """Write commented examples: job.toml (public, the same at all sites) and site.toml (this site only)."""
+    """Write commented examples of job.toml and site.toml.
+
+    job.toml is public and the same at all sites; site.toml is for this site only.
+    """
     from ...sites.files.kit import write_templates
 
     for path in write_templates(folder, name):
@@ -92,7 +95,7 @@ def run(
     ] = None,
     newest_state: Annotated[
         bool,
-        typer.Option("--newest-state", help="State that the moved state folder is the newest copy anywhere."),
+        typer.Option("--newest-state", help="Confirm that no newer copy of this moved state folder exists."),
     ] = False,
     personalise: Annotated[
         bool,
@@ -134,7 +137,10 @@ def finish(
     log: Log = "text",
     level: Level = "info",
 ) -> None:
-    """Agree to end the run early, with the model of the last round that all remaining sites completed."""
+    """Agree to end the run early.
+
+    The result is the model of the last round that all remaining sites completed.
+    """
     log_to_stderr(log, level)
     with until_stopped(), errors_logged(log):
         from ...sites.files.site import load_site
@@ -165,7 +171,7 @@ def status(
     page: Annotated[bool, typer.Option("--page", help="Serve a live page on 127.0.0.1.")] = False,
     port: Annotated[int, typer.Option(help="The port of the page; 0 picks a free one.")] = 0,
 ) -> None:
-    """Show the state of a site: its round, its neighbours, epsilon spent and left."""
+    """Show the round, the neighbours and the epsilon of a site."""
     from ...sites.files.site import load_site
     from ...sites.watch.page import pages
     from ...sites.watch.serving import open_server

@@ -24,7 +24,7 @@ def up(
         Path | None, typer.Option(help="A new folder for all files; a temporary one by default.")
     ] = None,
 ) -> None:
-    """Try a network on this machine: one process per site, with mutual TLS, on made-up rows."""
+    """Try a network on this machine. Each site is a process with made-up rows; they use mutual TLS."""
     from ...core.progress import progress
     from ...sites.trial.rehearsal import accuracy, make_local, run_processes, watch
 
@@ -92,7 +92,7 @@ def relay(
         bool, typer.Option("--config", help="Print the configuration for zenohd instead.")
     ] = False,
 ) -> None:
-    """Forward frames between sites that can only connect outward, until Ctrl-C."""
+    """Forward frames between sites until Ctrl-C. It serves sites that can only connect outward."""
     with until_stopped():
         from ...sites.files.job import load_job
         from ...sites.wire.config import open_relay, relay_settings

@@ -44,15 +44,17 @@ def trust(claims: Claims) -> str:
     alone = f"If all other sites do, epsilon = {format_cost(claims.epsilon_against(None))}"
     if not rests_on_masks(run):
         return "This figure does not rely on the masks: the noise of each site alone is enough for it."
-    most, together = those(colluders(run, run.colluding)), run.honest(run.colluding)
+    c, together = colluders(run, run.colluding), run.honest(run.colluding)
+    limit = f"at most {those(c)} of the other sites {'colludes' if c == 1 else 'collude'}"
+    limit = limit if c else "no other site colludes"
     if one_process(run):
         rests = """One process drew the noise and the masks of all sites from one random source and released
             only the sums: the figure relies on that process."""
     else:
         rests = f"""It relies on the masks behind which each site hides what it sends, and so on {CIPHERS}: a
             computational promise, which holds against attackers who cannot break these."""
-    return f"""This figure counts the noise of {together} sites together. {rests} It also assumes
-        that at most {most} of the other sites colludes with the observer. {_others(claims)} {alone};
+    return f"""This figure counts the noise of the {together} sites that do not collude. {rests} It also
+        assumes that {limit} with the observer. {_others(claims)} {alone};
         that figure relies neither on masks nor on the noise of other sites."""
 
 
@@ -74,7 +76,7 @@ def lines(claims: Claims) -> list[int]:
 
 
 def those(number: int) -> str:
-    """So many sites, in words."""
+    """The number of sites as text."""
     return "none" if number == 0 else "one" if number == 1 else str(number)
 
 

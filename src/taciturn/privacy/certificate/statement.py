@@ -9,7 +9,7 @@ from ..costs import float_delta
 from ..facts import PLANNED, RunFacts
 from . import masked_words
 from .claims import Claims
-from .summary import count, three_sentences
+from .summary import count, three_points
 
 _WHERE = {
     "penalty": "inside the computation (penalty perturbation)",
@@ -23,9 +23,9 @@ _UNKNOWN = {
     "person": "every record but those of one person. If all records of that person were replaced by others",
 }
 _COVERED = {
-    "record": """The figures protect one record at one site; a person with several records is protected
+    "record": """The figures hold for one record at one site; a person with several records is protected
         less.""",
-    "person": """The figures protect one person with all records under their id in this run; a person
+    "person": """The figures hold for one person with all records under their id in this run; a person
         with two ids is protected less.""",
 }
 _WEAK = 10.0  # an epsilon above this deserves a warning
@@ -35,7 +35,7 @@ def statement(claims: Claims) -> str:
     """Whether the run is real, what was done, what it cost, and what the figures include and leave out."""
     parts = (
         _pretence(claims.run),
-        " ".join(three_sentences(claims)),
+        " ".join(three_points(claims)),
         _done(claims),
         _cost(claims),
         _reality(claims.run),
@@ -45,7 +45,7 @@ def statement(claims: Claims) -> str:
 
 
 def _pretence(run: RunFacts) -> str:
-    """The first sentence about a run without protection."""
+    """The first sentence about a run that protects nobody, or that did not take place."""
     if run.planned:
         return "PLANNED: no run took place; this is what a run with these settings would be and cost."
     if not run.simulated:
@@ -69,7 +69,7 @@ def _done(claims: Claims) -> str:
 
 
 def _stopped(claims: Claims) -> str:
-    """For a run that ended early: which figure holds, and when the smaller one does."""
+    """For a run that ended early: which figure always holds, and when the smaller one holds."""
     run = claims.run
     if not 0 < claims.rounds < run.rounds:
         return ""
@@ -180,9 +180,9 @@ def _messages(run: RunFacts) -> str:
 
 
 def _left(run: RunFacts) -> tuple[str, str, str]:
-    """How something leaves a site: what it did, what whole numbers do, and what bits were."""
+    """The words for a release, after 'before anything', 'only whole numbers' and 'the bits that were'."""
     if run.where == "process":
-        return "was passed on to another site", "are passed on", "passed on"
+        return "left the process", "are released", "released"
     return "left a site", "leave a site", "sent"
 
 
@@ -192,7 +192,7 @@ def _lists(run: RunFacts) -> str:
 
 
 def _factor(epsilon: float) -> str:
-    """exp(epsilon), never below it, in words that stay readable."""
+    """exp(epsilon) as text, rounded up; a power of ten if it is large."""
     if epsilon < _WEAK:
         return format_cost(math.exp(epsilon))
     return f"10 to the power of {math.ceil(epsilon / math.log(10))}"

@@ -1,4 +1,4 @@
-"""A certificate in three sentences: what was done together, what it can reveal, and how much that is.
+"""A certificate in three points: what was done together, what it can reveal, and how much that is.
 
 An (epsilon, delta) promise limits how well an attacker can tell two neighbouring tables apart: a guess
 between two equally likely candidates is right with probability at most (e^epsilon + delta) /
@@ -16,15 +16,15 @@ from . import masked_words
 from .claims import Claims
 
 _LAST = {
-    "record": "knows all records but one can tell that record from one other candidate",
-    "person": "knows all records but those of one person can tell that person from one other candidate",
+    "record": ("all records but one", "the remaining record"),
+    "person": ("all records but those of one person", "that person"),
 }
 SCALE = (0.1, 1.0, 3.0)
 EVERYDAY = "the United States published its census of 2020 at epsilon 17.14"
 
 
-def three_sentences(claims: Claims) -> list[str]:
-    """The three sentences: what was learnt, what it can reveal about one person, how that compares."""
+def three_points(claims: Claims) -> list[str]:
+    """What was learnt, what it can reveal about one person, and how that compares."""
     done = " ".join(who(claims.run).split())
     run = claims.run
     if len(claims.sites) < run.sites:
@@ -33,11 +33,11 @@ def three_sentences(claims: Claims) -> list[str]:
         noise = "no noise" if run.noise == "none" else "too little noise for any guarantee"
         return [done, f"It added {noise}: nothing limits what an observer can learn about one person."]
     sees = "everything that left the process" if run.where == "process" else "everything that was sent"
-    controls = masked_words.observer(run)
+    controls, (known, last) = masked_words.observer(run), _LAST[run.unit]
     reveals = (
-        f"An attacker who sees {sees}, {controls} and {_LAST[run.unit]} with at most "
-        f"{right_guesses(claims.epsilon, claims.delta)} certainty (epsilon = {format_cost(claims.epsilon)}); "
-        "a coin toss gives 50%."
+        f"Suppose an attacker sees {sees}, {controls} and knows {known}. Given two equally likely candidates "
+        f"for {last}, the attacker picks the right one at most {right_guesses(claims.epsilon, claims.delta)} "
+        f"of the time (epsilon = {format_cost(claims.epsilon)}); a coin toss is right 50% of the time."
     )
     steps = [f"{format_given(epsilon)} allows {right_guesses(epsilon)}" for epsilon in SCALE]
     return [done, reveals, f"For comparison: epsilon {steps[0]}, {steps[1]} and {steps[2]}; {EVERYDAY}."]
