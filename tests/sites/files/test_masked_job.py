@@ -27,7 +27,7 @@ def test_every_number_follows_from_the_job(tmp_path):
     [
         ({"epsilon": None}, "`epsilon` must be given for method 'masked'"),
         ({"colluding": None}, "`colluding` must be given for method 'masked'"),
-        ({"colluding": 5}, "`colluding` must be at most 4"),
+        ({"colluding": 5}, "`colluding` must be below the number of sites, 5"),
         ({"clip": 64.0}, "`clip` belongs to method 'penalty'"),
         ({"rounds": 2}, "`rounds` must be at least 3"),
         ({"method": "other"}, "method"),
