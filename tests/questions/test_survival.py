@@ -112,3 +112,16 @@ def test_survival_has_a_table_and_a_plot():
     head, *rows = found.table()
     assert head[0] == "group" and len(rows) == 4 and "0.0" not in found.csv().splitlines()[1][:3]
     assert found.plot() is not None and "Survival of 500 units" in found._repr_html_()
+
+
+def test_picture_of_many_groups_tells_every_curve_apart_and_starts_at_zero():
+    time, event = study(4000)
+    names = [f"stage {k}" for k in range(8)]
+    found = asked(time, event, epsilon=50, group=np.resize(names, 4000), groups=names)
+    (axes,) = found.plot().axes
+    lines = axes.get_lines()
+    assert len({(line.get_color(), line.get_linestyle()) for line in lines}) == 8
+    assert axes.get_ylim()[0] == 0.0
+    for line, curve in zip(lines, found.groups.values(), strict=True):
+        assert line.get_drawstyle() == "default", "between the ends of intervals, survival is not constant"
+        np.testing.assert_array_equal(line.get_ydata(), [1.0, *(e.value for e in curve.survival)])

@@ -15,6 +15,8 @@ from ..core.types import Array
 from .estimates import Estimate
 
 _INKS = ("#2f7d77", "#b5542a", "#4a5fa5", "#8a6d1d", "#7a3b73", "#3d3d3d")
+_MARKED = 40  # points of a curve, at most, that are marked
+_DASHES = ("-", "--", ":")  # for more curves than inks
 _ACROSS, _WIDE, _HIGH = 4, 280, 220  # charts in a row, and the pixels of one
 
 
@@ -111,7 +113,10 @@ def _word(
 def draw_lines(
     lines: Sequence[Line], x: str, y: str, title: str, *, diagonal: bool = False, steps: bool = False
 ) -> Picture:
-    """Curves in one chart, each with its band; `diagonal` for a curve that should lie on it."""
+    """Curves in one chart, each with its band; `diagonal` for a curve that should lie on it.
+
+    The values are shares: the chart starts at 0, unless all of them are so large that they would look flat.
+    """
     figure = new_figure(5.2, 3.8)
     axes = figure.subplots()
     if diagonal:
@@ -124,7 +129,8 @@ def draw_lines(
             [e.value for e in line.y],
             color=ink,
             drawstyle=style,
-            marker=None if steps else "o",
+            linestyle=_DASHES[k // len(_INKS) % len(_DASHES)],
+            marker=None if steps or len(line.x) > _MARKED else "o",
             markersize=3,
             label=line.name,
         )
@@ -133,10 +139,13 @@ def draw_lines(
             [e.low for e in line.y],
             [e.high for e in line.y],
             color=ink,
-            alpha=0.18,
+            alpha=min(0.18, 0.5 / len(lines)),
             linewidth=0,
             step="post" if steps else None,
         )
+    if min((e.low for line in lines for e in line.y), default=1.0) < 0.5:
+        axes.set_ylim(bottom=0.0)
+    axes.margins(x=0.01)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_title(title, fontsize=11)

@@ -118,13 +118,13 @@ class PrivateSurvival(PrivateAnswer):
         return found | {"log_rank": {"statistic": self.statistic, "p_value": self.p_value}}
 
     def plot(self) -> Picture:
-        """The curves with their bands."""
+        """The curves with their bands, known at the ends of the intervals and straight between them."""
         from ..pictures import Line, draw_lines
 
         start = Estimate(1.0, 1.0, 1.0)
         curves = self.groups or {"all": self.all}
         lines = [Line(name, [0.0, *c.times.tolist()], [start, *c.survival]) for name, c in curves.items()]
-        return draw_lines(lines, "time", "survival", self.title, steps=True)
+        return draw_lines(lines, "time", "survival", self.title)
 
 
 def estimate_curves(
