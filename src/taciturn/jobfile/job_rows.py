@@ -106,7 +106,10 @@ def check_samples(job: Job, site: JobSite, found: int, path: Path | TableQuery) 
     if site.samples not in (None, found):
         what = "rows" if job.person is None else "persons"
         where = "file has" if isinstance(path, Path) else "query returns"
-        raise DataError(f"{path}: the job says {site.samples} {what} for {site.name}; the {where} {found}.")
+        raise DataError(
+            f"{path}: the job says {site.samples} {what} for {site.name}; the {where} {found}. "
+            "Restore the table that was counted, or correct `samples` in the job."
+        )
 
 
 def read_labels(label: Label, values: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:

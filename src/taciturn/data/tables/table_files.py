@@ -131,7 +131,7 @@ def check_columns(columns: Columns, needed: Sequence[str], place: str) -> Column
             "Names must match exactly; other columns are ignored."
         )
     if not columns or not len(next(iter(columns.values()))):
-        raise DataError(f"{place.removesuffix(', line 1')}: has no rows.")
+        raise DataError(f"{place.removesuffix(', line 1')}: has no rows; is it the right table?")
     return columns
 
 
