@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from support.sitework import TABLE, shards, sites, table
+from support.sitering import REAL
+from support.sitework import SCHEMA, TABLE, network, shards, sites, table
+from taciturn.cli.app import run
 from taciturn.core.errors import SiteError
 from taciturn.sites.files.rows import load_rows
 from taciturn.sites.files.site import load_site
@@ -131,3 +133,31 @@ def test_the_csv_of_another_country_and_a_missing_cell_are_read_as_in_a_training
     for mine, theirs in zip(load_rows(load_site(path)), plain, strict=True):
         np.testing.assert_array_equal(mine, theirs)
     assert plain[0][2].any(), "an age is missing, and the rest of the row counts"
+
+
+def test_a_table_that_changes_after_approval_is_named_and_nothing_is_charged(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
+    job = {"schema": SCHEMA, "label": {"column": "income", "positive": "high"}, "C": 1.0, "dimension": None}
+    own = REAL | {"budget": {"epsilon": 50.0}, "data": "rows.csv"}
+    job |= {"intercept": False, "seed": None}
+    start = network(tmp_path / "net", [(0, 1)], data=shards(2, rows=6), job=job, site=own)[0]
+    rows = start.with_name("rows.csv")
+    rows.write_text(TABLE)
+    assert run(["site", "check", str(start), "--wait", "0"]) == 0
+    assert run(["site", "approve", str(start), "--yes"]) == 0
+    capsys.readouterr()
+    for text, words in (
+        (TABLE.replace("20,m,high,secret-6\n", ""), "the file has 5. Restore the table that was counted"),
+        (TABLE.replace("sex", "gender"), "line 1: lacks the column sex. Names must match exactly"),
+        (TABLE.replace("note", "age"), "names of the columns, each once"),
+        ("", "line 1: is empty; it must contain the names of the columns"),
+        (None, "cannot be read (No such file or directory)"),
+    ):
+        rows.unlink() if text is None else rows.write_text(text)
+        assert run(["site", "run", str(start)]) == 6
+        said = capsys.readouterr().err
+        assert words in said and "rows.csv" in said and "secret" not in said and said.count("\n") == 1
+    assert not list(tmp_path.rglob("budget.sqlite")), "an account was opened"
+    rows.write_text(TABLE)
+    assert run(["site", "check", str(start), "--wait", "0"]) == 0
+    assert "0 runs spent epsilon 0, 50.0 left" in capsys.readouterr().out
