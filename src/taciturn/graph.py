@@ -147,7 +147,7 @@ class Graph:
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
-        """V_i = |neighbors(i)| for every site."""
+        """|V_i|, the number of neighbours, for every site."""
         degrees = np.array([len(row) for row in self._neighbors], dtype=np.int64)
         degrees.flags.writeable = False
         return degrees

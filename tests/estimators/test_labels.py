@@ -74,9 +74,9 @@ def test_another_type_is_one_clear_error_and_shows_no_label(rows, classes, y, wo
 @pytest.mark.parametrize(
     ("y", "words"),
     [
-        (["Yes", "No", "Yes"], "no label is 'no', and some differ from it only in upper and lower case"),
-        (["Yes", "no", "no"], "no label is 'yes', and some differ"),
-        ([" yes", "no", "no"], "no label is 'yes', and some differ"),
+        (["Yes", "No", "Yes"], "no label is 'no', but some labels differ from it only in case or spaces"),
+        (["Yes", "no", "no"], "no label is 'yes', but some labels differ"),
+        ([" yes", "no", "no"], "no label is 'yes', but some labels differ"),
         (["ja", "nein", "ja"], r"`classes` must be those of `y`: no label is one of \['no', 'yes'\]"),
     ],
 )

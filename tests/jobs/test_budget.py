@@ -29,7 +29,7 @@ def test_jobs_share_a_budget_and_the_one_that_would_pass_it_is_refused(job, tmp_
     done = tt.train_job(job, tmp_path / "one")
     assert done.budget.path.samefile(tmp_path / "all.sqlite")
     assert done.budget.spent == pytest.approx(epsilon, rel=1e-3)
-    with pytest.raises(BudgetExceeded, match="nothing was drawn"):
+    with pytest.raises(BudgetExceeded, match="no noise was drawn and nothing was charged"):
         tt.train_job(job, tmp_path / "two")
     assert not (tmp_path / "two").exists()
     capsys.readouterr()
@@ -66,5 +66,5 @@ def test_job_of_questions_is_charged_to_the_owners_budget(tmp_path):
     (answer, _), _ = ask_job(tmp_path / "job.toml")
     budget = tt.Budget(tmp_path / "all.sqlite")
     assert [run.what for run in budget.runs] == ["q"] and budget.spent == answer.certificate.epsilon
-    with pytest.raises(BudgetExceeded, match="nothing was drawn"):
+    with pytest.raises(BudgetExceeded, match="no noise was drawn and nothing was charged"):
         ask_job(tmp_path / "job.toml", tmp_path / "again")

@@ -41,7 +41,7 @@ def test_a_job_is_described_trained_and_scored_under_one_budget(study, capsys, t
     whats = [entry.what for entry in done.budget.runs]
     assert whats == ["private_description", "PrivateLogisticRegression", "private_score", "private_score"]
     assert run([*arguments[:-1], "9"]) == ExitCode.BUDGET_SPENT
-    assert "nothing was drawn" in capsys.readouterr().err
+    assert "no noise was drawn and nothing was charged" in capsys.readouterr().err
     assert run(["describe", str(study)]) == 0
     assert "readable" in capsys.readouterr().out
 

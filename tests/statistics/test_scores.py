@@ -292,7 +292,7 @@ def test_model_that_fails_for_some_rows_leaves_them_unanswered():
     X, y = rows(1000)
     found = score(Picky(["no", "yes"]), X, y, epsilon=50, colluding=1, random_state=0)
     assert found.unanswered.value == pytest.approx(np.mean(X[:, 0] > 0.5), abs=0.02)
-    with pytest.raises(ParameterError, match="fails for every row, with RuntimeError; nothing was drawn"):
+    with pytest.raises(ParameterError, match="fails for every row, with RuntimeError; no noise was drawn"):
         score(Picky(["never", "yes"]), X, np.full(1000, "yes"), epsilon=50, colluding=1, random_state=0)
 
 

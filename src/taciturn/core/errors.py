@@ -5,8 +5,8 @@
     │   ├── GraphError                  not a connected simple graph
     │   └── DataError                   the features or labels cannot be used as they are
     ├── NotConverged                    the solver missed its tolerance; nothing was sent, yet it is charged
-    ├── OutOfReach                      received values are too large for floats; nothing was drawn
-    ├── BudgetExceeded                  the charge would pass a budget; nothing was released
+    ├── OutOfReach                      received values are too large for floats; the round was not started
+    ├── BudgetExceeded                  the charge would exceed a budget; nothing was released
     ├── LedgerError                     the ledger on disk was altered, or is held by another process
     ├── CertificateError                a certificate's numbers do not follow from its facts
     ├── DataUnavailable                 a public data set was not found; lists what was tried
@@ -110,13 +110,13 @@ class NotConverged(TaciturnError):  # noqa: N818 - reads as a statement, like St
 
 
 class OutOfReach(TaciturnError):  # noqa: N818
-    """Received values are too large for floats to certify a solve; nothing was drawn."""
+    """Received values are too large for floats to certify a solve; the round was not started or charged."""
 
     exit_code = ExitCode.RUN_OVER
 
 
 class BudgetExceeded(TaciturnError):  # noqa: N818
-    """The charge would pass the budget; nothing was released."""
+    """The charge would exceed the budget; nothing was released."""
 
     exit_code = ExitCode.BUDGET_SPENT
 

@@ -1,4 +1,4 @@
-"""The base of the estimators: rows into the unit ball and to sites, a plan for the budget, runs."""
+"""The base of the estimators: scale rows, assign them to sites, plan the budget, run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _DELTA = 1e-5  # delta of the certificate if a pure guarantee was requested
 class Trace:
     """All releases of the sites: vectors, (rounds, sites, outputs, entries), and the public settings.
 
-    An entry belongs to z, the row inside the unit ball, whose last entry is the intercept's.
+    The entries are coefficients of z, the row scaled into the unit ball. The last one is the intercept's.
     """
 
     released: Array
@@ -215,9 +215,9 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def personalise(self, X_own: Any, y_own: Any) -> Self:
         """This site's own model: the joint one, moved towards its rows as far as cross-validation supports.
 
-        It is often better at the site than either the joint model or one from its rows alone. Its rows are
-        used WITHOUT noise: keep the own model, its `strength_` and every score of it at the site. It has no
-        certificate, and nothing was spent. `strength_` is infinite where the joint model itself is best.
+        It is often better at the site than either the joint model or one from its rows alone. The site's
+        rows are used WITHOUT noise: keep this model, its `strength_` and all its scores at the site. It has
+        no certificate, and nothing was spent. `strength_` is infinite where the joint model itself is best.
         """
         check_is_fitted(self)
         if hasattr(self, "strength_"):
@@ -251,7 +251,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         try:
             return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, **options)
         except ValueError as error:
-            if str(error).startswith("Input X contains"):  # followed by advice to use models that learn gaps
+            if str(error).startswith("Input X contains"):  # followed by advice to use models that accept NaN
                 raise DataError(
                     "`X` contains NaN or infinity; `taciturn.data.BoundedEncoder` turns such rows into zeros."
                 ) from None
@@ -312,7 +312,8 @@ def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
         warnings.warn(
             f"{math.floor(100 * share)}% of the rows count as zeros, and a model learns little from them: "
             "they have an empty cell (`missing='row'` of `taciturn.data.BoundedEncoder`) or a label that is "
-            "not one of `classes`. A fit without `random_state` does not tell; `taciturn.check` does.",
+            "not one of `classes`. A fit without `random_state` does not give this warning; "
+            "`taciturn.check` does.",
             EmptyRowsWarning,
             stacklevel=5,
         )

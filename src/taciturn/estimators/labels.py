@@ -64,8 +64,8 @@ def _check_spelling(known: NDArray[Any], labels: NDArray[Any], found: NDArray[np
     wrong = [known[k] for k in sorted(absent) if _spelt(known[k]) in others - {None}]
     if wrong:
         raise DataError(
-            f"`classes` must be spelt like the labels: no label is {str(wrong[0])!r}, and some differ "
-            "from it only in upper and lower case, or in spaces."
+            f"`classes` must be spelt like the labels: no label is {str(wrong[0])!r}, but some labels "
+            "differ from it only in case or spaces."
         )
     if len(absent) == len(known) and len(labels):
         raise DataError(f"`classes` must be those of `y`: no label is one of {known.tolist()}.")

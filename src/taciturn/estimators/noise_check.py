@@ -48,7 +48,7 @@ def warn_of_noise(
         warnings.warn(
             f"at this budget the noise is larger than the signal, about {share:.2g} times, for {units} "
             f"records or persons, {dimension} columns and {sites} sites: expect a model that is little "
-            "better than chance. Use more rows, fewer columns, a larger `epsilon`, or `colluding`.",
+            "better than chance. Use more rows, fewer columns or a larger `epsilon`, or set `colluding`.",
             BudgetTooSmallWarning,
             stacklevel=5,
         )

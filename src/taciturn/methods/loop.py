@@ -6,9 +6,9 @@
         heard = Send(t, message)            only now may the message go anywhere
         state = the state after round t, from what was sent and heard
 
-The loop does no I/O. It yields effects, and its driver carries them out: one process and a cluster at once
-(`charged`), a site on its disk and its network. The node defines what `message`, `heard` and `state` are.
-Every message is charged before it is sent: a crash over-counts, it never under-counts.
+The loop does no I/O. It yields effects, and its driver carries them out: immediately in one process and in a
+cluster (`charged`), or on the disk and the network of a site. The node defines what `message`, `heard` and
+`state` are. Every message is charged before it is sent: a crash over-counts, it never under-counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from .base import Stepping
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Keep this charge, this message and the state before it; nothing of the round may leave until then.
+    """Store this charge, this message and the state before it.
+
+    Nothing of the round may leave the site until they are stored.
 
     A message of None means that the computation failed. The failure is charged too, and the loop ends.
     """
@@ -75,7 +77,7 @@ def loop(node: Stepping, state: Any, *, released: Any | None = None) -> Loop:
 
 
 def stored(steps: Loop, keep: Callable[[Store], None]) -> Generator[Send, Any, Any]:
-    """The same loop with every charge and message kept at once, so that only `Send` is left to carry out."""
+    """The same loop with each charge and message stored immediately: only `Send` is left to carry out."""
     answer = None
     while True:
         try:
@@ -90,7 +92,7 @@ def stored(steps: Loop, keep: Callable[[Store], None]) -> Generator[Send, Any, A
 
 
 def charged(steps: Loop, ledger: Ledger) -> Generator[Send, Any, Any]:
-    """The same loop with every charge carried out at once, on a ledger that answers at once."""
+    """The same loop with every charge made immediately, on a ledger that answers immediately."""
     return stored(steps, lambda effect: ledger.charge_round(effect.charges))
 
 

@@ -34,7 +34,7 @@ def plan_unprotected(request: PlanRequest) -> Plan:
     rho = request.regularization or _WEAK * C * sites / sum(request.samples)
     eta = max(_PULL * rho / sites, 1e-6 * C) / (2 * float(request.graph.degrees.mean()))
     if isinstance(request.method, MaskedDescent):
-        raise ParameterError("`method` must be one of ADMM for epsilon = inf; MaskedDescent adds noise.")
+        raise ParameterError("`method` must be an ADMM method for epsilon = inf; MaskedDescent adds noise.")
     return _plan(request, _own(request) or MADMM(eta, eta), C, rho)
 
 

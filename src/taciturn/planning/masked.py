@@ -97,8 +97,8 @@ def _loss(request: PlanRequest) -> TrainingLoss:
         return request.loss
     if not isinstance(request.loss, Logistic):
         raise ParameterError(
-            f"`loss` must be logistic for several classes with `colluding`; got {request.loss.name!r}: one "
-            "release serves all classes of softmax only, which needs PrivateLogisticRegression."
+            f"`loss` must be logistic for several classes with `colluding`; got {request.loss.name!r}: "
+            "only softmax, in PrivateLogisticRegression, can train all classes in one release."
         )
     return Softmax(request.outputs)
 

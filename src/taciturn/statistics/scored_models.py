@@ -79,11 +79,15 @@ def row_scores(clf: Any, X: Any, rows: int, classes: int) -> Array:
         except Exception as error:
             failed = error  # like a row without an answer: that it failed may depend on the row
     if failed is not None and np.isnan(found).all():
-        raise ParameterError(f"`clf` fails for every row, with {type(failed).__name__}; nothing was drawn.")
+        raise ParameterError(
+            f"`clf` fails for every row, with {type(failed).__name__}; no noise was drawn and nothing was "
+            "charged."
+        )
     if before is not None and _digest(clf) != before:
         raise ParameterError(
-            "`clf` changes while it predicts, so a prediction may depend on the rows before it; nothing was "
-            "drawn. If it only sets itself up at the first call, call it once on a made-up row."
+            "`clf` changes while it predicts, so a prediction may depend on the rows before it; no noise was "
+            "drawn and nothing was charged. If it only sets itself up at the first call, call it once on a "
+            "made-up row."
         )
     return np.asarray(np.clip(found, 0.0, 1.0))
 

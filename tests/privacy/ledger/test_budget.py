@@ -183,7 +183,7 @@ def test_runs_that_no_budget_admits_are_refused(path):
         with pytest.raises(ParameterError, match="`data_norm` must be a public number"):
             budget.reserve(planned(marks=(LEAK,)), "a bound from the rows")
         none = planned(noise="none", method="none", output_noise=None, scale=0.0)
-        with pytest.raises(BudgetExceeded, match="unknown cost"):
+        with pytest.raises(BudgetExceeded, match="too large or unknown"):
             budget.reserve(none, "no noise")
         limit = tt.SiteBudget(9.0, 1e-5, order=8.0)
         with pytest.raises(ParameterError, match="`order`"):

@@ -127,7 +127,7 @@ def test_a_worker_whose_parent_was_killed_in_the_block_is_refused(when, tmp_path
     parent.kill()
     parent.join()
     go.touch()
-    assert "nothing was drawn" in answer(told)
+    assert "no noise was drawn and nothing was charged" in answer(told)
     assert tt.Budget(tmp_path / "A.sqlite").runs == ()
 
 

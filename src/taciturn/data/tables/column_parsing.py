@@ -1,7 +1,7 @@
 """One column of a table as numbers: a float or NaN for each value, or the place of its declared category.
 
-Whatever a cell holds, it becomes a number here and nothing is raised: an error that depends on a cell would
-be a release. Only the columns' names and number, which are public, can be wrong.
+Every cell becomes a number here, and none raises an error: an error that depends on a cell would release it.
+Errors depend only on the names, the number and the types of the columns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Parsed = dict[str, NDArray[Any]]
 
 _YES = frozenset({"1", "true", "yes", "y", "t"})
 _NO = frozenset({"0", "false", "no", "n", "f"})
-_EXACT = 2.0**53  # from here on floats leave out whole numbers
+_EXACT = 2.0**53  # from here on, floats cannot represent every whole number
 _WRONG_TYPE = {
     "M": "dates: declare a Date",
     "m": "spans of time: give them as numbers",
@@ -58,7 +58,9 @@ def parse_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> NDArray[
         raise DataError(
             f"`{field.name}` is declared a Number but its column contains {_WRONG_TYPE[values.dtype.kind]}."
         )
-    floats = np.clip(read_numbers(values), field.low, field.high)  # infinity too is moved to the nearer end
+    floats = np.clip(
+        read_numbers(values), field.low, field.high
+    )  # infinity too becomes the nearer end of the range
     return floats if field.fill is None else np.where(np.isnan(floats), field.fill, floats)
 
 
@@ -85,7 +87,7 @@ def _day(value: Any) -> float:
 
 def _truth(value: Any) -> float:
     word = (_word(value) or "").lower()
-    word = word if word in _YES | _NO else _retyped(word)  # "1.0" beside a text is what 1.0 is beside numbers
+    word = word if word in _YES | _NO else _retyped(word)  # treat the text "1.0" like the number 1.0
     return 1.0 if word in _YES else 0.0 if word in _NO else math.nan
 
 
@@ -168,7 +170,7 @@ def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
 
 
 def _held(word: str) -> str | None:
-    """A text as a column of numbers or booleans stores it; None if another text becomes the same.
+    """A text as a column of numbers or booleans stores it; None if two texts could become the same number.
 
     A column of whole numbers becomes one of floats as soon as one cell is missing.
     """
@@ -200,7 +202,7 @@ def is_blank(value: Any) -> bool:
 
 
 def _word(value: Any) -> str | None:
-    """The value as one writes it among categories: 3.0 is "3", True is "True"; None where there is none."""
+    """The value as a category is written: 3.0 is "3", True is "True"; None for a missing value."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bytes):

@@ -218,7 +218,7 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
             f"{site.name} was charged for later rounds but not for round {gaps[0]}. What was released in "
             "that round was never charged, so nothing can be certified."
             if gaps.size
-            else f"{site.name} was charged for {rounds} rounds of {run.rounds} planned."
+            else f"{site.name} was charged for {rounds} rounds, but only {run.rounds} were planned."
         )
     sums = columns.t <= len(run.sums)
     needed: dict[str, Any] = {"eta": ~sums, "degree": run.sites > 1, "scale": run.noise != "none"}

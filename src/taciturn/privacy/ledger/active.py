@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from ...core.errors import LedgerError
 from . import budget as blocks
 from .budget import DELTA, Budget
-from .open_budgets import block_at_start, block_of_ancestors
+from .open_budgets import UNTOUCHED, block_at_start, block_of_ancestors
 from .pricing import Planned
 
 ORIGIN = "_budget_origin"
@@ -81,29 +81,29 @@ def _find(origin: Origin | None) -> Budget | None:
     own, entered = blocks.open_here[-1] if blocks.open_here else None, blocks.entered.get()
     if entered is not None and entered != own:
         raise LedgerError(
-            f"this task was started inside the budget {entered.path}, which is closed; nothing was drawn. "
-            "Wait for it inside the block."
+            f"this task was started inside the budget {entered.path}, which is closed; {UNTOUCHED}. "
+            "Await the task before the `with` block ends."
         )
     if own is not None:
         return own
     if threading.current_thread() in blocks.outlived:
         raise LedgerError(
-            "this thread was started inside a budget that is closed; nothing was drawn. Wait for threads "
-            "inside the block, and start new ones after it."
+            f"this thread was started inside a budget that is closed; {UNTOUCHED}. Wait for threads before "
+            "the `with` block ends, and start new ones after it."
         )
     above = block_of_ancestors()
     brought = "" if origin is None else origin[0]
     if above is not None and brought not in ("", above.path):
         raise LedgerError(
-            f"the estimator comes from inside the budget {brought}, but {above.path} is open now; nothing "
-            "was drawn. Wait for the workers inside the block."
+            f"the estimator comes from inside the budget {brought}, but {above.path} is open now; "
+            f"{UNTOUCHED}. Wait for the workers before the `with` block ends."
         )
     name, still = block_at_start()
     found = brought or (above.path if above else still.path if still else None)
     if found is None and name and origin != OUTSIDE:
         raise LedgerError(
             "this worker process was started inside a budget that is closed, and does not know which budget "
-            "to charge; nothing was drawn. Start new workers, and wait for them inside the block."
+            f"to charge; {UNTOUCHED}. Start new workers, and wait for them before the `with` block ends."
         )
     return None if found is None else Budget(found)
 

@@ -22,18 +22,18 @@ from ..facts import UNITS
 from . import budget_file as file
 from .budget_file import BudgetRun, BudgetTerms, Contents
 from .chain import Head, append, exists
-from .open_budgets import BudgetBlock, announce, block_at_start, block_of_ancestors, withdraw
+from .open_budgets import UNTOUCHED, BudgetBlock, announce, block_at_start, block_of_ancestors, withdraw
 from .pricing import Planned, check_proof, run_cost
 
 DELTA = 1e-5
 _lock = threading.Lock()
 _older: set[threading.Thread] = set()
 open_here: list[Budget] = []
-"""The budget whose `with` block this process is in, in whatever thread."""
+"""The budget whose `with` block is open in this process, in any thread."""
 opened_here: set[str] = set()
 """The names of all blocks that this process ever opened."""
 outlived: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
-"""Threads that were started inside a block and are still there after it."""
+"""Threads that were started inside a block and still ran when it ended."""
 entered: ContextVar[Budget | None] = ContextVar("entered", default=None)
 """The block that this task, or the code that started it, has entered."""
 
@@ -42,9 +42,10 @@ class Budget:
     """One (epsilon, delta) for everything that is computed with noise from the same records.
 
     Inside a `with` block every fit, `train`, `train_job`, `run_program` and `private_...` function of this
-    process is charged to the file, whole and before anything is drawn. One that would pass the budget raises
-    `BudgetExceeded`, and nothing happens. A process that dies leaves its run charged. Several processes may
-    use the file at once. What runs cost together is composed exactly: squares of mu, or Renyi costs, add up.
+    process is charged to the file, whole and before any noise is drawn. A run that would exceed the budget
+    raises `BudgetExceeded`, and nothing is drawn or charged. A process that dies leaves its run charged.
+    Several processes may use the file at the same time. The joint cost of all runs is composed exactly:
+    squares of mu, or Renyi costs, add up.
 
     Parameters
     ----------
@@ -54,8 +55,8 @@ class Budget:
         delta = 0 is a pure budget, for runs with norm noise.
     unit : "record", or "person": then runs that protect single records only are refused.
     accountant : "gaussian" (sum of mu^2), "renyi" (at one order, set by epsilon and delta: for runs with norm
-        noise beside others) or "pure". None: the one by which the first run takes less of the budget.
-    large_delta : allows a delta above one over the number of records of a run.
+        noise beside others) or "pure". None: chosen at the first run, whichever charges it a smaller share.
+    large_delta : allows a delta above 1/(number of records of a run).
     at_least : a `head` noted earlier, which the file must still contain: this detects a file restored from a
         backup.
 
@@ -110,10 +111,10 @@ class Budget:
     # -- charging -------------------------------------------------------------------------------
 
     def reserve(self, planned: Planned, what: str, *, run: str | None = None) -> str:
-        """Charge a whole run before anything of it is drawn; its number, for `finish`.
+        """Charge a whole run before any of its noise is drawn. Returns the run id for `finish`.
 
-        `planned` is the run's certificate at the budget's delta after its last round. A `run` that names
-        itself is charged once, however often it is reserved.
+        `planned` is the run's certificate at the budget's delta after its last round. If `run` is given,
+        that run is charged only once, however often it is reserved.
         """
         asked = self._weigh(planned, what, run or secrets.token_hex(8))
         with file.open_rows(self.path) as db:
@@ -201,7 +202,7 @@ class Budget:
         return self.share(1)
 
     def share(self, runs: int) -> float:
-        """The same for each of so many more runs: folds of a cross-validation times points of a grid, say."""
+        """The largest epsilon that each of `runs` more runs may have: the fits of a grid search, say."""
         found = self._read()
         return _any_limit(found).left(found.costs, runs)
 
@@ -286,7 +287,7 @@ def describe_run(run: BudgetRun) -> str:
 def _terms(
     epsilon: float | None, delta: float | None, unit: str | None, accountant: str | None, large: bool
 ) -> BudgetTerms | None:
-    """The terms of a new budget; None where there must be one already."""
+    """The terms of a new budget; None if `epsilon` is not given: the file must exist."""
     if epsilon is None:
         return None
     number = DELTA if delta is None else checks.nonnegative("delta", delta)
@@ -330,12 +331,12 @@ def _refusal(limit: Limit, found: Contents, run: BudgetRun) -> str:
     told = f"a budget of epsilon = {format_given(limit.epsilon)} at delta = {format_given(limit.delta)}"
     mended = run.cost.alone <= left and limit.accountant == "gaussian"
     if mended or not math.isfinite(limit.price(run.cost)):
-        hint = {"gaussian": "; use Gaussian or masked noise, or create the budget with accountant='renyi'"}
+        hint = {"gaussian": " Use Gaussian or masked noise, or create the budget with accountant='renyi'."}
         return (
-            f"{run.what} does not fit, or has unknown cost, in the {limit.accountant} sums of {told}; "
-            f"nothing was drawn{hint.get(limit.accountant, '')}."
+            f"{run.what} cannot be charged to {told}: its cost under the {limit.accountant} accountant is "
+            f"too large or unknown; {UNTOUCHED}.{hint.get(limit.accountant, '')}"
         )
     return (
         f"{run.what} costs epsilon = {format_cost(run.cost.alone)} and would exceed {told}, of which "
-        f"{len(found.runs)} run(s) left {format_at_least(left)} for one more; nothing was drawn."
+        f"{len(found.runs)} run(s) left {format_at_least(left)} for one more; {UNTOUCHED}."
     )

@@ -1,10 +1,10 @@
 """Which processes have a budget open: one small file each, so that workers find the block they work for.
 
-A worker may be older than the block, or outlive it, so its own memory does not tell. A process that enters a
-block writes a file named after its number and start time. A process that releases something looks there for
-its ancestors, also for those that it had when it started: an ancestor that was killed in its block leaves the
-file behind. The file of a process that has ended, and was not an ancestor, has no effect.
-A process that was started inside a block also knows which one: a variable of its environment says it.
+A worker may be older than the block, or outlive it, so its own memory does not name the block. A process
+that enters a block writes a file named after its number and start time. A process that releases something
+looks there for its ancestors, also for those that it had when it started: an ancestor that was killed in its
+block leaves the file behind. The file of a process that has ended, and was not an ancestor, has no effect.
+A process that was started inside a block also knows which one, from an environment variable.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ...core.errors import LedgerError
 FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
 """Fixed: a worker may have another TMPDIR. The first that can be written is used, all are read."""
 VARIABLE = "TACITURN_BUDGET"
+UNTOUCHED = "no noise was drawn and nothing was charged"
 _KEPT = 86400.0  # seconds for which the file of a killed process tells its workers that it was in a block
 
 
@@ -68,7 +69,7 @@ def withdraw(block: BudgetBlock) -> None:
 
 
 def block_of_ancestors(*, sure: bool = True) -> BudgetBlock | None:
-    """The block of the nearest ancestor process that is in one; `sure`: an error where nothing tells."""
+    """The block of the nearest ancestor process that is in one; `sure`: raise if that is unknown."""
     known = {name for folder in _readable() for name in os.listdir(folder) if not name.startswith(".")}
     if not known:
         return None
@@ -78,14 +79,14 @@ def block_of_ancestors(*, sure: bool = True) -> BudgetBlock | None:
     if now is None:
         raise LedgerError(
             f"a budget is open on this machine ({sorted(known)[0]}), and without /proc and `ps` this process "
-            "cannot tell whether it belongs to that budget; nothing was drawn. Close it, or open one here."
+            f"cannot tell whether it belongs to that budget; {UNTOUCHED}. Close it, or open one here."
         )
     for name in dict.fromkeys((*ancestors_at_start, *now)):
         found = _read(name) if name in known else None
         if found is not None and is_gone(name):
             raise LedgerError(
-                f"the process that this worker works for was killed inside the budget {found.path}; nothing "
-                "was drawn. Start new workers."
+                f"the process that this worker works for was killed inside the budget {found.path}; "
+                f"{UNTOUCHED}. Start new workers."
             )
         if found is not None:
             return found

@@ -19,6 +19,7 @@ from ..marks import NOT_PROVEN
 from .memory import ChargedRun
 
 LEAK = "`data_norm` was taken from the data, which no noise covers"
+_WHERE = "inside a Budget, or if the model is to be scored with `private_score`"
 
 
 class Planned(ChargedRun, Protocol):
@@ -33,26 +34,24 @@ class Planned(ChargedRun, Protocol):
 
 
 def check_proof(run: RunFacts) -> None:
-    """Raise where the certificate of a run says that it proves nothing, and so no budget can pay for it."""
+    """Raise if the certificate of a run proves nothing, so that no budget can pay for it."""
     if run.simulated:
         raise ParameterError(
-            "`random_state` must be None inside a Budget and for a model that is scored: noise that can be "
-            "replayed protects nobody. Rehearse on other rows, outside the Budget."
+            f"`random_state` must be None {_WHERE}: noise that can be replayed protects nobody. Rehearse on "
+            "other rows, outside the Budget."
         )
     if run.idealised and run.noise != "none":
         raise ParameterError(
-            "`idealised` must be False inside a Budget and for a model that is scored: the noise does "
-            "not cover the error of the solver."
+            f"`idealised` must be False {_WHERE}: the noise does not cover the error of the solver."
         )
     if NOT_PROVEN in run.marks:
         raise ParameterError(
-            "`method` must be one of taciturn's inside a Budget and for a model that is scored: the cost of "
-            "any other method is only stated by its author."
+            f"`method` must be one of taciturn's {_WHERE}: the cost of any other method is only stated "
+            "by its author."
         )
     if LEAK in run.marks:
         raise ParameterError(
-            "`data_norm` must be a public number inside a Budget and for a model that is scored: a bound "
-            "from the data is not private."
+            f"`data_norm` must be a public number {_WHERE}: a bound from the data is not private."
         )
 
 
@@ -63,7 +62,7 @@ def run_cost(planned: Planned, *, pure: bool = False) -> RunCost:
     """
     if any(limit is not None and limit.order is not None for limit in planned.budgets):
         raise ParameterError(
-            "`budget` of the run must have no `order`: what such a run costs is not known before its end."
+            "remove `order` from the `SiteBudget` of the run: with it, the cost is not known before the end."
         )
     alone = planned.pure_epsilon if pure else planned.epsilon
     if planned.run.masked:

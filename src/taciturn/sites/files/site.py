@@ -242,7 +242,8 @@ def load_site(path: Path) -> Site:
     unknown = sorted(set(file.endpoints) - known)
     if unknown:
         raise SiteError(
-            f"{path}: `endpoints.{unknown[0]}`: not a neighbour of {file.site}: {', '.join(sorted(known))}."
+            f"{path}: `endpoints.{unknown[0]}`: not a neighbour; {file.site} connects only to "
+            f"{', '.join(sorted(known))}."
         )
     _check_seed(path, file, job)
     _check_method(path, file, job)

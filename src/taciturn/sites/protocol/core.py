@@ -37,7 +37,8 @@ class SiteSetup:
     method : what this site computes, over all attempts of the run.
     seal : signs a content as this site.   believe : raises `FrameRefused` for a frame that its sender did
         not sign with a valid certificate.
-    mark : the last round that this site may have released without masks, by its high-water mark.
+    largest : the most bytes that the payload of a frame may have.
+    mark : the last round that this site may have released without masks, according to its high-water mark.
     paid : whether the owner's account was charged for this run before, whatever the state says.
     gather : seconds to wait for hellos after the first one.   tick : seconds between two questions.
     """
@@ -72,9 +73,9 @@ class SiteSetup:
         return tuple(j for j in self.neighbours if j not in heard)
 
     def route(self, origin: int, members: tuple[int, ...]) -> tuple[int, ...] | None:
-        """To whom this site hands on what `origin` sends, if it takes one shortest way to each member.
+        """The members to which this site forwards the frames of `origin`, along shortest paths.
 
-        None if no way leads through members alone.
+        None if some member cannot be reached through members alone.
         """
         parents, reached = {origin: origin}, [origin]
         for k in reached:
@@ -133,7 +134,7 @@ class Core:
         self.effects.append(StoreRecords(self.stores, whole, releases))
 
     def hold(self, **entries: bytes | None) -> None:
-        """Change volatile memory at once."""
+        """Change volatile memory immediately."""
         for key, value in entries.items():
             if value is None:
                 self.volatile.pop(key, None)
@@ -224,14 +225,14 @@ class Core:
         return self.setup.passes(frame.sender, via)
 
     def set_aside(self, frame: SignedFrame, data: bytes) -> None:
-        """Handle a frame whose certificate has expired or was revoked."""
+        """A hook for a frame whose certificate has expired or was revoked; it does nothing here."""
 
     def _check_hello(self, hello: Hello, number: int) -> None:
         """Refuse a hello with impossible rounds or charges, before anything is computed from it."""
         if hello.completed[1] > self.method.rounds or not all(map(self.sane_past, hello.past)):
-            raise FrameRefused("hello", "not a hello: it states rounds or sites that the job does not have")
+            raise FrameRefused("hello", "invalid hello: it states rounds or sites that the job does not have")
         if any(entry.number >= number for entry in hello.past):
-            raise FrameRefused("hello", "not a hello: it states an attempt that is still to come")
+            raise FrameRefused("hello", "invalid hello: it states an attempt that is still to come")
 
     def sane_past(self, past: Past) -> bool:
         """Whether an attempt fits the job: its sites, its rounds."""
@@ -272,7 +273,7 @@ class Core:
 
 
 def pack_total(facts: Past, own: bytes, heard: bytes) -> bytes:
-    """A completed round: in which attempt, what this site sent, and the total."""
+    """A completed round as bytes: its attempt, what this site sent, and the total."""
     return struct.pack("<I", len(own)) + own + pack_past(facts) + heard
 
 
@@ -295,5 +296,5 @@ def first_digest(job: bytes) -> bytes:
 
 
 def facts_of(agreed: Agreed) -> Past:
-    """An attempt as later hellos state it: no round of it was charged yet."""
+    """An agreed attempt as later hellos state it. None of its rounds is charged yet."""
     return Past(agreed.number, agreed.members, agreed.base[1], agreed.left, agreed.base[1])

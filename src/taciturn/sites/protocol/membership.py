@@ -83,10 +83,10 @@ def read_hello(payload: bytes) -> Hello:
             entry, place = read_past(payload, place)
             past.append(entry)
     except struct.error as error:
-        raise FrameRefused("hello", "not a hello: it is too short") from error
+        raise FrameRefused("hello", "invalid hello: it is too short") from error
     vector = payload[place:]
     if count > MOST_PAST or len(vector) != size or flags > FINISH + LOST:
-        raise FrameRefused("hello", "not a hello: its parts do not fit")
+        raise FrameRefused("hello", "invalid hello: its parts do not fit")
     return Hello(
         nonce, key, bool(flags & FINISH), without, (a, t), digest, tuple(past), vector, bool(flags & LOST)
     )
@@ -102,7 +102,7 @@ def read_past(payload: bytes, place: int) -> tuple[Past, int]:
     place += _PAST.size
     members = struct.unpack_from(f"<{size}H", payload, place)
     if list(members) != sorted(set(members)) or not 0 < left <= 1 or charged < base:
-        raise FrameRefused("hello", "not a hello: it states an impossible attempt")
+        raise FrameRefused("hello", "invalid hello: it states an impossible attempt")
     return Past(number, members, base, left, charged), place + 2 * size
 
 

@@ -32,7 +32,7 @@ def _check_rehearsal(ready: PreparedSite) -> None:
     if forecast.epsilon > budget:
         raise BudgetExceeded(
             f"all {ready.run.rounds} rounds would cost epsilon {format_cost(forecast.epsilon)}, and the "
-            f"budget is {format_given(budget)}; nothing was drawn."
+            f"budget is {format_given(budget)}; no noise was drawn and nothing was charged."
         )
 
 
