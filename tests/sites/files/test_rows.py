@@ -161,3 +161,17 @@ def test_a_table_that_changes_after_approval_is_named_and_nothing_is_charged(tmp
     rows.write_text(TABLE)
     assert run(["site", "check", str(start), "--wait", "0"]) == 0
     assert "0 runs spent epsilon 0, 50.0 left" in capsys.readouterr().out
+
+
+def test_an_archive_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    site = sites(tmp_path)[0]
+    path, load = site.path(site.file.data), np.load
+
+    def load_and_grow(*args, **options):
+        found = load(*args, **options)
+        path.write_bytes(path.read_bytes() + b"more")
+        return found
+
+    monkeypatch.setattr(np, "load", load_and_grow)
+    with pytest.raises(SiteError, match=r"rows\.npz: changed while it was read; run again"):
+        load_rows(site)
