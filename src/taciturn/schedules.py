@@ -24,7 +24,7 @@ class Schedule(Protocol):
 
     @property
     def bounded(self) -> bool:
-        """Whether the values stay below one finite number for ever."""
+        """Whether one finite bound holds for the values of all rounds."""
         ...
 
 
@@ -53,7 +53,7 @@ class Constant:
 class Geometric:
     """s(t) = min(start * ratio**(t - 1), cap)
 
-    Without a cap and with ratio > 1 it grows without bound: M-ADMM may then stall short of the optimum.
+    Without a cap and with ratio > 1 it grows without bound, and M-ADMM may stop before the optimum.
 
     >>> Geometric(0.5, 2.0)(3)
     2.0
@@ -87,7 +87,7 @@ class Geometric:
 
 @dataclass(frozen=True, init=False)
 class Table:
-    """s(t) = values[t - 1]; the last value holds from then on.
+    """s(t) = values[t - 1]; after the end of the table, the last value.
 
     >>> Table([0.5, 0.6])(1), Table([0.5, 0.6])(9)
     (0.5, 0.6)
@@ -120,7 +120,7 @@ PerSite = ScheduleLike | Sequence[ScheduleLike]
 
 
 def as_schedule(name: str, spec: Any) -> Schedule:
-    """Return `spec` itself where it is a schedule, and a number as `Constant`."""
+    """Return `spec` itself if it is a schedule; a number becomes a `Constant`."""
     if isinstance(spec, Schedule):
         return spec
     return Constant(checks.positive(name, spec))
@@ -168,7 +168,7 @@ def to_dict(schedule: Schedule) -> float | dict[str, Any]:
 
 
 def from_dict(entry: Any) -> Schedule:
-    """The schedule that `to_dict` wrote, or that a person typed: the one reader of all files.
+    """The schedule that an entry of a JSON or TOML file describes, in the form that `to_dict` writes.
 
     >>> from_dict(0.5), from_dict({"kind": "geometric", "start": 0.5, "ratio": 1.04, "cap": 2.0})
     (Constant(value=0.5), Geometric(start=0.5, ratio=1.04, cap=2.0))

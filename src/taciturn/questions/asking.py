@@ -49,7 +49,7 @@ class Asking:
         return tuple(dict.fromkeys(mark for one in self.questions for mark in one.marks(self.public)))
 
     def method(self) -> OwnRounds:
-        """One question's own method; of several, all of them with their shares of mu^2."""
+        """The method of one question, or of several together, each with its share of mu^2."""
         methods = [one.method(self.public, self.spending) for one in self.questions]
         if len(methods) == 1:
             return methods[0]

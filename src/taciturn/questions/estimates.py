@@ -4,7 +4,7 @@ For a smooth function f of counts c with gradient g the variance is
 
     sigma^2 ||g||^2  +  sum c g^2 - (sum c g)^2 / n        the noise; the sample, n rows drawn at random
 
-All of it is a function of released numbers, and so free.
+Everything is computed from released numbers, so it costs nothing more.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Spread:
 
     @property
     def z(self) -> float:
-        """Standard deviations to either side."""
+        """Half of the width of an interval, in standard deviations."""
         return float(-ndtri((1 - checks.probability("level", self.level)) / 2))
 
     def estimate(
@@ -57,7 +57,10 @@ class Spread:
         extra: float = 0.0,
         width: float = 0.0,
     ) -> Estimate:
-        """The estimate of a function with this gradient; `extra` variance, `width` no sample tells."""
+        """The estimate of a function with this gradient.
+
+        `extra` is added to the variance. `width` is added to either side of the interval.
+        """
         kept = clean(counts, self.units)
         sample = float(np.sum(kept * gradient**2) - np.sum(kept * gradient) ** 2 / self.units)
         noise = self.sigma**2 * float(np.sum(gradient**2))
@@ -69,28 +72,28 @@ class Spread:
     def share(self, counts: Array, chosen: Array) -> Estimate:
         """The share of all units that is in the chosen cells.
 
-        All cells add up to the public number of units, so the others tell it too: both, weighed by their
-        noise.
+        All cells add up to the public number of units, so the other cells give a second estimate. The
+        result weighs both by their noise.
         """
         other = float(np.count_nonzero(chosen)) / len(counts)
         gradient = np.where(chosen, 1.0 - other, -other) / self.units
         return self.estimate(other + float(np.sum(counts * gradient)), gradient, counts)
 
     def ratio(self, counts: Array, upper: Array, lower: Array) -> Estimate:
-        """sum upper c / sum lower c, for weights between 0 and 1; all is open where the noise drowns it."""
+        """sum upper c / sum lower c, for weights between 0 and 1; NaN (0 to 1) if the noise is too large."""
         top, bottom = float(np.sum(counts * upper)), float(np.sum(counts * lower))
         if bottom <= 2 * self.sigma * math.sqrt(float(np.sum(lower**2))):
             return Estimate(math.nan, 0.0, 1.0)
         value = top / bottom
         gradient = (upper - value * lower) / bottom
-        middle = min(max((top + 2) / (bottom + 4), 0.0), 1.0)  # few rows, all alike, are no certainty
+        middle = min(max((top + 2) / (bottom + 4), 0.0), 1.0)  # a few equal rows must not give width 0
         half = self.z * math.sqrt(self.sigma**2 * float(np.sum(gradient**2)) + middle * (1 - middle) / bottom)
         inside = min(max(value, 0.0), 1.0)
         return Estimate(inside, max(min(value, 1.0) - half, 0.0), min(max(value, 0.0) + half, 1.0))
 
 
 def clean(counts: Array, units: int) -> Array:
-    """Counts without what noise made negative, scaled to their public sum."""
+    """Counts with negative ones set to 0, scaled to their public sum."""
     kept = np.maximum(counts, 0.0)
     total = float(kept.sum())
     return kept * (units / total) if total > 0 else np.full(len(kept), units / len(kept))

@@ -1,4 +1,4 @@
-"""A table as rows of bounded norm, by public facts alone: each row depends on its own record, no other."""
+"""Encode a table as rows of bounded norm. A row depends only on public facts and its own record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MISSING_AS = ("row", "field", "indicator")
 
 @dataclass(eq=False, repr=False)
 class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """x = encode(record), ||x|| <= data_norm, by a public schema alone: `fit` learns nothing.
+    """x = encode(record), ||x|| <= data_norm, from a public schema alone: `fit` learns nothing.
 
     Numbers are scaled by their public range and clipped to it; a category becomes one column per declared
     value, all zeros for any other value. A record with a missing or unreadable value becomes a row of zeros,
@@ -36,12 +36,12 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     schema : Schema, its dictionary, or in short {"age": (0, 110), "ward": ["medical", "surgical"]}
-        The columns, in the order of the rows where these have no names.
+        The columns. Rows without column names must have them in this order.
     data_norm : float
         The bound on every row's norm.
     intercept : bool
-        Whether to add a last column `intercept` that is 1 before the bound is applied, so it is inside the
-        bound.
+        Whether to add a last column `intercept` that is 1 before the bound is applied; the bound includes
+        it.
     rows : "clip" or "scale"
         Divide each row above the bound by its own norm, or all rows by the largest norm the schema allows.
     missing : "row", "field" or "indicator"
@@ -51,7 +51,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     curves : int
         How many knots the curve of each number and date has; 0 for a straight line.
     surfaces : int
-        How many cosines of all numbers and dates together, which see interactions.
+        How many cosines of all numbers and dates together; they represent interactions.
     seed : int
         The public seed of the surfaces.
 
@@ -161,7 +161,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def encode(schema: Schema, columns: Parsed, *, missing: str = "row", intercept: bool = False) -> Array:
-    """Numbers scaled by their public range and clipped to it, one column per declared category, perhaps a 1.
+    """Numbers scaled to their public range and clipped to it, one column per category, and an optional 1.
 
     A category that was not declared is all zeros. A missing value makes the whole row 0, so that it says
     nothing (`missing="row"`), or only its own columns; with `missing="indicator"` a further column is then 1.
@@ -189,7 +189,7 @@ def encode(schema: Schema, columns: Parsed, *, missing: str = "row", intercept: 
 def expand(
     schema: Schema, columns: Parsed, expansion: Expansion, *, missing: str, intercept: bool = False
 ) -> Array:
-    """Numbers and dates as curves and surfaces, then categories and booleans as they are; perhaps a 1."""
+    """Numbers and dates as curves and surfaces, then categories, booleans and an optional 1."""
     numbers = [unit_numbers(field, columns[field.name]) for field in schema if is_number(field)]
     blocks = [
         encode(Schema((field,)), columns, missing="indicator" if expansion.indicators else "field")
@@ -245,9 +245,9 @@ def unit_numbers(field: Number | Date, values: Array) -> Array:
 
 
 def bound_rows(Z: Array, *, bound: float, how: str, worst: float) -> Array:
-    """Rows of norm at most `bound`: those above it divided by their norm ("clip"), or all by one ("scale").
+    """Rows of norm at most `bound`: long rows divided by their norm ("clip"), or all by `worst` ("scale").
 
-    `worst` is a bound on the rows' norms, for "scale". The result stays below the bound in floats too,
+    `worst` is a bound on all norms. The result stays below the bound in floats too,
     in whatever order its squares are added up; for that the rows are shortened by a few last digits.
     """
     spare = 1.0 + Z.shape[1] * np.finfo(np.float64).eps

@@ -1,10 +1,10 @@
-"""The program seam: a public program that asks for one sum over all records after another.
+"""Programs: a public half asks for one sum over all records after another, a private half answers.
 
-    public half     which sums there are, what is asked next, what a total leads to: deterministic, no rows
+    public half     the sums, the next query and the state after each total: deterministic, without rows
     private half    what one site's rows add to a sum, in whole steps of the public grid
 
-Each step releases the noisy total, and nothing else (`docs/privacy.md`). A model, a table of
-counts and a survival curve are programs; `SumTables` are the numbers of one run of a program.
+Each step releases the noisy total, and nothing else (`docs/privacy.md`). Models, tables of counts and
+survival curves are computed by programs; `SumTables` contains the numbers of one run of a program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .pairs import PairGraph
 from .sum_noise import Integers, checked_std
 from .sums import check_room, grid_for, open_sum
 
-_ROOM = 1e-7  # of epsilon and delta: for the slack of discrete noise and for rounding up
+_ROOM = 1e-7  # the share of epsilon and delta for the slack of discrete noise and for rounding up
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SumPlan:
     sensitivity, stray : how far one unit moves the sum, and a bound on the floating-point error of a site's
         share.
     largest : a public bound on every entry of the sum.
-    share : of the squared budget.
+    share : the share of the squared budget, mu^2, that this sum spends.
     whole : shares are whole numbers of grid steps, so that a grid may be as fine as the noise needs.
     """
 
@@ -55,13 +55,13 @@ class PrivateHalf(Protocol):
     """The private half: one site's share of each sum, the only code of a program that sees rows."""
 
     def integers(self, query: Any, facts: SumFacts) -> Integers:
-        """This site's share in grid steps, (repeats, length); one row where all repeats ask the same."""
+        """This site's share in grid steps, (repeats, length); one row if all repeats ask the same."""
         ...
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
         """(mean loss, quality) of models (repeats, d) on the site's own rows; no noise covers them.
 
-        A question has neither of them.
+        A question has neither: both are NaN.
         """
         return np.full(len(models), np.nan), np.full(len(models), np.nan)
 
@@ -102,14 +102,14 @@ class PublicHalf(ABC):
 
     @abstractmethod
     def private_half(self, rows: Any, units: int) -> PrivateHalf:
-        """What a site with these rows adds to each sum, `units` records or persons being in all sites."""
+        """The private half of a site with these rows; all sites together have `units` records or persons."""
 
 
 @dataclass(frozen=True)
 class ProgramPart:
     """A program before its noise is set: its sums, whose shares add up to 1, and its public half.
 
-    half : from the facts of these sums, numbered 1, 2, ..., and the number of sites.
+    half : makes the public half from the facts of these sums, numbered 1, 2, ..., and the number of sites.
     """
 
     plans: tuple[SumPlan, ...]
@@ -118,7 +118,7 @@ class ProgramPart:
 
 @dataclass(frozen=True)
 class SumTables:
-    """A run's numbers, fixed before it starts: each sum and its noise, who shares masks, the public maths.
+    """The numbers of a run, fixed before it starts: its sums, their noise, and the pairs that share masks.
 
     units, largest : the records or persons of all sites; the most rows at one site.
     """
@@ -136,12 +136,12 @@ class SumTables:
         return len(self.sums)
 
     def after(self, state: Any, total: Message) -> Any:
-        """The state after a round in which all messages added up to `total`: public, and alike everywhere."""
+        """The state after a round whose messages add up to `total`: public, and the same at every site."""
         return self.program.advance(state, open_sum(total, self.sums[state.t].grid))
 
 
 def pair_graph(sites: int, colluding: int | None, connectivity: int | None = None) -> PairGraph:
-    """Which sites share masks, for so many colluders; None: all the others."""
+    """Which sites share masks if `colluding` sites may collude; None: all the others."""
     if connectivity is not None:
         return PairGraph(sites, connectivity)
     return PairGraph.against(sites - 1 if colluding is None else colluding, sites)
@@ -167,7 +167,7 @@ def fix_sums(
 def fix_noise(
     plans: Sequence[SumPlan], *, mu: float, pairs: PairGraph, colluding: int | None, places: int = 1
 ) -> tuple[SumFacts, ...]:
-    """The same, such that all of them together are mu-GDP."""
+    """Grid and noise of every sum, such that all of them together are mu-GDP."""
     honest = pairs.honest(pairs.sites - 1 if colluding is None else colluding)
     sizes = [mu * math.sqrt(plan.share) * math.sqrt(honest) for plan in plans]
     return tuple(

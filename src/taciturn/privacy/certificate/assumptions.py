@@ -7,7 +7,7 @@ from ..collusion import colluders
 from ..costs import float_delta, paper_speaks
 from ..facts import RunFacts
 from .claims import Claims
-from .masked_words import CIPHERS, observer, one_process, those
+from .masked_words import CIPHERS, at_most, observer, one_process
 from .site_costs import WHERE
 
 IDEALISED = "idealised: exact minimiser assumed"
@@ -196,7 +196,7 @@ def _masks(run: RunFacts) -> list[str]:
     return _said(
         (
             True,
-            f"at most {those(colluders(run, run.colluding))} of the other sites colluded with the observer; "
+            f"{at_most(colluders(run, run.colluding))} of the other sites colluded with the observer; "
             "`epsilon_against` lists the figure for every other number",
         ),
         (

@@ -45,8 +45,7 @@ def trust(claims: Claims) -> str:
     if not rests_on_masks(run):
         return "This figure does not rely on the masks: the noise of each site alone is enough for it."
     c, together = colluders(run, run.colluding), run.honest(run.colluding)
-    limit = f"at most {those(c)} of the other sites {'colludes' if c == 1 else 'collude'}"
-    limit = limit if c else "no other site colludes"
+    limit = f"{at_most(c)} of the other sites {'colludes' if c == 1 else 'collude'}"
     if one_process(run):
         rests = """One process drew the noise and the masks of all sites from one random source and released
             only the sums: the figure relies on that process."""
@@ -77,7 +76,12 @@ def lines(claims: Claims) -> list[int]:
 
 def those(number: int) -> str:
     """The number of sites as text."""
-    return "none" if number == 0 else "one" if number == 1 else str(number)
+    return "one" if number == 1 else str(number)
+
+
+def at_most(number: int) -> str:
+    """'none', 'at most one', 'at most 2', ..."""
+    return "none" if number == 0 else f"at most {those(number)}"
 
 
 def _who(number: int) -> str:

@@ -15,7 +15,7 @@ _WHERE = {
     "penalty": "inside the computation (penalty perturbation)",
     "dual": "inside the computation (dual variable perturbation)",
     "primal": "to what was computed (primal variable perturbation)",
-    "own": "by a method of its author's own",
+    "own": "by a method that its author supplied",
     "masked": "to every share of a sum (discrete Gaussian noise on masked sums)",
 }
 _UNKNOWN = {
@@ -47,7 +47,7 @@ def statement(claims: Claims) -> str:
 def _pretence(run: RunFacts) -> str:
     """The first sentence about a run that protects nobody, or that did not take place."""
     if run.planned:
-        return "PLANNED: no run took place; this is what a run with these settings would be and cost."
+        return "PLANNED: no run took place; this describes what a run with these settings would do and cost."
     if not run.simulated:
         return ""
     return """SIMULATED: anyone who knows the seed can repeat the random noise, so this run protects nobody.
@@ -145,8 +145,8 @@ def _reality(run: RunFacts) -> str:
     said = f"""A computer solves each site's problem only up to an error, here at most {run.tol:g}. The
         figures include the cost of that error."""
     if run.integers:
-        said += f""" Only whole numbers {_left(run)[1]}, and the last noise consists of whole numbers, drawn
-        exactly. So the figures hold for the exact bits that were {_left(run)[2]}."""
+        said += f""" Only whole numbers {_left(run)[1]}, and the noise that was added last consists of whole
+        numbers, drawn exactly. So the figures hold for the exact bits that were {_left(run)[2]}."""
     return said
 
 
@@ -174,7 +174,7 @@ def _messages(run: RunFacts) -> str:
             site sees the sum"""
     if inside:
         return f"""the process computed {_lists(run)} for every site, from the records of that site and from
-            what its neighbours had passed on, and passed it on to them"""
+            what its neighbours had released, and released it to them"""
     return f"""every site sent its neighbours {_lists(run)}, computed from its own records and from what it
         had received"""
 

@@ -1,8 +1,8 @@
 """The driver: one real site from its first round to its last, resumed wherever it was stopped.
 
 The protocol decides what happens (`sites/protocol/`). One thread hands it one event after another and carries
-out its effects with a real disk, network and clock: records and charges go to disk, keys
-into volatile memory, frames to Zenoh. Nothing leaves before everything it depends on is on disk.
+out its effects with a real disk, network and clock: records and charges go to disk, keys into volatile
+memory, frames to Zenoh. No frame is sent before everything that it depends on is on disk.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ from .store import SiteStore
 from .waiting import WaitingRoom
 
 log = logging.getLogger("taciturn.site")
-STAY = 60.0  # seconds at most for the neighbours to show that they have a proof too
+STAY = 60.0  # the most seconds to wait until the neighbours have sent the proof too
 SETTLE = 5.0  # seconds to look for equivocation
-AGAIN = 0.5  # seconds between two times that it is shown
+AGAIN = 0.5  # seconds between two broadcasts of the proof
 BY_SIGNATURE = ("certificate", "name", "signature")  # refusals that name the signer, not the sender
 _ERRORS: dict[Reason, type[TaciturnError]] = {
     Reason.LEFT_ALONE: NeighbourFailed,
@@ -94,14 +94,13 @@ def run_site(
 ) -> SiteResult:
     """Take part in the job until its end; `step` is called with the number of completed rounds.
 
-    `watch` is entered before the site connects, to listen to Zenoh's own log. `show` is
-    entered once it is connected, to serve its status page. `without`, if
-    given, ends the run here, by agreement of all sites but these. `newest` confirms that a state folder which
-    was moved is the newest.
+    `watch` is entered before the site connects, to listen to Zenoh's own log. `show` is entered once it is
+    connected, to serve its status page. `without`, if given, ends the run early, by agreement of all sites
+    except these. `newest` confirms that no newer copy of a moved state folder exists.
 
-    Raises `SiteError` if the site cannot continue: a silent neighbour, a full disk. Nothing is lost;
-    calling it again continues with the same round and the same bytes. `StateLost` and `Contradiction` end the
-    run for good.
+    Raises `SiteError` if the site cannot continue, for example because a neighbour is silent or the disk is
+    full. Nothing is lost: the next call continues with the same round and the same bytes. `StateLost` and
+    `Contradiction` end the run for good.
     """
     site, account = ready.site, open_account(ready.site)
     if newest and site.job.masked:
@@ -300,7 +299,7 @@ class SiteDriver:
         )
 
     def _stay(self, evidence: tuple[bytes, ...], owner: str) -> None:
-        """Show the proof until each neighbour but the culprit has shown it too; at most a minute."""
+        """Send the proof until each neighbour except the culprit has sent it too; at most a minute."""
         site = self.ready.site
         shown: dict[int, set[bytes]] = {
             site.job.names.index(name): set() for name in site.neighbours if name != owner
@@ -320,7 +319,7 @@ class SiteDriver:
                 shown[event.via].add(event.data)
         for data in evidence:
             self.links.send(data)
-        time.sleep(0.2)  # for what is on its way
+        time.sleep(0.2)  # for frames that are on their way
 
     def _settle(self) -> None:
         """Handle contradictory states or sums: look for a site that signed two frames."""
