@@ -39,7 +39,7 @@ def differ(ring, far):
     here, there = "`C` is 11.0 there, 10.0 here", "`C` is 10.0 there, 11.0 here"
     forms = [HASH_FORM, HASH_FORM + 1]
     older, newer = (
-        f"its release writes jobs in format {a}, this one in form {b}" for a, b in (forms, forms[::-1])
+        f"its release writes jobs in format {a}, this one in format {b}" for a, b in (forms, forms[::-1])
     )
     said = [(far - 1, here), (far, there), (far + 1, here), (0, older), (1, newer), (-1, newer)]
     for i, words in said:
