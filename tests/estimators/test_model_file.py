@@ -108,7 +108,7 @@ def test_a_model_without_privacy_and_numbers_of_numpy(rows, tmp_path):
 
 
 def test_error_names_what_cannot_be_saved(rows, tmp_path):
-    with pytest.raises(ParameterError, match=r"got Pipeline. Of a pipeline .* the last step, model\[-1\]"):
+    with pytest.raises(ParameterError, match=r"got Pipeline. For a pipeline .* the last step, model\[-1\]"):
         save_model(make_pipeline(PrivateLogisticRegression()), tmp_path / "m.json")
     with pytest.raises(NotFittedError):
         save_model(PrivateLogisticRegression(), tmp_path / "m.json")

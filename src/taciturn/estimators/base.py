@@ -307,7 +307,8 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 def _warn_of_rows(X: Any, bound: float, keep: NDArray[np.bool_] | None) -> None:
     """Warn about clipped and empty rows. Their shares are private, so only fits without a promise warn."""
     norms = row_norms(X)
-    empty = (norms == 0) | (False if keep is None else ~keep)
+    empty = np.zeros(len(norms), dtype=bool) if is_sparse(X) else norms == 0  # of sparse rows some are empty
+    empty |= False if keep is None else ~keep
     if (share := float(np.mean(empty))) > 0.1:
         warnings.warn(
             f"{math.floor(100 * share)}% of the rows count as zeros, and a model learns little from them: "

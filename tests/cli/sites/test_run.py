@@ -148,7 +148,7 @@ def test_status_page_is_served_on_loopback_only(tmp_path: Path) -> None:
             with urllib.request.urlopen(f"{url}/") as answer:
                 text = answer.read().decode()
                 assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
-            assert "site-0 in trial (simulated)" in text and "round 0 of 5 complete" in text
+            assert "site-0 in the job trial (simulated)" in text and "round 0 of 5 complete" in text
             with urllib.request.urlopen(f"{url}/status.json") as answer:
                 assert json.loads(answer.read())["site"] == "site-0"
             for request in (
