@@ -94,7 +94,7 @@ def test_impossible_settings_give_a_one_line_error(table, options, words):
     X, score = table
     with pytest.raises(ParameterError, match=words):
         tt.PrivateLogisticRegression(**options).fit(X, score > 0)
-    with pytest.raises(ParameterError, match="needs PrivateLogisticRegression"):
+    with pytest.raises(ParameterError, match="softmax, in PrivateLogisticRegression"):
         tt.PrivateLinearSVC(colluding=1).fit(X, np.digitize(score, [-1, 1]))
 
 
