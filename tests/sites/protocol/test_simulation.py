@@ -58,6 +58,7 @@ FOUND = [
     (5, None, 400227),  # without masks, nobody kept on disk what a neighbour lacked of the round before
     (5, None, 600603),  # a meeting began while a result was being stored, and its site never said it
     (5, "penalty", 641184),  # two ended an attempt that the others had signed, and left too early
+    (5, None, 807320),  # a site returned to an attempt without storing it, and restarted in another
 ]
 
 

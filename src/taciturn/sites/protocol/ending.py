@@ -233,6 +233,7 @@ class Ending(RoundSteps):
         if agreed.id(self.setup.job, NOTHING) != scope or digest_of(vectors) != digest:
             return False
         self.enter(agreed, scope, None)
+        self.pending |= {"live": packed, f"attempt/{a}": packed}  # for a restart
         return True
 
     def _state_too(self) -> bool:
