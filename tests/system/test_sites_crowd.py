@@ -16,7 +16,7 @@ from taciturn.sites.files.site import load_site
 from taciturn.sites.wire.meter import Door, take_descriptors
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted as Linux does it")
-LIMIT, CALLERS = 1024, 1900  # so many in the queue that later clients are kept out
+LIMIT, CALLERS = 1024, 1900  # more callers than descriptors: later clients cannot connect
 
 
 def descriptors(entry):
