@@ -191,7 +191,7 @@ def settings(figure: spec.Figure, curve: spec.FigureCurve) -> dict[str, Any]:
 
 
 def finite(value: float) -> float | None:
-    """The number; None if the cell is empty."""
+    """The number if it is finite, else None."""
     return float(value) if math.isfinite(value) else None
 
 
