@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,33 @@ def describe_when_told(go: str, answer: str) -> None:
     part = Path(f"{answer}.part")
     part.write_text(describe())
     part.replace(answer)
+
+
+def describe_after(go: str) -> str:
+    """The same release, once a file exists."""
+    while not Path(go).exists():
+        time.sleep(0.01)
+    return describe()
+
+
+def describe_in_a_process(method: str) -> str:
+    """The same in a process that this one starts."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
+        return pool.submit(describe).result()
+
+
+def fit_in_a_process(model: Any, method: str) -> Any:
+    with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:
+        return pool.submit(fit, model).result()
+
+
+def block_and_late_thread(path: str) -> tuple[str, str]:
+    """After a block of this process: a release in an older thread, and one in the main thread."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(abs, 1).result()
+        with tt.Budget(path):
+            describe()
+        return pool.submit(describe).result(), describe()
 
 
 def describe_in(path: Any) -> str:

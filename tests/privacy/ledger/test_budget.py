@@ -106,7 +106,7 @@ def test_a_file_that_is_not_there_or_is_something_else(path, tmp_path):
     with pytest.raises(LedgerError, match="is the ledger of one run"):
         tt.Budget(path)
     (tmp_path / "text").write_text("no database at all, but long enough to look like one")
-    with pytest.raises(LedgerError, match="not a database"):
+    with pytest.raises(LedgerError, match="text is not a budget file"):
         tt.Budget(tmp_path / "text", epsilon=1)
 
 

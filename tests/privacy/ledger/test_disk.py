@@ -286,7 +286,10 @@ def test_a_full_disk_charges_nothing(filled: Path) -> None:
             pages = db.execute("PRAGMA page_count").fetchone()[0]
         db.execute(f"PRAGMA max_page_count = {pages + 1}")
         head = ledger.head
-        with pytest.raises(LedgerError, match="disk is full; nothing may be released"), ledger.transaction():
+        with (
+            pytest.raises(LedgerError, match="disk is full; without it nothing may be released"),
+            ledger.transaction(),
+        ):
             ledger.charge(Charge(0, 6, 0.5, 3.0))
             db.execute("INSERT INTO outbox VALUES (?)", (bytes(100_000),))
         assert ledger.head == head and ledger.columns(0).t.size == 5
@@ -319,7 +322,7 @@ def test_a_file_turned_read_only(filled: Path) -> None:
         with ledger.transaction() as db:
             pass
         db.execute("PRAGMA query_only = ON")
-        with pytest.raises(LedgerError, match="readonly database; nothing may be released"):
+        with pytest.raises(LedgerError, match="readonly database; without it nothing may be released"):
             ledger.charge(Charge(0, 6, 0.5, 3.0))
         assert ledger.columns(0).t.size == 5
 

@@ -37,10 +37,12 @@ def test_without_a_budget_nothing_is_written(folder):
     assert open_budgets.VARIABLE not in os.environ
 
 
-def test_an_entry_is_removed_after_the_block_and_stale_ones_have_no_effect(folder, budgets):
+def test_entry_says_that_its_block_ended_and_stale_ones_have_no_effect(folder, budgets):
     with budgets[0]:
         (mine,) = entries(folder)
-    assert entries(folder) == [] and open_budgets.VARIABLE not in os.environ
+        assert open_budgets._read(mine).ended == 0
+    assert entries(folder) == [mine] and open_budgets.VARIABLE not in os.environ
+    assert open_budgets._read(mine).ended > 0
     rest = "1-" + mine.rpartition("-")[2]  # started at another time
     (home,) = folder.iterdir()
     text = f'["{budgets[0].path}", "{mine}", "a name", ""]'
@@ -71,11 +73,11 @@ def test_a_parent_that_has_one_open_is_found_by_proc_and_by_ps(folder, budgets, 
 def test_without_proc_and_ps_a_process_that_may_belong_to_an_open_budget_is_refused(
     folder, budgets, monkeypatch
 ):
-    with budgets[0]:
-        (home,) = folder.iterdir()
     monkeypatch.setattr(ancestors, "PROC", str(folder / "none"))
     monkeypatch.setenv("PATH", "")
-    assert describe() == "done"
+    with budgets[0]:
+        (home,) = folder.iterdir()
+    assert describe() == "done"  # the only entry is its own
     (home / "1-unknown-0").write_text(f'["{budgets[0].path}", "", "a name", ""]')
     assert "cannot tell whether it belongs to that budget" in describe()
     with budgets[1]:
@@ -90,7 +92,6 @@ def test_a_worker_of_a_process_that_was_killed_in_its_block_is_refused(folder, b
     (home / dead).write_text(f'["{budgets[0].path}", "{dead}", "a name", ""]')
     assert describe() == "done"
     monkeypatch.setattr(ancestors, "ancestors_at_start", [dead])
-    monkeypatch.setattr(open_budgets, "ancestors_at_start", [dead])
     assert "was killed inside the budget" in describe()
     assert budgets[0].runs == ()
 

@@ -26,6 +26,7 @@ from taciturn.core.errors import LedgerError
 from taciturn.privacy.ledger import open_budgets
 
 pytestmark = pytest.mark.process
+LATE = "was running when the `with` block of a budget ended"
 MODEL = tt.PrivateLogisticRegression(epsilon=0.3, sites=3, colluding=1, rounds=3)
 
 
@@ -57,9 +58,11 @@ def test_workers_older_than_the_block_charge_it(pool, budgets):
     with budgets[1]:
         assert pool.submit(describe).result() == "done"
     assert [len(budget.runs) for budget in budgets] == [4, 1]
-    assert pool.submit(describe).result() == "done"
-    pool.submit(fit, MODEL).result()
-    assert [len(budget.runs) for budget in budgets] == [4, 1]
+    assert LATE in pool.submit(describe).result()
+    with pytest.raises(LedgerError, match=LATE):
+        pool.submit(fit, MODEL).result()
+    assert pool.submit(budget_workers.describe_in, budgets[1].path).result() == "done"
+    assert [len(budget.runs) for budget in budgets] == [4, 2]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
@@ -71,8 +74,9 @@ def test_workers_that_were_started_in_one_block_charge_the_next(method, budgets)
             assert pool.submit(describe).result() == "done"
             trained = pool.submit(fit, MODEL).result()
         assert [len(budget.runs) for budget in budgets] == [1, 2]
-        pool.submit(fit, trained).result()  # called from no block, and the estimator says so
-        assert "started inside a budget that is closed" in pool.submit(describe).result()
+        with pytest.raises(LedgerError, match=LATE):
+            pool.submit(fit, trained).result()
+        assert LATE in pool.submit(describe).result()
     assert [len(budget.runs) for budget in budgets] == [1, 2]
 
 
@@ -100,7 +104,7 @@ def test_a_process_that_outlives_its_block_is_refused(method, budgets, tmp_path)
         late.start()
     go.touch()
     late.join()
-    assert "started inside a budget that is closed" in answer(told) and budgets[0].runs == ()
+    assert LATE in answer(told) and budgets[0].runs == ()
 
 
 def test_an_orphan_charges_the_block_that_it_was_started_in(budgets, tmp_path):
@@ -153,6 +157,9 @@ def test_a_search_with_noisy_scores_in_workers_is_charged_whole(budgets):
     assert (
         sorted(run.what for run in budget.runs) == ["PrivateLogisticRegression"] * 5 + ["private_score"] * 4
     )
+    with pytest.raises(LedgerError, match=LATE):
+        search.fit(X, Y)
+    joblib.externals.loky.get_reusable_executor().shutdown()  # as the error advises
     search.fit(X, Y)
     assert len(budget.runs) == 9
 
@@ -190,8 +197,9 @@ def test_a_thread_that_outlives_its_block_is_refused_outside_of_any_block(budget
         older.submit(describe).result()
         with budgets[0]:
             late.submit(describe).result()
-        assert "this thread was started inside a budget that is closed" in late.submit(describe).result()
-        assert older.submit(describe).result() == "done"
+        assert LATE in late.submit(describe).result() and LATE in older.submit(describe).result()
+        with ThreadPoolExecutor(1) as newer:
+            assert newer.submit(describe).result() == "done"
         with budgets[1]:
             assert late.submit(describe).result() == "done"
     assert [len(budget.runs) for budget in budgets] == [1, 1]

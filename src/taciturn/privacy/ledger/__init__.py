@@ -1,1 +1,1 @@
-"""The ledger of releases: charged before the release, in memory or on disk."""
+"""Ledgers, in memory or on disk, that record the cost of each release before it is made; and budgets."""

@@ -1,9 +1,11 @@
-"""Which budget a release is charged to: that of the block from which it was called, in whatever worker."""
+"""Find the budget that a release is charged to: the budget whose `with` block the call comes from.
+
+The call may run in another thread, task or process than the block.
+"""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -11,12 +13,14 @@ from contextvars import ContextVar
 from ...core.errors import LedgerError
 from . import budget as blocks
 from .budget import DELTA, Budget
-from .open_budgets import UNTOUCHED, block_at_start, block_of_ancestors
+from .late_calls import block_of_late_call
+from .open_budgets import UNTOUCHED, block_at_start, blocks_of_ancestors
 from .pricing import Planned
 
 ORIGIN = "_budget_origin"
 Origin = tuple[str, str]
-"""In which block an estimator was pickled: the budget's file and the block's name."""
+"""The block in which an estimator was pickled: the budget's file and the block's name. An empty file means
+outside of any block; a name without a file means in a call that may come from that block, which had ended."""
 OUTSIDE: Origin = ("", "")
 _settled: ContextVar[list[Budget | None] | None] = ContextVar("settled", default=None)
 
@@ -25,9 +29,11 @@ def note_origin(model: object) -> Origin:
     """The budget that an estimator carries to another process."""
     block = blocks.open_here[-1].block if blocks.open_here else None
     if block is None:
-        with suppress(LedgerError):  # it is refused where it is to release something
-            block = block_of_ancestors()
-    return (origin_of(model) or OUTSIDE) if block is None else (block.path, block.name)
+        with suppress(LedgerError):  # a release in the other process raises the error
+            block = blocks_of_ancestors()[0]
+    if block is not None:
+        return block.path, block.name
+    return origin_of(model) or ("", block_of_late_call())
 
 
 def origin_of(model: object) -> Origin | None:
@@ -39,7 +45,7 @@ def origin_of(model: object) -> Origin | None:
 
 @contextmanager
 def join_budget(origin: Origin | None = None) -> Iterator[Budget | None]:
-    """Settle which budget a call is charged to when it begins; other threads cannot change it later."""
+    """Fix the budget of a call when the call begins, so that other threads cannot change it later."""
     if _is_settled():
         yield active_budget()
         return
@@ -49,35 +55,36 @@ def join_budget(origin: Origin | None = None) -> Iterator[Budget | None]:
         yield active_budget()
     finally:
         _settled.reset(token)
-        settled.clear()  # a copy of this context may live on
+        settled.clear()  # a copied context may still refer to this list
 
 
 def active_budget() -> Budget | None:
-    """The budget that a release made here and now is charged to."""
+    """The budget to which a release at this point of the program is charged; None outside of all blocks."""
     return (_settled.get() or [None])[0] if _is_settled() else _find(None)
 
 
 def _is_settled() -> bool:
-    """Whether this code is part of a call that has begun, and has entered no other block since."""
+    """Whether this code runs inside a call whose budget is fixed, and entered no other block in the call."""
     settled = _settled.get()
     return bool(settled) and blocks.entered.get() in (None, *(settled or ()))
 
 
 @contextmanager
 def charge_run(what: str, plan: Callable[[float], Planned]) -> Iterator[None]:
-    """Around a real run: reserved in the budget in use, if one is; `plan(delta)` is its certificate."""
+    """Reserve a real run in the active budget, if there is one; `plan(delta)` is the run's certificate."""
     budget = active_budget()
     if budget is None:
         yield
         return
     run = budget.reserve(plan(budget.delta or DELTA), what)
     yield
-    with suppress(LedgerError):  # that it ended is a note, and no part of the account
+    with suppress(LedgerError):  # noting the end of a run changes no cost
         budget.finish(run)
 
 
 def _find(origin: Origin | None) -> Budget | None:
-    """This process's block; else that of the call, of an ancestor, or the one this process was started in."""
+    """The budget of the block that this process is in. If it is in no block: the budget of `origin`, of an
+    ancestor process, or of the block in which this process was started."""
     own, entered = blocks.open_here[-1] if blocks.open_here else None, blocks.entered.get()
     if entered is not None and entered != own:
         raise LedgerError(
@@ -86,12 +93,7 @@ def _find(origin: Origin | None) -> Budget | None:
         )
     if own is not None:
         return own
-    if threading.current_thread() in blocks.outlived:
-        raise LedgerError(
-            f"this thread was started inside a budget that is closed; {UNTOUCHED}. Wait for threads before "
-            "the `with` block ends, and start new ones after it."
-        )
-    above = block_of_ancestors()
+    above, ended = blocks_of_ancestors()
     brought = "" if origin is None else origin[0]
     if above is not None and brought not in ("", above.path):
         raise LedgerError(
@@ -100,10 +102,12 @@ def _find(origin: Origin | None) -> Budget | None:
         )
     name, still = block_at_start()
     found = brought or (above.path if above else still.path if still else None)
-    if found is None and name and origin != OUTSIDE:
+    if found is None and (ended or name or block_of_late_call() or (origin or OUTSIDE)[1]):
         raise LedgerError(
-            "this worker process was started inside a budget that is closed, and does not know which budget "
-            f"to charge; {UNTOUCHED}. Start new workers, and wait for them before the `with` block ends."
+            "this worker was running when the `with` block of a budget ended, so the call may come from "
+            f"inside the block; {UNTOUCHED}. Open a budget for the call, or start new workers after the "
+            "block (joblib: `joblib.externals.loky.get_reusable_executor().shutdown()`). Inside a block, "
+            "wait for every call."
         )
     return None if found is None else Budget(found)
 

@@ -1,4 +1,4 @@
-"""Budget: one (epsilon, delta) for all runs on the same records, whichever process they are in."""
+"""Budget: one (epsilon, delta) for all runs on the same records, in one or several processes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 import os
 import secrets
 import threading
-import weakref
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from os import PathLike
@@ -22,40 +21,39 @@ from ..facts import UNITS
 from . import budget_file as file
 from .budget_file import BudgetRun, BudgetTerms, Contents
 from .chain import Head, append, exists
-from .open_budgets import UNTOUCHED, BudgetBlock, announce, block_at_start, block_of_ancestors, withdraw
+from .late_calls import note_workers, watch_starts
+from .open_budgets import UNTOUCHED, BudgetBlock, announce, block_at_start, blocks_of_ancestors, withdraw
 from .pricing import Planned, check_proof, run_cost
 
 DELTA = 1e-5
 _lock = threading.Lock()
-_older: set[threading.Thread] = set()
 open_here: list[Budget] = []
 """The budget whose `with` block is open in this process, in any thread."""
 opened_here: set[str] = set()
 """The names of all blocks that this process ever opened."""
-outlived: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
-"""Threads that were started inside a block and still ran when it ended."""
 entered: ContextVar[Budget | None] = ContextVar("entered", default=None)
 """The block that this task, or the code that started it, has entered."""
 
 
 class Budget:
-    """One (epsilon, delta) for everything that is computed with noise from the same records.
+    """One (epsilon, delta) for all differentially private runs on the same records.
 
     Inside a `with` block every fit, `train`, `train_job`, `run_program` and `private_...` function of this
-    process is charged to the file, whole and before any noise is drawn. A run that would exceed the budget
-    raises `BudgetExceeded`, and nothing is drawn or charged. A process that dies leaves its run charged.
-    Several processes may use the file at the same time. The joint cost of all runs is composed exactly:
-    squares of mu, or Renyi costs, add up.
+    process is charged to the file. The whole run is charged before any noise is drawn. A run that would
+    exceed the budget raises `BudgetExceeded`, and nothing is drawn or charged. The run of a process that dies
+    stays charged. Several processes may use the file at the same time. The runs are composed tightly: their
+    squares of mu, or their Renyi costs, are added.
 
     Parameters
     ----------
-    path : the file; one for each set of records. It is created if it does not exist; an
+    path : the budget file; use one file for each set of records. The file is created if it does not exist; an
         empty file is refused.
-    epsilon, delta : for all runs together. An existing file has its own, and they may be left out.
-        delta = 0 is a pure budget, for runs with norm noise.
+    epsilon, delta : the limit for all runs together. An existing file contains its own limit, so both may be
+        left out. delta = 0 is a pure budget, for runs with norm noise.
     unit : "record", or "person": then runs that protect single records only are refused.
-    accountant : "gaussian" (sum of mu^2), "renyi" (at one order, set by epsilon and delta: for runs with norm
-        noise beside others) or "pure". None: chosen at the first run, whichever charges it a smaller share.
+    accountant : "gaussian" (sum of mu^2), "renyi" (at one order that epsilon and delta determine; for budgets
+        with some runs of norm noise) or "pure". With None, the first run decides: the accountant that charges
+        this run the smaller share of the budget is used for all runs.
     large_delta : allows a delta above 1/(number of records of a run).
     at_least : a `head` noted earlier, which the file must still contain: this detects a file restored from a
         backup.
@@ -84,6 +82,7 @@ class Budget:
         large_delta: bool = False,
         at_least: Head | None = None,
     ) -> None:
+        watch_starts()
         self.path = Path(path).absolute()
         terms = _terms(epsilon, delta, unit, accountant, large_delta)
         if terms is not None and not self.path.exists():
@@ -97,7 +96,7 @@ class Budget:
             if terms is not None and not exists(db):
                 file.begin(db, terms)
             if not exists(db):
-                raise LedgerError(f"{self.path} is not a budget; start one with `epsilon` and `delta`.")
+                raise LedgerError(f"{self.path} is not a budget file; start one with `epsilon` and `delta`.")
             found = file.read(db, self.path, at_least)
         self._terms, self._head = found.terms, found.head
         given = {"epsilon": epsilon, "delta": delta, "unit": unit, "accountant": accountant}
@@ -113,8 +112,8 @@ class Budget:
     def reserve(self, planned: Planned, what: str, *, run: str | None = None) -> str:
         """Charge a whole run before any of its noise is drawn. Returns the run id for `finish`.
 
-        `planned` is the run's certificate at the budget's delta after its last round. If `run` is given,
-        that run is charged only once, however often it is reserved.
+        `planned` is the certificate of the whole run at the budget's delta. `run`, if given, is the run's id:
+        a run that is reserved several times under the same id is charged only once.
         """
         asked = self._weigh(planned, what, run or secrets.token_hex(8))
         with file.open_rows(self.path) as db:
@@ -131,7 +130,7 @@ class Budget:
         return _admit(found, asked).left([*found.costs, asked.cost])
 
     def _weigh(self, planned: Planned, what: str, number: str) -> BudgetRun:
-        """The run as the file would hold it."""
+        """The entry of the run in the budget file."""
         check_proof(planned.run)
         if self.unit == "person" and planned.run.unit != "person":
             raise BudgetExceeded(
@@ -185,14 +184,15 @@ class Budget:
 
     @property
     def head(self) -> Head:
-        """How many rows the file has, and the SHA-256 of the last; note it elsewhere."""
+        """The number of rows in the file, and the SHA-256 of the last row. Store both outside the file."""
         return self._read().head
 
     @property
     def spent(self) -> float:
         """The epsilon of all runs together at the budget's delta, if all runs had been fixed in advance.
 
-        The promise that always holds, even if runs reacted to earlier ones, is `epsilon`, the whole budget.
+        If the choice of a run depended on the results of earlier runs, only `epsilon`, the whole budget, is
+        guaranteed.
         """
         return composed_epsilon(self._read().costs, self.delta)
 
@@ -202,12 +202,12 @@ class Budget:
         return self.share(1)
 
     def share(self, runs: int) -> float:
-        """The largest epsilon that each of `runs` more runs may have: the fits of a grid search, say."""
+        """The largest epsilon that each of `runs` more runs, such as the fits of a grid search, may have."""
         found = self._read()
         return _any_limit(found).left(found.costs, runs)
 
     def _read(self) -> Contents:
-        """The whole file, which must still contain every row that this object has seen."""
+        """The content of the file. Raises if a row that this object has read before is missing."""
         with file.open_rows(self.path) as db:
             found = file.read(db, self.path, self._head)
         self._head = found.head
@@ -238,7 +238,7 @@ class Budget:
                 raise LedgerError(
                     f"the budget {open_here[0].path} is in use in this process; a run has one budget."
                 )
-            above = block_of_ancestors(sure=False) or block_at_start()[1]
+            above = blocks_of_ancestors(sure=False)[0] or block_at_start()[1]
             if above is not None and not self.is_at(above.path):
                 raise LedgerError(
                     f"the budget {above.path} is in use by the process that this one works for; a run has "
@@ -246,7 +246,6 @@ class Budget:
                 )
             self.block = announce(self.path)
             opened_here.add(self.block.name)
-            _older.update(threading.enumerate())
             open_here.append(self)
         entered.set(self)
         return self
@@ -256,21 +255,20 @@ class Budget:
     ) -> None:
         entered.set(None)
         with _lock:
-            if self not in open_here:  # a forked child leaves the block of its parent
+            if self not in open_here:  # this is a forked child; its parent is in the block
                 return
+            note_workers(self.block.name)  # before workers can release something outside the block
             open_here.remove(self)
+            note_workers(self.block.name)  # workers that were started in the meantime
             withdraw(self.block)
-            outlived.update({*threading.enumerate()} - _older - {threading.current_thread()})
-            _older.clear()
 
 
 def _leave_after_fork() -> None:
-    """A forked child is not in its parent's block, and cannot wait for its parent's threads."""
+    """Leave the parent's block in a forked child, which cannot wait for the threads of its parent."""
     global _lock
     _lock = threading.Lock()
     open_here.clear()
     opened_here.clear()
-    _older.clear()
     entered.set(None)
 
 
@@ -278,7 +276,7 @@ os.register_at_fork(after_in_child=_leave_after_fork)
 
 
 def describe_run(run: BudgetRun) -> str:
-    """One line: the run's own cost, against whom it holds, its marks, and whether the run finished."""
+    """One line: the run's own cost, the colluders it holds against, its marks, and whether it finished."""
     end = "" if run.finished else "; not finished, but charged"
     marks = "".join(f"; {mark}" for mark in run.marks)
     return f"epsilon = {format_cost(run.cost.alone)} by itself, {run.against}{marks}{end}"
@@ -308,7 +306,7 @@ def _any_limit(found: Contents) -> Limit:
 
 
 def _admit(found: Contents, run: BudgetRun) -> Limit:
-    """The accountant of a run; `BudgetExceeded` if the run would exceed the budget."""
+    """The limit, with its accountant, that admits a run; `BudgetExceeded` if the run would exceed it."""
     limit = _any_limit(found)
     if found.terms.accountant is None:  # the first run decides
         both = [Limit(name, found.terms.epsilon, found.terms.delta) for name in ("gaussian", "renyi")]
@@ -337,6 +335,6 @@ def _refusal(limit: Limit, found: Contents, run: BudgetRun) -> str:
             f"too large or unknown; {UNTOUCHED}.{hint.get(limit.accountant, '')}"
         )
     return (
-        f"{run.what} costs epsilon = {format_cost(run.cost.alone)} and would exceed {told}, of which "
-        f"{len(found.runs)} run(s) left {format_at_least(left)} for one more; {UNTOUCHED}."
+        f"{run.what} costs epsilon = {format_cost(run.cost.alone)} and would exceed {told}. After "
+        f"{len(found.runs)} earlier run(s), one more may cost at most {format_at_least(left)}; {UNTOUCHED}."
     )

@@ -1,8 +1,9 @@
-"""The file of a budget: SQLite, hash-chained; every change is one transaction, synced before it counts.
+"""The budget file: SQLite, with rows that form a hash chain. Each change is one transaction, synced to disk.
 
-Row 0 holds the budget. A run is one row when it is reserved, before anything is drawn, and one more when it
-has ended. Nothing takes a reservation back: a process that dies in between leaves the whole run charged.
-Connections live for one transaction, so that threads and forked processes may share a budget.
+Row 0 contains the terms of the budget. Each run adds one row when it is reserved, before any noise is drawn,
+and another row when it has ended. A reservation is never undone: if a process dies during a run, the whole
+run stays charged.
+A connection is open for one transaction only, so that threads and forked processes may share a budget.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from . import chain
 from .chain import Head
 
 FORMAT = "taciturn-budget/1"
-_PATIENCE = 60.0  # seconds to wait for another process
+_PATIENCE = 60.0  # seconds to wait while another process has the file locked
 
 
 @dataclass(frozen=True)
@@ -42,13 +43,14 @@ class BudgetTerms:
 class BudgetRun:
     """One run in a budget.
 
-    run : its number in the file, which says nothing about the run.
-    what : what it was, e.g. "PrivateLogisticRegression".
-    time : when it was reserved, UTC.
-    against : whom its figure holds against.
-    cost : by every accountant; `cost.alone` is its own epsilon at the budget's delta.
-    marks : what its certificate tells the reader besides: what the cost rests on and was not checked.
-    finished : False while it runs, and for ever if it was cut off. It is charged either way.
+    run : the id of the run in the file, which reveals nothing about the run.
+    what : what was run, e.g. "PrivateLogisticRegression".
+    time : when the run was reserved, UTC.
+    against : the colluding sites that the run's epsilon holds against, in words.
+    cost : the cost of the run by every accountant; `cost.alone` is its own epsilon at the budget's delta.
+    marks : the warnings of the run's certificate: assumptions about the cost that were not checked.
+    finished : False while the run is in progress, and forever if it was interrupted. Every run is charged,
+        finished or not.
     """
 
     run: str
@@ -62,7 +64,7 @@ class BudgetRun:
 
 
 class Contents(NamedTuple):
-    """The content of the file."""
+    """The content of a budget file."""
 
     terms: BudgetTerms
     runs: tuple[BudgetRun, ...]
@@ -75,25 +77,30 @@ class Contents(NamedTuple):
 
 @contextmanager
 def open_rows(path: Path, *, create: bool = False) -> Iterator[sqlite3.Connection]:
-    """One transaction, alone at the file: on disk at the end of the block, or not at all."""
+    """One exclusive transaction on the file. At the end of the block all changes are on disk, or none."""
     if not create and not path.exists():
         raise LedgerError(f"there is no budget at {path}; create one with `epsilon` and `delta`.")
-    with (
-        closing(chain.connect(path, "rwc" if create else "rw", patience=_PATIENCE)) as db,
-        chain.transaction(db),
-    ):
-        yield db
+    try:
+        with (
+            closing(chain.connect(path, "rwc" if create else "rw", patience=_PATIENCE)) as db,
+            chain.transaction(db),
+        ):
+            yield db
+    except LedgerError as error:
+        if getattr(error.__cause__, "sqlite_errorcode", None) == sqlite3.SQLITE_NOTADB:
+            raise LedgerError(f"{path} is not a budget file. Give a file that `Budget` created.") from error
+        raise
 
 
 def make(path: Path, terms: BudgetTerms) -> None:
-    """A new file with an empty budget, there whole or not at all; of several made at once the first stays."""
+    """Create a file with an empty budget atomically. If several processes create the file, the first wins."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
         with open_rows(part, create=True) as db:
             begin(db, terms)
         with suppress(FileExistsError):
             os.link(part, path)
-    except OSError:  # a disk without links
+    except OSError:  # a file system without hard links
         with open_rows(path, create=True) as db:
             if not chain.exists(db):
                 begin(db, terms)
@@ -102,13 +109,13 @@ def make(path: Path, terms: BudgetTerms) -> None:
 
 
 def begin(db: sqlite3.Connection, terms: BudgetTerms) -> None:
-    """An empty budget."""
+    """Write an empty budget."""
     chain.create(db)
     chain.append(db, chain.EMPTY, {"format": FORMAT, **asdict(terms)})
 
 
 def read(db: sqlite3.Connection, path: Path, at_least: Head | None = None) -> Contents:
-    """The whole file, verified."""
+    """The content of the file, after its hash chain was verified."""
     bodies, head = chain.verify_rows(db, at_least)
     if bodies[0].get("format") != FORMAT:
         raise LedgerError(f"{path} is the ledger of one run, not a budget over several runs; use a new file.")
@@ -124,7 +131,7 @@ def read(db: sqlite3.Connection, path: Path, at_least: Head | None = None) -> Co
 
 
 def add_run(db: sqlite3.Connection, contents: Contents, run: BudgetRun, accountant: str) -> Head:
-    """One more run, reserved."""
+    """Reserve a run: append its row."""
     body = {**asdict(run), "cost": _plain(run.cost), "accountant": accountant}
     return chain.append(db, contents.head, {key: value for key, value in body.items() if key != "finished"})
 
@@ -136,7 +143,7 @@ def _run(body: dict[str, Any], ended: set[str]) -> BudgetRun:
 
 
 def _plain(cost: RunCost) -> dict[str, Any]:
-    """None for infinity, which JSON does not have."""
+    """The cost as JSON values: None for infinity, which JSON does not have."""
     plain = asdict(cost)
     plain["renyi"] = [_number(value) for value in cost.renyi]
     return {key: value if key == "renyi" else _number(value) for key, value in plain.items()}

@@ -1,4 +1,7 @@
-"""hash(n) = SHA-256(hash(n-1) + canonical JSON of row n): rows in SQLite that cannot be altered unnoticed."""
+"""Rows in SQLite that form a hash chain, so that changes of earlier rows are detected.
+
+hash(n) = SHA-256(hash(n-1) + canonical JSON of row n)
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _SCHEMA = (
 
 
 class Head(NamedTuple):
-    """How many rows there are, and the SHA-256 of the last: enough to notice later that rows are gone."""
+    """The number of rows and the SHA-256 of the last row. With a stored head, missing rows are detected."""
 
     rows: int
     digest: str
@@ -36,17 +39,19 @@ EMPTY = Head(0, _ORIGIN)
 
 @contextmanager
 def ledger_errors() -> Iterator[None]:
-    """An SQLite error as one line: disk full, read-only, damaged, held by another process."""
+    """Report an SQLite error in one line: disk full, read-only, damaged, locked by another process."""
     try:
         yield
     except sqlite3.IntegrityError as error:
         raise LedgerError(f"the ledger refused the row ({error}); nothing may be released.") from error
     except sqlite3.Error as error:
-        raise LedgerError(f"the ledger cannot be used: {error}; nothing may be released.") from error
+        raise LedgerError(
+            f"the ledger cannot be used: {error}; without it nothing may be released."
+        ) from error
 
 
 def connect(path: Path, mode: str, *, patience: float = 5.0) -> sqlite3.Connection:
-    """An open file, which `mode` "rwc" creates; each commit is on disk when it returns, the folder too."""
+    """Open the file; `mode` "rwc" creates it. When a commit returns, its changes are on disk."""
     with ledger_errors():
         uri = f"{path.absolute().as_uri()}?mode={mode}"
         db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=patience)
@@ -56,14 +61,14 @@ def connect(path: Path, mode: str, *, patience: float = 5.0) -> sqlite3.Connecti
 
 @contextmanager
 def transaction(db: sqlite3.Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[sqlite3.Connection]:
-    """One transaction: on disk at the end of the block, or not at all."""
+    """One transaction: at the end of the block all changes are on disk, or none."""
     with ledger_errors():
         db.execute(begin)
         try:
             yield db
             db.execute("COMMIT")
         except BaseException:
-            if db.in_transaction:  # a full disk has undone it already
+            if db.in_transaction:  # SQLite itself rolls back if the disk is full
                 db.execute("ROLLBACK")
             raise
 
@@ -77,14 +82,14 @@ def exists(db: sqlite3.Connection) -> bool:
 
 
 def create(db: sqlite3.Connection) -> None:
-    """Empty tables, within the caller's transaction."""
+    """Create empty tables, within the caller's transaction."""
     for statement in _SCHEMA:
         db.execute(statement)
     db.execute("INSERT INTO ledger_head VALUES (1, ?, ?)", EMPTY)
 
 
 def stored_head(db: sqlite3.Connection) -> Head:
-    """The head as the file states it."""
+    """The head that is stored in the file."""
     row = db.execute("SELECT rows, hash FROM ledger_head").fetchone()
     if row is None:
         raise LedgerError("the ledger was altered: its head is missing.")
@@ -96,7 +101,7 @@ def stored_head(db: sqlite3.Connection) -> Head:
 def append(
     db: sqlite3.Connection, head: Head, body: dict[str, Any], at: tuple[int, int] | None = None
 ) -> Head:
-    """One more row after `head`, within the caller's transaction."""
+    """Append a row after `head`, within the caller's transaction."""
     if stored_head(db) != head:
         raise LedgerError(
             "the ledger was changed by someone else while it was open; nothing may be released."
@@ -110,7 +115,7 @@ def append(
 
 
 def verify_rows(db: sqlite3.Connection, at_least: Head | None = None) -> tuple[list[dict[str, Any]], Head]:
-    """Every row's content and the head, or the first row that does not fit the chain."""
+    """The content of every row, and the head; raises at the first row that does not fit the chain."""
     head, seen, bodies = EMPTY, at_least is None or at_least == EMPTY, []
     for seq, site, t, text, stated in db.execute("SELECT seq, site, t, body, hash FROM ledger ORDER BY seq"):
         if seq != head.rows or stated != _link(head.digest, str(text)):

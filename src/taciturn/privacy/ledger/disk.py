@@ -1,9 +1,9 @@
-"""A ledger on disk for real runs: SQLite, every commit synced, every row chained to the one before.
+"""A ledger on disk for real runs: an SQLite file whose commits are synced and whose rows form a hash chain.
 
-Row 0 holds the facts, the others one charge each. Opening a ledger verifies all of it: a changed, inserted,
-deleted or reordered row is found. Rows cut off at the end are found through the head stored beside them.
-The file alone cannot show that it was restored from a backup, or that someone rewrote rows and head together:
-keep `ledger.head` elsewhere (a certificate states it) and pass it as `at_least` when opening.
+Row 0 contains the facts, and each other row one charge. Opening a ledger verifies the chain, which detects
+changed, inserted, deleted and reordered rows. The head that is stored in the file detects missing last rows.
+The file alone cannot show that it was restored from a backup, or that rows and head were rewritten together:
+store `ledger.head` elsewhere (a certificate states it) and pass it as `at_least` when you open the ledger.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _FULL = 2  # PRAGMA synchronous
 
 
 class SqliteLedger(Book):
-    """A durable ledger. Use it in a `with` block; one process at a time may charge.
+    """A ledger on disk. Use it in a `with` block; only one process at a time may charge it.
 
     Parameters
     ----------
-    target : a path, or an open connection (`isolation_level=None`) to the file where a site keeps its state.
-        With a connection, keeping other processes out and closing it are the caller's tasks.
-    run, sites, budget : the facts of a new ledger. For an existing one they may be left out; where given
-        they must agree with those it was begun with (versions of software apart).
+    target : a path, or an open connection (`isolation_level=None`) to the file in which a site stores its
+        state. The caller must then exclude other processes and close the connection.
+    run, sites, budget : the facts of a new ledger. For an existing ledger they may be left out. If given,
+        they must be equal to the facts that the ledger was created with (except for versions of software).
     at_least : a head noted earlier, which the ledger must still contain.
-    readonly : look, do not charge; works beside a process that charges.
+    readonly : True opens the ledger for reading only, which is allowed while another process charges it.
     """
 
     _head: Head
@@ -65,7 +65,7 @@ class SqliteLedger(Book):
                 self._db = target
             else:
                 self._file = None if readonly else LockFile(Path(target))
-                # not "ro": a reader, too, must be able to undo what a crash left half done
+                # "rw" also for a reader, which must be able to roll back a transaction after a crash
                 self._db = chain.connect(Path(target), "rw" if readonly else "rwc")
                 if readonly:
                     self._db.execute("PRAGMA query_only = ON")
@@ -77,22 +77,22 @@ class SqliteLedger(Book):
     # -- charging -------------------------------------------------------------------------------
 
     def charge(self, charge: Charge) -> None:
-        """Record one release before it happens; on return it is on disk, unless a `transaction` is open."""
+        """Record one release before it happens. On return it is on disk, except inside a `transaction`."""
         with self._guard, nullcontext(self._connection()) if self._within else self.transaction() as db:
             self._charge(db, charge)
 
     def charge_round(self, charges: RoundCharges) -> None:
-        """Record one release of each of several sites, on disk together or not at all."""
+        """Record one release of each of several sites: all charges are stored, or none."""
         with self._guard, self.transaction() as db:
             for charge in charges.each():
                 self._charge(db, charge)
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Charges, and rows the caller writes to tables of its own, on disk together or not at all.
+        """Store charges, and rows that the caller writes to its own tables, in one transaction.
 
-        Release after the block, never inside it: an error undoes the charge, which is allowed only if the
-        round was not released.
+        Release after the block, never inside it: an error inside the block undoes the charge, which is
+        allowed only if nothing was released.
         """
         with self._guard:
             db = self._connection()
@@ -119,7 +119,7 @@ class SqliteLedger(Book):
 
     def _charge(self, db: sqlite3.Connection, charge: Charge) -> None:
         spent, body = self._admit(charge), charge._asdict()
-        if not charge.aborted:  # a row notes only that a solve failed
+        if not charge.aborted:  # the row has this entry only if the solver failed
             del body["aborted"]
         with ledger_errors():
             self._head = chain.append(db, self._head, body, (charge.site, charge.t))
@@ -130,7 +130,7 @@ class SqliteLedger(Book):
 
     @property
     def head(self) -> Head:
-        """How many rows there are, and the SHA-256 of the last; note it elsewhere."""
+        """The number of rows and the SHA-256 of the last row. Store both outside the file."""
         return self._head
 
     # -- opening and closing --------------------------------------------------------------------
@@ -153,7 +153,7 @@ class SqliteLedger(Book):
             sites = [site_from(entry) for entry in begun["sites"]]
             limits = [budget_from(entry) for entry in begun["budgets"]]
             super().__init__(run_from(begun["run"]), sites, limits)
-            self._lock = self._guard  # no other process reads them in an open transaction
+            self._lock = self._guard  # other threads cannot read charges of an open transaction
             for body in bodies[1:]:
                 self._resume(Charge(**body))
         except (ParameterError, LedgerError, KeyError, TypeError) as error:
@@ -162,7 +162,7 @@ class SqliteLedger(Book):
             ) from error
 
     def _resume(self, charge: Charge) -> None:
-        """Record a charge of the file, which was admitted when it was made."""
+        """Record a charge that was read from the file. It is not checked against the budget again."""
         row = self._row_of(charge.site)
         check_charge(self.run, self.sites[row], self.budgets[row], charge)
         limit = self._filters[row]
@@ -174,7 +174,7 @@ class SqliteLedger(Book):
         return self._db
 
     def close(self) -> None:
-        """Let the next process in. Calling it again does nothing."""
+        """Close the ledger, so that another process may open it. A second call does nothing."""
         with self._guard:
             if self._db is not None and self._owned:
                 self._db.close()
@@ -190,7 +190,7 @@ class SqliteLedger(Book):
 
 
 def _check_durable(db: sqlite3.Connection, readonly: bool) -> None:
-    """A commit must be on disk when it returns."""
+    """Raise unless the connection writes each commit to disk before the commit returns."""
     if db.isolation_level is not None or db.in_transaction:
         raise LedgerError("the connection must have isolation_level=None and no open transaction.")
     with ledger_errors():
@@ -217,7 +217,10 @@ def plain_facts(run: RunFacts, sites: Sequence[SiteFacts]) -> dict[str, Any]:
 def check_agreement(
     given: dict[str, Any], begun: dict[str, Any], *, apart: tuple[str, ...] = ("versions",)
 ) -> None:
-    """Raise unless the facts of today are those that a ledger was begun with, these names apart."""
+    """Raise unless the facts `given` are equal to the facts `begun` that a ledger was created with.
+
+    The keys in `apart` may differ.
+    """
     pairs, differ = [(given["run"], begun["run"])], []
     for part in (part for part in ("sites", "budgets") if part in given):
         here, there = given[part], begun[part]
@@ -236,7 +239,7 @@ LedgerLike = str | PathLike[str] | Ledger
 def open_ledger(
     target: LedgerLike | None, run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudget | None = None
 ) -> Iterator[Ledger]:
-    """The ledger of a run with these facts; it is closed at the end if it was opened here.
+    """The ledger of a run with these facts. A ledger that this function opens is closed after the block.
 
     A ledger that the caller opened must have the same facts; names of sites, marks and versions may differ.
     """

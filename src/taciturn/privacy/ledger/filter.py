@@ -1,12 +1,12 @@
-"""Filters: refuse the charge that would take a site past its budget.
+"""Privacy filters: they refuse a charge that would exceed the budget of a site.
 
-The cost so far is kept as sums of Renyi costs (one for each order), of pure costs, and of mu^2. A charge is
-admitted while one of these sums converts to at most the budget. The choice must not depend on releases, so
-schedules must be fixed before the run. A budget with an order uses that order alone and holds for any
-charges.
+A filter keeps sums of the Renyi costs (one sum for each order), of the pure costs, and of mu^2. It admits a
+charge if at least one of these sums converts to an epsilon within the budget. This is valid only if the
+charges do not depend on releases, so schedules must be fixed before the run. A budget with an order uses that
+order alone and is valid for any charges.
 
-Masked sums are limited by the sum of mu^2 against the colluders that the run's facts name. Its conversion
-to epsilon is exact, and holds for adaptive charges too.
+For masked sums a filter uses the sum of mu^2 against `run.colluding` colluding sites. The conversion of mu^2
+to epsilon is exact, and it is also valid if charges depend on earlier releases.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _REMEMBERED = 4096
 
 
 class Spent(NamedTuple):
-    """A sum of charges: at each order, as pure epsilon, and as mu^2; for masked sums, also the rounds."""
+    """The sum of some charges: their Renyi cost at each order, pure epsilon, mu^2, and for masked sums the
+    rounds."""
 
     renyi: Array
     pure: float
@@ -40,7 +41,7 @@ class Spent(NamedTuple):
 
 
 class _Prices:
-    """The cost of one charge, remembered: sites and rounds often share their numbers."""
+    """The cost of one charge. It is cached because many sites and rounds have the same facts."""
 
     def __init__(self, run: RunFacts) -> None:
         self.run = run
@@ -60,7 +61,7 @@ class _Prices:
 
 
 class RenyiFilter:
-    """The cost of one site so far, and its limit."""
+    """The cost of one site's charges so far, and the site's budget."""
 
     def __init__(self, site: SiteFacts, budget: SiteBudget, price: _Prices) -> None:
         self._site, self._budget, self._price = site, budget, price
@@ -91,10 +92,10 @@ class RenyiFilter:
 
 
 class MaskedFilter:
-    """The cost of one site's masked sums against the stated number of colluders, and its limit.
+    """The cost of one site's masked sums against `run.colluding` colluding sites, and the site's budget.
 
-    A round costs no less than nothing, and each is charged once: where the budget pays for all rounds that
-    the run has, it pays for any of them, and no charge needs a look at the cost.
+    Every round is charged at most once. So if the budget is enough for all rounds of the run together, it is
+    enough for any charges, and no charge needs a check.
     """
 
     def __init__(self, run: RunFacts, site: SiteFacts, budget: SiteBudget) -> None:
@@ -133,7 +134,7 @@ def filters(
     for facts, limit in zip(sites, budgets, strict=True):
         if limit is None:
             made.append(None)
-        elif run.masked:
+        elif run.mechanism.summed:
             made.append(MaskedFilter(run, facts, limit))
         else:
             made.append(RenyiFilter(facts, limit, price))

@@ -1,6 +1,7 @@
-"""Ledger: who released what in which round. Append-only, charged before the release, never refunded.
+"""Ledger: an append-only record of which site released what in which round.
 
-A crash between the charge and the release over-counts; it can never under-count. Nothing takes a charge back.
+A release is charged before it is made, and no charge is ever taken back. So a crash between the charge and
+the release can only overstate the cost.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class ChargedRun(Protocol):
 
 @runtime_checkable
 class Ledger(ChargedRun, Protocol):
-    """The place where releases are charged. The facts are fixed when it is opened."""
+    """The interface of a ledger, to which releases are charged. Its facts are fixed when it is opened."""
 
     @property
     def aborted(self) -> bool: ...
@@ -44,13 +45,13 @@ class Ledger(ChargedRun, Protocol):
     def charge(self, charge: Charge) -> None:
         """Record one release before it happens.
 
-        Raises `BudgetExceeded` where it would pass the site's budget, and `LedgerError` where this site has
-        been charged for this round before. Either way nothing is recorded, and nothing may be released.
+        Raises `BudgetExceeded` if the charge would exceed the site's budget, and `LedgerError` if this site
+        was already charged for this round. After an error nothing is recorded, and nothing may be released.
         """
         ...
 
     def charge_round(self, charges: RoundCharges) -> None:
-        """The same for several sites at once: all of them, or none where one may not be charged."""
+        """Charge several sites at once: all sites, or none if one of the charges is refused."""
         ...
 
     def columns(self, site: int) -> Columns:
@@ -59,9 +60,9 @@ class Ledger(ChargedRun, Protocol):
 
 
 class Book:
-    """The charges of a ledger, in memory: which were made, and what each site has spent.
+    """The charges of a ledger in memory, and what each site has spent: the base class of the ledgers.
 
-    A ledger decides how a charge gets here. Nothing here may be called by those who release.
+    The subclasses decide how a charge is stored. Code that releases something must use a subclass.
     """
 
     def __init__(self, run: RunFacts, sites: Sequence[SiteFacts], budget: SiteBudgets = None) -> None:
@@ -88,7 +89,8 @@ class Book:
         return self._row[site]
 
     def _admit(self, charge: Charge) -> Spent | None:
-        """What the site of a charge that may be recorded will then have spent; None without a budget."""
+        """What the site will have spent after this charge; None without a budget. Raises if the charge is not
+        allowed."""
         row = self._row_of(charge.site)
         check_charge(self.run, self.sites[row], self.budgets[row], charge)
         if self._log["charged"][row, charge.t - 1]:
@@ -107,12 +109,12 @@ class Book:
 
 
 class MemoryLedger(Book):
-    """A ledger that lives as long as the process: for simulations.
+    """A ledger in memory, for simulations: it is lost when the process ends.
 
     Parameters
     ----------
     run, sites : the facts; `sites` may be a part of the network.
-    budget : what a site must not pass: one for all, a list with one for each, or None for no limit.
+    budget : one budget for all sites, a list with a budget for each site, or None for no limit.
     """
 
     def charge(self, charge: Charge) -> None:
@@ -120,7 +122,7 @@ class MemoryLedger(Book):
         self.charge_all([charge])
 
     def charge_all(self, charges: Sequence[Charge]) -> None:
-        """Record one release of each of several sites: all of them, or none where one may not be charged."""
+        """Record one release of each of several sites: all releases, or none if one charge is refused."""
         _check_once([charge.site for charge in charges])
         with self._lock:
             admitted = [self._admit(charge) for charge in charges]
@@ -128,9 +130,8 @@ class MemoryLedger(Book):
                 self._record(charge, spent)
 
     def charge_round(self, charges: RoundCharges) -> None:
-        """Record one release of each of several sites, as `charge_all` does, without a look at each alone."""
-        sums = self.run.masked or charges.t <= self.run.moments
-        if sums or any(limit is not None for limit in self._filters):
+        """Record one release of each of several sites, as `charge_all`, but check all charges at once."""
+        if charges.t <= len(self.run.sums) or any(limit is not None for limit in self._filters):
             self.charge_all(list(charges.each()))
             return
         numbers, at = charges.sites.tolist(), charges.t - 1
@@ -153,34 +154,38 @@ def _check_once(sites: Sequence[int]) -> None:
 
 
 def checked_sites(run: RunFacts, sites: Sequence[SiteFacts]) -> tuple[SiteFacts, ...]:
-    """The sites, each once, each within the network."""
+    """The sites as a tuple. Raises if a site is listed twice or does not belong to the network."""
     facts = tuple(sites)
     numbers = [entry.site for entry in facts]
     if not facts or len(set(numbers)) < len(facts):
         raise ParameterError(f"`sites` must contain each site once and at least one; got {len(facts)}.")
     checks.among_sites("site", max(numbers), run.sites)
     checks.among_sites("degree", max(entry.degree for entry in facts), run.sites)
-    if min(entry.degree for entry in facts) == 0 and not (run.masked and run.sites == 1):
+    summed = run.mechanism.summed
+    if min(entry.degree for entry in facts) == 0 and not (summed and run.sites == 1):
         raise ParameterError("`degree` must be at least 1; got 0.")
-    odd = [entry.name for entry in facts if bool(entry.dual_step) == run.masked]
+    odd = [entry.name for entry in facts if bool(entry.dual_step) == summed]
     if odd:
-        needs = "must be left out with masked sums" if run.masked else "must be given"
+        needs = "must be left out with masked sums" if summed else "must be given"
         raise ParameterError(f"`dual_step` {needs}; see {odd[0]}.")
-    if run.masked or run.moments:
+    if run.sums:
         _check_total(run, [entry.samples for entry in facts])
     return facts
 
 
 def _check_total(run: RunFacts, samples: Sequence[int]) -> None:
-    """The sites together hold what the facts say, as far as they are known; a person may be at several."""
+    """Raise unless the numbers of records (or persons) of the known sites agree with the total in the facts.
+
+    A person may have rows at several sites.
+    """
     stated, name = (run.persons, "persons") if run.unit == "person" else (run.records, "records")
     known = sum(samples) if run.sites_per_person == 1 else max(samples)
     whole = len(samples) == run.sites and run.sites_per_person == 1
     if stated is None or known > stated or (whole and known != stated):
-        raise ParameterError(f"`{name}` must be those of all sites, which hold {known}; got {stated}.")
+        raise ParameterError(f"`{name}` must be the number at all sites, which hold {known}; got {stated}.")
     if run.largest is None or run.largest < max(samples):
         raise ParameterError(
-            f"`largest` must be at least {max(samples)}, as one site holds; got {run.largest}."
+            f"`largest` must be at least {max(samples)}, the number at one site; got {run.largest}."
         )
 
 
@@ -192,16 +197,16 @@ def checked_budgets(run: RunFacts, budget: SiteBudgets, sites: int) -> tuple[Sit
         limits = tuple(budget)
     if len(limits) != sites:
         raise ParameterError(f"`budget` must have one entry per site, {sites}; got {len(limits)}.")
-    if run.masked and any(limit is not None and limit.order is not None for limit in limits):
+    if run.mechanism.summed and any(limit is not None and limit.order is not None for limit in limits):
         raise ParameterError("`order` must be None for masked sums: their filter needs no Renyi order.")
     return limits
 
 
 def check_charge(run: RunFacts, site: SiteFacts, budget: SiteBudget | None, charge: Charge) -> None:
-    """Whether the numbers of a charge make sense under the run's facts."""
+    """Raise unless the numbers of a charge fit the run's facts."""
     if not 1 <= charge.t <= run.rounds:
         raise ParameterError(f"`t` must be within the planned rounds 1..{run.rounds}; got {charge.t}.")
-    if run.masked or charge.t <= run.moments:
+    if charge.t <= len(run.sums):
         _check_masked(run, site, charge)
         return
     checks.magnitude("eta", charge.eta)
@@ -214,12 +219,12 @@ def check_charge(run: RunFacts, site: SiteFacts, budget: SiteBudget | None, char
     if budget is None or budget.order is None:
         raise LedgerError(
             f"{site.name} has degree {site.degree} but round {charge.t} used {charge.degree}: a degree that "
-            "reacts to the run needs a `SiteBudget` with an `order` fixed before it."
+            "depends on the run needs a `SiteBudget` with an `order` that is fixed before the run."
         )
 
 
 def _check_masked(run: RunFacts, site: SiteFacts, charge: Charge) -> None:
-    """The charge of a sum is the round's sum with the noise that the facts say, and nothing else."""
+    """Raise unless the charge of a sum has the noise that the facts state for the round, and nothing else."""
     planned = run.sums[charge.t - 1].std
     if charge.eta != 0 or charge.output_scale is not None or charge.degree not in (None, site.degree):
         raise ParameterError(f"the charge of a sum has only `site`, `t` and `scale`; see round {charge.t}.")
@@ -230,7 +235,7 @@ def _check_masked(run: RunFacts, site: SiteFacts, charge: Charge) -> None:
 
 
 def check_round(run: RunFacts, charges: RoundCharges) -> None:
-    """`check_charge` for all of them; raises for the first invalid one."""
+    """Check all charges as `check_charge` does; raises for the first invalid charge."""
     sound = 1 <= charges.t <= run.rounds and _sound(charges.eta, True)
     sound = sound and _sound(charges.scale, run.noise != "none")
     if not (sound and _sound(charges.output_scale, run.output_noise is not None)):
@@ -239,7 +244,7 @@ def check_round(run: RunFacts, charges: RoundCharges) -> None:
 
 
 def _sound(numbers: Array | None, wanted: bool) -> bool:
-    """Whether they are there where they must be, finite and above 0."""
+    """If `wanted`: whether the numbers are given, finite and above 0. Otherwise: whether they are None."""
     if numbers is None or not wanted:
         return numbers is None and not wanted
     return bool(np.all((numbers >= checks.LEAST) & (numbers <= checks.MOST)))
@@ -247,7 +252,7 @@ def _sound(numbers: Array | None, wanted: bool) -> bool:
 
 def _check_scale(name: str, scale: float | None, noisy: bool, t: int) -> None:
     if not noisy and scale is not None:
-        raise ParameterError(f"`{name}` must be left out, the run has no such noise; got {scale:g} at t={t}.")
+        raise ParameterError(f"`{name}` must be left out: the run has no such noise; got {scale:g} at t={t}.")
     if noisy:
         checks.magnitude(name, 0.0 if scale is None else scale)
 

@@ -1,10 +1,13 @@
-"""Which processes have a budget open: one small file each, so that workers find the block they work for.
+"""Files that record which processes have or had a budget open, so that worker processes find their budget.
 
-A worker may be older than the block, or outlive it, so its own memory does not name the block. A process
-that enters a block writes a file named after its number and start time. A process that releases something
-looks there for its ancestors, also for those that it had when it started: an ancestor that was killed in its
-block leaves the file behind. The file of a process that has ended, and was not an ancestor, has no effect.
-A process that was started inside a block also knows which one, from an environment variable.
+A block is the `with` block of a budget. A worker process may be older than the block, or outlive it, so the
+memory of the worker does not name the block. A process that enters a block writes a small file named after
+its process id and start time. A process that releases something looks for the files of its ancestors, also
+of ancestors that have ended: an ancestor that was killed in its block leaves its file behind. After the block
+the file states when the block ended, because a worker that started earlier may still receive calls from
+inside the block. The file is removed when the process ends, or a day later if the process was killed or its
+workers are still running. The file of a process that is not an ancestor has no effect. A process that was
+started inside a block also finds the name of the block in an environment variable.
 """
 
 from __future__ import annotations
@@ -15,41 +18,41 @@ import secrets
 import stat
 import time
 from contextlib import suppress
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import NamedTuple
 
-from ...core.ancestors import ancestors, ancestors_at_start, is_gone, process_entry
+from ...core.ancestors import clock, has_children, is_gone, is_started, lineage, process_entry
 from ...core.errors import LedgerError
 
 FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
-"""Fixed: a worker may have another TMPDIR. The first that can be written is used, all are read."""
+"""Fixed, because a worker may have another TMPDIR. The first writable folder is used, all are read."""
 VARIABLE = "TACITURN_BUDGET"
 UNTOUCHED = "no noise was drawn and nothing was charged"
-_KEPT = 86400.0  # seconds for which the file of a killed process tells its workers that it was in a block
+_KEPT = 86400.0  # seconds for which the file of an ended process is kept for its workers
 
 
 class BudgetBlock(NamedTuple):
-    """A budget's `with` block: the budget's file, the process's entry, a name that is never used again, and
-    what the environment said before it."""
+    """A budget's `with` block: the budget's file, the name of the process's file, a unique name of the block,
+    the value of the environment variable before the block, and when the block ended (0: it is open)."""
 
     path: str
     entry: str
     name: str
     before: str
+    ended: int = 0
 
 
 def announce(path: Path) -> BudgetBlock:
-    """Announce in a file that this process has the budget open; an error if no folder is writable."""
+    """Write a file that says that this process has the budget open. Raises if no folder is writable."""
     for folder in map(_folder, FOLDERS):
         before = os.environ.get(VARIABLE, "")
         block = BudgetBlock(str(path), process_entry(os.getpid()), secrets.token_hex(8), before)
         with suppress(OSError):
             folder.mkdir(mode=0o700, exist_ok=True)
             if _is_mine(folder):
-                _forget_dead(folder)
-                part = folder / f".{block.name}"
-                part.write_text(json.dumps(block))
-                part.replace(folder / block.entry)
+                _write(folder, block)
+                Finalize(None, _leave, exitpriority=-1)  # runs after workers end; atexit skips workers
                 os.environ[VARIABLE] = f"{block.entry} {block.name}"
                 return block
     raise LedgerError(
@@ -59,45 +62,64 @@ def announce(path: Path) -> BudgetBlock:
 
 
 def withdraw(block: BudgetBlock) -> None:
-    """The block is over."""
+    """Note that the block has ended. Returns after the next clock tick, so that workers that start later have
+    a later start time."""
     os.environ[VARIABLE] = block.before
     if not block.before:
         del os.environ[VARIABLE]
+    now = clock()
     for folder in map(_folder, FOLDERS):
         with suppress(OSError):
-            (folder / block.entry).unlink()
+            if (folder / block.entry).exists():
+                _write(folder, block._replace(ended=now))
+    while clock() <= now:
+        time.sleep(0.001)
 
 
-def block_of_ancestors(*, sure: bool = True) -> BudgetBlock | None:
-    """The block of the nearest ancestor process that is in one; `sure`: raise if that is unknown."""
+def blocks_of_ancestors(*, sure: bool = True) -> tuple[BudgetBlock | None, BudgetBlock | None]:
+    """(open, ended): the block of the nearest ancestor that is inside a block, and a block of an ancestor
+    that ended while this process, or the process that started it for the ancestor, was running.
+
+    With `sure`, an error is raised if the ancestors are unknown.
+    """
     known = {name for folder in _readable() for name in os.listdir(folder) if not name.startswith(".")}
-    if not known:
-        return None
-    now = ancestors()
-    if now is None and not sure:
-        return None
-    if now is None:
+    if not known - {process_entry(os.getpid())}:
+        return None, None
+    line = lineage()
+    if line is None and not sure:
+        return None, None
+    if line is None:
         raise LedgerError(
-            f"a budget is open on this machine ({sorted(known)[0]}), and without /proc and `ps` this process "
-            f"cannot tell whether it belongs to that budget; {UNTOUCHED}. Close it, or open one here."
+            f"a budget is or was open on this machine ({sorted(known)[0]}), and without /proc and `ps` this "
+            f"process cannot tell whether it belongs to that budget; {UNTOUCHED}. Open a budget here."
         )
-    for name in dict.fromkeys((*ancestors_at_start, *now)):
+    late = None
+    for name, below in line:
         found = _read(name) if name in known else None
-        if found is not None and is_gone(name):
+        if found is not None and found.ended:
+            late = late or (found if is_started(below, found.ended) else None)
+        elif found is not None and is_gone(name):
             raise LedgerError(
                 f"the process that this worker works for was killed inside the budget {found.path}; "
                 f"{UNTOUCHED}. Start new workers."
             )
-        if found is not None:
-            return found
-    return None
+        elif found is not None:
+            return found, None
+    return None, late
 
 
 def block_at_start() -> tuple[str, BudgetBlock | None]:
-    """The name of the block that this process was started in, or "", and the block if it is still open."""
+    """The name of the block that this process was started in, or "", and the block if it is still open.
+
+    A fork server that was started in a block passes the block's name to workers that it starts later. These
+    workers descend from the process that opened the block, and the file of that process states when the block
+    ended.
+    """
     entry, _, name = os.environ.get(VARIABLE, "").partition(" ")
     found = _read(entry) if entry and Path(entry).name == entry else None
-    alive = found is not None and found.name == name and not is_gone(entry)
+    if found is not None and found.ended and entry in (above for above, _ in lineage() or ()):
+        return "", None
+    alive = found is not None and found.name == name and not found.ended and not is_gone(entry)
     return name, found if alive else None
 
 
@@ -106,7 +128,7 @@ def _folder(place: str) -> Path:
 
 
 def _is_mine(folder: Path) -> bool:
-    """Whether this user alone can write there: another one could send charges astray."""
+    """Whether only this user can write to the folder. Another user could redirect charges."""
     about = folder.lstat()
     return stat.S_ISDIR(about.st_mode) and about.st_uid == os.getuid() and not about.st_mode & 0o022
 
@@ -120,6 +142,13 @@ def _readable() -> list[Path]:
     return found
 
 
+def _write(folder: Path, block: BudgetBlock) -> None:
+    _forget_dead(folder)
+    part = folder / f".{block.name}"
+    part.write_text(json.dumps(block))
+    part.replace(folder / block.entry)
+
+
 def _read(entry: str) -> BudgetBlock | None:
     for folder in _readable():
         with suppress(OSError, ValueError, TypeError):
@@ -128,10 +157,19 @@ def _read(entry: str) -> BudgetBlock | None:
 
 
 def _forget_dead(folder: Path) -> None:
-    """Remove what killed processes left a day ago; those of another container that shares the folder stay."""
+    """Remove files of processes that ended more than a day ago. Files of other containers are kept."""
     here = process_entry(os.getpid()).rpartition("-")[2]
     for name in os.listdir(folder):
         if name.partition("-")[0].isdigit() and name.endswith(f"-{here}") and is_gone(name):
             with suppress(FileNotFoundError):
                 if time.time() - (folder / name).stat().st_mtime > _KEPT:
                     (folder / name).unlink()
+
+
+def _leave() -> None:
+    """Remove the file of this process when it ends, unless its workers are still running."""
+    for folder in _readable():
+        with suppress(OSError):
+            mine = folder / process_entry(os.getpid())
+            if mine.exists() and not has_children():
+                mine.unlink()

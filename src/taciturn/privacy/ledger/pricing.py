@@ -1,4 +1,4 @@
-"""The cost of a planned run to any one record, for a budget over several runs."""
+"""The cost of a planned run for any one record, which is charged to a budget over several runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHERE = "inside a Budget, or if the model is to be scored with `private_score`"
 
 
 class Planned(ChargedRun, Protocol):
-    """The certificate of a run after its last round, whether or not it took place: a `Certificate`."""
+    """The certificate (a `Certificate`) of a whole run, which need not have taken place yet."""
 
     @property
     def releases(self) -> tuple[Columns, ...]: ...
@@ -34,7 +34,7 @@ class Planned(ChargedRun, Protocol):
 
 
 def check_proof(run: RunFacts) -> None:
-    """Raise if the certificate of a run proves nothing, so that no budget can pay for it."""
+    """Raise if the certificate of a run proves no finite cost, so that no budget can admit the run."""
     if run.simulated:
         raise ParameterError(
             f"`random_state` must be None {_WHERE}: noise that can be replayed protects nobody. Rehearse on "
@@ -56,16 +56,17 @@ def check_proof(run: RunFacts) -> None:
 
 
 def run_cost(planned: Planned, *, pure: bool = False) -> RunCost:
-    """The worst site's cost by every accountant: a record may be at another site in the next run.
+    """The cost of the worst site by every accountant.
 
-    `pure` says that the budget's delta is 0. Otherwise the certificate must be at the budget's delta.
+    The worst site counts because a record may be at another site in the next run. `pure` says that the
+    budget's delta is 0. Otherwise the certificate must be at the budget's delta.
     """
     if any(limit is not None and limit.order is not None for limit in planned.budgets):
         raise ParameterError(
             "remove `order` from the `SiteBudget` of the run: with it, the cost is not known before the end."
         )
     alone = planned.pure_epsilon if pure else planned.epsilon
-    if planned.run.masked:
+    if planned.run.mechanism.summed:
         return _masked(planned, alone)
     return _noisy(planned.run, planned.sites, planned.releases, alone)
 
@@ -79,7 +80,7 @@ def _masked(planned: Planned, alone: float) -> RunCost:
     return RunCost(mu, renyi, np.inf, alone, slack.epsilon, slack.failure)
 
 
-@np.errstate(over="ignore", invalid="ignore")  # beyond the floats there is no finite bound
+@np.errstate(over="ignore", invalid="ignore")  # a bound that overflows is infinite
 def _noisy(run: RunFacts, sites: Sequence[SiteFacts], releases: Sequence[Columns], alone: float) -> RunCost:
     table = Releases.of(run, sites, releases)
     rounds = pure_costs(run, table)

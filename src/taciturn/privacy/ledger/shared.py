@@ -1,4 +1,4 @@
-"""One ledger for several runs on the same records, which release together: K outputs, one charge a round."""
+"""One ledger for several runs on the same records, as in one-vs-rest: one charge per round for K outputs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .memory import Ledger
 
 
 class SharedLedger:
-    """The first output that reaches a round charges it once, for all `outputs`; the others find it charged.
+    """A ledger in which the first output that reaches a round charges the round for all outputs.
 
-    The facts of the ledger say how many outputs a charge covers. A release beyond them, or one with other
-    numbers than those that were charged, is refused.
+    The facts of the ledger state the number of outputs that a charge covers. Further releases, and releases
+    with other numbers than the charged ones, are refused.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -44,11 +44,11 @@ class SharedLedger:
         return self._aborted or self.ledger.aborted
 
     def charge(self, charge: Charge) -> None:
-        """Record one release of one output before it happens, unless its round is paid for."""
+        """Record one release of one output before it happens, unless the round is already charged."""
         self._charge([charge], lambda _: self.ledger.charge(charge))
 
     def charge_round(self, charges: RoundCharges) -> None:
-        """The same for several sites: all of them, or none where one may not be charged."""
+        """Record a release of each of several sites: all releases, or none if one charge is refused."""
         self._charge(list(charges.each()), lambda new: self.ledger.charge_round(_only(charges, new)))
 
     def columns(self, site: int) -> Columns:
@@ -56,7 +56,7 @@ class SharedLedger:
         return self.ledger.columns(site)
 
     def _charge(self, charges: list[Charge], pay: Callable[[NDArray[np.bool_]], None]) -> None:
-        """Use one output of each round; `pay` charges those that are new."""
+        """Count one output for each charge; `pay` charges the rounds that are not charged yet."""
         with self._lock:
             found = [self._left.get((charge.site, charge.t)) for charge in charges]
             for charge, known in zip(charges, found, strict=True):
