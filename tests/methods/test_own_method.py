@@ -93,7 +93,7 @@ def test_a_renyi_cost_between_two_orders_is_that_of_the_larger_one() -> None:
 def test_a_cost_that_states_nothing_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
         tt.StatedCost(**wrong)
-    with pytest.raises(ParameterError, match="never fall"):
+    with pytest.raises(ParameterError, match="never decrease"):
         tt.StatedCost(renyi={2: 0.5, 4: 0.1})
 
 

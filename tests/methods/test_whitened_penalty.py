@@ -11,7 +11,7 @@ import pytest
 import taciturn as tt
 from support.sharded import make_shards, run_shards, setup_of
 from taciturn.core.canonical import digest
-from taciturn.core.errors import BudgetExceeded, CertificateError, ParameterError
+from taciturn.core.errors import BudgetExceeded, CertificateError, DataError, ParameterError
 from taciturn.methods.base import Network
 from taciturn.methods.whitened_penalty import ROUNDS, moments_of_rows, whitened_objective
 from taciturn.privacy.accounting import bounds
@@ -309,3 +309,29 @@ def test_shards_have_the_bits_of_one_process():
     models = np.concatenate([shard.models for shard in shards])
     np.testing.assert_array_equal(models.transpose(1, 0, 2), whole.coef)
     np.testing.assert_array_equal(shards[1].coordinates, whole.coordinates)
+
+
+def test_decisions_of_a_run_shorten_raw_rows_as_the_run_did():
+    """The mean loss of the run is that of `decide` on the rows of its sites; f.x alone gives another one."""
+    X, y = table()
+    run = simulated()
+    assert run.coordinates is not None
+    for k, at in enumerate(run.coordinates):
+        moved = X @ at
+        factors = 1.0 / np.maximum(np.linalg.norm(moved, axis=1), 1.0)
+        assert (factors < 0.9).any()
+        plain = X @ run.coef[k].mean(axis=0)
+        np.testing.assert_allclose(run.decide(X)[k], plain * factors, rtol=1e-9, atol=1e-12)
+    each = [run.decide(X[i::SITES], np.eye(SITES)[i])[0] * y[i::SITES] for i in range(SITES)]
+    losses = [np.logaddexp(0.0, -z).mean() for z in each]
+    assert np.mean(losses) == pytest.approx(run.loss[0, -1], rel=1e-9)
+
+
+def test_a_whitened_run_has_no_average_for_raw_rows():
+    with pytest.raises(ParameterError, match=r"use `run\.decide\(X\)`"):
+        simulated().average()
+    raw = simulated(None, rounds=T)
+    X, _ = table()
+    np.testing.assert_allclose(raw.decide(X), raw.average() @ X.T, rtol=1e-12)
+    with pytest.raises(DataError, match="5 columns"):
+        raw.decide(X[:, :3])

@@ -1,1 +1,1 @@
-"""The methods that sites run: the paper's methods, masked sums, and the one loop that drives them."""
+"""The methods that sites run: the paper's methods, masked sums, and the loop that drives all of them."""

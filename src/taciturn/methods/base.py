@@ -1,9 +1,9 @@
 """The interface of a method to engines, sites and planners.
 
-A `Method` is what a user writes: a frozen dataclass. `prepare` turns it into a `PreparedMethod` once the
-public facts of the network are known: every number of the run, checked, before anything is spent. A node is
-some sites side by side, each array with a leading axis of sites; one real site is a node of length 1.
-`loop.py` says in which order a node computes, charges, sends and hears.
+A `Method` holds the settings of the user: a frozen dataclass. Once the public facts of the network are known,
+`prepare` turns it into a `PreparedMethod`. A `PreparedMethod` has every number of the run, checked before any
+budget is spent. A node computes several sites at once, on arrays with a leading axis of sites; one real site
+is a node with one site. `loop.py` fixes the order in which a node computes, charges, sends and receives.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..graph import Graph
 from ..objective.persons import Persons
 from ..objective.regularizers import L2
 from ..privacy.certificate.certificate import Certificate
-from ..privacy.facts import RoundCharges, RunFacts, SiteFacts
+from ..privacy.facts import Charge, RoundCharges, RunFacts, SiteFacts
 from ..privacy.ledger.memory import MemoryLedger
 
 Audience = Literal["neighbours", "everybody"]
@@ -29,9 +29,9 @@ Audience = Literal["neighbours", "everybody"]
 
 
 class AnyProblem(Protocol):
-    """The rows and the aim of all sites: a `Problem`, a `SoftmaxProblem`, a `SourcedProblem` or a table.
+    """The rows and the objective of all sites: a `Problem`, `SoftmaxProblem`, `SourcedProblem` or a table.
 
-    Everything but `site` is public.
+    All members except `site` are public.
     """
 
     @property
@@ -59,11 +59,12 @@ _AIM = ("loss", "C", "regularization", "regularizer", "persons")
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The public facts about a run's sites before it starts: the problem and the links, without rows.
+    """The public facts about the sites before a run starts: the objective and the links, but no rows.
 
-    total : N, the number of sites.
-    sites : the numbers of those that are described here; all of them, or the one that this process runs.
-    samples, degrees, names : B_i, V_i and the name of each of these; samples are empty while rows are unread.
+    total : N, the number of all sites.
+    sites : the numbers of the sites in this object: all sites, or only the site that this process runs.
+    samples, degrees, names : for each site in `sites`, its number of rows B_i, its number of neighbours V_i,
+        and its name. `samples` is empty until the rows are read.
     """
 
     total: int
@@ -96,13 +97,13 @@ class Network:
     def without_rows(
         cls, samples: Iterable[int], degrees: Iterable[int], *, total: int, dimension: int, **public: Any
     ) -> Network:
-        """Sites 0, 1, ... of which only numbers are known: those of a plan, or of an audit."""
+        """Sites 0, 1, ... with given numbers of rows and neighbours, without rows, for a plan or audit."""
         usual = {"loss": None, "C": 1.0, "regularization": 0.0, "regularizer": L2()}
         numbers = tuple(map(int, samples)), tuple(map(int, degrees))
         return cls(total, tuple(range(len(numbers[0]))), *numbers, (), dimension, **{**usual, **public})
 
     def facts(self) -> dict[str, Any]:
-        """The accountant's facts about the network, as `RunFacts` names them."""
+        """The facts about the network that the privacy accountant needs, as fields of `RunFacts`."""
         shared = {"sites": self.total, "dimension": self.dimension, "C": self.C}
         shared["regularization"] = self.regularization
         if (persons := self.persons) is None:
@@ -112,21 +113,21 @@ class Network:
 
     @property
     def units(self) -> int:
-        """n, the public number of records, or of persons, where all sites are described."""
+        """n, the public number of records or persons; valid only if `sites` lists all sites."""
         return sum(self.samples) if self.persons is None else self.persons.total
 
     def part(self, own: range) -> Network:
-        """The same network, described for some of its sites."""
+        """The same network with the facts of these sites only."""
         each = ("sites", "samples", "degrees", "names")
         return replace(self, **{name: getattr(self, name)[own.start : own.stop] for name in each})
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options beside the method; None for those that were not given.
+    """The options of a run in addition to the method. An option that was not given is None.
 
     real : whether the noise is secret. A real run needs settings under which no solve can fail.
-    tol, start, strict, idealised : see `tt.simulate` and `tt.train`. A method refuses those without effect.
+    tol, start, strict, idealised : see `tt.simulate` and `tt.train`. A method refuses options without effect.
     """
 
     real: bool = False
@@ -137,11 +138,11 @@ class RunOptions:
 
 
 class UnreadRowsError(LookupError):
-    """The numbers of a method depend on how many rows there are, and the rows have not been read yet."""
+    """Raised if a method's settings depend on the number of rows, and the rows have not been read yet."""
 
 
 UNSAID = RunOptions()
-"""A simulation with the usual settings."""
+"""The options of a simulation with the default settings."""
 
 
 @runtime_checkable
@@ -149,21 +150,21 @@ class Method(Protocol):
     """The interface of a method for `simulate`, `train`, the estimators and jobs."""
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedMethod:
-        """Return every number of the run, checked, before anything is spent."""
+        """Return every number of the run, checked before any budget is spent."""
         ...
 
 
 @runtime_checkable
 class OwnRounds(Method, Protocol):
-    """A method that sets the number of rounds itself if the caller does not."""
+    """A method that sets the number of rounds if the caller gives none."""
 
     def prepare(self, network: Network, rounds: int = 0, options: RunOptions = UNSAID) -> PreparedMethod:
-        """The same; 0 stands for as many rounds as there are."""
+        """Return every number of the run. With `rounds=0` the method sets the number of rounds."""
         ...
 
 
 class Stepping(Protocol):
-    """The interface of a node for the loop: a message, its charge, and the state after an answer."""
+    """What `loop` needs from a node: its next message, the charge for it, and the state after a reply."""
 
     @property
     def rounds(self) -> int: ...
@@ -177,33 +178,33 @@ class Stepping(Protocol):
         ...
 
     def after(self, state: Any, message: Any, heard: Any) -> Any:
-        """The state after a round in which these sites sent `message` and heard `heard`."""
+        """The state after a round in which these sites sent `message` and received `heard`."""
         ...
 
 
 class PreparedMethod(ABC):
-    """A method whose every number is fixed. Schedules, noise and audience follow from public facts alone."""
+    """A method with all its numbers fixed. They follow from public facts alone."""
 
     network: Network
     private: bool = True
     resumable: bool = False
-    """Whether a simulation may be stopped and go on from a checkpoint."""
+    """Whether a simulation may be stopped and continued from a checkpoint."""
     solves: bool = False
     """Whether a site solves a problem in each round, which takes many passes over its rows."""
 
     @property
     @abstractmethod
     def rounds(self) -> int:
-        """How many rounds the run has."""
+        """The number of rounds of the run."""
 
     @property
     def model_size(self) -> int:
-        """How many numbers a site's model has."""
+        """The number of entries of a site's model."""
         return self.network.dimension
 
     @abstractmethod
     def method_facts(self, *, simulated: bool) -> dict[str, Any]:
-        """What `RunFacts` holds about the method, and whatever differs from the network's own numbers."""
+        """The fields of `RunFacts` that describe the method. They override the facts of the network."""
 
     def run_facts(
         self, *, simulated: bool, where: str = "", outputs: int = 1, marks: tuple[str, ...] = ()
@@ -215,11 +216,11 @@ class PreparedMethod(ABC):
 
     @abstractmethod
     def charges(self, t: int) -> RoundCharges:
-        """What the sites of `network.sites` release in round t."""
+        """The charges for what the sites in `network.sites` release in round t."""
 
     @abstractmethod
     def hears(self, t: int) -> Audience:
-        """The receivers of the messages of round t: neighbours or all sites."""
+        """The sites whose messages a site receives in round t: its neighbours, or all sites."""
 
     @abstractmethod
     def first(self, sites: Sequence[int], repeats: int, seed: int | None) -> Array | None:
@@ -229,43 +230,70 @@ class PreparedMethod(ABC):
     def nodes(
         self, objectives: Sequence[Any], cuts: Sequence[range], *, seed: int | None, repeats: int
     ) -> list[Any]:
-        """One node for each range of `network.sites`, which hold these rows."""
+        """One node for each range in `cuts`. objectives[k] holds the rows of site network.sites[k]."""
 
     @abstractmethod
     def part(self, own: range) -> PreparedMethod:
-        """The same run as some neighbouring sites must know it: sent elsewhere, it drags no others along."""
+        """The same run for a range of sites only, so that a worker receives nothing about other sites."""
 
     def describe(self) -> dict[str, Any]:
-        """Settings of the run beside the method itself, as plain JSON."""
+        """Settings of the run in addition to the method itself, as plain JSON."""
         return {}
 
     def fingerprint(self) -> Mapping[str, Any]:
-        """The numbers that decide the bits of a run, beside its facts: a checkpoint belongs to them."""
+        """Numbers beyond `RunFacts` on which the results depend. A checkpoint must have the same numbers."""
         return {}
 
     def coordinates(self, node: Any, state: Any) -> Array | None:
-        """V of every repeat, (repeats, d, d), where a row x counts as V'x, shrunk to norm 1; else None."""
+        """(repeats, d, d): V of each repeat, if the run clips V'x to norm 1 for each row x; else None."""
         return None
 
     def site_facts(self) -> list[SiteFacts]:
-        """B_i, V_i and the name of each site."""
+        """The number of rows B_i, the number of neighbours V_i and the name of each site."""
         network = self.network
         names = network.names or ("",) * len(network.sites)
         rows = zip(network.sites, network.samples, network.degrees, names, strict=True)
         return [SiteFacts(site=i, samples=B, degree=V, name=name) for i, B, V, name in rows]
 
     def price(self, run: RunFacts) -> MemoryLedger:
-        """The ledger that these sites will hold after the last round: every charge is known beforehand."""
+        """The ledger of these sites after the last round. Every charge is known in advance."""
         ledger = MemoryLedger(run, self.site_facts())
         for t in range(1, self.rounds + 1):
             ledger.charge_round(self.charges(t))
         return ledger
 
     def forecast(self, run: RunFacts, delta: float) -> Certificate:
-        """The cost of the whole run."""
+        """The certificate of the whole run, computed in advance."""
         return Certificate.from_ledger(self.price(run), delta)
 
 
+Links = tuple[tuple[int, ...], ...]
+"""The neighbours of every site of the network."""
+
+
+class SitesMethod(PreparedMethod):
+    """A prepared method for a run between sites. `network` describes only the site of this process."""
+
+    padded: bool = False
+    """Whether random pads hide the messages. A pad hides one message; its key is kept in memory only."""
+
+    @abstractmethod
+    def at_site(self, rows: Any, samples: Sequence[int], links: Links, seed: int | None) -> Any:
+        """The site of this process, for all attempts of the run. `samples` : every site's number of rows."""
+
+    def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
+        """The facts and charges of the messages of these rounds; a round listed twice is charged twice."""
+        return replace(run, rounds=len(rounds)), self._renumbered(rounds)
+
+    def _renumbered(self, rounds: Sequence[int], after: int = 0) -> list[Charge]:
+        """The charges of these rounds, renumbered after + 1, after + 2, ..."""
+        return [next(self.charges(t).each())._replace(t=k) for k, t in enumerate(rounds, start=after + 1)]
+
+    @abstractmethod
+    def warm_up(self, rows: Any, seed: int | None) -> None:
+        """Compile what the first round needs: compute a round on made-up rows, as many as the site has."""
+
+
 def site_numbers(network: Network) -> NDArray[np.int64]:
-    """The numbers of the sites that are described, as an array."""
+    """`network.sites` as an array."""
     return np.array(network.sites, dtype=np.int64)

@@ -1,14 +1,15 @@
-"""The loop of a node: compute, store the charge and the bytes, send, hear. The one place that orders them.
+"""The loop of a node: compute, store charge and message, send, receive. Only this file sets this order.
 
     for t in the rounds that are left:
         message = what the node computes from its rows and its state
-        Store(charges, message, state)      a ledger's charge, or a site's transaction with its bytes
-        heard = Send(t, message)            only now may the message go anywhere
-        state = the state after round t, from what was sent and heard
+        Store(charges, message, state)      charges a ledger, or writes charge and message to a site's disk
+        heard = Send(t, message)            only now may the message leave the node
+        state = the state after round t, from the message sent and the messages received
 
-The loop does no I/O. It yields effects, and its driver carries them out: immediately in one process and in a
-cluster (`charged`), or on the disk and the network of a site. The node defines what `message`, `heard` and
-`state` are. Every message is charged before it is sent: a crash over-counts, it never under-counts.
+The loop does no I/O. It yields the steps `Store` and `Send`, and the caller carries them out: in memory, for
+one process and for a cluster (`charged`), or on the disk and the network of a site. The node defines what
+`message`, `heard` and `state` contain. Every message is charged before it is sent. So after a crash the
+ledger may charge too much, but never too little.
 """
 
 from __future__ import annotations
@@ -25,9 +26,7 @@ from .base import Stepping
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Store this charge, this message and the state before it.
-
-    Nothing of the round may leave the site until they are stored.
+    """Store this charge, this message and the state before it. Only then may the message leave the site.
 
     A message of None means that the computation failed. The failure is charged too, and the loop ends.
     """
@@ -43,7 +42,7 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class Send:
-    """Send the stored message; the answer is what was received."""
+    """Send the stored message. The caller replies with what the node received."""
 
     t: int
     message: Any
@@ -55,10 +54,10 @@ Loop = Generator[Store | Send, Any, Any]
 
 
 def loop(node: Stepping, state: Any, *, released: Any | None = None) -> Loop:
-    """Rounds state.t + 1 .. T of a node, as effects.
+    """Rounds state.t + 1 .. T of a node, as a generator of `Store` and `Send` steps.
 
-    `released` is the message of round state.t + 1 if it was stored before a crash. It is sent again
-    unchanged, and neither computed nor charged again.
+    `released` is the message of round state.t + 1 if it was stored before a crash. The loop sends that
+    message again unchanged. It neither computes nor charges it again.
     """
     for t in range(state.t + 1, node.rounds + 1):
         if released is None:
@@ -77,7 +76,7 @@ def loop(node: Stepping, state: Any, *, released: Any | None = None) -> Loop:
 
 
 def stored(steps: Loop, keep: Callable[[Store], None]) -> Generator[Send, Any, Any]:
-    """The same loop with each charge and message stored immediately: only `Send` is left to carry out."""
+    """The same loop, which calls `keep` for every `Store`. The caller has to carry out only `Send`."""
     answer = None
     while True:
         try:
@@ -92,7 +91,7 @@ def stored(steps: Loop, keep: Callable[[Store], None]) -> Generator[Send, Any, A
 
 
 def charged(steps: Loop, ledger: Ledger) -> Generator[Send, Any, Any]:
-    """The same loop with every charge made immediately, on a ledger that answers immediately."""
+    """The same loop, which makes every charge on this ledger. The caller has to carry out only `Send`."""
     return stored(steps, lambda effect: ledger.charge_round(effect.charges))
 
 

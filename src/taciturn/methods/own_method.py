@@ -1,7 +1,8 @@
-"""A user's own method: its message with noise, and the cost of a round, which its author has to prove.
+"""A user's own method: the user writes the noisy message of a round, and states and proves its privacy cost.
 
-The loop, the engines, the ledger and the certificate are those of every method. What a site keeps between
-rounds is what it has sent and heard, never a row: that is what lets the costs of rounds add up.
+The loop, the engines, the ledger and the certificate are the same as for every method. Between rounds a site
+keeps only the vectors that it sent and received, and nothing else computed from rows. So the cost of a run is
+the composition of the costs of its rounds.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .base import UNSAID, Audience, Network, PreparedMethod, RunOptions, site_nu
 class OwnMethod(ABC):
     """Your own method for `simulate` and `train`: write `message`, and state its `cost`.
 
-    Every certificate of such a run says 'not proven by taciturn'. Without a cost the method is refused.
+    Every certificate of such a run says 'not proven by taciturn'. A method without a `cost` is refused.
     """
 
     cost: StatedCost | None = None
@@ -36,13 +37,13 @@ class OwnMethod(ABC):
         """The message of a site in round t, with noise: a vector of d numbers, which becomes its model.
 
         rows : the site's objective: `rows.gradient(F)` and `rows.value(F)` of models (k, d), `rows.samples`.
-        own : what it sent last; zeros before round 1.
-        heard : the mean of what its neighbours sent last.
-        generator : draw all noise from this one; it is secret in a real run, and seeded in a simulation.
+        own : the vector that the site sent last; zeros before round 1.
+        heard : the mean of the vectors that its neighbours sent last.
+        generator : the source of all noise; it is secret in a real run, and seeded in a simulation.
         """
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedOwn:
-        """The run of this method over a network."""
+        """Prepare a run of this method over a network."""
         for name in ("tol", "start", "strict", "idealised"):
             if getattr(options, name) is not None:
                 raise ParameterError(
@@ -58,7 +59,7 @@ class OwnMethod(ABC):
 
 @dataclass(frozen=True, eq=False)
 class OwnState:
-    """The state of sites after t rounds: sent and received vectors, (sites, repeats, d) each."""
+    """The state of sites after t rounds: the vectors last sent and received, (sites, repeats, d) each."""
 
     t: int
     sent: Array
@@ -67,7 +68,7 @@ class OwnState:
 
 @dataclass(frozen=True, eq=False)
 class OwnNode:
-    """Some sites of such a run."""
+    """Some sites of a run of a user's own method."""
 
     sites: NDArray[np.int64]
     objectives: Sequence[Any]
@@ -77,12 +78,12 @@ class OwnNode:
     streams: Streams
 
     def start(self, first: Array | None, heard: Array | None) -> OwnState:
-        """Zeros, which is public."""
+        """The state before round 1: zeros, or the public start vectors `first`."""
         zeros = np.zeros((len(self.sites), 1, self.objectives[0].dimension)) if first is None else first
         return OwnState(0, zeros, zeros)
 
     def message(self, state: OwnState) -> Array:
-        """One vector of each site and repeat."""
+        """(sites, repeats, d): the message of each site in each repeat."""
         t, sent = state.t + 1, np.empty(state.sent.shape)
         for i, r in np.ndindex(sent.shape[:2]):
             site = int(self.sites[i])
@@ -95,7 +96,7 @@ class OwnNode:
         return sent
 
     def charges(self, t: int) -> RoundCharges:
-        """One release of each site; what it costs is in the facts of the run."""
+        """One release of each site. The facts of the run state its cost (`StatedCost`)."""
         return _charges(self.sites, t)
 
     def after(self, state: OwnState, message: Array, heard: Array) -> OwnState:
@@ -146,7 +147,7 @@ class PreparedOwn(PreparedMethod):
         return _charges(site_numbers(self.network), t)
 
     def site_facts(self) -> list[SiteFacts]:
-        """The same release in every round."""
+        """The facts of each site, with constant schedules, because every round has the same cost."""
         return [replace(facts, dual_step=(1.0,), eta=(1.0,), scale=(1.0,)) for facts in super().site_facts()]
 
     def method_facts(self, *, simulated: bool) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The record of a run: the paper's L(t) and P(t), accuracy, agreement, the vectors, and the ledger."""
+"""The record of a run: the paper's loss L(t) and privacy loss P(t), accuracy, consensus, vectors, ledger."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..core import checks
-from ..core.errors import MissingExtra, ParameterError
+from ..core.errors import DataError, MissingExtra, ParameterError
 from ..core.notebook import Panel, Picture, draw_panels, facts_table
 from ..core.types import Array
 from ..privacy.certificate.certificate import Certificate
@@ -21,18 +22,19 @@ from .admm.averaging import network_average
 
 @dataclass(frozen=True)
 class Run:
-    """The record of a run: of a simulation, or of a real one in one process.
+    """The record of a run: of a simulation, or of a real run in one process.
 
     loss : (repeats, rounds), the paper's L(t): the mean over sites of each site's mean loss on its own rows.
-    accuracy : (repeats, rounds), the same mean of the share of rows classified correctly, or of the mean
-        absolute error of a regression. Loss and accuracy are not private; they are nan if they
-        were not measured.
+    accuracy : (repeats, rounds), the mean over sites of the share of rows classified correctly, or of the
+        mean absolute error of a regression. No noise protects loss and accuracy. Both are nan if they were
+        not measured.
     consensus_gap : (repeats, rounds), the largest distance of a site's vector from the network's mean.
     coef : (repeats, sites, features) after the last round.
-    history : (rounds, repeats, sites, features) of every released vector, or None unless it was asked for.
-    settings : the facts that made the run, as plain JSON.
-    coordinates : (repeats, features, features) of a run in whitened coordinates, else None: a row x counts as
-        V'x min(1, 1 / ||V'x||), and `coef` is the model of rows that this does not shorten.
+    history : (rounds, repeats, sites, features), every released vector; None unless `history=True`.
+    settings : the settings of the run, as plain JSON.
+    coordinates : (repeats, features, features), the matrix V of a run in whitened coordinates, else None.
+        The run uses V'x min(1, 1 / ||V'x||) for a row x. `coef` is the model for rows with ||V'x|| <= 1.
+        `decide` shortens longer rows as the run does.
     """
 
     loss: Array
@@ -46,13 +48,13 @@ class Run:
 
     @property
     def privacy_loss(self) -> Array:
-        """(rounds,): the paper's P(t), the worst site's sum of C (1.4 c1 + alpha) / (eta V B)."""
+        """(rounds,): the paper's P(t), the worst site's sum of C (1.4 c1 + alpha) / (eta V B) over rounds."""
         return paper_curve(self.ledger)
 
     def certificate(self, delta: float = 1e-5, *, large_delta: bool = False) -> Certificate:
-        """The cost of the whole run to any one record, or person if the problem names persons.
+        """The privacy cost of the whole run for one record, or for one person if the problem names persons.
 
-        For a real run, a delta above one over their number is refused unless `large_delta` allows it.
+        For a real run, a delta above 1 / (number of records or persons) needs `large_delta=True`.
         """
         if not self.ledger.run.simulated:
             units = self.ledger.run.persons or sum(facts.samples for facts in self.ledger.sites)
@@ -60,10 +62,15 @@ class Run:
         return Certificate.from_ledger(self.ledger, delta, Released.of("vectors", self.coef))
 
     def average(self, last: int = 1) -> Array:
-        """(repeats, features): the mean over sites, and over the last rounds, of what was released.
+        """(repeats, features): the mean of the released vectors over the sites and the `last` rounds.
 
-        Post-processing of released vectors: it costs no privacy. `last` above 1 needs `history=True`.
+        This is post-processing of released vectors, so it costs no privacy. `last` > 1 needs `history=True`.
         """
+        if self.coordinates is not None:
+            raise ParameterError(
+                "`average` is not a model of raw rows in a run with whitened coordinates, which shorten long "
+                "rows; use `run.decide(X)`."
+            )
         if last == 1:
             return network_average(self.coef)
         if self.history is None or not 1 <= last <= len(self.history):
@@ -72,8 +79,24 @@ class Run:
             )
         return np.asarray(network_average(self.history[-last:]).mean(axis=0))
 
+    def decide(self, X: Any, weights: ArrayLike | None = None) -> Array:
+        """(repeats, rows): the score f.x of each row x, where f is the average model over the sites.
+
+        X : rows, encoded like those of the problem. A run in whitened coordinates shortens long rows.
+        weights : the weights of the sites in the average, such as `plan.weights`; by default all are equal.
+        """
+        from ..data.tables.clipping import whitened_factors  # loads scikit-learn
+
+        f = network_average(self.coef, weights)
+        if np.ndim(X) != 2 or X.shape[1] != f.shape[1]:
+            raise DataError(f"`X` must have {f.shape[1]} columns, as the vectors of the run have entries.")
+        z = np.asarray(X @ f.T).T
+        for k, V in enumerate(() if self.coordinates is None else self.coordinates):
+            z[k] *= whitened_factors(X, np.column_stack([V.T, np.zeros(len(V))]))
+        return z
+
     def to_frame(self) -> Any:
-        """A tidy pandas frame: one row per repeat and round. `privacy_loss` is that of the whole network."""
+        """A tidy pandas frame: one row per repeat and round. `privacy_loss` is equal in all repeats."""
         try:
             import pandas
         except ImportError as error:
@@ -91,7 +114,7 @@ class Run:
         )
 
     def plot(self) -> Picture:
-        """Loss, accuracy and disagreement over the rounds: the mean over repeats, and their range."""
+        """Loss, accuracy and disagreement over the rounds: for each, the mean and the range over repeats."""
         panels = [
             Panel("Loss", "mean loss of the sites", self.loss),
             Panel("Accuracy", "share classified correctly", self.accuracy),
@@ -120,7 +143,7 @@ _TOGETHER = 256  # number of sites whose distances are computed at a time
 
 
 class Recorder:
-    """Collects a run round by round; nothing leaves it before `finish`."""
+    """Collects the record of a run round by round; `finish` returns it."""
 
     def __init__(self, rounds: int, repeats: int, *, history: bool) -> None:
         self.loss, self.accuracy, self.consensus_gap = np.empty((3, repeats, rounds))
@@ -137,13 +160,13 @@ class Recorder:
     def finish(
         self, f: Array, ledger: Ledger, settings: Mapping[str, Any], coordinates: Array | None = None
     ) -> Run:
-        """The record as a fact."""
+        """The complete record."""
         coef, history = f.transpose(1, 0, 2).copy(), None if self.history is None else np.stack(self.history)
         curves = self.loss, self.accuracy, self.consensus_gap
         return Run(*curves, coef, history, ledger, settings, coordinates)
 
 
 def largest_distance(f: Array, mean: Array) -> Array:
-    """(repeats,): how far the farthest site's vector is from `mean`; f (sites, repeats, d)."""
+    """(repeats,): the largest distance of a site's vector from `mean`; f is (sites, repeats, d)."""
     lots = (f[first : first + _TOGETHER] for first in range(0, len(f), _TOGETHER))
     return np.asarray(np.max([np.linalg.norm(lot - mean, axis=2).max(axis=0) for lot in lots], axis=0))

@@ -1,12 +1,13 @@
-"""The paper's method in whitened coordinates: moments of the rows first, then penalty perturbation.
+"""The paper's method in whitened coordinates: first noisy moments of the rows, then penalty perturbation.
 
-    rounds 1 .. m   all sites learn noisy second moments of the rows, and so W and q (`programs/coordinates`)
-    afterwards      every site's rows become x^ = W'x min(1, q/r) / q, r = ||W'x||, of norm at most 1, and the
-                    rounds of the paper run on them, between neighbours
+    rounds 1 .. m   all sites learn noisy second moments of the rows, and compute W and q from them
+                    (`programs/coordinates`)
+    afterwards      every row x becomes x^ = W'x min(1, q/r) / q, where r = ||W'x||, so ||x^|| <= 1; the
+                    rounds of the paper run on these rows, between neighbours
 
-Given W and q, a row's x^ depends on that row alone, so every bound on the paper's rounds holds for them as it
-stands. What the moments cost is added: each site's own noise protects its records in them, whatever the other
-sites do. A model u of x^ is W u / q on the rows as they are, times what their clipping leaves of them.
+Given W and q, x^ depends on its own row alone, so every bound on the paper's rounds holds unchanged. The cost
+of the moments is added to the cost of these rounds. A site's own noise in the moments protects its records,
+even if all other sites collude. A model u of the rows x^ gives a row x the score (W u / q)'x min(1, q/r).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -24,10 +26,11 @@ from ..core import checks
 from ..core.errors import ParameterError
 from ..core.types import Array
 from ..objective.local import LocalObjective
-from ..privacy.facts import RoundCharges, RunFacts
+from ..objective.rows import row_pieces
+from ..privacy.facts import Charge, RoundCharges, RunFacts
 from ..privacy.sums import MOMENTS, OF_ROWS, WHITENED, SumFacts, SumTerms
 from .admm.prepared import PreparedADMM
-from .base import Audience, Network, UnreadRowsError
+from .base import Audience, Links, Network, UnreadRowsError
 from .programs.coordinates import Coordinates, Strength
 from .programs.masked_descent import most_rows
 from .programs.whitened import Whitened
@@ -37,21 +40,22 @@ from .sums.program import SumPlan, SumTables, fix_noise, pair_graph
 
 if TYPE_CHECKING:
     from .admm.node import Node, NodeState
+    from .whitened_site import WhitenedSite
 
 SHARE = 0.1
-"""Of mu^2 of a whole run, what the planner spends on the moments."""
-_SHARES = (0.4, 0.6)  # of that, for each release of moments
+"""The share of a whole run's squared budget, mu^2, that the planner spends on the moments."""
+_SHARES = (0.4, 0.6)  # the shares of the two releases of moments in the budget for moments
 ROUNDS = len(_SHARES)
-"""How many of the first rounds release moments."""
+"""The number of rounds, at the start, that release moments."""
 
 
 def strength(units: int, sites: int, mu: float) -> Strength:
-    """The signal strength of a run whose moments cost mu; each site's own noise protects its records."""
+    """The signal strength of a run whose moments cost mu; only a site's own noise protects its records."""
     return Strength(units, mu / math.sqrt(SHARE), float(sites))
 
 
 def moments_of_rows(network: Network, mu: float) -> SumTables:
-    """The sums that make the coordinates, all of them together mu-GDP against all the other sites."""
+    """The sums that determine the coordinates. Together they are mu-GDP even if all other sites collude."""
     if not network.samples:
         raise UnreadRowsError("PenaltyPerturbation")
     mu, d = checks.positive("whiten", mu), network.dimension
@@ -66,24 +70,24 @@ def moments_of_rows(network: Network, mu: float) -> SumTables:
         sums = fix_noise(plans, mu=mu, pairs=pairs, colluding=None)
     noise = tuple(entry.grid * entry.std * math.sqrt(network.total) for entry in sums)
     whole = strength(network.units, network.total, mu)
-    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # the last one whitens too
+    program = Whitened(d, len(sums) + 1, noise, whole, 0.0, None)  # + 1: so that the last release whitens too
     return SumTables(sums, pairs, None, program, network.units, largest)
 
 
 def whitened_objective(objective: LocalObjective, at: Coordinates) -> LocalObjective:
-    """The same site with its rows in these coordinates, each computed from that row alone."""
+    """The same site with its rows in these coordinates. Each new row depends on one original row alone."""
     from ..kernels.whitened_rows import dense_rows, sparse_rows
 
     W = np.ascontiguousarray(at.W / at.q)
     made = copy.copy(objective)
     parts = []
     for part in objective.parts:
-        Z = part.rows.Z
-        rows = np.zeros((Z.shape[0], W.shape[1]))
-        if isinstance(Z, np.ndarray):
-            dense_rows(Z, W, rows)
-        else:
-            sparse_rows(Z.data, Z.indices, Z.indptr, W, rows)
+        rows = np.zeros((part.rows.samples, W.shape[1]))
+        for some, Z in row_pieces(part.rows.Z):
+            if isinstance(Z, np.ndarray):
+                dense_rows(Z, W, rows[some])
+            else:
+                sparse_rows(Z.data, Z.indices, Z.indptr, W, rows[some])
         rows.flags.writeable = False
         norm = float(np.sqrt(np.max(np.einsum("nd,nd->n", rows, rows))))
         parts.append(replace(part, rows=replace(part.rows, Z=rows, norm=norm, width=rows.shape[1])))
@@ -97,7 +101,7 @@ def whitened_objective(objective: LocalObjective, at: Coordinates) -> LocalObjec
 class WhitenedNodeState:
     """The state of sites after t rounds: the public moments, then one state for each repeat.
 
-    first, heard : the public first vectors of these sites and of their neighbours.
+    first, heard : the public start vectors of these sites, and the sums of their neighbours' start vectors.
     """
 
     t: int
@@ -109,7 +113,10 @@ class WhitenedNodeState:
 
 @dataclass(frozen=True, eq=False)
 class WhitenedNode:
-    """Some sites of such a run: a node of sums, then for each repeat a node of the paper's on its rows."""
+    """Some sites of a run in whitened coordinates.
+
+    sums : the node for the moments.   inner : for each repeat, the node for the paper's rounds.
+    """
 
     prepared: PreparedWhitened
     objectives: Sequence[LocalObjective]
@@ -129,7 +136,7 @@ class WhitenedNode:
         return WhitenedNodeState(0, self.sums.start(), first, heard)
 
     def message(self, state: WhitenedNodeState) -> Any | None:
-        """A share of the moments; afterwards f(t) of every repeat, None if a real solve failed."""
+        """First the sites' shares of the moments, later f(t) of every repeat; None if a real solve failed."""
         if state.t < self.prepared.moments.rounds:
             return self.sums.message(state.public)
         found = [self._node(state, k).message(one) for k, one in enumerate(state.rounds)]
@@ -154,7 +161,7 @@ class WhitenedNode:
         return replace(state, t=t, rounds=tuple(each))
 
     def models(self, state: WhitenedNodeState) -> Array:
-        """W u / q of every site and repeat: the model of rows that are not clipped; 0 before the rounds."""
+        """The model W u / q of every site and repeat, for unclipped rows; zeros before the paper's rounds."""
         if not state.rounds:
             return np.zeros((len(self.sites), self.sums.repeats, self.prepared.model_size))
         pairs = zip(state.rounds, self.coordinates(state), strict=True)
@@ -180,28 +187,27 @@ class WhitenedNode:
         return state.first[:, k : k + 1], state.heard[:, k : k + 1]
 
     def _node(self, state: WhitenedNodeState, k: int) -> Node:
-        """The paper's node of repeat k, on rows in that repeat's coordinates; made once."""
+        """The node for the paper's rounds of repeat k, on rows in that repeat's coordinates; made once."""
         if k not in self.inner:
-            rows = [whitened_objective(one, state.public.coordinates[k]) for one in self.objectives]
-            on_rows, seed = self.prepared.on_rows(), repeat_seed(self.seed, k)
-            (node,) = on_rows.nodes(rows, [range(len(rows))], seed=seed, repeats=1)
             at = state.public.coordinates[k]
+            node = self.prepared.node_at(at, self.objectives, repeat_seed(self.seed, k))
             self.inner[k] = node, np.linalg.inv(at.W / at.q)
         return self.inner[k][0]
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedWhitened(PreparedADMM):
-    """One run: the moments of the rows, then the paper's rounds on rows in their coordinates."""
+    """One run: the moments of the rows, then the paper's rounds on rows in whitened coordinates."""
 
     moments: PreparedSums = field(kw_only=True)
     resumable = False
 
     @classmethod
     def of(cls, prepared: PreparedADMM, mu: float, whole: Network | None = None) -> PreparedWhitened:
-        """A run whose moments together are mu-GDP, and then goes on as prepared.
+        """A run whose moments together are mu-GDP, and which then continues as `prepared`.
 
-        whole : all sites, where `prepared` describes some of them: the moments are sums over all rows.
+        whole : the network of all sites, if `prepared` describes only some of them. The moments are sums over
+            the rows of all sites.
         """
         network = prepared.network
         if network.total < 2:
@@ -214,8 +220,14 @@ class PreparedWhitened(PreparedADMM):
         return self.moments.rounds + self.tables.rounds
 
     def on_rows(self) -> PreparedADMM:
-        """The paper's rounds alone."""
+        """The prepared run of the paper's rounds alone."""
         return PreparedADMM(self.network, self.tables, self.tol, self.method, self.begin, self.refresh)
+
+    def node_at(self, at: Coordinates, objectives: Sequence[LocalObjective], seed: int | None) -> Node:
+        """A node of the paper's method on rows in these coordinates."""
+        rows = [whitened_objective(one, at) for one in objectives]
+        (node,) = self.on_rows().nodes(rows, [range(len(rows))], seed=seed, repeats=1)
+        return node
 
     def hears(self, t: int) -> Audience:
         return "everybody" if t <= self.moments.rounds else "neighbours"
@@ -228,6 +240,29 @@ class PreparedWhitened(PreparedADMM):
             WhitenedNode(self.part(own), objectives[own.start : own.stop], node, seed)
             for own, node in zip(cuts, sums, strict=True)
         ]
+
+    def at_site(self, rows: Any, samples: Sequence[int], links: Links, seed: int | None) -> WhitenedSite:
+        from .whitened_site import WhitenedSite
+
+        sums = self.moments.at_site(rows, samples, links, seed)
+        seed = repeat_seed(seed, 0)
+        return WhitenedSite(sums.number, self, lambda at: self.node_at(at, [rows], seed), sums, links)
+
+    def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
+        """Facts and charges of these rounds; moments sent k times count with sqrt(k) their sensitivity."""
+        times, m = Counter(rounds), self.moments.rounds
+        sums = list(run.sums)
+        for k, one in enumerate(sums):
+            if times[one.t] > 1:
+                whole = one.sensitivity + 2 * one.stray + one.grid * math.sqrt(one.length)
+                sums[k] = replace(one, sensitivity=whole * math.sqrt(times[one.t]))
+        moments = [next(self.charges(t).each()) for t in range(1, m + 1) if times[t]]
+        later = self._renumbered([t for t in rounds if t > m], after=m)
+        return replace(run, rounds=m + max(1, len(later)), sums=tuple(sums)), moments + later
+
+    def warm_up(self, rows: Any, seed: int | None) -> None:
+        self.moments.warm_up(rows, seed)
+        self.on_rows().warm_up(rows, seed)
 
     def part(self, own: range) -> PreparedWhitened:
         network, tables = self.network.part(own), self.tables.part(own)
@@ -256,7 +291,7 @@ class PreparedWhitened(PreparedADMM):
 
 
 def repeat_seed(seed: int | None, k: int) -> int | None:
-    """The seed of a repeat's rounds, whose noise is that of no other round of the simulation."""
+    """The seed for the paper's rounds of repeat k. No other round of the simulation uses the same seed."""
     if seed is None:
         return None
     return int.from_bytes(hashlib.sha256(f"whitened {seed} {k}".encode()).digest()[:6], "big")

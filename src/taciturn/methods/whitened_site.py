@@ -1,14 +1,14 @@
-"""The paper's method in whitened coordinates, between sites: the moments in the open, then its rounds.
+"""The paper's method in whitened coordinates, between sites: moments without masks, then the paper's rounds.
 
-Each site's own noise protects its rows in the moments, so they need no masks: a site stores its share and
-sends it to all sites. A moment is never released twice. A later attempt goes on with the totals of the first,
-which every site states in its hello together with its last vector.
+A site's own noise protects its rows in the moments, so the moments need no masks: a site stores its share and
+sends it to all sites. No site releases its moments twice. A later attempt uses the totals of the first
+attempt: every site sends these totals in its hello message, together with its last vector.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,21 +17,24 @@ import numpy as np
 from ..core.errors import StateLost
 from ..core.types import Array
 from ..kernels.algebra import product
-from ..objective.local import LocalObjective
 from ..privacy.facts import Charge
-from .admm.attempt import ADMMAttempt, ADMMSite
-from .admm.node import NodeState
-from .base import Audience
+from .admm.attempt import ADMMAttempt, ADMMSite, UnmaskedAttempt, UnmaskedSite
+from .admm.node import Node, NodeState
+from .admm.prepared import PreparedADMM
+from .base import Audience, Links
+from .programs.coordinates import Coordinates
 from .sums.attempt import SumsAttempt, SumsSite
 from .sums.sums import open_sum
-from .whitened_penalty import PreparedWhitened, repeat_seed, whitened_objective
 
 Totals = tuple[bytes, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class WhitenedSiteState:
-    """The state of a site: the totals of the moments, the coordinates state, and the paper's state."""
+    """The state of a site after t rounds.
+
+    totals : the totals of the moments.   public : the coordinates.   rounds : the paper's state.
+    """
 
     t: int
     totals: Totals
@@ -40,25 +43,18 @@ class WhitenedSiteState:
 
 
 @dataclass(frozen=True, eq=False)
-class WhitenedSite:
-    """One site of such a run, over all of its attempts.
+class WhitenedSite(UnmaskedSite):
+    """One site of a run in whitened coordinates, for all attempts.
 
-    sums : this site in the rounds of the moments.   links : the neighbours of every site.
+    sums : this site in the rounds that release moments.   links : the neighbours of every site.
     """
 
-    prepared: PreparedWhitened
-    rows: LocalObjective
+    number: int
+    prepared: PreparedADMM
+    node_at: Callable[[Coordinates], Node]
     sums: SumsSite
-    links: tuple[tuple[int, ...], ...]
-    clip: float
-    seed: int | None
+    links: Links
     made: dict[Totals, ADMMSite] = field(default_factory=dict)
-    common = False
-    """Every site holds a state of its own."""
-
-    @property
-    def number(self) -> int:
-        return self.sums.number
 
     @property
     def moments(self) -> int:
@@ -70,23 +66,18 @@ class WhitenedSite:
 
     @property
     def reader(self) -> ADMMSite:
-        """The paper's site as far as it reads messages: it has no rows yet."""
+        """This site for the paper's rounds, but without rows: it can only read messages."""
         rowless: Any = None
-        return ADMMSite(self.number, rowless, self.links, self.clip, self.dimension)
+        return self.prepared.site_of(rowless, self.links)
 
     @property
     def least(self) -> int:
-        """After so many rounds there is a model."""
+        """The number of rounds after which a model exists."""
         return self.moments + 1
 
     @property
     def dimension(self) -> int:
         return self.prepared.network.dimension
-
-    @property
-    def colluding(self) -> int:
-        """Not used: the cost does not depend on the number of colluders."""
-        return 0
 
     def start(self) -> WhitenedSiteState:
         return WhitenedSiteState(0, (), self.sums.start())
@@ -98,7 +89,7 @@ class WhitenedSite:
         return self._on_rows(state.totals).vector(state.rounds) + b"".join(state.totals)
 
     def result(self, state: WhitenedSiteState, last: Mapping[int, bytes]) -> Array:
-        """W u / q, u being the average of the members' last vectors; the same bits on every machine."""
+        """W u / q, where u is the average of the members' last vectors. Every machine gets the same bits."""
         size = 8 * self.dimension
         u = self._on_rows(state.totals).result(
             self._rounds(state), {i: data[:size] for i, data in last.items()}
@@ -106,23 +97,16 @@ class WhitenedSite:
         return product(self.coordinates(state), u)
 
     def coordinates(self, state: WhitenedSiteState) -> Array:
-        """V = W / q: a row x counts as V'x, shrunk to norm 1."""
+        """V = W / q. The run uses V'x, shortened to norm at most 1, in place of a row x."""
         at = self._public(state.totals).coordinates[0]
         return np.ascontiguousarray(at.W / at.q)
 
-    def spent(self, base: int, left: float, upto: int) -> float:
-        """A skipped round leaves its budget unspent; nothing has to be shared out again."""
-        return 0.0
-
-    def connected(self, members: Sequence[int]) -> bool:
-        """Whether the members' graph is connected, so that they agree in the end."""
-        return self.reader.connected(members)
-
     def enter(self, members: Sequence[int], vectors: Mapping[int, bytes], t: int) -> WhitenedSiteState:
-        """Before the moments: the start. Afterwards every member at its last vector, the duals at 0.
+        """The first state of an attempt. Before all moments are released, it is `start()`.
 
-        A site that lost the totals takes those that most members state. Wrong ones cost accuracy and no
-        privacy: rows have norm at most 1 in any coordinates.
+        Afterwards every member continues from its last vector, with dual variables 0.
+        A site that lost the totals uses the totals that most members send. Wrong totals cost accuracy but no
+        privacy, because rows have norm at most 1 in any coordinates.
         """
         if t < self.moments:
             return self.start()
@@ -136,15 +120,18 @@ class WhitenedSite:
         return WhitenedSiteState(t, totals, self._public(totals), begun)
 
     def attempt(self, members: Sequence[int], base: int, left: float) -> WhitenedAttempt | None:
-        """This site among these members; None where it has no neighbour left, or the moments were cut off."""
-        near = tuple(j for j in self.links[self.number] if j in set(members))
+        """This site in an attempt with these members; None if it cannot take part.
+
+        It cannot take part without a neighbour, after the last round, or if the moments were interrupted.
+        """
+        near = self.near(members)
         moments = self.sums.attempt(members, 0, 1.0) if base == 0 else None
         if not near or base >= self.rounds or 0 < base < self.moments or (base == 0 and moments is None):
             return None
         return WhitenedAttempt(self, tuple(members), near, moments)
 
     def _read(self, vector: bytes) -> tuple[bytes, Totals]:
-        """The inverse of `vector`; None for another format."""
+        """The vector and the totals that `vector` put together; empty if the length of the data is wrong."""
         sizes = [8 * self.dimension, *(8 * entry.length for entry in self.sums.tables.sums)]
         if len(vector) != sum(sizes):
             return b"", ()
@@ -153,7 +140,7 @@ class WhitenedSite:
         return f, tuple(totals)
 
     def _public(self, totals: Totals) -> Any:
-        """The public state that the totals of the moments lead to."""
+        """The public state, with the coordinates, that follows from these totals of the moments."""
         state, attempt = self.sums.start(), self._everybody()
         for total in totals:
             state = attempt.after(state, b"", total)
@@ -163,15 +150,13 @@ class WhitenedSite:
         return SumsAttempt(self.sums, self.sums.tables, tuple(range(len(self.sums.samples))), 1.0)
 
     def _on_rows(self, totals: Totals) -> ADMMSite:
-        """The paper's site on rows in the coordinates that these totals give; made once."""
+        """This site for the paper's rounds, on rows in the coordinates from these totals; made only once."""
         if len(totals) < self.moments:
             raise StateLost("this site lost the moments of the rows, and no member stated them.")
         if totals not in self.made:
-            at = self._public(totals).coordinates[0]
-            rows, seed = whitened_objective(self.rows, at), repeat_seed(self.seed, 0)
-            (node,) = self.prepared.on_rows().nodes([rows], [range(1)], seed=seed, repeats=1)
+            node = self.node_at(self._public(totals).coordinates[0])
             self.made.clear()
-            self.made[totals] = ADMMSite(self.number, node, self.links, self.clip, self.dimension)
+            self.made[totals] = self.prepared.site_of(node, self.links)
         return self.made[totals]
 
     def _rounds(self, state: WhitenedSiteState) -> NodeState:
@@ -179,8 +164,8 @@ class WhitenedSite:
 
 
 @dataclass(frozen=True, eq=False)
-class WhitenedAttempt:
-    """What one site does in one attempt; `sums` is None where the moments were released before it."""
+class WhitenedAttempt(UnmaskedAttempt):
+    """One site in one attempt. `sums` is None if an earlier attempt released the moments."""
 
     site: WhitenedSite
     members: tuple[int, ...]
@@ -190,26 +175,16 @@ class WhitenedAttempt:
     def hears(self, t: int) -> Audience:
         return "everybody" if t <= self.site.moments else "neighbours"
 
-    def masked(self, t: int) -> bool:
-        return False
-
-    def partners(self) -> tuple[int, ...]:
-        """No site: nothing is masked."""
-        return ()
-
-    def neighbours(self) -> tuple[int, ...]:
-        return self.near
-
     def size(self, t: int) -> int:
-        """Bytes of a message."""
+        """The length of a message in bytes."""
         return 8 * self.site.dimension if t > self.site.moments else self._moments().size(t)
 
     def facts(self, t: int) -> bytes:
-        """What all members must agree on: the numbers of the moments, and who they are."""
+        """A hash of what all members must agree on: the members, and the settings of the round."""
         return self._moments().facts(t) if t <= self.site.moments else self._reader().facts(t)
 
     def message(self, state: WhitenedSiteState) -> bytes | None:
-        """A share of the moments, or f(t), noise included; None if the solve failed."""
+        """This site's share of the moments or, later, f(t), both with noise; None if the solve failed."""
         if state.t < self.site.moments:
             return self._moments().message(state.public)
         return None if state.rounds is None else self._rounds(state.totals).message(state.rounds)
@@ -218,11 +193,8 @@ class WhitenedAttempt:
         """The cost of the message of round t."""
         return next(self.site.prepared.charges(t).each())
 
-    def sum_facts(self, t: int) -> None:
-        """The moments are in the facts of the run."""
-
     def heard(self, t: int, messages: Mapping[int, bytes]) -> bytes:
-        """The sum of all shares, or of the neighbours' vectors."""
+        """The sum of all sites' shares of the moments or, later, the sum of the neighbours' vectors."""
         return (
             self._moments().heard(t, messages)
             if t <= self.site.moments
@@ -230,12 +202,12 @@ class WhitenedAttempt:
         )
 
     def impossible(self, t: int, heard: bytes, messages: Mapping[int, bytes]) -> bool:
-        """Whether a site sent what no honest site sends, or the shares add up to what no rows have."""
+        """Whether a site sent a message that no honest site sends, or the shares have an impossible sum."""
         long = t <= self.site.moments and self._moments().impossible(t, heard, messages)
         return long or self.blamed(t, messages) is not None
 
     def blamed(self, t: int, messages: Mapping[int, bytes]) -> int | None:
-        """The site whose message is longer than any that rows within the bounds can lead to."""
+        """The site with the largest message, if its norm is larger than any honest site's; else None."""
         if t > self.site.moments:
             return self._reader().blamed(t, messages)
         sums = self._moments()
@@ -249,11 +221,11 @@ class WhitenedAttempt:
         return furthest if furthest is not None and not far[furthest] <= sums.bound(t) else None
 
     def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:
-        """The sites with a number near the edge: for people to know."""
+        """The sites whose vector has an entry near the clip, for the operators' log."""
         return [] if t <= self.site.moments else self._reader().at_edge(t, messages)
 
     def after(self, state: WhitenedSiteState, own: bytes, heard: bytes) -> WhitenedSiteState:
-        """One more total of the moments, or the dual update."""
+        """The state after one more round: with one more total of the moments or, later, the dual update."""
         t, site = state.t + 1, self.site
         if t > site.moments:
             rounds = self._rounds(state.totals).after(site._rounds(state), own, heard)
@@ -266,11 +238,11 @@ class WhitenedAttempt:
         return self.sums or self.site._everybody()
 
     def _reader(self) -> ADMMAttempt:
-        """The paper's attempt as far as it reads messages, which needs no rows."""
+        """This attempt for the paper's rounds, but without rows: it can only read messages."""
         return ADMMAttempt(self.site.reader, self.site.reader.node, self.members, self.near)
 
     def _rounds(self, totals: Totals) -> ADMMAttempt:
-        """The paper's attempt on rows in the coordinates that these totals give."""
+        """This attempt for the paper's rounds, on rows in the coordinates from these totals."""
         found = self.site._on_rows(totals).attempt(self.members, 0, 1.0)
         if found is None:
             raise LookupError("this site has no neighbour among the members")

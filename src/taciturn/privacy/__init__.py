@@ -1,1 +1,1 @@
-"""The cost of a release."""
+"""Privacy accounting: noise, the cost of each release, ledgers, budgets and certificates."""

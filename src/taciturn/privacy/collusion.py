@@ -1,7 +1,8 @@
-"""The cost of masked sums, by the number of other sites that collude with the observer.
+"""The cost of masked sums, as a function of the number of other sites that collude with the observer.
 
-The messages of honest sites are uniform except for their sum, so the noises of all honest sites protect each
-record. The figure for the case that all other sites collude does not rely on masks.
+The observer learns only the sum of the honest sites' messages: apart from this sum, the masked messages are
+uniformly random. So the noise of all honest sites together protects each record. If all other sites collude,
+only the site's own noise protects its records, and the cost does not rely on masks.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from .accounting.masked_sums import Slack, discrete_slack, masked_epsilon, relea
 from .facts import RunFacts
 from .sums import SumFacts
 
-_ROUNDED = (1 + 4e-12) ** 2  # tolerance for rows that floats make a little too long; twice, for x x'
+_ROUNDED = (1 + 4e-12) ** 2  # rounding may make a row a little too long; squared, because x x' has x twice
 
 
 def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
-    """mu of these rounds together when so many noises protect a site."""
+    """mu of these rounds together if the noise of `honest` sites protects a site."""
     each = [
         _mu(entry, _honest_at(run, entry.t, honest), run.sites_per_person) for entry in _sums(run, rounds)
     ]
@@ -31,12 +32,12 @@ def masked_mu(run: RunFacts, rounds: Iterable[int], honest: int) -> float:
 
 
 def moments_mu(run: RunFacts, t: int) -> float:
-    """mu of the moments of the rows that round t of a whitened run releases: the site's own noise alone."""
+    """mu of the moments of the rows in round t of a whitened run, protected by the site's own noise only."""
     return _mu(run.sums[t - 1], 1, 1)
 
 
 def masked_cost(run: RunFacts, rounds: Iterable[int], delta: float, honest: int) -> float:
-    """epsilon at delta of these rounds together when so many noises protect a site."""
+    """epsilon at delta of these rounds together if the noise of `honest` sites protects a site."""
     charged = list(rounds)
     if not charged:
         return 0.0
@@ -45,14 +46,14 @@ def masked_cost(run: RunFacts, rounds: Iterable[int], delta: float, honest: int)
 
 
 def masked_slack(run: RunFacts, rounds: Iterable[int], honest: int) -> Slack:
-    """What discrete noise adds to these rounds together when so many noises protect a site."""
+    """What discrete noise adds to these rounds together if the noise of `honest` sites protects a site."""
     sums = _sums(run, rounds)
     each = [_slack(entry.std, entry.length, 1, _honest_at(run, entry.t, honest)) for entry in sums]
     return Slack(float(np.sum([one.epsilon for one in each])) * (1 + 1e-12), sum(one.failure for one in each))
 
 
 def masked_table(run: RunFacts, rounds: Iterable[int], delta: float) -> tuple[float, ...]:
-    """epsilon at delta against c = 0 .. N-1 colluding sites; it never falls."""
+    """epsilon at delta against c = 0 .. N-1 colluding sites; it never decreases with c."""
     charged = list(rounds)
     each = [run.honest(c) for c in range(run.sites)]
     known = {honest: masked_cost(run, charged, delta, honest) for honest in set(each)}
@@ -60,34 +61,35 @@ def masked_table(run: RunFacts, rounds: Iterable[int], delta: float) -> tuple[fl
 
 
 def masked_curve(run: RunFacts, rounds: Sequence[int], delta: float, honest: int) -> Array:
-    """epsilon at delta after each of these rounds."""
+    """epsilon at delta after each of these rounds, if the noise of `honest` sites protects a site."""
     return np.array([masked_cost(run, rounds[: k + 1], delta, honest) for k in range(len(rounds))])
 
 
 def colluders(run: RunFacts, colluding: int | None) -> int:
-    """c as a number within 0 .. N-1; None means all the others."""
+    """The number of colluding sites, 0 .. N-1; None means all other sites, N-1."""
     run.honest(colluding)
     return run.sites - 1 if colluding is None else int(colluding)
 
 
 def _honest_at(run: RunFacts, release: int, honest: int) -> int:
-    """The number of noises that protect a release, if some of the `honest` sites did not take part."""
+    """The number of sites whose noise protects a release; honest sites that left the run do not count."""
     members = [entry.members for entry in run.attempts if entry.first <= release]
     return max(1, len(members[-1]) - (run.sites - honest)) if members else honest
 
 
 def _sums(run: RunFacts, rounds: Iterable[int]) -> list[SumFacts]:
-    if not (run.masked or run.moments):
+    if not run.sums:
         raise ParameterError(f"`method` must be 'masked' for masked sums; got {run.method!r}.")
     return [run.sums[t - 1] for t in rounds]
 
 
 def _mu(entry: SumFacts, honest: int, places: int) -> float:
-    """One sum. A person at several sites moves it no further, but each of those sites rounds separately."""
+    """mu of one sum. A person with rows at `places` sites moves the sum no further than a person at one site,
+    but each of these sites rounds its share separately."""
     again = 2 * entry.stray + entry.grid * math.sqrt(entry.length)
     S = entry.sensitivity * _ROUNDED + (places - 1) * again
     return float(release_mu(S, entry.grid, entry.length, entry.std, honest, entry.stray))
 
 
-_epsilon = functools.lru_cache(maxsize=4096)(masked_epsilon)  # sites with the same rounds ask the same
+_epsilon = functools.lru_cache(maxsize=4096)(masked_epsilon)  # equal sites reuse the result
 _slack = functools.lru_cache(maxsize=4096)(discrete_slack)

@@ -1,6 +1,6 @@
-"""Facts -> costs: which bound applies to a run's releases, summed over rounds and classes.
+"""The privacy cost of a run, from its facts: the bound of each release, summed over rounds and classes.
 
-The only place that chooses between the bounds of `accounting`. A round that was not charged costs nothing.
+Only this module chooses between the bounds in `accounting`. A round that was not charged costs nothing.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from .facts import Charge, Columns, RunFacts, SiteFacts
 from .loss_facts import LossFacts
 
 ACCOUNTANTS = ("pure", "gaussian", "renyi")
-_BEYOND = 1e6  # a bend for which no order of the grid is finite
-_CERTAIN = 20.0  # below this epsilon a chance of 1e-40 that noise is too long counts for nothing
-_SPREAD = 2.0**16  # steps of the grid: wide enough to count whole numbers as rounded normals
-_ROUNDED = 1 + 4e-12  # a row passes as unit where its norm, as floats add it up, is at most 1 + 1e-12
+_BEYOND = 1e6  # a value of x (see `bounds.bend`) that makes the bound infinite at every Renyi order used
+_CERTAIN = 20.0  # below this epsilon, the probability 1e-40 of noise that is too long is negligible
+_SPREAD = 2.0**16  # in grid steps: integer noise with at least this std is treated as rounded normal noise
+_ROUNDED = 1 + 4e-12  # a row passes the check ||x|| <= 1 if its norm, as computed, is at most 1 + 1e-12
 
 
 class Releases(NamedTuple):
     """The charges of some sites as tables (sites, rounds); where `charged` is False the entries are all 1.
 
-    moments : mu of every release of moments of the rows, (sites, any number); such a round is not `charged`
-        as one of the paper's.
+    moments : mu of every release of moments of the rows, (sites, rounds), or (sites, 0) if there are none. In
+        such a round `charged` is False, because the paper's bounds do not apply to it.
     """
 
     samples: Array
@@ -49,7 +49,7 @@ class Releases(NamedTuple):
 
     @classmethod
     def of(cls, run: RunFacts, sites: Sequence[SiteFacts], columns: Sequence[Columns]) -> Releases:
-        """Tables from the columns of a ledger, as wide as the last round charged."""
+        """The tables for the columns of a ledger, with one entry per round up to the last charged round."""
         rounds = max((int(c.t[-1]) for c in columns if c.t.size), default=1)
         shape = (len(sites), rounds)
         eta, scale, output, degree = (np.ones(shape) for _ in range(4))
@@ -67,15 +67,15 @@ class Releases(NamedTuple):
 
     @classmethod
     def single(cls, run: RunFacts, site: SiteFacts, charge: Charge) -> Releases:
-        """Tables of one entry."""
+        """The tables for one charge of one site, (1, 1)."""
         return cls.of(run, [site], [Columns.of(site, [charge])]).rounds(slice(charge.t - 1, None))
 
     def rounds(self, at: slice) -> Releases:
-        """The same for some of the rounds."""
+        """The same tables for some of the rounds."""
         return Releases._make([self.samples, *(table[:, at] for table in self[1:])])
 
     def by_round(self) -> Releases:
-        """Of one site: each round in a row of its own."""
+        """The tables of one site, with each round in a row of its own."""
         moments = self.moments.T if self.moments.size else np.zeros((self.eta.shape[1], 0))
         return Releases._make([self.samples, *(table.T for table in self[1:-1]), moments])
 
@@ -88,9 +88,9 @@ class Releases(NamedTuple):
 class SiteCost(NamedTuple):
     """The cost of all charged rounds of one site; inf if there is no finite bound.
 
-    `accountant` says how `epsilon` was found: "pure", "renyi" (at `order`) or "gaussian" (from mu, exactly);
-    None where nothing is finite. `paper_condition` says whether the paper's theorem applies, and so
-    `paper_epsilon`. `mu` is that of masked sums, against the colluders that the facts name.
+    `accountant` names the bound that gave `epsilon`: "pure", "renyi" (at `order`) or "gaussian" (exact, from
+    mu); None if no bound is finite. `paper_condition` says whether the paper's theorem applies; only then is
+    `paper_epsilon` a guarantee. `mu` is the mu of masked sums against `run.colluding` colluding sites.
     """
 
     paper_epsilon: float
@@ -103,16 +103,16 @@ class SiteCost(NamedTuple):
 
 
 def paper_speaks(run: RunFacts) -> bool:
-    """Whether Theorem 3 is about such a run: norm noise in the penalty, |L'| <= 1, ||x|| <= 1, one record.
+    """Whether Theorem 3 covers this run: norm noise in the penalty, |L'| <= 1, ||x|| <= 1, unit "record".
 
-    It says nothing about moments of the rows.
+    The theorem does not cover a run that releases moments of the rows.
     """
     inside = not run.moments and run.loss.slope_bound <= 1 and run.data_norm <= 1 and run.unit == "record"
-    return run.noise == "norm" and run.method in ("penalty", "dual") and inside
+    return run.noise == "norm" and run.mechanism.inside and inside
 
 
 def paper_costs(run: RunFacts, releases: Releases) -> Array:
-    """K C (1.4 c1 + alpha) / (eta V B), (sites, rounds); infinite where Theorem 3 says nothing of the run."""
+    """K C (1.4 c1 + alpha) / (eta V B), (sites, rounds); infinite if Theorem 3 does not cover the run."""
     if not paper_speaks(run):
         return np.where(releases.charged, np.inf, 0.0)
     cost = bounds.paper_epsilon(
@@ -122,7 +122,8 @@ def paper_costs(run: RunFacts, releases: Releases) -> Array:
 
 
 def paper_holds(run: RunFacts, site: SiteFacts, columns: Columns) -> bool:
-    """2 c1 < (B/C)(rho/N + 2 theta V) and theta <= eta in every charged round: what Theorem 3 needs."""
+    """Whether the conditions of Theorem 3, 2 c1 < (B/C)(rho/N + 2 theta V) and theta <= eta, hold in every
+    charged round."""
     if not paper_speaks(run):
         return False
     theta = np.array(site.dual_step)[np.minimum(columns.t, len(site.dual_step)) - 1]
@@ -133,9 +134,9 @@ def paper_holds(run: RunFacts, site: SiteFacts, columns: Columns) -> bool:
 
 
 def pure_costs(run: RunFacts, releases: Releases) -> Array:
-    """Pure epsilon of every release, (sites, rounds): infinite with Gaussian noise, or with none.
+    """Pure epsilon of every release, (sites, rounds): infinite with Gaussian noise, or without noise.
 
-    Moments of the rows have no pure epsilon, and so no run that releases them.
+    The pure epsilon of a release of moments of the rows is infinite too, because its noise is Gaussian.
     """
     if np.any(releases.moments):
         return np.broadcast_to(np.where(releases.spent, np.inf, 0.0)[:, None], releases.charged.shape)
@@ -144,25 +145,23 @@ def pure_costs(run: RunFacts, releases: Releases) -> Array:
         return np.where(releases.charged, bounds.one_vs_rest(stated, run.outputs), 0.0)
     if run.noise != "norm" or run.output_noise == "gaussian":
         return np.where(releases.charged, np.inf, 0.0)
-    cost = _pure_update(run, releases)
-    if run.output_noise == "norm":
-        cost = cost + bounds.primal_pure(_stray(run), releases.output_scale)
-    return np.where(releases.charged, bounds.one_vs_rest(cost, run.outputs), 0.0)
+    costs = [_pure_update(run, releases)] if run.mechanism.inside else []
+    costs += [bounds.primal_pure(moved, scale) for _, moved, scale in _output_noises(run, releases)]
+    return np.where(releases.charged, bounds.one_vs_rest(sum(costs[1:], costs[0]), run.outputs), 0.0)
 
 
 def renyi_totals(run: RunFacts, releases: Releases, orders: Array) -> Array:
     """Renyi cost of all rounds, (sites, orders)."""
-    if run.noise == "none" or run.masked:
-        return np.where(releases.spent[:, None], np.inf, np.zeros(len(orders)))
     if run.stated is not None:
         rounds = np.count_nonzero(releases.charged, axis=1)[:, None]
         each = np.where(rounds > 0, run.stated.renyi_at(orders), 0.0)
         return bounds.one_vs_rest(up(np.maximum(rounds, 1) * each), run.outputs)
-    total = _renyi_update(run, releases, orders)
-    on = releases.charged
-    if run.output_noise is not None:
-        moved = np.where(on, _stray(run), 0.0)
-        total = total + _renyi_shift(run, run.output_noise, moved, releases.output_scale, orders)
+    if run.noise not in ("norm", "gaussian"):
+        return np.where(releases.spent[:, None], np.inf, np.zeros(len(orders)))
+    costs = [_renyi_update(run, releases, orders)] if run.mechanism.inside else []
+    for noise, moved, scale in _output_noises(run, releases):
+        costs.append(_renyi_shift(run, noise, np.where(releases.charged, moved, 0.0), scale, orders))
+    total = sum(costs[1:], costs[0])
     total = total + up(np.sum(releases.moments**2, axis=1) / 2)[:, None] * orders
     return bounds.one_vs_rest(total, run.outputs)
 
@@ -171,9 +170,6 @@ def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
     """Renyi cost of the perturbed update, one class, without the output noise."""
     k, a = _weight(run, releases)
     on, loss = releases.charged, run.loss
-    if run.method == "primal":
-        S = np.where(on, _primal_move(run, k, a), 0.0)
-        return _renyi_shift(run, run.noise, S, releases.scale, orders)
     D = np.where(on, bounds.displacement(k, loss.slope_bound, _reach(run)), 0.0)
     x = np.where(on, bounds.bend(k, a, loss.curvature_bound, _reach(run)), 0.0)
     if run.noise == "gaussian":
@@ -186,7 +182,10 @@ def _renyi_update(run: RunFacts, releases: Releases, orders: Array) -> Array:
 
 
 def _person_bend(run: RunFacts, x: Array, orders: Array) -> Array:
-    """What the bend of several rows adds to that of one, all rounds at the site's worst, (sites, orders)."""
+    """The additional Jacobian cost of a person with several rows, compared with one row, (sites, orders).
+
+    Every round counts as the worst round.
+    """
     if run.unit == "record":
         return np.zeros((len(x), len(orders)))
     rounds = np.count_nonzero(x, axis=1)[:, None]
@@ -194,9 +193,10 @@ def _person_bend(run: RunFacts, x: Array, orders: Array) -> Array:
 
 
 def _renyi_gaussian(D: Array, sigma: Array, x: Array, shape: str) -> tuple[Array, Array]:
-    """D and x of each round as Renyi divergence sees them: a mu-GDP round costs q mu^2 / 2 and bends nothing.
+    """D and x of each round for the Renyi bound. A mu-GDP round costs q mu^2 / 2 at order q, with x = 0.
 
-    That is the smaller cost at every order where mu^2 <= (D / sigma)^2 + 2 x^2 / (1 + x).
+    The mu-GDP cost is below the general Renyi bound, at every order, if mu^2 <= (D / sigma)^2 +
+    2 x^2 / (1 + x).
     """
     mu = penalty_mu(D, sigma, x, shape)
     better = mu**2 <= (D / sigma) ** 2 + 2 * x**2 / (1 + x)
@@ -204,43 +204,43 @@ def _renyi_gaussian(D: Array, sigma: Array, x: Array, shape: str) -> tuple[Array
 
 
 def gaussian_totals(run: RunFacts, releases: Releases) -> Array:
-    """mu of all rounds and classes, (sites,): infinite unless every noise of the run is Gaussian.
+    """mu of all rounds and classes, (sites,): infinite unless all noise of the run is Gaussian.
 
-    Whole numbers count as rounded normals where they spread over 2^16 steps; `exact_epsilon` adds the rest.
+    Integer noise with a std of at least 2^16 grid steps counts as rounded normal noise; `exact_epsilon` adds
+    the cost of the difference.
     """
     if run.stated is not None and run.stated.mu is not None:
         return compose_mu(math.sqrt(run.outputs) * np.where(releases.charged, run.stated.mu, 0.0))
     if run.noise != "gaussian" or run.output_noise == "norm":
         return np.where(releases.spent, np.inf, 0.0)
-    k, a = _weight(run, releases)
-    loss, X, sigma = run.loss, _reach(run), releases.scale
-    if run.method == "primal":
-        mu = last = up(_primal_move(run, k, a) / sigma)
-        spread = sigma
-    else:
-        D = bounds.displacement(k, loss.slope_bound, X)
-        mu = penalty_mu(D, sigma, bounds.bend(k, a, loss.curvature_bound, X), loss_shape(run.loss))
-    if run.output_noise == "gaussian":
-        spread = releases.output_scale
-        last = up(_stray(run) / spread)
-        mu = np.concatenate([mu, last], axis=1)
-    if run.integers:
-        narrow = spread < _SPREAD * float(run.grid or 0.0)
-        mu[:, -last.shape[1] :] = np.where(narrow, np.inf, last)
-    on = np.tile(releases.charged, mu.shape[1] // releases.charged.shape[1])
-    every = np.concatenate([np.where(on, mu, 0.0), releases.moments], axis=1)
+    mus = []
+    if run.mechanism.inside:
+        (k, a), loss, X = _weight(run, releases), run.loss, _reach(run)
+        D, x = bounds.displacement(k, loss.slope_bound, X), bounds.bend(k, a, loss.curvature_bound, X)
+        mus.append(penalty_mu(D, releases.scale, x, loss_shape(loss)))
+    for _, moved, scale in _output_noises(run, releases):
+        narrow = run.integers and scale < _SPREAD * float(run.grid or 0.0)
+        mus.append(np.where(narrow, np.inf, up(moved / scale)))
+    every = np.concatenate([*(np.where(releases.charged, mu, 0.0) for mu in mus), releases.moments], axis=1)
     return compose_mu(np.sqrt(run.outputs) * every)
 
 
+def _output_noises(run: RunFacts, releases: Releases) -> list[tuple[str, Array | float, Array]]:
+    """For each noise on the vector that a site has solved for: (kind, sensitivity of the vector, scale)."""
+    if not run.mechanism.inside:
+        return [(run.noise, _primal_move(run, *_weight(run, releases)), releases.scale)]
+    return [] if run.output_noise is None else [(run.output_noise, _stray(run), releases.output_scale)]
+
+
 def exact_epsilon(run: RunFacts, mu: Array, delta: float) -> Array:
-    """epsilon at delta of a run that is mu-GDP, what whole numbers and floats add included."""
+    """epsilon at delta of a run that is mu-GDP, including the cost of integer noise and of float errors."""
     if not (run.integers or run.moments):
         return gaussian_epsilon(mu, delta)
     return masked_epsilon(mu, usable_delta(run, delta), exact_slack(run))
 
 
 def exact_mu(run: RunFacts, epsilon: float, delta: float) -> float:
-    """A mu that stays within (epsilon, delta), by hardly less than the largest."""
+    """A mu whose cost stays within (epsilon, delta): slightly below the largest such mu."""
     if not (run.integers or run.moments):
         return float(gaussian_mu(epsilon, delta))
     slack = exact_slack(run)
@@ -251,7 +251,7 @@ def exact_mu(run: RunFacts, epsilon: float, delta: float) -> float:
 
 
 def exact_slack(run: RunFacts) -> Slack:
-    """By how much all whole numbers of a run differ from rounded normals."""
+    """How much the integer noise of a whole run differs from rounded normal noise."""
     none = Slack(0.0, 0.0)
     sums = masked_slack(run, range(1, run.moments + 1), 1) if run.moments else none
     whole = discrete_slack(_SPREAD, run.dimension, run.rounds * run.outputs) if run.integers else none
@@ -261,7 +261,7 @@ def exact_slack(run: RunFacts) -> Slack:
 
 
 def loss_shape(loss: LossFacts) -> str:
-    """How slope and curvature of the loss go together: a key of `widening.NODES`."""
+    """How the slope and the curvature of the loss are related: a key of `widening.NODES`."""
     if loss.name == "logistic" and (loss.slope_bound, loss.curvature_bound) == (1.0, 0.25):
         return "logistic"
     if loss.name == "log-cosh" and loss.slope_bound == 1.0:
@@ -272,8 +272,9 @@ def loss_shape(loss: LossFacts) -> str:
 def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: Array) -> Array:
     """Renyi cost of noise on a vector that one record moves by at most `moved`.
 
-    Discrete Gaussian noise costs what continuous noise does, for moves by whole steps of the grid [CKS20];
-    of discrete Laplace noise only the pure bound is used, as if the move bent beyond every order.
+    If the vector moves by whole grid steps, discrete Gaussian noise costs the same as continuous Gaussian
+    noise [CKS20]. For discrete Laplace noise only the pure bound is used: x is set so high that the other
+    bounds are infinite.
     """
     bend = np.full_like(moved, _BEYOND if run.integers and noise == "norm" else 0.0)
     if noise == "gaussian":
@@ -284,26 +285,28 @@ def _renyi_shift(run: RunFacts, noise: str, moved: Array, scale: Array, orders: 
 
 
 def _stray(run: RunFacts) -> float:
-    """2 gamma, and sqrt(d) steps of the grid where the release was rounded before its last noise."""
+    """How far apart errors can move two solved vectors: 2 `tol`, plus sqrt(d) grid steps if the release was
+    rounded before its last noise."""
     return float(up(2 * run.tol + _rounding(run))) if run.integers else 2 * run.tol
 
 
 def _primal_move(run: RunFacts, k: Array, a: Array) -> Array:
-    """S, and the rounding before the noise."""
+    """The sensitivity S of the solved vector, plus the effect of rounding before the noise."""
     S = bounds.primal_sensitivity(k, a, run.loss.slope_bound, run.tol, _reach(run))
     return up(S + _rounding(run)) if run.integers else S
 
 
 def _rounding(run: RunFacts) -> float:
-    """g sqrt(d): two vectors that are rounded to the grid move apart by no more."""
+    """g sqrt(d): rounding to the grid moves two vectors apart by at most this much."""
     return float(run.grid or 0.0) * math.sqrt(run.dimension)
 
 
 def float_delta(run: RunFacts) -> float:
-    """The chance, over a whole run of whole numbers, of what sampling in floats leaves: part of delta.
+    """The probability that sampling in floats fails anywhere in a run with integer noise; delta includes it.
 
-    Except with probability 1e-15, each number of the inner noise is the rounding of a real one. Except with
-    probability 1e-18, each of its vectors is no longer than `tol` assumes.
+    The inner noise is the noise inside a site's problem, before the integer noise. Each of its numbers is a
+    rounded real number, except with probability 1e-15. Each of its vectors is no longer than `tol` assumes,
+    except with probability 1e-18.
     """
     if not run.integers:
         return 0.0
@@ -325,8 +328,6 @@ def _pure_update(run: RunFacts, releases: Releases) -> Array:
     """Pure epsilon of the perturbed update with norm noise, one class, without the output noise."""
     k, a = _weight(run, releases)
     loss, alpha, X = run.loss, releases.scale, _reach(run)
-    if run.method == "primal":
-        return bounds.primal_pure(_primal_move(run, k, a), alpha)
 
     def cost(weight: Array) -> Array:
         if loss_shape(loss) == "logistic":
@@ -341,11 +342,11 @@ def _pure_update(run: RunFacts, releases: Releases) -> Array:
 
 
 def _weight(run: RunFacts, releases: Releases) -> tuple[Array, Array]:
-    """k and a of every release."""
+    """For every release, the weight k of one record and the least eigenvalue a of H (see `bounds`)."""
     k = bounds.sample_weight(run.C, releases.eta, releases.degree, releases.samples)
     return k, bounds.least_eigenvalue(run.strong, releases.eta, releases.degree)
 
 
 def _reach(run: RunFacts) -> float:
-    """X: no row is longer than this, those included that only rounding makes longer than the public bound."""
+    """X plus a margin for rounding: the computed norm of an accepted row is at most this number."""
     return run.data_norm * _ROUNDED

@@ -1,12 +1,12 @@
-"""Noise on the integers, exact to the last bit: discrete Gaussian and discrete Laplace [CKS20, section 5].
+"""Exact samplers of integer noise: discrete Gaussian and discrete Laplace [CKS20, section 5].
 
     P(z) ~ exp(-z^2 / (2 s^2))        and        P(z) ~ exp(-|z| / s),        z = 0, +-1, +-2, ...
 
-A coin that falls with probability exp(-x) is tossed by comparing exp(-x), in floats, with 64 random bits.
-Where the two are too near for floats to tell, more bits are drawn and exp(-x) is computed to as many digits
-as it takes: the answer is that of exact arithmetic, always. The bits are those of the generator, hence of
-ChaCha20 under a fresh key. A sampler with a state of its own, such as opendp's, would repeat itself in a
-machine image that is resumed twice; that one is the referee in the tests.
+An event of probability exp(-x) is drawn by comparing exp(-x), in floats, with 64 random bits. If the two are
+too close for floats to decide, more bits are drawn and exp(-x) is computed to as many digits as needed, so
+that the answer is always the same as in exact arithmetic. The bits come from the generator: ChaCha20 with a
+fresh key. A sampler that keeps its own state, such as opendp's, would draw the same noise twice if a virtual
+machine is resumed twice from one image. The tests compare these samplers with opendp's sampler.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from ..core.types import Array
 Ints = NDArray[np.int64]
 Exact = Callable[[int], Fraction]
 
-_NEAR = 1e-9  # floats decide where exp(-x) is farther than this from the bits; their error is below 1e-12
+_NEAR = 1e-9  # floats decide if exp(-x) and the random bits differ by more; their error is below 1e-12
 _FEW, _TOSSES = 4096, 8
 LARGEST = 2.0**50
-"""The largest scale: a draw is then beyond 2^62 with a chance below exp(-4000)."""
+"""The largest scale; at this scale a draw is beyond 2^62 with probability below exp(-4000)."""
 
 
 def discrete_gaussian(generator: np.random.Generator, scale: float, size: int) -> Ints:
-    """Independent draws with P(z) ~ exp(-z^2 / (2 scale^2)), `scale` being exactly what the float is."""
+    """Independent draws with P(z) ~ exp(-z^2 / (2 scale^2)), exactly for this float `scale`."""
     s = _scale(scale)
     t = math.floor(s) + 1
 
@@ -52,23 +52,23 @@ def discrete_gaussian(generator: np.random.Generator, scale: float, size: int) -
 
 
 def discrete_laplace(generator: np.random.Generator, scale: float, size: int) -> Ints:
-    """Independent draws with P(z) ~ exp(-|z| / scale), `scale` rounded up to a whole number."""
+    """Independent draws with P(z) ~ exp(-|z| / scale), where `scale` is first rounded up to an integer."""
     t = math.ceil(_scale(scale))
 
     def draw(n: int) -> Ints:
         sizes = _geometric(generator, t, n)
         negative = (_words(generator, n) & np.uint64(1)).astype(bool)
-        taken = ~(negative & (sizes == 0))  # or 0 would count twice
+        taken = ~(negative & (sizes == 0))  # otherwise 0 would be drawn twice as often
         return np.asarray(np.where(negative, -sizes, sizes)[taken])
 
     return _accepted(size, 1 - 1 / (2 * t), draw)
 
 
 def _accepted(size: int, share: float, draw: Callable[[int], Ints]) -> Ints:
-    """The first `size` draws that are accepted: `draw(n)` gives those of n candidates, in their order.
+    """The first `size` accepted draws; `draw(n)` draws n candidates and returns the accepted ones, in order.
 
-    About `share` of them are. A few candidates more than that takes are drawn at once: what a short vector
-    costs are calls, not numbers.
+    About `share` of the candidates are accepted. Each call of `draw` asks for slightly more candidates than
+    are needed on average, because the time for a short vector depends on the number of calls.
     """
     found = np.empty(0, dtype=np.int64)
     while found.size < size:
@@ -81,11 +81,12 @@ def _accepted(size: int, share: float, draw: Callable[[int], Ints]) -> Ints:
 def draw_steps(
     kind: str, generator: np.random.Generator, scale: float, grid: float, d: int, runs: int
 ) -> Ints:
-    """The last noise of a real release in steps of the grid, (runs, d).
+    """The noise that a real run adds last to a release, in grid steps, (runs, d).
 
     Gaussian noise of standard deviation `scale` becomes discrete Gaussian noise of `scale / grid`. Norm noise
-    of rate `scale` becomes discrete Laplace noise of sqrt(d) / (scale grid) in every coordinate: a move by
-    ||x|| <= r costs at most scale r, as norm noise would, since ||x||_1 <= sqrt(d) ||x||.
+    of rate `scale` becomes discrete Laplace noise of sqrt(d) / (scale grid) in every coordinate. If one
+    record moves the vector by ||x|| <= r, this noise costs at most scale r, as norm noise would, because
+    ||x||_1 <= sqrt(d) ||x||.
     """
     if kind == "gaussian":
         return discrete_gaussian(generator, scale / grid, runs * d).reshape(runs, d)
@@ -96,14 +97,14 @@ def _geometric(generator: np.random.Generator, t: int, size: int) -> Ints:
     """Draws with P(n) ~ exp(-n / t), n = 0, 1, ...: n = u + t v, u < t, P(u) ~ exp(-u/t), P(v) ~ exp(-v)."""
 
     def draw(n: int) -> Ints:
-        u = generator.integers(0, t, n, dtype=np.int64)  # unbiased: by rejection
+        u = generator.integers(0, t, n, dtype=np.int64)  # unbiased: NumPy rejects values
         return u[_falls(generator, u / t, lambda k: Fraction(int(u[k]), t))]
 
     return _accepted(size, 1 - math.exp(-1), draw) + t * _times(generator, size)
 
 
 def _times(generator: np.random.Generator, size: int) -> Ints:
-    """How often a coin of chance exp(-1) falls before it does not; for few, some tosses are made at once."""
+    """The number of successes, of probability exp(-1) each, before the first failure."""
     times = np.zeros(size, dtype=np.int64)
     open_, tosses = np.arange(size), _TOSSES if size <= _FEW else 1
     while open_.size:
@@ -115,7 +116,7 @@ def _times(generator: np.random.Generator, size: int) -> Ints:
 
 
 def _falls(generator: np.random.Generator, x: Array, exact: Exact) -> NDArray[np.bool_]:
-    """Coins that are True with probability exp(-x), x >= 0; `exact(k)` is x[k] as a fraction."""
+    """Random booleans that are True with probability exp(-x), x >= 0; `exact(k)` is x[k] as a fraction."""
     words = _words(generator, x.size)
     share, chance = words.astype(np.float64) * 2.0**-64, np.exp(-x)
     answer = np.asarray(share < chance)
@@ -137,17 +138,17 @@ def _below(generator: np.random.Generator, word: int, x: Fraction) -> bool:
 
 
 def _bracket(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """low <= exp(-x) <= high, about `digits` digits apart."""
+    """low <= exp(-x) <= high, equal to about `digits` digits."""
     with decimal.localcontext(decimal.Context(prec=digits, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)):
         slip = Fraction(1, 10 ** (digits - 8))
         ratio = decimal.Decimal(x.numerator) / decimal.Decimal(x.denominator)
-        middle = Fraction((-ratio).exp())  # each step is off by a unit in the last of `digits` places
+        middle = Fraction((-ratio).exp())  # each step errs by one unit in the last digit
     wide = slip * (1 + x) * middle
     return middle - wide, min(Fraction(1), middle + wide)
 
 
 def _words(generator: np.random.Generator, size: int) -> NDArray[np.uint64]:
-    """64 random bits each."""
+    """Words of 64 random bits each."""
     return generator.integers(0, 2**64, size, dtype=np.uint64)
 
 

@@ -1,4 +1,4 @@
-"""The facts that an accountant needs about a run, its sites and one release; costs follow from them."""
+"""The facts about a run, its sites and one release from which the privacy accountant computes costs."""
 
 from __future__ import annotations
 
@@ -20,63 +20,63 @@ from .loss_facts import LossFacts
 from .marks import ABORTED as ABORTED
 from .marks import NOT_PROVEN, check_mark, check_name
 from .marks import PLANNED as PLANNED
-from .stated_cost import OWN, StatedCost, check_stated
+from .mechanisms import MECHANISMS, Mechanism, check_method
+from .stated_cost import StatedCost
 from .sums import AttemptFacts, SumFacts, SumTerms, check_moments, check_sums
 
-METHODS = ("penalty", "dual", "primal", "masked", OWN, "none")
-NOISES = ("norm", "gaussian", "discrete", OWN, "none")
 UNITS = ("record", "person")
 STARTS = ("zeros", "random")
 PLACES = ("process", "folders", "network")
-"""Where the rows of a real run were: all in one process; each site's in a folder of its own and read by a
-process of its own, on one machine; or on machines of their own, as far as addresses tell."""
+"""Where the rows of a real run were: all in one process; on one machine, each site's rows in their own folder
+and read by their own process; or each site's on its own machine, as far as the network addresses show."""
 _MOST_ORDER = 1e5
 _LONGEST = 300
-_STEPS = 2.0**52  # whole numbers up to this are floats
+_STEPS = 2.0**52  # floats represent every whole number up to this one
 RELATION = "one record replaced by another, at one site; each record is held by one site only"
 PERSON = "all records of one person replaced by others, their number too; held by at most {} in all"
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """One run: who perturbs what, with which noise, under which public bounds.
+    """The facts about one run: the method, the noise, the problem and the public bounds.
 
     Parameters
     ----------
     method : "penalty", "dual" (penalty perturbation with eta = theta), "primal", "masked", "own" or "none".
-    noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", "discrete" (for masked sums, and only there),
-        "own" (of a user's own method, whose cost is `stated`), or "none": epsilon is infinite.
-    loss : its bounds on slope and curvature.
+    noise : "norm" (density ~ exp(-alpha ||e||)), "gaussian", "discrete" (only for masked sums),
+        "own" (for a user's own method, whose cost is `stated`), or "none": epsilon is infinite.
+    loss : the loss with its bounds on slope and curvature.
     sites, rounds, dimension : N, the planned T, and d.
     C, regularization : the weight of the loss and rho.
-    regularized : False if any coordinate, such as an intercept, escapes the regulariser; then m = 2 eta V.
+    regularized : False if any coordinate, such as an intercept, is not regularised; then m = 2 eta V.
     data_norm : X, the public bound on ||x||.
-    output_noise : kind of noise on the minimiser before its release; None is "idealised". Never for primal.
+    output_noise : kind of noise added to the minimiser before its release; None: "idealised", or "primal".
     tol : how far a released minimiser may be from the exact one, ||gradient|| / m, rounding errors included.
-    grid, clip : step of the grid that releases are rounded to; bound on entries sent and heard; or None.
-    integers : the last noise was drawn on the grid, as whole numbers and exactly: discrete Gaussian noise of
-        the scale charged, or discrete Laplace noise of scale sqrt(d) / rate where it is norm noise. Then
-        `tol` counts the rounding of all other noise, and `delta` what sampling that in floats leaves.
-    simulated : True whenever the noise can be replayed.
-    where : where the rows were, one of `PLACES`; follows for what was only simulated or planned.
-    outputs : models trained at once, K for one-vs-rest: releases per round.
-    start : how f(0) was made; it must not depend on the data.
-    marks : further warnings for the reader, e.g. "bounds taken from the data"; `PLANNED` where nothing ran.
-        A mark must not look like a figure.
-    sums : for masked sums, one for each round; what each site sends in it. For "penalty": the moments of the
-        rows that make whitened coordinates, in the first rounds; each site's own noise protects its records.
+    grid, clip : step of the grid that releases are rounded to; bound on entries sent and received; or None.
+    integers : whether the last noise was drawn exactly, as whole numbers of grid steps: discrete Gaussian
+        noise of the charged scale or, for norm noise, discrete Laplace noise of scale sqrt(d) / rate. Then
+        `tol` includes the rounding of all other noise, and `delta` the failures of sampling that noise in
+        floats.
+    simulated : True if the noise can be reproduced (from a seed).
+    where : where the rows were, one of `PLACES`; set automatically for a simulated or planned run.
+    outputs : the number of models trained at once (K for one-vs-rest), each with one release per round.
+    start : how f(0), the model before round 1, was made; it must not depend on the data.
+    marks : further warnings for the reader, e.g. "bounds taken from the data"; `PLANNED`: there was no run.
+    sums : for masked sums: what each site sends, one entry per round. For "penalty": the moments of the rows
+        that define whitened coordinates, in the first rounds; each site's own noise protects its records.
     records, largest : for sums: the public, fixed number of records in the whole network (with unit
-        "person" that of persons serves), and the most rows at one site. What a sum claims must follow.
+        "person", `persons` instead), and the largest number of rows at one site. The bounds of a sum must
+        follow from them.
     colluding : how many of the other sites may collude with the observer; None: all of them. Only
-        masked sums rest on it.
-    connectivity : the sites stay connected by the masks they share while fewer of them than this are taken
-        out; None: every two sites share masks.
-    attempts : the memberships of a masked run, where sites left; `sums` then has every release of the site.
-    unit : what one promise covers: "record", or "person" with all rows that are theirs. Those rows are
-        weighted so that they count at most as one row; the samples of a site are then its persons.
+        the cost of masked sums depends on it.
+    connectivity : the least number of sites whose removal may disconnect the graph of shared masks;
+        None: every two sites share masks.
+    attempts : the attempts of a masked run that some sites left; `sums` then lists every release of the site.
+    unit : what the guarantee protects: one "record", or one "person" with all their rows. Those rows are
+        weighted so that they count at most as one row; the `samples` of a site are then its persons.
     persons : the public, fixed number of persons in the whole network; for unit "person" only.
-    rows_per_person : a public bound on the rows of one person, or None. Only norm noise rests on it.
-    sites_per_person : at most so many sites hold rows of one person; above 1 for masked sums only.
+    rows_per_person : a public bound on the rows of one person, or None. Only norm noise needs it.
+    sites_per_person : the most sites that hold rows of one person; above 1 for masked sums only.
     """
 
     method: str
@@ -114,11 +114,7 @@ class RunFacts:
     stated: StatedCost | None = None
 
     def __post_init__(self) -> None:
-        checks.choice("method", self.method, METHODS)
-        checks.choice("noise", self.noise, NOISES)
-        if (self.method == "none") != (self.noise == "none") or self.masked != (self.noise == "discrete"):
-            raise ParameterError(f"`noise` must fit method {self.method!r}; got {self.noise!r}.")
-        check_stated(self.method, self.noise, self.stated)
+        check_method(self.method, self.noise, self.stated)
         self.loss.check_private(self.noise)
         for name in ("sites", "rounds", "dimension", "outputs"):
             _set(self, name, checks.whole(name, getattr(self, name), least=1))
@@ -132,7 +128,7 @@ class RunFacts:
                 _set(self, name, checks.magnitude(name, getattr(self, name)))
         if self.output_noise is not None:
             checks.choice("output_noise", self.output_noise, ("norm", "gaussian"))
-            if self.method in ("primal", "masked", OWN) or self.noise == "none":
+            if not self.mechanism.inside:
                 raise ParameterError(
                     f"`output_noise` must be None for method {self.method!r}; got {self.output_noise!r}: its "
                     "noise, if it has any, is on the output already."
@@ -153,7 +149,7 @@ class RunFacts:
         _lines(**{f"marks[{k}]": mark for k, mark in enumerate(self.marks)})
         for mark in self.marks:
             check_mark(mark)
-        unmarked = self.method == OWN and NOT_PROVEN not in self.marks
+        unmarked = self.stated is not None and NOT_PROVEN not in self.marks
         _set(self, "marks", (*self.marks, *[NOT_PROVEN] * unmarked))
         _set(self, "versions", dict(self.versions))
 
@@ -163,26 +159,27 @@ class RunFacts:
         _set(self, "where", checks.choice("where", self.where or follows, allowed))
 
     def _check_masks(self) -> None:
-        whitened = self.method == "penalty" and bool(self.sums)
-        alien = self.sums or {self.records, self.largest} != {None}
-        if not self.masked and ((alien and not whitened) or self.attempts or self.connectivity is not None):
+        whitened = self.mechanism.moments and bool(self.sums)
+        alien = not whitened and (self.sums or {self.records, self.largest} != {None})
+        if not self.mechanism.summed and (alien or self.attempts or self.connectivity is not None):
             names = "`sums`, `records`, `largest`, `attempts` and `connectivity`"
             raise ParameterError(f"{names} belong to masked sums, not to {self.method!r}.")
         if self.attempts and self.where == "process":
             raise ParameterError("`attempts` belong to runs between sites; in one process no site leaves.")
         if whitened and (self.outputs > 1 or self.data_norm != 1.0):
-            raise ParameterError("`outputs` and `data_norm` must be 1 with moments of the rows in `sums`.")
+            raise ParameterError("`outputs` and `data_norm` must be 1 if `sums` has moments of the rows.")
         for name in ("colluding", "connectivity"):
             if getattr(self, name) is not None:
                 least = 0 if name == "colluding" else 1
                 _set(self, name, checks.among_sites(name, getattr(self, name), self.sites, least=least))
 
     def _check_sums(self) -> None:
-        if not (self.masked or self.sums):
+        summed = self.mechanism.summed
+        if not (summed or self.sums):
             return
-        if self.masked and not self.loss.shipped:
+        if summed and not self.loss.shipped:
             raise ParameterError(f"`loss` of masked sums must be a shipped one; got {self.loss.name!r}.")
-        _set(self, "sums", check_sums(self.sums, self.rounds if self.masked else len(self.sums)))
+        _set(self, "sums", check_sums(self.sums, self.rounds if summed else len(self.sums)))
         for name in ("largest", "persons" if self.unit == "person" else "records"):
             _set(self, name, checks.whole(name, getattr(self, name), least=1))
         if self.unit == "person" and self.records is not None:
@@ -194,14 +191,14 @@ class RunFacts:
         features, odd = divmod(self.dimension, self.loss.classes)
         if odd:
             raise ParameterError(
-                f"`dimension` must contain {self.loss.classes} models of one length; got {self.dimension}."
+                f"`dimension` must be a multiple of {self.loss.classes} (classes); got {self.dimension}."
             )
         terms = SumTerms(self.loss, units, self.largest or 1, features, self.data_norm, self.sites)
         terms.check(self.sums, self.attempts)
 
     def _check_integers(self) -> None:
-        """Check a release of whole numbers: a grid that floats store exactly, a clip, and noise on it."""
-        if self.noise in (OWN, "none") or self.idealised or self.masked:
+        """Check a release of whole numbers: it needs a grid that floats store exactly, a clip, and noise."""
+        if self.noise not in ("norm", "gaussian") or self.idealised:
             raise ParameterError("`integers` needs noise on the output, or primal noise.")
         if self.grid is None or self.clip is None or math.frexp(self.grid)[0] != 0.5:
             raise ParameterError(
@@ -223,7 +220,7 @@ class RunFacts:
             raise ParameterError("`persons` must be given with unit 'person', and only then.")
         if not person and (self.rows_per_person is not None or self.sites_per_person != 1):
             raise ParameterError("`rows_per_person` and `sites_per_person` need unit 'person'.")
-        if self.sites_per_person > (self.sites if self.masked else 1):
+        if self.sites_per_person > (self.sites if self.mechanism.summed else 1):
             raise ParameterError(
                 f"`sites_per_person` must be 1, or with masked sums up to {self.sites}; "
                 f"got {self.sites_per_person}."
@@ -235,28 +232,34 @@ class RunFacts:
         _set(self, "relation", relation)
 
     @property
+    def mechanism(self) -> Mechanism:
+        """The kind of releases that the run makes."""
+        return MECHANISMS[self.method]
+
+    @property
     def masked(self) -> bool:
         """Whether the sites send shares of sums, hidden by masks that cancel."""
-        return self.method == "masked"
+        return self.mechanism.summed
 
     @property
     def moments(self) -> int:
         """How many of the first rounds release moments of the rows, before the paper's rounds begin."""
-        return 0 if self.masked else len(self.sums)
+        return 0 if self.mechanism.summed else len(self.sums)
 
     def honest(self, colluding: int | None) -> int:
-        """The number of noises that surely protect a site if this many others collude; None: all.
+        """The least number of sites whose noise protects a site if `colluding` others collude (None: all).
 
-        The sites left over protect each other while masks still connect them; else a site may stand alone.
+        The honest sites protect each other while shared masks connect them; otherwise only the site's own
+        noise may protect its records.
         """
         everybody = self.sites - 1
         against = everybody if colluding is None else checks.among_sites("colluding", colluding, self.sites)
         safe = self.connectivity is None or against < self.connectivity
-        return self.sites - against if self.masked and safe else 1
+        return self.sites - against if self.mechanism.summed and safe else 1
 
     @property
     def strong(self) -> float:
-        """rho / N, the strong convexity that the regulariser gives every direction; 0 if one escapes it."""
+        """rho / N, the strong convexity in every direction; 0 if a direction is not regularised."""
         return self.regularization / self.sites if self.regularized else 0.0
 
     @property
@@ -266,22 +269,23 @@ class RunFacts:
 
     @property
     def idealised(self) -> bool:
-        """Whether the guarantee needs the exact minimiser: nothing covers the solver's error."""
-        return self.method not in ("primal", "masked", OWN) and self.output_noise is None
+        """Whether the guarantee needs the exact minimiser: no noise covers the solver's error."""
+        return self.mechanism.exact and self.output_noise is None
 
 
 SCHEDULES = ("dual_step", "eta", "scale", "output_scale")
-"""The tables of a site, one number per round."""
+"""The schedules of a site, one number per round."""
 
 
 @dataclass(frozen=True)
 class SiteFacts:
-    """One site: its number in the network, B, V, and its schedules; their last entry holds from then on.
+    """One site. The last entry of each of its schedules holds for all later rounds.
 
-    dual_step : theta(t). Masked sums know no dual step: leave it out there.
-    eta, scale, output_scale : what `Charge` holds, as planned for every round. A run that ended early is
-        certified by them; without them it has no finite figure. Sums have their plan in `RunFacts`: where
-        moments of the rows come first, these tables begin after them.
+    site, samples, degree : its number in the network; B, its samples; V, its neighbours.
+    dual_step : theta(t). Masked sums have no dual step: leave it out.
+    eta, scale, output_scale : the values planned for `Charge`, one per round. The cost of a run that ended
+        early depends on them; without them it has no finite bound. `RunFacts` has the plan of sums: if a run
+        releases moments of the rows first, these schedules begin after the moments.
     """
 
     site: int
@@ -308,10 +312,11 @@ class SiteFacts:
 class Charge(NamedTuple):
     """One release of one site in round t = 1, 2, ...
 
-    `scale` is alpha for norm noise and sigma for Gaussian noise (0 where there is none), `output_scale` the
-    same for the output noise. `degree` is the V really used, where a lost neighbour made it differ.
-    Sums: `Charge(site, t, scale=s)`, the spread of the site's noise in grid units as in `SumFacts`.
-    `aborted`: the solver failed after its noise was drawn. Nothing was sent; the failure is a release too.
+    `scale` is alpha for norm noise and sigma for Gaussian noise (0 without noise), `output_scale` the same
+    for the output noise. `degree` is the V of this round, if it differs because a neighbour was lost.
+    For sums: `Charge(site, t, scale=s)`, with the std of the site's noise in grid units as in `SumFacts`.
+    `aborted`: the solver failed after its noise was drawn. Nothing was sent, but the failure may reveal
+    something about the records, so it is charged as a release.
     """
 
     site: int
@@ -324,7 +329,7 @@ class Charge(NamedTuple):
 
 
 class RoundCharges(NamedTuple):
-    """One release of each of several sites in round t, by columns; None where there is no such noise."""
+    """One release of each of several sites in round t, as one array per field; None: no such noise."""
 
     t: int
     sites: NDArray[np.int64]
@@ -334,7 +339,7 @@ class RoundCharges(NamedTuple):
     aborted: bool = False
 
     def each(self) -> Iterator[Charge]:
-        """The same, one by one."""
+        """The same charges, one by one."""
         scale = np.zeros(len(self.sites)) if self.scale is None else self.scale
         output = [None] * len(self.sites) if self.output_scale is None else self.output_scale.tolist()
         numbers = zip(self.sites.tolist(), self.eta.tolist(), scale.tolist(), output, strict=True)
@@ -352,7 +357,7 @@ class Columns(NamedTuple):
 
     @classmethod
     def of(cls, site: SiteFacts, charges: Sequence[Charge]) -> Columns:
-        """The columns of some charges, whatever their order."""
+        """The columns of some charges, which may be in any order."""
         rows = sorted(charges, key=lambda charge: charge.t)
         plain = [(r.t, r.eta, r.scale, r.output_scale or 0.0, r.degree or site.degree) for r in rows]
         t, eta, scale, output, degree = np.array(plain, dtype=np.float64).reshape(-1, 5).T
@@ -361,10 +366,10 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class SiteBudget:
-    """A site stops before its (epsilon, delta) passes these.
+    """The limit of a site: it stops before its cost exceeds (epsilon, delta).
 
     With `order` = None the schedules must be fixed before the run. With an order, chosen before the run, the
-    charges may react to the history (a Renyi filter at that order), and the budget itself is certified.
+    charges may depend on earlier releases (a Renyi filter at that order), and the budget itself is certified.
     """
 
     epsilon: float
@@ -380,7 +385,7 @@ class SiteBudget:
                 raise ParameterError(f"`order` must be above 1, up to {_MOST_ORDER:g}; got {self.order:g}.")
 
 
-_shared_table = functools.lru_cache(maxsize=64)(trim_repeats)  # thousands of sites with one schedule share it
+_shared_table = functools.lru_cache(maxsize=64)(trim_repeats)  # sites with equal schedules share one tuple
 
 
 def _lines(**values: Any) -> None:

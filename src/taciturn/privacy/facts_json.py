@@ -1,4 +1,4 @@
-"""Facts as plain JSON values and back, strictly: no unknown or missing key, floats to the last bit."""
+"""Convert facts to plain JSON values and back. Unknown and missing keys are errors; floats stay exact."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .loss_facts import LossFacts
 from .stated_cost import StatedCost
 from .sums import AttemptFacts, SumFacts
 
-_ADDED = {"eta", "scale", "output_scale"}  # facts of a site that ledgers before certificates of format 2 lack
+_ADDED = {"eta", "scale", "output_scale"}  # keys that ledgers older than certificate format 2 lack
 T = TypeVar("T", RunFacts, SiteFacts, LossFacts, SumFacts, AttemptFacts, StatedCost, SiteBudget)
 
 
 def to_plain(facts: RunFacts | SiteFacts | SiteBudget) -> dict[str, Any]:
-    """Facts as JSON values; tuples become lists. A run that all sites took part in lists no attempts."""
+    """Facts as JSON values; tuples become lists. `attempts` is left out if no site left the run."""
     plain = dataclasses.asdict(facts)
     for entry in plain.get("attempts", ()):
         entry["members"] = list(entry["members"])
     if not plain.get("attempts", True):
         del plain["attempts"]
-    if (stated := plain.pop("stated", None)) is not None:  # written only where there is one
+    if (stated := plain.pop("stated", None)) is not None:  # written only if it is given
         plain["stated"] = stated | {"renyi": stated["renyi"] and [list(pair) for pair in stated["renyi"]]}
     return {key: list(value) if isinstance(value, tuple) else value for key, value in plain.items()}
 

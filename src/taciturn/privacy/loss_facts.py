@@ -1,4 +1,4 @@
-"""LossFacts: the facts that an accountant needs about a loss; a shipped loss is known by its name."""
+"""LossFacts: the facts about a loss from which the privacy accountant computes costs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ KINDS = ("classification", "regression", "classes")
 class LossFacts:
     """sup |L'| = slope_bound and sup L'' = curvature_bound.
 
-    `name` decides which tight bound applies: "logistic" and "log-cosh" have their own, others a general one.
-    A shipped loss has the bounds that its name and parameters give it; every other is called "custom ...".
+    `name` decides which bound applies: "logistic" and "log-cosh" have a tighter bound of their own, all other
+    losses a general one. The name and parameters of a shipped loss determine its slope and curvature bounds.
+    The name of any other loss begins with "custom".
     """
 
     name: str
@@ -50,11 +51,11 @@ class LossFacts:
 
     @property
     def shipped(self) -> bool:
-        """Whether its bounds follow from its name; those of any other loss are what its author says."""
+        """Whether the loss's name determines its bounds. The author of a custom loss states its bounds."""
         return self.name in _SHIPPED
 
     def check_private(self, noise: str) -> None:
-        """Raise where noise can promise nothing, since one record may pull without limit."""
+        """Raise if no noise can protect a record because the slope of the loss is unbounded."""
         if noise != "none" and self.name == "squared" and self.slope_bound == checks.MOST:
             raise ParameterError(
                 "`loss`: the slope of the squared loss is unbounded. Give `target_bound`, a public bound on "
@@ -63,22 +64,22 @@ class LossFacts:
 
     @property
     def counting(self) -> bool:
-        """Whether records were counted, and no model trained."""
+        """Whether the run only counted records and trained no model."""
         return self.name == "counts"
 
     @property
     def programmed(self) -> bool:
-        """Whether a program asked for sums of clipped vectors, and no model was trained."""
+        """Whether the run computed sums of clipped vectors for a program and trained no model."""
         return self.name == PROGRAM
 
     @property
     def classes(self) -> int:
-        """Models at once: the classes of softmax, else 1."""
+        """The number of models trained at once: for softmax the number of classes, else 1."""
         return int(self.parameters["classes"]) if self.name == "softmax" else 1
 
     @property
     def slope_at_zero(self) -> float:
-        """sup |L'| at the model f = 0: there all margins are 0, and of residuals nothing is known.
+        """sup |L'| at the model f = 0. All margins are 0 there, but residuals may have any size.
 
         >>> LossFacts("logistic", 1.0, 0.25).slope_at_zero
         0.5
@@ -93,7 +94,7 @@ class LossFacts:
         return self.slope_bound
 
     def _check_shipped(self, kind: str, names: tuple[str, ...], bounds: Bounds) -> None:
-        """The bounds of a shipped loss, computed again."""
+        """Raise unless the bounds are those of the shipped loss, which are computed again here."""
         if set(self.parameters) != set(names):
             held = " and ".join(names) or "nothing"
             raise ParameterError(f"`parameters` of the loss {self.name} must contain {held}.")
@@ -127,6 +128,6 @@ _SHIPPED: dict[str, tuple[str, tuple[str, ...], Bounds]] = {
     "squared": ("regression", ("reach",), lambda reach: (reach, 1.0)),
     "bounded-logistic": ("classification", (), lambda: (0.5, 0.5)),
     "softmax": ("classes", ("bounded", "classes"), _softmax),
-    "counts": ("classification", (), lambda: (1.0, 0.0)),  # no loss at all: records are counted
-    PROGRAM: ("classification", (), lambda: (1.0, 0.0)),  # nor here: clipped vectors are added up
+    "counts": ("classification", (), lambda: (1.0, 0.0)),  # not a loss: the run counts records
+    PROGRAM: ("classification", (), lambda: (1.0, 0.0)),  # not a loss: the run adds clipped vectors
 }

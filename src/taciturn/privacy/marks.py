@@ -9,7 +9,10 @@ from ..core.errors import ParameterError
 PLANNED = "computed from settings alone; no run took place"
 ABORTED = "a solve gave up and ended the run: that it did may depend on the data, which no bound here covers"
 NOT_PROVEN = "not proven by taciturn: what a round costs is what the author of the method states"
-_WEIGHTED = "rows count by their class, by public numbers: "
+_WEIGHTED = (
+    "rows are weighted by class, with public weights: ",
+    "rows count by their class, by public numbers: ",  # in certificates of earlier releases
+)
 _CUT_OFF = re.compile(
     r"a run before this one was cut off in round \d+ of \d+, with epsilon = [\w.+-]+ at delta = [\w.+-]+ on "
     r"record: that comes on top"
@@ -19,7 +22,7 @@ _FIGURE = re.compile(r"(epsilon|delta|\beps|ε|δ)\s*([=:<≤≈]|is\b|of\b)+\s*
 
 
 def check_mark(mark: str) -> None:
-    """Raise if a mark looks like a figure: a number, or the name of one."""
+    """Raise if a mark looks like a figure: it contains a number or a word such as epsilon."""
     if mark in (PLANNED, ABORTED, NOT_PROVEN) or _CUT_OFF.fullmatch(mark):
         return
     numbers = not mark.startswith(_WEIGHTED) and any(sign.isnumeric() for sign in mark)
@@ -28,6 +31,6 @@ def check_mark(mark: str) -> None:
 
 
 def check_name(name: str) -> None:
-    """Raise where the name of a site states a figure; 'delta' alone is a name."""
+    """Raise if the name of a site states a figure; 'delta' alone is allowed."""
     if _FIGURE.search(name):
         raise ParameterError(f"`name` of a site must not look like a figure; got {name!r}.")

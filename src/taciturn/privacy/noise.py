@@ -1,4 +1,4 @@
-"""Noise: the distributions a site draws from, exact samplers and normalised log densities."""
+"""Noise: the distributions that a site draws from, with samplers and normalised log densities."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..schedules import PerSite
 
 
 class Noise(ABC):
-    """A distribution on R^d with one scale per site and round; the scale is what `parameter` names."""
+    """A distribution on R^d with one scale per site and round; `parameter` is the name of the scale."""
 
     kind: ClassVar[Literal["norm", "gaussian"]]
     parameter: ClassVar[Literal["rate", "std"]]
@@ -30,19 +30,19 @@ class Noise(ABC):
 
     @classmethod
     def size(cls, scale: Any) -> Any:
-        """How large the noise of this scale is: std, or 1/rate."""
+        """The size of noise with this scale: std for Gaussian noise, 1/rate for norm noise."""
         return scale if cls.parameter == "std" else 1 / scale
 
     @classmethod
     def coordinate_std(cls, scale: Any, d: int) -> Any:
-        """The standard deviation of each coordinate in R^d: std, or sqrt(d + 1) / rate.
+        """The standard deviation of each coordinate in R^d: std, or for norm noise sqrt(d + 1) / rate.
 
-        E ||e||^2 = d (d + 1) / rate^2, shared by d coordinates.
+        For norm noise E ||e||^2 = d (d + 1) / rate^2, and the d coordinates have equal variances.
         """
         return scale if cls.parameter == "std" else math.sqrt(d + 1) / scale
 
     scale_of, scale_for = size, coordinate_std
-    """The inverse of each of them is itself."""
+    """Each of the two functions is its own inverse."""
 
     def scales(self, sites: int, rounds: int) -> Array:
         """The scale for every site and round, (sites, rounds)."""
@@ -62,7 +62,8 @@ class Noise(ABC):
 class NormNoise(Noise):
     """density(e) ~ exp(-rate ||e||): the norm is Gamma(d, 1/rate), the direction uniform [ZKL18, Alg 1].
 
-    `rate` is a number, a schedule, or a list of them, one per site. A larger rate means less noise.
+    `rate` is a number, a schedule, or a list with a number or schedule for each site. A larger rate means
+    less noise.
 
     >>> from taciturn import Geometric
     >>> NormNoise(rate=Geometric(3.0, 1.5)).scales(sites=2, rounds=3).tolist()
@@ -95,7 +96,8 @@ class NormNoise(Noise):
 class GaussianNoise(Noise):
     """density(e) = N(0, std^2 I)
 
-    `std` is a number, a schedule, or a list of them, one per site. A larger std means more noise.
+    `std` is a number, a schedule, or a list with a number or schedule for each site. A larger std means
+    more noise.
 
     >>> GaussianNoise(std=[1.0, 2.0]).scales(sites=2, rounds=2).tolist()
     [[1.0, 1.0], [2.0, 2.0]]
@@ -130,10 +132,11 @@ def draw(
     scales: Array,
     shape: tuple[int, int],
 ) -> Array:
-    """One fresh vector for every site and repeat, (sites, repeats, d); `shape` is the last two of them.
+    """One fresh vector for every site and repeat, (sites, repeats, d); `shape` is (repeats, d).
 
     Each vector comes from its own stream, so it does not depend on which other vectors are drawn.
-    Seeded streams draw the shipped noises for all sites at once; secret ones take a fresh key each time.
+    Seeded streams draw the shipped noises for all sites at once; secret streams use a fresh key for each
+    vector.
     """
     drawn = np.empty((len(sites), *shape))
     if isinstance(streams, SeededStreams) and type(noise) in (NormNoise, GaussianNoise):
@@ -147,7 +150,7 @@ def draw(
 
 
 def _check_scales(name: str, spec: Any) -> PerSite:
-    """`spec` with its numbers checked, and a list as a tuple."""
+    """`spec` with its numbers checked; a list becomes a tuple."""
     if isinstance(spec, Sequence | np.ndarray) and not isinstance(spec, str | bytes):
         return tuple(_entry(f"{name}[{i}]", entry) for i, entry in enumerate(spec))
     return _entry(name, spec)

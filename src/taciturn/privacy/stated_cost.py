@@ -1,4 +1,4 @@
-"""StatedCost: the cost of one round of a method, as its author states it; taciturn only adds it up."""
+"""StatedCost: the cost of one round of a method, as its author states it; taciturn only adds up rounds."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ OWN = "own"
 
 @dataclass(frozen=True)
 class StatedCost:
-    """The cost of one round to any one record or person, by the author's own proof: one of the three.
+    """The privacy cost of one round for any record or person, by the author's own proof.
+
+    Exactly one field must be given.
 
     pure : epsilon at delta = 0.
     mu : the round is mu-GDP.
-    renyi : the Renyi divergence at some orders above 1, {order: cost}. It never falls with the order, so that
-        the cost at the next larger order is taken between two of them.
+    renyi : the Renyi divergence at some orders above 1, {order: cost}. The divergence never decreases with
+        the order, so between two stated orders the cost at the larger order is used.
 
     >>> StatedCost(renyi={2: 0.1, 8: 0.5}).renyi_at(np.array([1.5, 2.0, 3.0, 9.0])).round(3).tolist()
     [0.1, 0.1, 0.5, inf]
@@ -50,21 +52,15 @@ class StatedCost:
         falls = any(a[1] > b[1] or a[0] == b[0] for a, b in pairwise(curve))
         if not curve or curve[0][0] <= 1 or falls:
             raise ParameterError(
-                "`renyi` must contain orders above 1, each once, with costs that never fall."
+                "`renyi` must contain orders above 1, each once, with costs that never decrease."
             )
         object.__setattr__(self, "renyi", curve)
 
     def renyi_at(self, orders: Array) -> Array:
-        """A bound on the Renyi divergence at these orders; infinite beyond the largest that is stated."""
+        """A bound on the Renyi divergence at these orders; infinite above the largest stated order."""
         if self.pure is not None:
             return pure_renyi(orders, self.pure)
         if self.mu is not None:
             return np.asarray(up(orders * self.mu**2 / 2))
         known, costs = np.array(self.renyi).T
         return np.append(costs, np.inf)[np.searchsorted(known, orders)]
-
-
-def check_stated(method: str, noise: str, stated: StatedCost | None) -> None:
-    """Raise unless a user's own method, and no other, states its cost."""
-    if {method == OWN, noise == OWN} != {stated is not None}:
-        raise ParameterError(f"`stated` belongs to method 'own' with noise 'own'; got {method!r}, {noise!r}.")

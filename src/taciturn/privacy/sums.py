@@ -1,6 +1,7 @@
-"""SumFacts: the facts that an accountant needs about one masked sum, to which every site adds a share.
+"""SumFacts: the facts about one masked sum from which the privacy accountant computes its cost.
 
-How far a unit moves a sum is not believed but derived: `sum_bounds`, from the loss, n, X and the kind of sum.
+The sensitivity of a sum (how far one record or person can move it) is always recomputed: `SumTerms.bounds`
+derives it from the loss, n, X and the kind of sum.
 """
 
 from __future__ import annotations
@@ -18,33 +19,35 @@ from .loss_facts import PROGRAM, LossFacts
 MOMENTS, SQUARES, GRADIENT, COUNTS = "second moments", "means and squares", "gradient", "counts"
 WHITENED, CLIPPED = "whitened moments", "clipped gradient"
 VECTORS, ALIGNED = "clipped vectors", "aligned vectors"
-"""What may be summed. A clipped vector has norm 1 at most, whatever a program makes of a unit's rows.
+"""The kinds of sums. A unit is a record or a person. A clipped vector is computed by a user's program from
+the rows of one unit and then clipped to norm at most 1.
 
-Aligned vectors have norm 1 at most and no negative inner products, so that |v - w|^2 <= |v|^2 + |w|^2 <= 2:
-the cell of a unit in each of k tables, divided by sqrt k; or q q' for |q| <= 1. The framework forms them.
+taciturn itself computes aligned vectors: they have norm at most 1, and no two of them have a negative inner
+product, so that |v - w|^2 <= |v|^2 + |w|^2 <= 2. Examples are a unit's cells in k tables, divided by sqrt k,
+and q q' for |q| <= 1.
 """
 _PARTS = (MOMENTS, SQUARES, GRADIENT, COUNTS, VECTORS, ALIGNED, WHITENED, CLIPPED)
 
 OF_ROWS = LossFacts("logistic", 1.0, 0.25)
-"""What stands for a loss where only rows are summed: their moments know nothing of the labels."""
+"""The stand-in for a loss where only rows are summed: moments of the rows do not depend on the labels."""
 
-LEAST_STD = 8.0  # grid units; from here on sums of discrete Gaussians are discrete Gaussians to 250 digits
+LEAST_STD = 8.0  # grid units: with this std or more, a sum of discrete Gaussians is a discrete Gaussian
 
 
 @dataclass(frozen=True)
 class SumFacts:
-    """One masked sum, the message of round t.
+    """One masked sum, released in round t.
 
     Parameters
     ----------
     t : the round, 1, 2, ...; there is one sum per round.
-    part : what is summed: "second moments", "means and squares", "gradient"; "whitened moments" and "clipped
-        gradient", in coordinates learnt from the moments before; or "counts", and nothing else.
-    length : how many whole numbers a message holds.
-    sensitivity : S, how far one unit, record or person, replaced can move the sum, in the sum's own units.
+    part : the kind of sum, one of the kinds above. "whitened moments" and "clipped gradient" are in
+        coordinates that were computed from the moments released before.
+    length : the number of integers in a message.
+    sensitivity : S, how far the sum can move if one unit (record or person) is replaced, in the sum's units.
     stray : gamma, a bound on the floating-point error of a site's share.
     grid : g, the step of the grid on which shares are rounded.
-    std : s, in grid units: the spread of the discrete Gaussian noise that each site adds, the same at all.
+    std : s, in grid units: the std of the discrete Gaussian noise that each site adds, equal at all sites.
     """
 
     t: int
@@ -67,21 +70,21 @@ class SumFacts:
                 f"`std` must be at least {LEAST_STD:g} grid units; got {self.std:g}: choose a finer `grid`."
             )
         if not math.isfinite(self.reach) or self.reach >= 2.0**62:
-            raise ParameterError(f"`grid` must not be so fine that one unit spans 2^62 steps: {self.grid:g}.")
+            raise ParameterError(f"`grid` is too fine: one unit would span 2^62 steps; got {self.grid:g}.")
 
     @property
     def reach(self) -> float:
-        """S / g: how far one unit can move the sum, in grid units, before floats and rounding."""
+        """S / g: how far one unit can move the sum, in grid units, not counting rounding errors."""
         return self.sensitivity / self.grid
 
 
 @dataclass(frozen=True)
 class AttemptFacts:
-    """One membership of a run between sites: who added to which of its sums.
+    """One attempt of a run between sites: its member sites, and the releases that these sites made together.
 
     id : the hash that all members signed, in hexadecimal.
     members : the numbers of the sites whose noise is in these sums.
-    first : the first release of this attempt; it ends where the next one begins.
+    first : the number of the first release of this attempt. The attempt ends where the next attempt begins.
     round : the round of the plan that this first release belongs to. Rounds that an earlier attempt did not
         complete are released again, under fresh masks and noise, and are charged again.
     """
@@ -103,7 +106,7 @@ class AttemptFacts:
 
 
 def check_attempts(attempts: Sequence[AttemptFacts], sites: int) -> tuple[AttemptFacts, ...]:
-    """Attempts in order, of sites that the run has; the first one begins with the first release."""
+    """The attempts. Raises unless they are in order, start with release 1 and have only sites of the run."""
     for entry in attempts:
         if not isinstance(entry, AttemptFacts):
             raise ParameterError(f"`attempts` must contain AttemptFacts; got {type(entry).__name__}.")
@@ -111,12 +114,12 @@ def check_attempts(attempts: Sequence[AttemptFacts], sites: int) -> tuple[Attemp
             raise ParameterError(f"`members` must be below the number of sites, {sites}.")
     firsts = [entry.first for entry in attempts]
     if firsts and (firsts[0] != 1 or firsts != sorted(set(firsts))):
-        raise ParameterError("`attempts` must be in the order of their releases, from the first on.")
+        raise ParameterError("`attempts` must be in order, and the first must begin with release 1.")
     return tuple(attempts)
 
 
 def check_sums(sums: Sequence[SumFacts], rounds: int) -> tuple[SumFacts, ...]:
-    """One sum for each round, in order."""
+    """The sums; raises unless there is one for each round, in order."""
     for entry in sums:
         if not isinstance(entry, SumFacts):
             raise ParameterError(f"`sums` must contain SumFacts; got {type(entry).__name__}.")
@@ -134,7 +137,7 @@ def planned_rounds(sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts]) -
 
 
 class SumBounds(NamedTuple):
-    """Bounds that follow from public facts: the length of a message (any, if not given), S and gamma."""
+    """The allowed lengths of a message (empty: any length), and the bounds S and gamma, from public facts."""
 
     lengths: tuple[int, ...]
     sensitivity: float
@@ -143,12 +146,12 @@ class SumBounds(NamedTuple):
 
 @dataclass(frozen=True)
 class SumTerms:
-    """The public facts that the bounds of a run's sums rest on.
+    """The public facts that determine the bounds of a run's sums.
 
-    units : n, the records of all sites together, or the persons.
-    largest : the most rows at one site; floating-point errors grow with their number.
-    features : d; a gradient has as many entries for every class. Of counts: in how many tables each unit is
-        counted, once in each, so that one that is replaced moves two counts of a table by at most 1.
+    units : n, the number of records (or persons) of all sites together.
+    largest : the largest number of rows at one site; floating-point errors grow with it.
+    features : d; a gradient has d entries for every class. For counts: the number of tables. Each unit counts
+        once in each table, so replacing a unit changes at most two counts of a table, by at most 1 each.
     sites : how many sites add noise to a sum.
     """
 
@@ -160,9 +163,10 @@ class SumTerms:
     sites: int = 1
 
     def bounds(self, part: str, *, first: bool = False, before: Sequence[SumFacts] = ()) -> SumBounds:
-        """S and gamma of such a sum; `first`: a gradient at f = 0, where many losses are less steep.
+        """S and gamma of a sum of this kind.
 
-        `before` : the sums before it, from whose noise it follows how far whitened coordinates may stretch.
+        `first` : the sum is a gradient at f = 0, where the slope of many losses is smaller. `before` : the
+        sums released earlier; their noise bounds how much whitening may stretch a row.
         """
         loss, n, d, X = self.loss, self.units, self.features, self.data_norm
         of_program = part in (VECTORS, ALIGNED)
@@ -190,9 +194,9 @@ class SumTerms:
         if self.loss.name != "logistic" or self.data_norm != 1.0 or self.loss.classes != 1:
             raise ParameterError(f"`part` {part!r} needs the logistic loss and rows of norm at most 1.")
         if part == CLIPPED:
-            released = released[:-1]  # the last one only turns the coordinates
+            released = released[:-1]  # the last release only rotates the coordinates
         if not released or released[0].part != MOMENTS:
-            raise ParameterError(f"`part` {part!r} must come after the moments that made its coordinates.")
+            raise ParameterError(f"`part` {part!r} must come after the moments that define its coordinates.")
         noises = [entry.grid * entry.std * math.sqrt(self.sites) for entry in released]
         longest = sens.stretch(d, noises)
         if part == CLIPPED:
@@ -201,7 +205,7 @@ class SumTerms:
         return SumBounds((d * (d + 1) // 2,), sens.moments_sensitivity(1.0, self.units), stray)
 
     def _slope_error(self) -> float:
-        """The float error of a slope."""
+        """A bound on the floating-point error of a slope."""
         loss, X = self.loss, self.data_norm
         margin = sens.margin_error(self.features, X)
         if loss.name == "softmax":
@@ -210,10 +214,10 @@ class SumTerms:
         return sens.slope_error(loss.slope_bound, loss.curvature_bound, shift, margin, X, residual=residual)
 
     def check(self, sums: Sequence[SumFacts], attempts: Sequence[AttemptFacts] = ()) -> None:
-        """Raise where a sum claims less than follows from these facts.
+        """Raise if a sum claims a smaller bound than follows from these facts.
 
-        A gradient at f = 0 is that of one round of the plan, whichever attempt releases it. What a sum rests
-        on are the last releases of the rounds before it.
+        Only one round of the plan releases the gradient at f = 0, but several attempts may release that
+        round. A sum depends on the last release of each earlier round.
         """
         at_zero, last = None, dict[int, SumFacts]()
         rounds = planned_rounds(sums, check_attempts(attempts, self.sites))
@@ -223,7 +227,9 @@ class SumTerms:
             before = [last[k] for k in sorted(last) if k < planned]
             again = last.setdefault(planned, entry)
             if (again.part, again.length) != (entry.part, entry.length):
-                raise ParameterError(f"`sums` {again.t} and {entry.t} must agree: both release one round.")
+                raise ParameterError(
+                    f"`sums` {again.t} and {entry.t} must agree: both release round {planned}."
+                )
             last[planned] = entry
             least = self.bounds(entry.part, first=planned == at_zero, before=before)
             if least.lengths and entry.length not in least.lengths:
@@ -242,7 +248,7 @@ class SumTerms:
 def check_moments(
     sums: Sequence[SumFacts], rounds: int, units: int, largest: int, features: int, sites: int
 ) -> None:
-    """Raise unless these are moments of the rows, fewer than the rounds, that claim what follows for them."""
+    """Raise unless the sums are moments of the rows with large enough bounds, followed by other rounds."""
     parts = [entry.part for entry in sums]
     if parts != [MOMENTS, *[WHITENED] * (len(parts) - 1)] or not len(parts) < rounds:
         raise ParameterError(

@@ -84,7 +84,7 @@ def float_share(half, query):
     at = query.coordinates[0]
     if query.points is None:
         return half.moments(at)
-    return half.gradient(at, query.points[0], half._row_lengths(at, 0))
+    return half.gradient(at, query.points[0], half._limits(at, 0))
 
 
 def test_rows_of_a_person_count_at_most_as_one():

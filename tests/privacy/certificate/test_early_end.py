@@ -52,7 +52,7 @@ def test_a_run_that_ended_early_states_the_planned_figure(noise: str) -> None:
     assert whole.charged_epsilon == whole.epsilon
     said = stopped.statement()
     assert "10 rounds were planned. The figures are those of the planned run" in said
-    assert "If it did not depend on that, epsilon = " in said
+    assert "If the decision to stop did not depend on what had been sent, epsilon = " in said
     assert "were planned" not in whole.statement()
     again = Certificate.from_json(stopped.to_json())
     again.check()
@@ -154,7 +154,7 @@ def test_without_a_plan_on_record_an_early_end_has_no_finite_figure(tmp_path) ->
         found = Certificate.from_ledger(book, DELTA)
     assert found.rounds == 2 < found.run.rounds and found.epsilon == np.inf
     assert found.charged_epsilon == certificate(rounds=2).epsilon
-    assert "is not recorded, so no figure holds for every way to stop" in found.statement()
+    assert "is not recorded, so no figure holds for every reason to stop" in found.statement()
     with pytest.warns(TaciturnWarning, match="texts in it were not compared"):  # the version that began it
         Certificate.from_json(found.to_json()).verify()
 

@@ -173,8 +173,10 @@ def test_mark_is_shown_and_cannot_imitate_a_figure():
     cut = (
         "a run before this one was cut off in round 3 of 41, with epsilon = 1.000 at delta = 1e-05 on record"
     )
-    weighted = "rows count by their class, by public numbers: no 0.5, yes 1"
-    for mark in (PLANNED, ABORTED, f"{cut}: that comes on top", weighted, "bounds taken from the data"):
+    weighted = "rows are weighted by class, with public weights: no 0.5, yes 1"
+    earlier = "rows count by their class, by public numbers: no 0.5, yes 1"
+    known = (PLANNED, ABORTED, f"{cut}: that comes on top", weighted, earlier)
+    for mark in (*known, "bounds taken from the data"):
         run_facts(simulated=False, where="" if mark == PLANNED else "process", marks=(mark,))
     for mark in (cut, weighted + "; epsilon = 0.1", "cost: 0.1", "½ of it", "ε is small", "delta"):
         with pytest.raises(ParameterError, match="`marks` must not look like a figure"):
@@ -191,6 +193,7 @@ def test_known_forgeries_cannot_lower_a_figure(name, tmp_path):
     assert sum(attack_trick(entry, TRICKS[name], 10, seed=5) for entry in honest) > 5
 
 
+@pytest.mark.slow
 def test_forged_certificates_of_every_kind_of_run_cannot_lower_a_figure():
     for name, honest in certified_runs().items():
         assert accepted(honest.to_json()) is not None, name

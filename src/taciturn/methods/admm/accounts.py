@@ -1,6 +1,6 @@
-"""The accountant's view of the tables: the facts of the loss and the sites, every charge, its ledger.
+"""What the privacy accountant needs from a run's tables: facts about the loss and the sites, and all charges.
 
-Every schedule is fixed in advance, so all of it is known before the first round.
+Every schedule is fixed in advance, so the cost of all rounds is known before the first round.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ def loss_facts(loss: Loss) -> LossFacts:
 
 
 def schedules(tables: Tables) -> dict[str, Any]:
-    """What a site has planned for every round, as `SiteFacts` holds it; the tables are of one site alone."""
+    """The schedules of one site as fields of `SiteFacts`. `tables` contains only this site's numbers."""
     given = zip(SCHEDULES, (tables.theta, tables.eta, tables.scale, tables.output_scale), strict=True)
     return {name: () if table is None else tuple(table.tolist()) for name, table in given}
 
 
 def charges(tables: Tables, t: int, sites: NDArray[np.int64]) -> RoundCharges:
-    """What these sites release in round t, each with its row in the tables, by columns."""
+    """The charges for what these sites release in round t; row k of the tables belongs to sites[k]."""
     eta = np.ascontiguousarray(tables.eta[:, t - 1])
     return RoundCharges(t, sites, eta, tables.column("scale", t), tables.column("output_scale", t))
 
 
 def price_run(tables: Tables, run: RunFacts, sites: Sequence[SiteFacts]) -> MemoryLedger:
-    """The ledger that these sites, whose tables these are, will hold after the last round."""
+    """The ledger of these sites after the last round, computed in advance; row k is for sites[k]."""
     ledger, numbers = MemoryLedger(run, sites), np.array([facts.site for facts in sites], dtype=np.int64)
-    for entry in run.sums:  # moments of the rows
+    for entry in run.sums:  # the first rounds release moments of the rows
         none, std = np.zeros(len(numbers)), np.full(len(numbers), entry.std)
         ledger.charge_round(RoundCharges(entry.t, numbers, none, std, None))
     for t in range(1, tables.rounds + 1):

@@ -1,12 +1,12 @@
-"""The paper's methods between sites that come and go: an attempt is a graph, and the duals begin at 0.
+"""The paper's methods between sites that join and leave. An attempt is a part of a run with fixed members.
 
-Rounds keep their numbers. An attempt begins after the last round that any member was charged for, so no site
-ever releases a round twice: one that was away, or was rolled back, skips rounds and never repeats one.
-Every member goes on from its last released vector. Dual variables that do not add up to 0 would move the
-optimum, so they start again at 0.
+A round has the same number in all attempts. An attempt begins after the last round that any member was
+charged for. So no site ever releases a round twice: a site that was away, or that was restored from an old
+backup, skips rounds. Every member continues from its last released vector. The dual variables start at 0 in
+each attempt, because dual variables that do not add up to 0 would move the optimum.
 
-A site that loses neighbours keeps eta V as it was planned: eta' = eta V / V'. Sensitivity and cost depend on
-that product alone, so that the charge of a round stays the planned one.
+If a site loses neighbours, its penalty becomes eta' = eta V / V', where V and V' are the planned and the
+present number of neighbours. Sensitivity and cost depend on eta V alone, so the charges stay as planned.
 """
 
 from __future__ import annotations
@@ -21,38 +21,74 @@ import numpy as np
 
 from ...core.types import Array
 from ...privacy.facts import Charge
-from ..base import Audience
+from ..base import Audience, Links
 from .averaging import network_average
 from .node import Node, NodeState
 
-EDGE = 0.75  # of the clip: noise alone brings single numbers there, never half of a vector
+EDGE = 0.75  # share of the clip; noise alone brings a few entries of a vector this far, but not half of them
+
+
+class UnmaskedSite:
+    """One site without masks: it has its own state and receives its neighbours' messages (`links`)."""
+
+    number: int
+    links: Links
+    common = False
+    """Every site holds a state of its own."""
+    colluding = 0
+    """Not used: the cost does not depend on the number of colluders."""
+
+    def spent(self, base: int, left: float, upto: int) -> float:
+        """0: the budget of a skipped round stays unspent, and no other round gets it."""
+        return 0.0
+
+    def connected(self, members: Sequence[int]) -> bool:
+        """Whether the members' graph is connected, so that their models converge to one model."""
+        return _connected(tuple(members), self.links)
+
+    def near(self, members: Sequence[int]) -> tuple[int, ...]:
+        """The neighbours of this site among the members."""
+        return tuple(j for j in self.links[self.number] if j in set(members))
+
+
+class UnmaskedAttempt:
+    """One site without masks in one attempt."""
+
+    near: tuple[int, ...]
+
+    def padded(self, t: int) -> bool:
+        """False: no random pad hides the messages."""
+        return False
+
+    def partners(self) -> tuple[int, ...]:
+        """Empty: without masks, no site shares a pad with this site."""
+        return ()
+
+    def neighbours(self) -> tuple[int, ...]:
+        return self.near
+
+    def sum_facts(self, t: int) -> None:
+        """None: the facts of the run already contain the moments of the rows."""
 
 
 @dataclass(frozen=True, eq=False)
-class ADMMSite:
+class ADMMSite(UnmaskedSite):
     """One site of a run, over all of its attempts.
 
-    node : the site with the neighbours that the job gives it.   links : the neighbours of every site.
+    node : computes this site's rounds, with all neighbours in the job.   links : the neighbours of each site.
     """
 
     number: int
     node: Node
-    links: tuple[tuple[int, ...], ...]
+    links: Links
     clip: float
     dimension: int
-    common = False
-    """Every site holds a state of its own."""
     least = 1
-    """After so many rounds there is a model."""
+    """The number of rounds after which a model exists."""
 
     @property
     def rounds(self) -> int:
         return self.node.rounds
-
-    @property
-    def colluding(self) -> int:
-        """Not used: the cost does not depend on the number of colluders."""
-        return 0
 
     def start(self) -> NodeState:
         zeros = np.zeros((1, 1, self.dimension))
@@ -67,25 +103,17 @@ class ADMMSite:
         return np.asarray(network_average(np.stack([_vector(last[i]) for i in sorted(last)])))
 
     def coordinates(self, state: NodeState) -> None:
-        """Rows count as they are."""
-
-    def spent(self, base: int, left: float, upto: int) -> float:
-        """A skipped round leaves its budget unspent; nothing has to be shared out again."""
-        return 0.0
-
-    def connected(self, members: Sequence[int]) -> bool:
-        """Whether the members' graph is connected, so that they agree in the end."""
-        return _connected(tuple(members), self.links)
+        """None: the method does not transform rows."""
 
     def enter(self, members: Sequence[int], vectors: Mapping[int, bytes], t: int) -> NodeState:
-        """Every member at its last vector, the duals at 0."""
+        """The first state of an attempt: the last vector of every member, and dual variables of 0."""
         f = self._read(vectors[self.number])
-        heard = sum((self._read(vectors[j]) for j in self._near(members)), np.zeros_like(f))
+        heard = sum((self._read(vectors[j]) for j in self.near(members)), np.zeros_like(f))
         return NodeState(t, f, np.zeros_like(f), heard)
 
     def attempt(self, members: Sequence[int], base: int, left: float) -> ADMMAttempt | None:
-        """This site among these members; None where it has no neighbour left."""
-        near, planned = self._near(members), len(self.links[self.number])
+        """This site in an attempt with these members; None without a neighbour among them or a round left."""
+        near, planned = self.near(members), len(self.links[self.number])
         if not near or base >= self.rounds:
             return None
         node = self.node
@@ -94,19 +122,16 @@ class ADMMSite:
             node = replace(node, tables=tables, degrees=np.array([len(near)]))
         return ADMMAttempt(self, node, tuple(members), near)
 
-    def _near(self, members: Sequence[int]) -> tuple[int, ...]:
-        return tuple(j for j in self.links[self.number] if j in set(members))
-
     def _read(self, data: bytes) -> Array:
-        """A vector of another site, within the public range; one of another form counts as 0."""
+        """The vector of a site, clipped to the public range; data of another length counts as zeros."""
         if len(data) != 8 * self.dimension:
             return np.zeros((1, 1, self.dimension))
         return np.clip(np.nan_to_num(_vector(data)), -self.clip, self.clip)[None, None]
 
 
 @dataclass(frozen=True, eq=False)
-class ADMMAttempt:
-    """One site in one attempt; messages are little-endian floats."""
+class ADMMAttempt(UnmaskedAttempt):
+    """One site in one attempt. Its messages are little-endian floats."""
 
     site: ADMMSite
     node: Node
@@ -116,22 +141,12 @@ class ADMMAttempt:
     def hears(self, t: int) -> Audience:
         return "neighbours"
 
-    def masked(self, t: int) -> bool:
-        return False
-
-    def partners(self) -> tuple[int, ...]:
-        """No site: nothing is masked."""
-        return ()
-
-    def neighbours(self) -> tuple[int, ...]:
-        return self.near
-
     def size(self, t: int) -> int:
-        """Bytes of a message."""
+        """The length of a message in bytes."""
         return 8 * self.site.dimension
 
     def facts(self, t: int) -> bytes:
-        """The facts that all members must agree on: the members. Each site has its own schedules."""
+        """A hash of what all members must agree on: the round, the members and the clip."""
         return hashlib.sha256(repr((t, self.members, self.site.clip)).encode()).digest()
 
     def message(self, state: NodeState) -> bytes | None:
@@ -140,44 +155,41 @@ class ADMMAttempt:
         return None if f is None else np.ascontiguousarray(f, dtype="<f8").tobytes()
 
     def charge(self, t: int) -> Charge:
-        """The cost of the message of round t, as planned, because eta V is as planned."""
+        """The cost of the message of round t. It is the planned cost, because eta V is as planned."""
         return next(self.site.node.charges(t).each())
 
-    def sum_facts(self, t: int) -> None:
-        """No sum of all sites."""
-
     def heard(self, t: int, messages: Mapping[int, bytes]) -> bytes:
-        """The sum of the neighbours' vectors, clipped to the public range, in increasing order."""
+        """The sum of the neighbours' vectors, each clipped to the public range, in order of site number."""
         total = np.zeros((1, 1, self.site.dimension))
         for j in self.near:
             total += self.site._read(messages[j])
         return np.ascontiguousarray(total, dtype="<f8").tobytes()
 
     def impossible(self, t: int, heard: bytes, messages: Mapping[int, bytes]) -> bool:
-        """Whether a neighbour sent what no honest site sends."""
+        """Whether a neighbour sent a vector that no honest site sends."""
         return self.blamed(t, messages) is not None
 
     def blamed(self, t: int, messages: Mapping[int, bytes]) -> int | None:
-        """The site that is furthest out, where one has half of its numbers near the edge, or one beyond it.
+        """The site with the largest vector, if half of its entries are near the clip or one is beyond it.
 
-        A site that drives the others there is ahead of them: they follow a round later.
+        A site that pulls the others to the clip reaches the clip first: the others follow a round later.
         """
         far = {j: self._reach(_vector(data)) for j, data in messages.items() if j != self.site.number}
         furthest = max(far, key=lambda j: far[j], default=None)
         return furthest if furthest is not None and far[furthest] >= EDGE * self.site.clip else None
 
     def _reach(self, vector: Array) -> float:
-        """The median size of the numbers; infinite if one is out of range."""
+        """The median absolute value of the entries; infinite if an entry exceeds the clip."""
         largest = float(np.abs(vector).max(initial=0.0))
         return float(np.median(np.abs(vector))) if largest <= self.site.clip else math.inf
 
     def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:
-        """The sites with a number near the edge: for people to know."""
+        """The sites whose vector has an entry near the clip, for the operators' log."""
         largest = {j: np.abs(_vector(data)).max(initial=0.0) for j, data in messages.items()}
         return [j for j, value in largest.items() if value >= EDGE * self.site.clip]
 
     def after(self, state: NodeState, own: bytes, heard: bytes) -> NodeState:
-        """The dual update, from what was released and heard."""
+        """The dual update, from the released and the received vectors."""
         f, near = (_vector(data)[None, None] for data in (own, heard))
         return self.node.after(state, f, near)
 
@@ -187,7 +199,7 @@ def _vector(data: bytes) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _connected(members: tuple[int, ...], links: tuple[tuple[int, ...], ...]) -> bool:
+def _connected(members: tuple[int, ...], links: Links) -> bool:
     chosen, reached, new = set(members), set[int](), list(members[:1])
     while new:
         i = new.pop()

@@ -1,7 +1,7 @@
-"""The average of what the sites released. It costs no privacy.
+"""The average of the vectors that the sites released. The average costs no privacy.
 
-Whatever is computed from broadcasts alone reveals nothing that they did not (post-processing). Mixing in a
-vector that was not released would.
+A number computed from released vectors alone reveals nothing beyond these vectors (post-processing). An
+average that includes a vector that was not released would reveal more.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from ...core.types import Array
 
 
 def network_average(released: Array, weights: ArrayLike | None = None) -> Array:
-    """sum_i w_i f_i / sum_i w_i: (..., sites, d) -> (..., d); every site counts alike by default.
+    """sum_i w_i f_i / sum_i w_i: (..., sites, d) -> (..., d); equal weights by default.
 
-    Without weights the vectors are added in the order of the sites, without a matrix product, so that every
-    machine gets the same bits.
+    Without weights, the vectors are added in the order of the sites. No matrix product is used, so that
+    every machine gets the same bits.
     """
     if weights is None:
         return np.asarray(released.mean(axis=-2))

@@ -1,8 +1,9 @@
-"""Reach: how near floats can certify a site's minimiser, whatever it hears within the clip.
+"""Float limits: the smallest tolerance that floats can certify for a site's minimiser, whatever it receives.
 
-A failed solve is a release that no noise covers. So a real run begins only where floats certify `tol`
-for every history of at most `history_limit`, and no round beyond that is drawn: that decision follows from
-what was sent and heard, which the observer knows. All that is left is noise longer than `longest_noise`.
+A failed solve would reveal facts about the rows that no noise hides. So a real run begins only if floats
+certify `tol` for every history, the linear term from sent and received vectors, up to `history_limit`. A
+round with a larger history is not started. An observer knows these vectors, so that reveals nothing new. A
+solve can then fail only if its noise is longer than `longest_noise`.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from ..base import Network
 from .tables import Tables
 
 _U = 2.0**-53
-_HISTORY = 4.0  # one round's messages reach 1; the rest is for lam, which adds them up
+_HISTORY = 4.0  # in units of clip sqrt(d): a round's messages use at most 1; lam, a sum over rounds, the rest
 TAIL = 1e-18
-"""The chance that a vector of noise is longer than `longest_noise`."""
+"""The probability that a noise vector is longer than `longest_noise`."""
 
 
 def history_limit(clip: float, d: int) -> float:
-    """How large ||b|| / m may be, b the linear term without its noise."""
+    """The largest allowed ||b|| / m, where b is the linear term without its noise."""
     return _HISTORY * clip * math.sqrt(d)
 
 
 def longest_noise(tables: Tables, d: int) -> Array:
-    """A length that the noise of each round passes with a chance below `TAIL`, (rounds,)."""
+    """(rounds,): a length that the noise vector of a round exceeds with a probability below `TAIL`."""
     if tables.noise is None or tables.scale is None:
         return np.zeros(tables.rounds)
     if tables.noise.kind == "gaussian":  # ||e|| / sigma is 1-Lipschitz in e, and its mean below sqrt(d)
@@ -43,11 +44,12 @@ def longest_noise(tables: Tables, d: int) -> Array:
 
 
 def least_tol(tables: Tables, network: Network, row: int, clip: float) -> float:
-    """The smallest `tol` that floats certify at one site in every round, half of it for rounding.
+    """The smallest `tol` that floats certify at one site in every round. Half of it is for rounded noise.
 
-    Rounded are the noise when it is drawn, by at most (d + 16) u of its length, and the linear term when it
-    is added there; either moves the minimiser by no more than itself, since df/de = -H^-1 and H >= I.
-    tables : of that site alone; it is number `row` of those that the network describes.
+    The noise is rounded when it is drawn, by at most (d + 16) u of its length, where u = 2^-53. It is rounded
+    again when it is added to the linear term. Each of the two errors moves the minimiser by at most the size
+    of the error: df/de = -H^-1 and H >= I.
+    tables : the tables of that site alone.   row : the position of the site in `network.sites`.
     """
     loss, d, R = network.loss, network.dimension, network.regularizer
     rho, kappa = network.regularization / network.total, 2.0 * tables.eta * network.degrees[row]
@@ -67,7 +69,7 @@ def least_tol(tables: Tables, network: Network, row: int, clip: float) -> float:
 
 
 def check_reach(tol: float, least: float, *, clip: float, where: str) -> None:
-    """Raise where floats cannot certify `tol` for every message within the clip."""
+    """Raise if floats cannot certify `tol` for every message within the clip. `where` names the site."""
     if not tol >= least:
         raise ParameterError(
             f"`tol` must be at least {_up(least)} for `clip` = {clip:g} at {where}; got {tol:g}. A message "
@@ -77,7 +79,7 @@ def check_reach(tol: float, least: float, *, clip: float, where: str) -> None:
 
 
 def check_history(b: Array, m: ArrayLike, *, clip: float, t: int) -> None:
-    """Raise, before noise is drawn, if what was sent and received is beyond what floats can certify."""
+    """Raise, before noise is drawn, if the linear term b is too large for floats to certify `tol`."""
     limit = history_limit(clip, b.shape[-1])
     if not np.all(np.linalg.norm(b, axis=-1).max(axis=-1) <= limit * np.asarray(m)):
         raise OutOfReach(
@@ -87,9 +89,9 @@ def check_history(b: Array, m: ArrayLike, *, clip: float, t: int) -> None:
 
 
 def try_solve(streams: Streams, solve: Callable[[], Array]) -> Array | None:
-    """What `solve` returns; None where it failed in a real run.
+    """The result of `solve`; None if it failed in a real run.
 
-    That it failed depends on the data, and how it failed even more: so nothing about it is revealed.
+    Whether and how a solve fails depends on the data, so a real run does not reveal the error.
     """
     if streams.simulated:
         return solve()
@@ -100,6 +102,6 @@ def try_solve(streams: Streams, solve: Callable[[], Array]) -> Array | None:
 
 
 def _up(value: float) -> str:
-    """Two digits, never below."""
+    """The value with two significant digits, rounded up."""
     digits = 1 - math.floor(math.log10(value))
     return f"{math.ceil(value * 10.0**digits) / 10.0**digits:.2g}"

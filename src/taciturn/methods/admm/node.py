@@ -1,7 +1,7 @@
-"""A node of the paper's methods: some sites side by side, on arrays (sites, repeats, d). No I/O.
+"""A node of the paper's methods: it computes several sites at once, on arrays (sites, repeats, d). No I/O.
 
-The equations are those of `updates.py` with a column of penalties instead of one. A site draws the noise that
-it would draw alone, and has the minimiser that it would have alone, to the last bit.
+The equations are those of `updates.py`, with one penalty per site. A site draws the same noise and finds the
+same minimiser, to the last bit, as in a node of its own.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from .updates import curvature, dual_update, linear_term
 
 @dataclass(frozen=True, eq=False)
 class NodeState:
-    """The state of sites after t rounds, all of it released; each array is (sites, repeats, d)."""
+    """The state of sites after t rounds, from released vectors only; each array is (sites, repeats, d).
+
+    f : the last release.   lam : the dual variable.   heard : the sum of the neighbours' last releases.
+    """
 
     t: int
     f: Array
@@ -42,12 +45,12 @@ class NodeState:
 class Node:
     """Some sites of a run; fixed before the first round.
 
-    The solver keeps its preconditioner from round to round, and starts afresh every `refresh` rounds: a run
-    that resumes at such a round repeats every bit of one that never stopped.
+    The solver makes a new preconditioner every `refresh` rounds and keeps it in between. A run that resumes
+    at a round with a new preconditioner gives the same bits as a run that never stopped.
 
-    sites : their numbers in the network.
-    degrees : V of each.
-    tables : their numbers, (sites, rounds).
+    sites : the numbers of these sites in the network.
+    degrees : V_i, the number of neighbours of each of these sites.
+    tables : the schedules and noise scales of these sites, (sites, rounds).
     """
 
     sites: NDArray[np.int64]
@@ -63,21 +66,21 @@ class Node:
         return self.tables.rounds
 
     def start(self, first: Array | None, heard: Array | None) -> NodeState:
-        """The state before round 1, from the public first vectors; without them, zeros for one run."""
+        """The state before round 1, from public start vectors; if they are None, zeros for one repeat."""
         if first is None or heard is None:
             first = heard = np.zeros((len(self.sites), 1, self.solvers.objectives[0].dimension))
         return NodeState.start(first, heard)
 
     def message(self, state: NodeState) -> Array | None:
-        """f(t) as the network will see it: solved, noised, clipped, rounded; None if a real solve failed.
+        """f(t) as the network will see it: with noise, clipped, rounded; None if a real run's solve failed.
 
-        Raises `OutOfReach`, before anything is drawn, where a real run cannot be certain of its next solve.
+        Raises `OutOfReach`, before noise is drawn, if the next solve of a real run could fail.
         """
         self._check_history(state)
         return try_solve(self.streams, lambda: self.primal(state))
 
     def primal(self, state: NodeState) -> Array:
-        """The primal update of round state.t + 1 [ZKL18, (10)], and the noise around it."""
+        """The primal update of round state.t + 1 [ZKL18, (10)], with its noise."""
         t, tables, V = state.t + 1, self.tables, self.degrees[:, None, None]
         eta = tables.eta[:, t - 1][:, None, None]
         if (t - 1) % self.refresh == 0:
@@ -100,7 +103,7 @@ class Node:
         return accounts.charges(self.tables, t, self.sites)
 
     def after(self, state: NodeState, f: Array, heard: Array) -> NodeState:
-        """The dual update [ZKL18, (11)], from what was released and heard in round state.t + 1."""
+        """The dual update [ZKL18, (11)], from the vectors sent and received in round state.t + 1."""
         theta = self.tables.theta[:, state.t][:, None, None]
         lam = dual_update(state.lam, f, heard, theta=theta, V=self.degrees[:, None, None])
         return NodeState(state.t + 1, f, lam, heard)
@@ -118,7 +121,7 @@ class Node:
         return {"f": state.f, "lam": state.lam, "heard": state.heard}
 
     def restored(self, t: int, saved: Mapping[str, Array]) -> NodeState:
-        """The state after t rounds that was saved."""
+        """The state after t rounds, from the arrays that `saved` returned."""
         return NodeState(t, saved["f"], saved["lam"], saved["heard"])
 
     def _check_history(self, state: NodeState) -> None:

@@ -1,14 +1,14 @@
-"""The methods: which penalty, which dual step, which noise, and where it goes.
+"""The methods: each defines its penalty, its dual step, its noise, and where the noise is added.
 
     ADMM                  eta = theta, one number for all sites and rounds     [ZKL18, (8)-(9)]
-    MADMM                 eta_i(t) private to each site, theta apart           [ZKL18, (10)-(11)]
+    MADMM                 eta_i(t) for each site and round, theta separate     [ZKL18, (10)-(11)]
     PenaltyPerturbation   MADMM with noise inside the penalty                  [ZKL18, Algorithm 1]
     DualPerturbation      ADMM with noise on the dual variable                 [zhang2017]
     PrimalPerturbation    ADMM with noise on what is broadcast                 [zhang2017]
 
-A method is a fact. `tables` spreads it over sites and rounds, `prepare` adds what else a run needs, and
-`node.py` runs it. `penalty` and `dual_step` are numbers, schedules, or lists of them, one for each site,
-unless a method says otherwise.
+A method is a frozen dataclass. `tables` computes its numbers for every site and round, `prepare` adds the
+other settings of a run, and `node.py` runs it. `penalty` (eta) and `dual_step` (theta) are each a number, a
+schedule, or a list with a number or schedule for each site, unless a method says otherwise.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from .real_run_defaults import check_samplers, cover
 from .tables import MethodName, Noise, Tables
 from .theory import check_theorem_1
 
-_MOST = 10**8  # releases of all sites together
-_TOL = 1e-8  # of a simulation
+_MOST = 10**8  # the largest number of releases in a run, all sites together
+_TOL = 1e-8  # the default tolerance of the solver in a simulation; in a real run it is _REAL_TOL
 _REAL_TOL = 1e-9
 
 
 class ADMMMethod(ABC):
-    """The base of ADMM and its perturbations: from a method and public facts to a prepared run."""
+    """The base class of ADMM and its perturbations. It prepares a run from the method and public facts."""
 
     @abstractmethod
     def tables(self, sites: int, rounds: int) -> Tables:
         """Return every number of the run, checked, before anything is spent."""
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedADMM:
-        """Prepare a run of this method over a network; a real run gets defaults for open settings."""
+        """Prepare a run of this method over a network. A real run gets defaults for settings not given."""
         if isinstance(network.loss, Softmax):
             raise ParameterError("`method` must be MaskedDescent for a SoftmaxProblem.")
         usual = _REAL_TOL if options.real else _TOL
@@ -61,7 +61,7 @@ class ADMMMethod(ABC):
         return PreparedADMM(network, tables, tol, repr(method), begin)
 
     def covered(self, **needed: Any) -> ADMMMethod:
-        """The same method with the defaults of a real run; unchanged without noise."""
+        """The same method with the defaults of a real run; a method without noise stays unchanged."""
         return replace(self, **needed) if needed else self  # type: ignore[type-var]
 
 
@@ -72,7 +72,7 @@ Method = ADMMMethod
 class ADMM(ADMMMethod):
     """Conventional ADMM in its simplified form: one fixed penalty, which is also the dual step.
 
-    No noise and no privacy: what the other methods are compared with.
+    It adds no noise and gives no privacy. It is the baseline for the other methods.
 
     >>> ADMM(penalty=0.5).tables(sites=2, rounds=3).eta.tolist()
     [[0.5, 0.5, 0.5], [0.5, 0.5, 0.5]]
@@ -89,7 +89,7 @@ class ADMM(ADMMMethod):
 
 @dataclass(frozen=True)
 class MADMM(ADMMMethod):
-    """Modified ADMM: penalties of each site's own, decoupled from the dual step. No noise and no privacy.
+    """Modified ADMM: each site has its own penalties, separate from the dual step. No noise, so no privacy.
 
     >>> from taciturn import Geometric
     >>> MADMM(penalty=[0.5, Geometric(0.5, 2.0)], dual_step=0.5).tables(sites=2, rounds=3).eta.tolist()
@@ -105,10 +105,10 @@ class MADMM(ADMMMethod):
 
 @dataclass(frozen=True)
 class Release(ADMMMethod):
-    """How a private method's vectors leave the site; the same for all of them.
+    """The base class of all private methods. It has the settings for the release of a vector.
 
-    output_noise: a little noise after the solve, which makes an inexact minimiser private. Without it the
-        certificate says 'idealised: exact minimiser assumed'.
+    output_noise: a little noise that is added after the solve. It covers the error of an inexact solver.
+        Without output noise the certificate says 'idealised: exact minimiser assumed'.
     grid, clip: released values are clipped to [-clip, clip] and rounded to multiples of grid.
     """
 
@@ -132,11 +132,11 @@ class Release(ADMMMethod):
 class PenaltyPerturbation(Release):
     """M-ADMM with noise inside the penalty: eta sum_j ||f + e - (f_i + f_j)/2||^2.
 
-    A penalty that grows from round to round makes the later rounds cost less privacy. Keep it at or above
-    `dual_step`, and nondecreasing: the paper's theorems need that.
+    If the penalty grows from round to round, later rounds cost less privacy. The paper's theorems need a
+    penalty that never decreases and is at least `dual_step`.
 
-    whiten : learn better coordinates from noisy moments of the rows first, in two rounds before the others,
-        which together cost mu = `whiten`. The schedules begin after them.
+    whiten : the privacy cost mu of two extra rounds at the start. They release noisy second moments of the
+        rows, and the run then uses whitened coordinates. The schedules begin after these rounds.
 
     >>> from taciturn import Geometric, NormNoise
     >>> method = PenaltyPerturbation(Geometric(0.5, 1.04), 0.5, NormNoise(rate=Geometric(3.0, 1.03)))
@@ -155,13 +155,13 @@ class PenaltyPerturbation(Release):
             object.__setattr__(self, "whiten", checks.positive("whiten", self.whiten))
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedADMM:
-        """The run of this method over a network; with `whiten` its first rounds are those of the moments."""
+        """Prepare a run over a network; with `whiten`, its first rounds release moments of the rows."""
         if self.whiten is None:
             return super().prepare(network, rounds, options)
         if checks.whole("rounds", rounds) <= MOMENT_ROUNDS:
             raise ParameterError(
-                f"`rounds` must be at least {MOMENT_ROUNDS + 1} with `whiten`, {MOMENT_ROUNDS} for moments "
-                f"of the rows; got {rounds}."
+                f"`rounds` must be at least {MOMENT_ROUNDS + 1} with `whiten`, whose first {MOMENT_ROUNDS} "
+                f"release moments of the rows; got {rounds}."
             )
         return PreparedWhitened.of(super().prepare(network, rounds - MOMENT_ROUNDS, options), self.whiten)
 
@@ -171,7 +171,7 @@ class PenaltyPerturbation(Release):
 
 @dataclass(frozen=True)
 class DualPerturbation(Release):
-    """ADMM whose dual variable is lam + eta V e: penalty perturbation with eta = theta, fixed.
+    """ADMM with the dual variable lam + eta V e. It equals penalty perturbation with a fixed eta = theta.
 
     >>> from taciturn import NormNoise
     >>> DualPerturbation(penalty=0.5, noise=NormNoise(rate=3.0)).tables(sites=5, rounds=60).theta[0, 0].item()
@@ -191,10 +191,10 @@ class DualPerturbation(Release):
 
 @dataclass(frozen=True)
 class PrimalPerturbation(Release):
-    """ADMM that broadcasts argmin + e; the noise is in the units of f, not of the penalty.
+    """ADMM that broadcasts argmin + e. The noise e has the units of the model f, not of the penalty.
 
-    `dual_step` defaults to the penalty, as in [zhang2017]. What is broadcast is what the site itself goes on
-    from, or the cost would be nearly double.
+    `dual_step` defaults to the penalty, as in [zhang2017]. The site itself continues from the noisy vector
+    that it broadcast. Continuing from the vector without noise would nearly double the privacy cost.
 
     >>> from taciturn import GaussianNoise
     >>> PrimalPerturbation(penalty=0.5, noise=GaussianNoise(std=0.1)).tables(sites=5, rounds=60).method

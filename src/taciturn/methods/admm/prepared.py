@@ -10,22 +10,24 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from ...core.types import Array
 from ...privacy.facts import RoundCharges, SiteFacts
 from ...privacy.noise import GaussianNoise, draw
 from ...rng import streams_of
-from ..base import Audience, Network, PreparedMethod, site_numbers
+from ..base import Audience, Links, Network, SitesMethod, site_numbers
 from . import accounts
 from .tables import Tables
 
 if TYPE_CHECKING:
+    from .attempt import ADMMSite
     from .node import Node
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedADMM(PreparedMethod):
-    """One run of ADMM or of its perturbed kin; `tables` has one row for each of `network.sites`."""
+class PreparedADMM(SitesMethod):
+    """One run of ADMM or one of its perturbations; `tables` has one row for each of `network.sites`."""
 
     network: Network
     tables: Tables
@@ -48,7 +50,7 @@ class PreparedADMM(PreparedMethod):
         return "neighbours"
 
     def first(self, sites: Sequence[int], repeats: int, seed: int | None) -> Array:
-        """f(0): zeros, or standard normal numbers from the streams; never from the data."""
+        """f(0): zeros, or standard normal random numbers. The start never depends on the data."""
         shape = (repeats, self.network.dimension)
         if self.begin == "zeros":
             return np.broadcast_to(0.0, (len(sites), *shape))  # takes no memory
@@ -61,6 +63,8 @@ class PreparedADMM(PreparedMethod):
         from ...objective.solver.many import ManySites
         from .node import Node
 
+        for objective in objectives:
+            objective.hold_rows()
         solvers, streams = ManySites(objectives), streams_of(seed)
         solvers.warm_up()
         numbers, degrees = site_numbers(self.network), np.array(self.network.degrees, dtype=np.int64)
@@ -76,6 +80,40 @@ class PreparedADMM(PreparedMethod):
             )
             for own in cuts
         ]
+
+    def at_site(self, rows: Any, samples: Sequence[int], links: Links, seed: int | None) -> Any:
+        (node,) = self.nodes([rows], [range(1)], seed=seed, repeats=1)
+        return self.site_of(node, links)
+
+    def site_of(self, node: Node, links: Links) -> ADMMSite:
+        """This site, for all attempts of the run."""
+        from .attempt import ADMMSite
+
+        clip = np.inf if self.tables.clip is None else self.tables.clip
+        return ADMMSite(self.network.sites[0], node, links, clip, self.network.dimension)
+
+    def warm_up(self, rows: Any, seed: int | None) -> None:
+        """Load the code of the first round: solve a problem of the same size with made-up rows and noise."""
+        from ...objective.local import LocalObjective
+        from ...objective.solver.small.sites import small_form
+        from .attempt import ADMMSite  # noqa: F401  needed by `site_of`, once the site is connected
+
+        form, network = small_form(rows), self.network
+        if form is None:
+            return  # the general solver has no compiled code to load
+        samples = sum(part.rows.samples for part in rows.parts)
+        X = np.zeros((samples, network.dimension))
+        X[:, 0] = 0.5
+        objective = LocalObjective(
+            sparse.csr_array(X) if form == "sparse" else X,
+            np.resize([1.0, -1.0], samples),
+            loss=network.loss,
+            C=1.0,
+            regularization=network.regularization,
+            sites=network.total,
+        )
+        (node,) = self.nodes([objective], [range(1)], seed=seed, repeats=1)
+        node.primal(node.start(None, None))
 
     def part(self, own: range) -> PreparedADMM:
         return replace(self, network=self.network.part(own), tables=self.tables.part(own))

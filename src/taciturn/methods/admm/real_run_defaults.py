@@ -1,6 +1,7 @@
-"""The defaults of a real run: output noise, a grid, a clip, a tolerance.
+"""The defaults of a real run for settings that the user did not give: output noise, grid, clip, tolerance.
 
-All of it follows from public settings, and is certain to be enough before the first round (`float_limits`).
+The defaults follow from public settings alone. `float_limits` proves before the first round that no solve
+can fail with them, except with negligible probability.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from ..base import Network
 from .float_limits import check_reach, least_tol, longest_noise
 from .tables import Tables
 
-_WIDE = 1e4  # output noise in units of tol: what it covers then costs q / 5e7, or 2e-4 pure, a round
+_WIDE = 1e4  # output noise / tol; a round's solver error costs q / 5e7 (Renyi DP, order q) or 2e-4 (pure DP)
 _GRID = 2.0**-34  # so fine that rounding before the noise costs almost nothing
-_LARGEST = 16  # clip = 2^16, unless the noise needs more room
-_STEPS = 2.0**-50  # of the clip: whole numbers of steps are exact in floats
+_LARGEST = 16  # the largest clip that is tried is 2^16, unless the noise needs a larger one
+_STEPS = 2.0**-50  # the smallest grid / clip, so that floats represent every grid value up to clip exactly
 _TOLS = tuple(10.0**-k for k in range(9, 2, -1))
 
 
 def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[str, Any], float]:
-    """The settings that a real run needs and the method does not have; and `tol`, chosen if it is None.
+    """The settings that a real run needs and the method does not have, and `tol` (chosen here if it is None).
 
-    A little noise after the solve, of the method's own kind: a solver that stops within `tol` of the
-    minimiser is not the minimiser, and no guarantee survives that without it. A grid for what is released:
-    the low bits of a float tell more than the real number that it stands for. A clip, and a `tol` that floats
-    certify for every message within it.
+    Output noise, of the same kind as the method's noise: the solver stops within `tol` of the minimiser, and
+    only this noise covers the difference. A grid for released values: the low bits of a float can reveal more
+    than the real number that the float stands for. A clip, and a `tol` that floats certify for every message
+    within the clip.
     """
     if tol is not None:
         checks.positive("tol", tol)
@@ -38,7 +39,7 @@ def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[
         return {}, _TOLS[0] if tol is None else tol
     clip, tol = _reach(network, tables, tol)
     needed: dict[str, Any] = {"clip": clip}
-    if tables.output_noise is None and tables.method != "primal":
+    if not tables.on_output:
         gaussian = isinstance(tables.noise, GaussianNoise)
         needed["output_noise"] = GaussianNoise(_WIDE * tol) if gaussian else NormNoise(1 / (_WIDE * tol))
     if tables.grid is None:
@@ -47,7 +48,7 @@ def cover(tables: Tables, network: Network, *, tol: float | None) -> tuple[dict[
 
 
 def check_samplers(tables: Tables) -> None:
-    """Raise unless the noise is drawn as it is charged: a subclass could sample anything."""
+    """Raise if the noise is a subclass of a shipped class: it could draw less noise than is charged."""
     for name, noise in (("noise", tables.noise), ("output_noise", tables.output_noise)):
         if noise is not None and type(noise) not in (NormNoise, GaussianNoise):
             raise ParameterError(
@@ -57,7 +58,7 @@ def check_samplers(tables: Tables) -> None:
 
 
 def _reach(network: Network, tables: Tables, tol: float | None) -> tuple[float, float]:
-    """(clip, tol): the method's own clip, or the largest that leaves `tol` within reach."""
+    """(clip, tol): the method's own clip, or the largest clip for which floats certify `tol`."""
     least = {} if tables.clip is None else {tables.clip: _least(network, tables, tables.clip)}
     if tables.clip is None:
         room = _room(tables, network.dimension)
@@ -73,11 +74,11 @@ def _reach(network: Network, tables: Tables, tol: float | None) -> tuple[float, 
 
 
 def _least(network: Network, tables: Tables, clip: float) -> float:
-    """The smallest `tol` within reach at every site."""
+    """The smallest `tol` that floats certify at every site."""
     return max(least_tol(tables.site(row), network, row, clip) for row in range(len(network.sites)))
 
 
 def _room(tables: Tables, d: int) -> int:
-    """k, where 2^k leaves room for what noise does to one coordinate."""
+    """k such that a clip of 2^k leaves room for the noise in one coordinate."""
     longest = max(float(np.max(longest_noise(tables.site(i), d))) for i in range(tables.sites))
     return max(6, math.ceil(math.log2(8 * longest / math.sqrt(d))))

@@ -1,7 +1,8 @@
-"""The noise of one round: inside the update, and on the solved vector before it is sent.
+"""The noise of one round: noise inside the update, and noise on the solved vector before it is sent.
 
-A simulation adds floats and rounds them to the grid. A real run rounds first, and its last noise are whole
-numbers of steps, drawn exactly: what leaves it is z = rint(f / grid) + noise, a statement about integers.
+A simulation adds noise in floats and then rounds to the grid. A real run rounds first and then adds a whole
+number of grid steps, drawn exactly. It releases z = rint(f / grid) + noise, so the privacy proof is about
+integers.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from .updates import to_grid, to_steps
 
 @dataclass(frozen=True, eq=False)
 class RoundNoise:
-    """The noise of round t at some sites, drawn when it is asked for, each vector once.
+    """The noise of round t at some sites. Each vector is drawn once, when it is needed.
 
-    scale, output_scale : of this round, (sites,); None where there is no such noise.
+    scale, output_scale : (sites,), the scales of the noise and of the output noise in this round, or None.
     shape : (repeats, d).
     """
 
@@ -37,18 +38,18 @@ class RoundNoise:
 
     @property
     def whole(self) -> bool:
-        """Whether whole numbers leave: in a real run that noise on a grid covers."""
+        """Whether sites release whole numbers of grid steps: true for a real run with noise on a grid."""
         return self.tables.covered and not self.streams.simulated
 
     @property
     def share(self) -> float:
-        """Of `tol`, what the solver may use: half, where the other half is for the rounding of the noise."""
+        """The share of `tol` for the solver's error; in a real run, half of `tol` is for rounded noise."""
         return 0.5 if self.whole else 1.0
 
     def inside(self) -> Array | None:
-        """e, (sites, repeats, d), of penalty and dual perturbation; None for the others."""
+        """e, (sites, repeats, d), of penalty and dual perturbation; None for other methods."""
         tables = self.tables
-        if tables.method not in ("penalty", "dual"):
+        if not tables.inside:
             return None
         return self._draw("noise", tables.noise, self.scale)
 

@@ -1,4 +1,4 @@
-"""The numbers of a run for every site and round, fixed before it starts."""
+"""The schedules and noise scales of a run for every site and round, fixed before the run starts."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _BY_SITE = ("eta", "theta", "scale", "output_scale")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tables:
-    """The numbers of several sites, every table (sites, rounds); of one site alone, every table (rounds,).
+    """The schedules and noise scales. A table is (sites, rounds) for several sites, (rounds,) for one site.
 
     eta, theta : penalty and dual step.
-    scale, output_scale : of the noise and the output noise, None where there is none.
+    scale, output_scale : the scales of the noise and of the output noise; None without such noise.
     grid, clip : released values are clipped to [-clip, clip] and rounded to multiples of grid.
-    penalties : the schedule that eta comes from, one per site.
+    penalties : for each site, the schedule that eta was computed from.
     """
 
     method: MethodName
@@ -51,21 +51,30 @@ class Tables:
         return self.method != "none"
 
     @property
+    def inside(self) -> bool:
+        """Whether the noise is part of the problem that a site solves."""
+        return self.method in ("penalty", "dual")
+
+    @property
+    def on_output(self) -> bool:
+        """Whether noise is added to the solved vectors."""
+        return self.output_noise is not None or self.method == "primal"
+
+    @property
     def covered(self) -> bool:
-        """Whether noise on a grid covers all floating-point errors; a real run then sends whole numbers."""
-        noisy = self.output_noise is not None or self.method == "primal"
-        return noisy and self.grid is not None and self.clip is not None
+        """Whether noise on a grid covers all floating-point errors; a real run then sends grid multiples."""
+        return self.on_output and self.grid is not None and self.clip is not None
 
     def site(self, i: int) -> Tables:
-        """The numbers of the i-th of these sites alone; views, not copies."""
+        """The tables of the i-th site alone, as views, not copies."""
         return replace(self, penalties=self.penalties[i : i + 1], **self._rows(i))
 
     def alone(self) -> Tables:
-        """The numbers of one site as those of a network of one: every table (1, rounds)."""
+        """The tables of one site in the form of a network with one site: every table (1, rounds)."""
         return replace(self, **self._rows(None))
 
     def part(self, own: range) -> Tables:
-        """The rows of some neighbouring sites, copied: sent elsewhere, it does not drag the others along."""
+        """The rows of a range of sites, copied, so that pickling them does not include the other rows."""
         rows = slice(own.start, own.stop)
         copied: dict[str, Any] = {
             name: None if row is None else row.copy() for name, row in self._rows(rows).items()
@@ -73,7 +82,7 @@ class Tables:
         return replace(self, penalties=self.penalties[rows], **copied)
 
     def column(self, name: Literal["scale", "output_scale"], t: int) -> Table | None:
-        """The scales of round t, (sites,), in memory of their own; None where there is no such noise."""
+        """The noise scales of round t, (sites,), as a contiguous array; None without this noise."""
         table: Table | None = getattr(self, name)
         return None if table is None else np.ascontiguousarray(table[:, t - 1])
 
@@ -83,7 +92,7 @@ class Tables:
 
 
 class HasTables(Protocol):
-    """A method that can be spread over sites and rounds."""
+    """A method that can compute its numbers for every site and round."""
 
     def tables(self, sites: int, rounds: int) -> Tables:
         """Return every number of the run, checked."""

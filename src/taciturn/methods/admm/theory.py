@@ -1,4 +1,4 @@
-"""Theorem 1's hypotheses and Theorem 2's rate: the proven and unproven facts about a run."""
+"""What the paper proves about the convergence of a run: Theorem 1's hypotheses and Theorem 2's rate."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ...graph import Graph
 from ...objective.problem import Problem
 from .tables import HasTables, Tables
 
-_LARGEST = 3000  # sites; Theorem 2 takes the eigenvalues of a dense matrix of that size
+_LARGEST = 3000  # the most sites for `rate`, which computes eigenvalues of a dense (sites, sites) matrix
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One condition of Theorem 1, whether it holds for this run, and what that means."""
+    """One condition of Theorem 1, whether it holds for this run, and a detail that explains the result."""
 
     name: str
     holds: bool
@@ -33,7 +33,7 @@ class Convergence:
 
     @property
     def proven(self) -> bool:
-        """Whether convergence to the optimum is proven; where it is not, it may still happen."""
+        """Whether convergence to the optimum is proven. A run without a proof may still converge."""
         return all(hypothesis.holds for hypothesis in self.hypotheses)
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ def convergence(method: HasTables, sites: int, rounds: int) -> Convergence:
 
 
 def check_theorem_1(tables: Tables) -> None:
-    """Check the two conditions that a typing error would break, and that every theorem of the paper needs."""
+    """Check the two conditions that all theorems of the paper need and that a typing error can break."""
     for hypothesis in (_nondecreasing(tables), _above_dual_step(tables)):
         if not hypothesis.holds:
             name, words = hypothesis.name.split(" ", 1)
@@ -131,12 +131,12 @@ def _noiseless(tables: Tables) -> Hypothesis:
 class Rate:
     """Theorem 2 in one round: (1 + delta) ||Z(t) - Z*||^2_J(t) <= ||Z(t-1) - Z*||^2_J(t)   [ZKL18, Thm 2]
 
-    delta: the largest that meets both conditions of the theorem, maximised over mu > 1.
-    closed_form: a lower bound on it without eigenvalue problems, maximised over mu.
+    delta: the largest delta that meets both conditions of the theorem, maximised over mu > 1.
+    closed_form: a lower bound on delta, computed without eigenvalue problems, maximised over mu.
     as_printed: the paper's closed form. It adds the smallest NONZERO singular value of (W - theta I)(D - A),
-        but that matrix maps the all-ones vector to zero, so wherever eta > theta it can exceed `delta`, and
-        is then no lower bound.
-    covered: False where the penalties are unequal; the numbers are then only what the formula gives.
+        but that matrix maps the all-ones vector to zero. So if eta > theta, `as_printed` can exceed `delta`,
+        and is then not a lower bound.
+    covered: whether the theorem covers these numbers. It does not if sites have unequal penalties.
     """
 
     delta: float
@@ -161,7 +161,7 @@ def _rate(graph: Graph, eta: Array, theta: float, m: Array, M: Array) -> Rate:
 
     A, D = graph.adjacency, np.diag(graph.degrees.astype(float))
     W = np.diag(eta)
-    gap = float(np.linalg.eigvalsh(D - A)[1])  # sigma_min(D - A): connected, so just one eigenvalue is zero
+    gap = float(np.linalg.eigvalsh(D - A)[1])  # the smallest nonzero eigenvalue, since the graph is connected
     tilde = float(np.linalg.norm(W @ (D + A), 2))
     excess = (W - theta * np.eye(graph.n)) @ (D - A)
     bars = np.linalg.svd(excess, compute_uv=False)
@@ -193,7 +193,7 @@ def _rate(graph: Graph, eta: Array, theta: float, m: Array, M: Array) -> Rate:
 
 
 def _symmetric(matrix: Array) -> Array:
-    """The part that a quadratic form sees."""
+    """The symmetric part, which alone determines the quadratic form."""
     return 0.5 * (matrix + matrix.T)
 
 

@@ -1,8 +1,9 @@
-"""The paper's equations for one site, on arrays of shape (repeats, d); or for many, (sites, repeats, d).
+"""The paper's equations: for one site on arrays (repeats, d), for many sites on arrays (sites, repeats, d).
 
-`heard` is the sum of f_j(t) over the neighbours j, V their number. Every f here is a RELEASED value: noised,
-clipped and rounded as the network saw it. Going on with the clean value would nearly double the cost.
-For many sites eta, theta and V are arrays of shape (sites, 1, 1), and the bits those of each alone.
+`heard` is the sum of f_j(t) over the neighbours j, and V is the number of neighbours. Every f here is a
+RELEASED value: with noise, clipped and rounded, as the network saw it. Continuing with the value before noise
+would nearly double the privacy cost. For many sites, eta, theta and V are arrays of shape (sites, 1, 1). Each
+site gets the same bits as if it were computed alone.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def curvature(eta: Number, V: Any) -> Number:
 def linear_term(f: Array, heard: Array, lam: Array, *, eta: Any, V: Any, noise: Array | None = None) -> Array:
     """b = eta sum_j (f_i + f_j) - 2 lam - 2 eta V e, so that f(t+1) = argmin O(f) + eta V ||f||^2 - <b, f>.
 
-    [ZKL18, (10)] without noise, [ZKL18, Algorithm 1] with it: expand the squares, keep what holds f.
+    This is [ZKL18, (10)] without noise and [ZKL18, Algorithm 1] with noise e, after expanding the squares and
+    dropping the terms without f.
     """
     b: Array = eta * (V * f + heard) - 2.0 * lam
     if noise is not None:
@@ -41,16 +43,16 @@ def dual_update(lam: Array, f: Array, heard: Array, *, theta: Any, V: Any) -> Ar
 
 
 def to_steps(f: Array, noise: Steps, *, grid: float, clip: float) -> Array:
-    """(rint(f / grid) + noise) grid, clipped before and after: whole numbers of steps, exact in floats."""
+    """(rint(f / grid) + noise) grid, clipped before and after. Every value is exact in floats."""
     most = int(clip / grid)
     steps = np.rint(np.clip(f, -clip, clip) / grid).astype(np.int64) + noise
     return np.asarray(np.clip(steps, -most, most) * grid)
 
 
 def to_grid(f: Array, *, grid: float | None, clip: float | None) -> Array:
-    """f, clipped to [-clip, clip] and rounded to whole multiples of `grid`: what leaves the site."""
+    """f as it leaves the site: clipped to [-clip, clip] and rounded to whole multiples of `grid`."""
     if clip is not None:
         f = np.clip(f, -clip, clip)
     if grid is not None:
-        f = np.rint(f / grid) * grid + 0.0  # + 0.0 turns -0.0 into 0.0: a sign is a bit too
+        f = np.rint(f / grid) * grid + 0.0  # + 0.0 turns -0.0 into 0.0: the sign bit must not leak
     return f

@@ -1,11 +1,12 @@
-"""Coordinates in which rows vary alike in every direction, learnt from noisy second moments.
+"""Whitened coordinates, in which rows vary equally in every direction, learnt from noisy second moments.
 
     release     M / cap,  M = mean of omega x~ x~',   x~ = W'x,   omega ||x~||^2 <= cap
-    whiten      W <- W Q (l + nu)^(-1/2)      l, Q: the cleaned levels and vectors of M, nu: half of its noise
+    whiten      W <- W Q (l + nu)^(-1/2)      l, Q: eigenvalues ("levels") and eigenvectors of M, denoised;
+                                              nu: half the largest eigenvalue of pure noise (`noise_edge`)
     rotate      W <- W Q                      after the last release, whose levels are kept
 
-What is released is divided by its cap, so that its noise is fixed before W is known. All of this is
-public, and the same bits everywhere. Programs of sums that want good coordinates start here.
+x is a row, omega its weight. A release is divided by its cap, so that its noise can be fixed before W is
+known. Everything here is public, and every machine computes the same bits.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ from ...kernels.algebra import matrix_product, rebuild, total
 from ...privacy.accounting.sensitivity import CAP_LEAST, KAPPA
 from .moments import cleaned, noise_edge
 
-_FEW = 60.0  # the rate from which a third release of moments pays
-_SHARE, _PER_RATE, _MOST = 0.02, 0.001, 0.06
-_MANY = (0.02, 0.03, 0.04)
-_FLOOR = 1e-9  # the least mean of the diagonal of M
+_FEW = 60.0  # if `rate` is at least this, a third release of moments is worth its cost
+_SHARE, _PER_RATE, _MOST = 0.02, 0.001, 0.06  # shares of mu^2 for two releases of moments
+_MANY = (0.02, 0.03, 0.04)  # shares of mu^2 for three releases of moments
+_FLOOR = 1e-9  # a lower bound on the mean of the diagonal of M
 _FEW_COLUMNS, _MANY_COLUMNS = 4, 600
-_LIFT = 0.3  # of the edge, added to the levels of the last release: what noise may have hidden
-_BIAS = 0.05 * 0.15 / 4.0  # of the loss that clipping may cost, in units of what noise costs
+_LIFT = 0.3  # times the noise edge is added to the last levels, because noise may hide so much of a level
+_BIAS = 0.05 * 0.15 / 4.0  # the allowed loss from clipping, relative to the loss from noise
 
 
 @dataclass(frozen=True)
 class Strength:
     """The signal strength of a run, in public numbers.
 
-    units, mu : n, and mu of the whole run.   noises : N / h, how much more noise than a trusted centre's.
+    units, mu : n, the number of records or persons, and mu of the whole run.
+    noises : N / h for N sites, h of them honest: the noise variance relative to that of a trusted centre.
     """
 
     units: int
@@ -51,11 +53,12 @@ class Strength:
         return _MANY if rate >= _FEW else (_SHARE, min(max(_PER_RATE * rate, _SHARE), _MOST))
 
     def whitening_pays(self, d: int) -> bool:
-        """Whether better coordinates are worth their price.
+        """Whether whitened coordinates are worth the privacy budget for the moments.
 
-        The noise of the first moments must stay below 1, the largest level that rows of norm 1 can have:
-        sqrt(2 d) sqrt(2 / 0.02) / (n mu) sqrt(N / h) < 1. With a constant and up to three columns the noise
-        hides no direction, and clipping costs more than it saves. With very many a matrix is too long.
+        The noise in the first moments must stay below 1, the largest eigenvalue for rows of norm at most 1:
+        sqrt(2 d) sqrt(2 / 0.02) / (n mu) sqrt(N / h) < 1. With a constant and up to three columns, noise
+        hides no direction, and clipping costs more than whitening gains. With more than _MANY_COLUMNS
+        columns, the matrix of moments is too large.
         """
         return (
             _FEW_COLUMNS < d <= _MANY_COLUMNS
@@ -63,20 +66,20 @@ class Strength:
         )
 
     def kappa(self, K: float) -> float:
-        """The clip in units of sqrt K: as tight as keeps the bias below the noise."""
+        """The bound on a row's length, in units of sqrt K: the smallest with a bias well below the noise."""
         least, most = KAPPA
         return min(max(math.sqrt(_BIAS * self.units * self.mu * self.mu / (self.noises * K)), least), most)
 
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """x~ = W'x, and how long it may count.
+    """The coordinates x~ = W'x of a row x, and the bounds on the length of x~.
 
-    W : (d, d).   K : the effective dimension.   kappa, q, cap : q = kappa sqrt K bounds the length of a
-        row, cap = min(4 q sqrt K, 2 K) its square in the next moments; both are 1 before the first release.
-    mean : of the rows as they are; 0 where no column is constant.
-    levels : of the second moments along the coordinates, after the last release; until then empty.
-    noise : the standard deviation of an entry of the last M, cap included.
+    W : (d, d).   K : the effective dimension.   kappa, q, cap : q = kappa sqrt K bounds the length of x~,
+        cap = min(4 q sqrt K, 2 K) its weighted square in the next moments. At first q and cap are 1.
+    mean : the mean of the original rows; zeros if no column is constant.
+    levels : the second moments along the coordinates; empty until the last release.
+    noise : the standard deviation of the noise in an entry of the last M (not divided by its cap).
     """
 
     W: Array
@@ -90,18 +93,18 @@ class Coordinates:
 
     @classmethod
     def of_rows(cls, d: int) -> Coordinates:
-        """The rows as they are, of norm at most 1."""
+        """The coordinates of the original rows, which have norm at most 1."""
         return cls(np.eye(d), float(d), 1.0, 1.0, 1.0, np.zeros(d), np.zeros(0))
 
     @property
     def plain(self) -> bool:
-        """Whether these are the rows as they are."""
+        """Whether these are the coordinates of the original rows."""
         return self.noise == 0.0
 
     def after(
         self, released: Array, noise: float, strength: Strength, constant: float | None, *, last: bool
     ) -> Coordinates:
-        """The coordinates after one more release of moments / cap, whose noise has this spread."""
+        """The coordinates after one more release: M / cap with noise of standard deviation `noise`."""
         released, noise = released * self.cap, noise * self.cap
         levels, vectors, _ = cleaned(released, noise, 0.0, _FLOOR)
         levels = np.maximum(levels, 0.0)
@@ -120,14 +123,14 @@ class Coordinates:
         return Coordinates(W / np.sqrt(levels + nu), K, kappa, q, cap, mean, np.zeros(0), noise)
 
     def row_weights(self, lengths: Array) -> Array:
-        """omega = min(1, 2 q / r, cap / r^2): what a row of length r counts in the next moments."""
+        """omega = min(1, 2 q / r, cap / r^2): the weight of a row of length r in the next moments."""
         if self.plain:
             return np.ones(len(lengths))
         r = np.maximum(lengths, 1e-100)
         return np.minimum(1.0, np.minimum(2.0 * self.q / r, self.cap / r / r))
 
     def margin_square(self, u: Array) -> float:
-        """About the mean of (u . x~)^2: that of the weighted rows over what weights leave."""
+        """An estimate of the mean of (u . x~)^2: its weighted mean, divided by the mean weight."""
         return total(self.levels * u * u) / min(1.0, 2.0 * self.kappa)
 
 

@@ -1,12 +1,12 @@
-"""Programs of one sum: counts of the rows in the cells of public tables, and the mean of q q' over all units.
+"""Programs with one sum: counts of rows in the cells of public tables, and the mean of q q' over all units.
 
-A record is in one cell of each table, so that replacing it moves two cells of a table by one: by sqrt(2 k) in
-all for k tables. The rows of a person weigh 1/m each, rounded down to the grid: a person moves it no further.
-Counts are whole numbers of grid steps, so nothing is rounded, and noise on them is exact.
+A unit is a record or a person. A record is in one cell of each table. Replacing a record changes two cells of
+each table by one, so it moves the counts of k tables by sqrt(2 k). Each of the m rows of a person has weight
+1/m, rounded down to the grid, so a person moves the counts no further. Counts are whole numbers of grid
+steps, so no count is rounded.
 
-For rows q of norm at most 1, |q q' - p p'|^2 = |q|^4 + |p|^4 - 2 (q.p)^2 <= 2, so that replacing a unit moves
-the mean of q q' by sqrt 2 / n. The framework forms the products itself, row by row, and rounds what a unit
-adds once.
+For rows q and p of norm at most 1, |q q' - p p'|^2 = |q|^4 + |p|^4 - 2 (q.p)^2 <= 2. So replacing a unit
+moves the mean of q q' by at most sqrt 2 / n. The framework computes q q' and rounds each unit's part once.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Counts:
         )
 
     def part(self, network: Network) -> ProgramPart:
-        """The same sum beside other questions: a unit's cells in k tables are a vector of norm sqrt k."""
+        """The same sum as one of several questions; a unit's vector over k tables has norm sqrt k."""
         units, scale = sum(network.samples), math.sqrt(len(self.lengths))
         plan = SumPlan(ALIGNED, sum(self.lengths), math.sqrt(2.0) / units, 0.0, 1.0, 1.0, whole=True)
 
@@ -80,7 +80,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class CountState:
-    """Before the release, and after it: the counts of all tables, (repeats, cells)."""
+    """The state after t releases. counts : (repeats, cells), the counts of all tables; zeros at first."""
 
     t: int
     counts: Array
@@ -88,10 +88,10 @@ class CountState:
 
 @dataclass(frozen=True)
 class CountsProgram(PublicHalf):
-    """The public half: one total, which is the result.
+    """The public half: it asks for one total, which gives the result.
 
-    steps, scale : the weight of a unit in steps of the grid, and the factor from the total to counts;
-        None and 1 if the sum consists of the counts themselves.
+    steps, scale : the weight of a unit in grid steps, and the factor that turns the total into counts. They
+        are None and 1 if the total already consists of counts.
     """
 
     lengths: tuple[int, ...]
@@ -104,7 +104,7 @@ class CountsProgram(PublicHalf):
 
     @property
     def dimension(self) -> int:
-        """The number of tables, each of which holds every unit once."""
+        """The number of tables, each of which counts every unit once."""
         return len(self.lengths)
 
     @property
@@ -130,10 +130,10 @@ class CountsProgram(PublicHalf):
 
 @dataclass(frozen=True, eq=False)
 class SiteCells(PrivateHalf):
-    """The private half: the cells of one site's rows, (rows, tables), numbered through all tables.
+    """The private half: the cells of one site's rows, (rows, tables). Cells are numbered across all tables.
 
-    rows_of_person : how many rows the person of each row has in all; None where every row is a unit.
-    steps : how many steps of the grid a unit counts; None: those that make 1.
+    rows_of_person : for each row, the number of rows of the same person; None if every row is a unit.
+    steps : the weight of a unit in grid steps; None means a weight of 1, which is 1 / grid steps.
     """
 
     cells: Cells
@@ -146,7 +146,7 @@ class SiteCells(PrivateHalf):
         return replace(self, cells=self.cells[chosen], rows_of_person=None if rows is None else rows[chosen])
 
     def integers(self, query: None, facts: SumFacts) -> Integers:
-        """Every row counts 1, or the m-th part of it, rounded down, for a person with m rows."""
+        """The counts in grid steps; a row has weight 1, or 1/m rounded down if its person has m rows."""
         one = round(1 / facts.grid) if self.steps is None else self.steps
         if self.rows_of_person is None:
             found = np.zeros(facts.length, dtype=np.int64)
@@ -160,7 +160,7 @@ class SiteCells(PrivateHalf):
 
 @dataclass(frozen=True)
 class OuterProducts:
-    """The method: one release within (epsilon, delta). `width` is the length of q."""
+    """The method: one release of the mean of q q' within (epsilon, delta). `width` is the length of q."""
 
     width: int
     epsilon: float
@@ -172,14 +172,14 @@ class OuterProducts:
         return prepare_alone(self, network, rounds, options)
 
     def part(self, network: Network) -> ProgramPart:
-        """The same sum in a job with other questions."""
+        """The same sum as one of several questions in a job."""
         length, S = self.width * (self.width + 1) // 2, math.sqrt(2.0) / network.units
         plan = SumPlan(ALIGNED, length, S, 0.0, 1.0, 1.0, whole=True)
         return ProgramPart((plan,), lambda sums, sites: OuterProgram((length,)))
 
 
 class OuterProgram(CountsProgram):
-    """The public half: one total, which is the result."""
+    """The public half of `OuterProducts`: it asks for one total, which is the result."""
 
     @property
     def loss(self) -> LossFacts:

@@ -1,11 +1,11 @@
-"""Masked descent, its public part: from the released sums to the next point, and to the model.
+"""The public part of masked descent: from the released sums to the next point, and to the model.
 
-    round 1     M, the second moments of all rows, or what is known about them (`moments.py`)
+    round 1     M, the second moments of all rows, or an approximation of them (`moments.py`)
     round t     g, the mean gradient at y(t); then
                 y = x + beta (x - x_before),   x_new = y - (bend M + reg + p_t)^-1 (g + reg y)
 
-p_t and the model that is given out are the blind rule's (`step_size.py`). Every site computes all of this for
-itself, to the same bits: nothing here is private, and nothing is sent.
+`bend` is the mean curvature of the loss. `step_size.py` sets the damping p_t and the model, from released
+numbers alone. Every site computes all of this on its own, to the same bits. Nothing here is private.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .moments import Full, Shape, Wide
 class DescentState:
     """The public state after t rounds; arrays (repeats, outputs, d), all computed from releases.
 
-    x : the last point.   y : where the next gradient is taken.   f : the model, if the run ended here.
-    sum_y, sum_g : points and gradients so far, those of step k counted k times.
-    shapes : for each repeat, what the first release showed about the rows.
+    x : the last point.   y : the point of the next gradient.   f : the model if the run ended now.
+    sum_y, sum_g : the weighted sums of points and gradients so far; step k has weight k.
+    shapes : for each repeat, the estimate of M from the first release.
     """
 
     t: int
@@ -49,12 +49,12 @@ class DescentState:
 
 @dataclass(frozen=True)
 class Descent(PublicHalf):
-    """The public facts of a run, and what follows from them.
+    """The public half of masked descent, with the public facts of a run.
 
-    full : whether the first release holds all second moments, or means and squares alone.
+    full : whether the first release contains all second moments (True), or only means and squares (False).
     noise : the standard deviation of the noise in the sum of all sites, round by round.
-    regularization : the weight of ||f||^2 / 2 beside the mean loss.
-    constant : the public value of the last column, where it is the same in every row.
+    regularization : the weight of ||f||^2 / 2, which is added to the mean loss.
+    constant : the public value of the last column, if it is the same in every row.
     """
 
     training_loss: TrainingLoss
@@ -67,12 +67,12 @@ class Descent(PublicHalf):
 
     @property
     def loss(self) -> LossFacts:
-        """The facts that the accountant needs about the loss that the descent is on."""
+        """The facts that the accountant needs about the loss that the descent minimises."""
         return loss_facts(self.training_loss)
 
     @property
     def dimension(self) -> int:
-        """The numbers of all models together."""
+        """The number of coefficients of all models together."""
         return self.features * self.outputs
 
     @property
@@ -86,9 +86,9 @@ class Descent(PublicHalf):
         return DescentState(0, zero, zero, zero, zero, zero)
 
     def query(self, state: DescentState) -> Array | None:
-        """Where the next gradient is taken; None where the moments of the rows are asked for."""
+        """The point of the next gradient; None if the next sum is the moments of the rows."""
         if state.t == 1 and np.any(state.y):
-            raise ParameterError("`state` must be 0 in round 2: its noise is made for the slopes at 0.")
+            raise ParameterError("`state` must be 0 in round 2: its noise is fixed for the slopes at 0.")
         return None if state.t == 0 else state.y
 
     def result(self, state: DescentState) -> Array:
@@ -127,7 +127,7 @@ class Descent(PublicHalf):
         return new, _within(new + step_size.MOMENTUM * (new - x)), f, sum_y, sum_g
 
     def _damping(self, shape: Shape, step: int, bends: list[float], mean_y: Array, mean_g: Array) -> float:
-        """p_t, so that all steps together take the time of least predicted loss."""
+        """p_t, chosen so that all steps together descend for the time with the least predicted loss."""
         weight, variance = 0.5 * step * (step + 1.0), 0.0
         for k in range(1, step + 1):
             part = k * self.noise[k] / weight
@@ -139,7 +139,7 @@ class Descent(PublicHalf):
         whole = self.noise[-1] / math.sqrt(self.steps)
         levels = np.concatenate([bend * shape.all_levels + reg for bend in bends])
         time = step_size.run_time(levels, tau, whole)
-        return self.steps / ((1.0 - step_size.MOMENTUM) * time)  # momentum makes steps 1 / (1 - beta) as long
+        return self.steps / ((1.0 - step_size.MOMENTUM) * time)  # momentum: steps 1 / (1 - beta) as long
 
 
 def _solve(shape: Shape, bends: list[float], p: float, g: Array) -> Array:
@@ -148,7 +148,7 @@ def _solve(shape: Shape, bends: list[float], p: float, g: Array) -> Array:
 
 
 def _centre(g: Array) -> Array:
-    """Softmax gradients add up to 0 over the classes: what does not is noise."""
+    """g minus its mean over the classes: softmax gradients add up to 0, so the mean is noise."""
     if len(g) == 1:
         return g
     mean = np.zeros(g.shape[1])
@@ -158,6 +158,6 @@ def _centre(g: Array) -> Array:
 
 
 def _within(y: Array) -> Array:
-    """y, or the point of the ball of radius `REACH` on the way to it."""
+    """y, shortened to norm `REACH` if it is longer."""
     size = math.sqrt(total(np.ravel(y * y)))
     return y if size <= REACH else y * (REACH / size)

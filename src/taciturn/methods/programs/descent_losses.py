@@ -1,4 +1,4 @@
-"""The losses of masked descent: slope and mean curvature."""
+"""The losses of masked descent, with their slope and mean curvature."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class BoundedLogistic:
     """L(z) = exp(-z)/2 for z >= 0, (1 - z)/2 below; |L'| <= 1/2, L'' <= 1/2.
 
     A stand-in for the logistic loss whose slope is at most half as large, so that a record moves the sum of
-    slopes half as far. It estimates the same thing: if P(y = 1) = 1 / (1 + exp(-u)), the mean slope is 0 at
-    f.x = u. Of all losses of which that is true, and whose slope stays within 1/2, it is the steepest.
+    slopes half as far. Its minimiser is the same model: if P(y = 1) = 1 / (1 + exp(-u)), the mean slope is 0
+    at f.x = u. Among all losses with this property and |slope| <= 1/2, it is the steepest.
 
     >>> BoundedLogistic().slope(np.array([-3.0, 0.0, 1.0])).round(3).tolist()
     [-0.5, -0.5, -0.184]
@@ -52,22 +52,22 @@ class BoundedLogistic:
 
 
 TrainingLoss = Loss | Softmax
-"""What the descent is on."""
+"""The losses that the descent can minimise."""
 
 
 def loss_facts(loss: TrainingLoss) -> LossFacts:
-    """The facts that an accountant needs about the loss that the descent is on."""
+    """The facts that an accountant needs about the loss that the descent minimises."""
     names = [entry.name for entry in fields(loss)] if is_dataclass(loss) else []
     numbers = {name: float(getattr(loss, name)) for name in names}
     return LossFacts(loss.name, loss.slope_bound, loss.curvature_bound, loss.kind, numbers)
 
 
 def bend(loss: TrainingLoss, u: Array, output: int, means: Array) -> Array:
-    """E L'' of a record whose margin, or log-odds, is u; a fixed sequence of operations.
+    """The expected curvature E L'' for a record with margin (or log-odds) u of output number `output`.
 
-    `means` are the mean margins of all outputs, of which u is that of number `output`. For the logistic
-    losses and softmax the label is drawn as u says. For the hinge both signs count half, and at least a tenth
-    of the largest curvature is taken. For other losses it is unknown where they bend: half of the largest.
+    `means` are the mean margins of all outputs. For the logistic losses and softmax, u gives the
+    probabilities of the labels. For the hinge, both labels have probability 1/2, and the result is at least a
+    tenth of the largest curvature. For other losses the result is half of the largest curvature.
     """
     if isinstance(loss, Softmax):
         rest = exps(np.clip(np.delete(means, output), -_EXP_MAX / 2, _EXP_MAX / 2))
@@ -85,7 +85,7 @@ def bend(loss: TrainingLoss, u: Array, output: int, means: Array) -> Array:
 
 @compiled
 def exps(x: Array) -> Array:
-    """e^x of every entry, the same bits everywhere; |x| <= 708."""
+    """e^x of every entry, for |x| <= 708, with the same bits on every machine."""
     result = np.empty_like(x)
     for i in range(len(x)):
         result[i] = exp(x[i])

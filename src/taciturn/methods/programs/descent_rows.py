@@ -1,9 +1,10 @@
-"""The private half of the descent, a site's share of each sum: its only code that sees private data."""
+"""The private half of the descent: a site's share of each sum. No other code of the descent sees rows."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,21 +13,21 @@ from scipy.sparse.linalg import norm
 from ...core.errors import DataError
 from ...core.types import Array
 from ...objective.blocks import Block
-from ...objective.rows import Matrix
+from ...objective.rows import AnyMatrix, Matrix, row_pieces
 from ...privacy.sums import SumFacts
 from ..sums.sum_noise import Integers
 from ..sums.sums import to_integers
 
-_CLOSE = 1e-12  # a constant column may differ from its public value by rounding
+_CLOSE = 1e-12  # by this much (rounding), entries of a constant column may differ from its public value
 
 
 class Share(ABC):
-    """One site's part of every sum of the descent: its private half.
+    """The private half of one site: its share of every sum of the descent.
 
     Parameters
     ----------
     objective : the site's rows
-    loss : what the descent is on; it may be steeper or flatter than the objective's own
+    loss : the loss that the descent minimises; it may differ from the loss of the objective
     total : n, the public number of records of all sites, or of persons
     full, constant : as in `Descent`
     """
@@ -47,10 +48,10 @@ class Share(ABC):
 
     @abstractmethod
     def gradient(self, y: Array) -> Array:
-        """The gradient at y, (repeats, outputs, d): as rows of outputs x d numbers, (repeats, length)."""
+        """The gradient at y (repeats, outputs, d), flattened to (repeats, outputs x d)."""
 
-    def blocks(self, repeats: int) -> list[tuple[Block, Array]]:
-        """The rows in blocks that suit so many models, and their weights."""
+    def blocks(self, repeats: int) -> Iterator[tuple[Block, Array]]:
+        """The rows in blocks of a size that suits this many models, and the weights of the rows."""
         return weighted_blocks(self.objective.blocks(repeats), self.weights)
 
     def integers(self, query: Array | None, facts: SumFacts) -> Integers:
@@ -64,14 +65,14 @@ class Share(ABC):
 
 
 class MarginShare(Share):
-    """The share of a site whose loss is one of margins or residuals."""
+    """The share of a site whose loss is a function of margins or residuals."""
 
     def gradient(self, y: Array) -> Array:
         F = y[:, 0, :]
         Ft, total = np.ascontiguousarray(F.T), np.zeros_like(F)
         in_place = getattr(self.loss, "slope_in_place", self.loss.slope)
         for block, weights in self.blocks(len(F)):
-            with np.errstate(over="ignore"):  # 1 / (1 + exp(z)) by way of infinity
+            with np.errstate(over="ignore"):  # exp(z) may be infinite in 1 / (1 + exp(z))
                 slope = in_place(block.margins(Ft))
             if not self.even:
                 slope = slope * weights[:, None]
@@ -80,7 +81,7 @@ class MarginShare(Share):
 
 
 class SoftmaxShare(Share):
-    """The share of a site with several classes: one release for all of them."""
+    """The share of a site with several classes. One release contains the gradients of all classes."""
 
     def gradient(self, y: Array) -> Array:
         repeats, classes, d = y.shape
@@ -91,17 +92,21 @@ class SoftmaxShare(Share):
         return np.asarray(total.T.reshape(repeats, -1) / self.total)
 
 
-def weighted_blocks(blocks: list[Block], weights: Array) -> list[tuple[Block, Array]]:
-    """Blocks of rows, each with its rows' weights: 1, or those of a person's rows, at most 1 in all."""
-    ends = np.cumsum([block.Z.shape[0] for block in blocks])[:-1]
-    return list(zip(blocks, np.split(weights, ends), strict=True))
+def weighted_blocks(blocks: Iterable[Block], weights: Array) -> Iterator[tuple[Block, Array]]:
+    """Blocks of rows with their weights: 1 for a record, at most 1 for all rows of a person together."""
+    start = 0
+    for block in blocks:
+        stop = start + block.Z.shape[0]
+        yield block, weights[start:stop]
+        start = stop
 
 
-def first_release(blocks: list[tuple[Block, Array]], d: int, full: bool, constant: float | None) -> Array:
+def first_release(blocks: Iterable[tuple[Block, Array]], d: int, full: bool, constant: float | None) -> Array:
     """Sums over rows, before they are divided by n: x x' as a triangle, or x and x^2 without the constant.
 
-    Rows are held times their label or times -1. That leaves x x' as it is; for x a constant, which is
-    positive, gives the sign away. Without one the mean of the rows as they are held serves as well.
+    A row is stored multiplied by its label or by -1, which does not change x x'. For x, the function reads
+    this sign from the constant column, whose true value is positive. Without a constant column, it keeps the
+    stored signs.
     """
     if full:
         gram = np.zeros((d, d))
@@ -118,7 +123,7 @@ def first_release(blocks: list[tuple[Block, Array]], d: int, full: bool, constan
 
 
 def triangle(gram: Array) -> Array:
-    """The upper triangle row by row, off-diagonal entries times sqrt 2: as long as the whole matrix."""
+    """The upper triangle row by row, off-diagonal entries times sqrt 2: its norm is that of the matrix."""
     scaled = np.triu(gram, 1) * math.sqrt(2.0) + np.diag(np.diagonal(gram))
     return scaled[np.triu_indices(len(gram))]
 
@@ -132,13 +137,19 @@ def last_column(Z: Matrix) -> Array:
     return np.asarray(Z @ unit)
 
 
-def check_constant(Z: Matrix, constant: float | None) -> None:
-    """Raise unless the last column is that constant, or the whole row is 0."""
-    if constant is None:
-        return
+def check_constant(Z: AnyMatrix, constant: float | None) -> None:
+    """Raise unless every row has this constant in its last column. Rows of zeros are allowed too."""
+    if constant is not None:
+        for _, piece in row_pieces(Z):
+            _check_constant(piece, constant)
+
+
+def _check_constant(Z: Matrix, constant: float) -> None:
     away = np.flatnonzero(np.abs(np.abs(last_column(Z)) - constant) > _CLOSE)
     if not len(away):
         return
     sizes = np.linalg.norm(Z[away], axis=1) if isinstance(Z, np.ndarray) else norm(Z[away], axis=1)
     if np.any(sizes > 0):
-        raise DataError(f"`constant` = {constant:g} must be the last column of every row that is not 0.")
+        raise DataError(
+            f"`constant` = {constant:g} must be the value of the last column in every row that is not 0."
+        )

@@ -1,4 +1,4 @@
-"""MaskedDescent: the method, and all numbers of a run of it before anything is sent."""
+"""MaskedDescent: the method, and all numbers of a run, computed before anything is sent."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .descent import Descent
 from .descent_losses import BoundedLogistic, TrainingLoss, loss_facts
 from .whitened import GRADIENTS, Whitened
 
-_FEWEST = 20  # rounds below which there are too few gradients for better coordinates to pay
-MANY_ROWS = 2**26  # at one site, where persons may have any number of them
+_FEWEST = 20  # the fewest rounds for which whitened coordinates are worth their cost
+MANY_ROWS = 2**26  # the assumed bound on the rows of one site, if persons may have any number of rows
 
 
 @dataclass(frozen=True)
 class PublicFacts:
     """The public facts about a network's rows before the run.
 
-    sites, total, largest : N; n, the records or persons of all sites together; the most rows at one site.
-    places : at how many sites one person may have rows.
-    dimension, data_norm : d, and the bound on ||x||.
-    loss, regularization : of the mean over all n of the loss, plus regularization ||f||^2 / 2.
+    sites : N.   total : n, the records or persons of all sites together.   largest : the most rows at a site.
+    places : the most sites at which one person may have rows.
+    dimension, data_norm : d, and the bound on the norm ||x|| of a row.
+    loss, regularization : the objective is the mean loss over all n plus regularization ||f||^2 / 2.
     """
 
     sites: int
@@ -49,7 +49,7 @@ class PublicFacts:
 
     @property
     def outputs(self) -> int:
-        """Models at once: the classes of softmax."""
+        """The number of models: one for each class of softmax, else 1."""
         return self.loss.classes if isinstance(self.loss, Softmax) else 1
 
 
@@ -57,24 +57,24 @@ class PublicFacts:
 class MaskedDescent:
     """Gradient descent on masked sums over all sites.
 
-    The noise of all honest sites protects each record together, so that N sites do about as well as a trusted
-    centre with all the rows, however the rows are dealt. In return at most `colluding` of the other sites may
-    collude; the certificate states epsilon if more do.
+    The noise of all honest sites together protects each record. So N sites are about as accurate as a trusted
+    centre with all the rows, however the rows are distributed. The guarantee holds if at most `colluding` of
+    the other sites collude; the certificate also states epsilon for more colluders.
 
     Parameters
     ----------
-    epsilon, delta : what the whole run may cost any one record, against `colluding` of the other sites.
-    colluding : how many of the others may collude; None: all of them, and masks do not help.
-    constant : the public value of the last column, where every row has the same (an intercept).
+    epsilon, delta : the privacy cost of the whole run for one record, if `colluding` other sites collude.
+    colluding : how many of the other sites may collude. None: all of them, so that masks do not help.
+    constant : the public value of the last column, if it is the same in every row (an intercept).
     full : release all second moments of the rows (True), or only means and squares (False); by default all
         for up to 256 columns.
-    bounded : descend on `BoundedLogistic` where the loss is the logistic one: the same model in the limit,
-        half the noise. For several classes records are weighted to the same end.
-    connectivity : how many masks tie each site to the others at least; by default every two sites share one
-        for up to 128 sites, and colluding + 1 beyond.
-    share : of the squared budget, for the moments of the rows; by default the rule's own.
-    whiten : learn better coordinates from the moments first, and descend in them (True), or in the rows' own
-        (False). By default whichever the public numbers speak for: `whitens`.
+    bounded : replace the logistic loss by `BoundedLogistic`, which gives the same model in the limit of many
+        rows and needs half the noise. For several classes, weights on the records have the same effect.
+    connectivity : the least number of other sites with which each site shares a mask. By default it is all
+        other sites for up to 128 sites, and colluding + 1 for more sites.
+    share : the share of the squared budget, mu^2, for the moments of the rows; by default a fixed rule.
+    whiten : learn whitened coordinates from the moments and descend in them (True), or descend in the
+        rows' own coordinates (False). By default `whitens` chooses from public numbers.
 
     >>> facts = PublicFacts(5, total=40_000, largest=8_000, dimension=10, loss=Logistic(), regularization=0)
     >>> [(s.part, s.length) for s in MaskedDescent(epsilon=1.0).tables(facts, rounds=63).sums[1:4]]
@@ -102,7 +102,7 @@ class MaskedDescent:
             object.__setattr__(self, "constant", checks.positive("constant", self.constant))
 
     def training_loss(self, loss: TrainingLoss) -> TrainingLoss:
-        """What the descent is on."""
+        """The loss that the descent minimises."""
         if isinstance(loss, Softmax):
             return replace(loss, bounded=self.bounded)
         if isinstance(loss, BoundedLogistic):
@@ -117,7 +117,7 @@ class MaskedDescent:
         return loss
 
     def prepare(self, network: Network, rounds: int, options: RunOptions = UNSAID) -> PreparedSums:
-        """The run of this method over a network; it solves nothing, and takes no option of a solver."""
+        """Prepare a run of this method over a network. It has no solver, so solver options are refused."""
         for name in ("tol", "strict", "idealised"):
             if getattr(options, name) is not None:
                 raise ParameterError(
@@ -144,13 +144,13 @@ class MaskedDescent:
         return PreparedSums(network, self.tables(facts, rounds))
 
     def strength(self, facts: PublicFacts) -> Strength:
-        """The signal strength of a run."""
+        """The signal strength of a run, as `coordinates.Strength` defines it."""
         pairs = self._pairs(facts)
         honest = pairs.honest(pairs.sites - 1 if self.colluding is None else self.colluding)
         return Strength(facts.total, float(gaussian_mu(self.epsilon, self.delta)), pairs.sites / honest)
 
     def whitens(self, facts: PublicFacts, rounds: int | None = None) -> bool:
-        """Whether a run of so many rounds, or of as many as are usual, learns better coordinates first."""
+        """Whether a run of this many rounds (None: the usual number) learns whitened coordinates first."""
         reason = self._plain_reason(facts)
         if self.whiten and reason:
             raise ParameterError(f"`whiten` must be None or False here; got True: {reason}.")
@@ -161,11 +161,11 @@ class MaskedDescent:
         return self.strength(facts).whitening_pays(facts.dimension)
 
     def _plain_reason(self, facts: PublicFacts) -> str:
-        """Why whitened coordinates are not possible, or nothing."""
+        """Why whitened coordinates are not possible, or an empty text."""
         if type(facts.loss) is not Logistic:
-            return f"only the logistic loss is clipped in other coordinates, not {facts.loss.name}"
+            return f"whitened coordinates need the logistic loss, not {facts.loss.name}"
         if not self.bounded:
-            return "`bounded` = False asks for the slopes of the logistic loss as they are"
+            return "`bounded` = False requires the exact slopes of the logistic loss"
         if self.full is False:
             return "`full` = False releases no second moments"
         if facts.data_norm != 1.0:
@@ -179,7 +179,7 @@ class MaskedDescent:
         return step_size.ROUNDS if facts.dimension <= step_size.FULL else step_size.ROUNDS_WIDE
 
     def tables(self, facts: PublicFacts, rounds: int) -> SumTables:
-        """Every number of a run of so many rounds, checked, before anything is spent."""
+        """Every number of a run of this many rounds, checked before anything is spent."""
         whitened = self.whitens(facts, checks.whole("rounds", rounds))
         first = list(self.strength(facts).shares(facts.dimension)) if whitened else [step_size.SHARE]
         if self.share is not None:
@@ -187,7 +187,7 @@ class MaskedDescent:
         moments, left = len(first), rounds - len(first)
         if rounds < moments + 2:
             raise ParameterError(
-                f"`rounds` must be at least {moments + 2}, {moments} for moments of the rows and two "
+                f"`rounds` must be at least {moments + 2}: {moments} for moments of the rows, and two for "
                 f"gradients; got {rounds}. {self.usual_rounds(facts)} are usual."
             )
         if self.constant is not None and self.constant > facts.data_norm:
@@ -226,7 +226,7 @@ class MaskedDescent:
     def _sums(
         self, facts: PublicFacts, parts: Sequence[str], shares: Sequence[float], pairs: PairGraph
     ) -> tuple[SumFacts, ...]:
-        """Each sum with its noise. The floating-point error depends on the noise of the earlier moments."""
+        """Each sum with its noise. Bounds on floating-point errors depend on the noise of earlier moments."""
         loss = loss_facts(facts.loss if CLIPPED in parts else self.training_loss(facts.loss))
         X = facts.data_norm
         terms = SumTerms(loss, facts.total, facts.largest, facts.dimension, X, facts.sites)
@@ -241,7 +241,7 @@ class MaskedDescent:
         sums: tuple[SumFacts, ...] = ()
         for part, share in zip(parts, shares, strict=True):
             lengths, S, stray = terms.bounds(part, first=len(plans) == 1, before=sums)
-            length = lengths[0] if self.constant is None else lengths[-1]  # of a constant nothing is released
+            length = lengths[0] if self.constant is None else lengths[-1]  # a known constant is not released
             plans.append(SumPlan(part, length, S, stray, largest[part], share))
             if part in (MOMENTS, WHITENED):
                 sums = self._fix(plans, pairs, facts)
@@ -259,7 +259,7 @@ class MaskedDescent:
 
 
 def most_rows(samples: Sequence[int], persons: Persons | None) -> int:
-    """A public bound on the rows at one site; how many rows persons have need not be public."""
+    """A public bound on the rows at one site. It does not reveal how many rows each person has."""
     if persons is None:
         return max(samples)
     return MANY_ROWS if persons.most_rows is None else max(samples) * persons.most_rows

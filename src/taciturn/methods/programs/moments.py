@@ -1,9 +1,9 @@
-"""The shape of the curvature from the first release, corrected for the known noise.
+"""The second moments M of the rows from the first release, corrected for the known noise.
 
-    Full    M = mean of x x', its eigenvectors and levels                          for d up to 256
-    Wide    diag(variances) + mean mean', all in O(d): no d x d numbers            beyond
+    Full    M = mean of x x', its eigenvectors and eigenvalues ("levels")          for d up to 256
+    Wide    M = diag(variances) + mean mean', with O(d) memory, no d x d matrix    for larger d
 
-Beyond some hundred columns the noise hides all of M but its diagonal and the mean anyway.
+With several hundred columns, the noise hides all of M except its diagonal and the mean.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ...core.types import Array
 from ...kernels.algebra import eigenpairs, product, rebuild, total, transposed_product
 from ...kernels.arithmetic import dot
 
-LEAST = 0.1  # of the mean level: what a level is at least; lower ones are noise. 0 to 0.25 are alike
-_FIXED = 1e-3  # of the mean level: the variance of a constant, which has none
+LEAST = 0.1  # the lowest level / the mean level: lower levels are noise; 0 to 0.25 work equally well
+_FIXED = 1e-3  # the level of a constant column (whose variance is 0) / the mean level
 
 
 @dataclass(frozen=True, eq=False)
 class Full:
-    """M by its eigenvectors, the rows of `vectors`; `constant` is the public value of the last column.
+    """M as eigenvalues and eigenvectors (the rows of `vectors`). `constant` : the value of the last column.
 
-    levels : the curvature along the coordinates in which signal and noise are compared.
-    gain : in step t the curvature counts 1 + gain (t - 1) times, so that converged directions average.
+    levels : the eigenvalues of M.
+    gain : step t multiplies the curvature by 1 + gain (t - 1), so that converged directions are averaged.
     """
 
     levels: Array
@@ -44,7 +44,7 @@ class Full:
 
     @property
     def all_levels(self) -> Array:
-        """The levels, and what else counts for the time of a run."""
+        """All levels that determine for how long the run descends."""
         return self.levels
 
     def at(self, s: Array) -> Array:
@@ -62,7 +62,7 @@ class Full:
     def margins(self, y: Array) -> tuple[float, float]:
         """Mean and standard deviation of x.y over the rows.
 
-        The mean of x is the constant's column of M over the constant; without one it is taken as 0.
+        The mean of x is the constant's column of M divided by the constant; 0 if there is no constant.
         """
         My = self.times(y)
         mean = 0.0 if self.constant is None else float(My[-1]) / self.constant
@@ -71,7 +71,7 @@ class Full:
 
 @dataclass(frozen=True, eq=False)
 class Wide:
-    """M = diag(levels) + mean mean', and the same questions as `Full` answers. Every vector is (d,)."""
+    """M = diag(levels) + mean mean', with the same methods as `Full`. Every vector is (d,)."""
 
     levels: Array
     mean: Array
@@ -79,7 +79,7 @@ class Wide:
 
     @classmethod
     def from_release(cls, released: Array, noise: float, constant: float | None) -> Wide:
-        """From the noisy means of x and of x^2, one after the other; of a constant both are known."""
+        """From the noisy means of x and of x^2, concatenated. Both are known for a constant column."""
         k = len(released) // 2
         mean, squares = released[:k], released[k:]
         mean = mean * max(0.0, 1.0 - k * noise * noise / max(dot(mean, mean), 1e-300))
@@ -110,7 +110,7 @@ class Wide:
 
 
 Shape = Full | Wide
-"""M, as far as it is known."""
+"""An estimate of M."""
 
 
 def cleaned(
@@ -118,9 +118,10 @@ def cleaned(
 ) -> tuple[Array, Array, float]:
     """The levels of M, its eigenvectors as rows, and the mean of its diagonal, from a noisy upper triangle.
 
-    The diagonal is shrunk. Of the rest only what stands out of sqrt(2 d) noise, the edge of a pure noise
-    matrix, is kept, each at the value that has it as its noisy image: theta + w^2 / theta, w = edge / 2.
-    `least` and `floor` : what the diagonal is at least, in units of its mean, and the mean itself.
+    The diagonal is shrunk towards its mean. Of the rest, only eigenvalues above the edge sqrt(2 d) noise (the
+    largest eigenvalue of pure noise) are kept. Noise turns a true eigenvalue theta into theta + w^2 / theta,
+    w = edge / 2; the function inverts this. `least` and `floor` : lower bounds on the diagonal, in units of
+    its mean, and on this mean.
     """
     M = symmetric(released)
     d = len(M)
@@ -150,7 +151,7 @@ def symmetric(released: Array) -> Array:
 def _shrunk(
     diagonal: Array, noise: float, least: float = LEAST, floor: float | None = None
 ) -> tuple[Array, float]:
-    """A diagonal drawn to its mean by as much as the known noise explains, and that mean."""
+    """A diagonal, shrunk towards its mean by as much as the known noise explains, and the mean."""
     k = len(diagonal)
     mean = max(total(diagonal) / k, 1e-6 / k if floor is None else floor)
     apart = diagonal - mean

@@ -7,9 +7,9 @@
         def advance(self, state, total):  return total.values
         def result(self, state): return state
 
-The private half is an expression (`expressions.py`). The framework computes it row by row, clips what a unit
-adds to norm `bound`, rounds it to the grid and adds up whole numbers: replacing a unit moves a sum by at most
-2 bound / n before rounding, whatever the program asks and however it reacts to totals.
+The private half is an expression (`expressions.py`). The framework computes the vector of each unit (a record
+or a person), clips it to norm `bound`, rounds it to the grid and adds up whole numbers. So replacing a unit
+moves a sum by at most 2 bound / n before rounding, whatever the program asks.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from ..sums.several import prepare_alone
 from ..sums.sum_noise import Integers
 
 MOST_STEPS, _MOST_NUMBERS, _WIDEST = 10_000, 10_000_000, 10_000_000
-_MOST_WORK = 1e13  # numbers that all steps together may compute over all units: hours, and not years
-_BLOCK = 1 << 22  # numbers that are worked out at a time
-_INSIDE = 1 - 2.0**-40  # of the bound: rounding stays within the rest
+_MOST_WORK = 1e13  # the most numbers that all steps compute over all units: a run takes hours, not years
+_BLOCK = 1 << 22  # how many numbers are computed at a time
+_INSIDE = 1 - 2.0**-40  # the share of the bound to which vectors are clipped; the rest is for rounding errors
 
 
 class ProgramFacts(NamedTuple):
@@ -56,9 +56,10 @@ class ProgramFacts(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """One sum: its name, how many numbers it has, the norm that a unit may add, its share of the budget.
+    """One sum: its name, its length, the bound on the norm of a unit's vector, its share of the budget.
 
-    aligned : what units add never has a negative inner product, as cells and outer products: less noise.
+    aligned : whether the vectors of two units never have a negative inner product, as with cells and outer
+        products. Such a sum needs less noise.
     """
 
     name: str
@@ -89,11 +90,11 @@ class Total(NamedTuple):
 
 
 class Program(ABC):
-    """The public half. Deterministic: every site computes it for itself, from totals alone."""
+    """The public half. It must be deterministic: every site computes it on its own, from totals alone."""
 
     @abstractmethod
     def steps(self, facts: ProgramFacts) -> Sequence[Step]:
-        """Every sum, before the first is asked for."""
+        """All sums of the program, fixed before the first one."""
 
     @abstractmethod
     def start(self) -> Any:
@@ -114,13 +115,13 @@ class Program(ABC):
     private: Any = None
     """A static function of one row and the query's parameters, for `expressions.installed`; or None.
 
-    It is trusted code: a clip does not protect against a function that keeps state between rows.
+    The function is trusted code: clipping does not protect against a function that keeps state between rows.
     """
 
 
 @dataclass(frozen=True, eq=False)
 class ProgramState:
-    """The state of a program after t sums, for each repeat; `totals` is all that was released."""
+    """The state of a program after t sums, for each repeat. `totals` has all releases so far."""
 
     t: int
     inner: tuple[Any, ...]
@@ -129,7 +130,7 @@ class ProgramState:
 
 @dataclass(frozen=True, eq=False)
 class ProgramHalf(PublicHalf):
-    """A program as `PublicHalf` of masked sums; every sum is divided by its bound, so that its norm is 1."""
+    """A program as `PublicHalf` of masked sums. Vectors are divided by their bound, to norm at most 1."""
 
     program: Program
     plan: tuple[Step, ...]
@@ -139,7 +140,7 @@ class ProgramHalf(PublicHalf):
 
     @property
     def dimension(self) -> int:
-        """The numbers of all sums together."""
+        """The total length of all sums."""
         return sum(step.length for step in self.plan)
 
     def start(self, repeats: int) -> ProgramState:
@@ -147,7 +148,7 @@ class ProgramHalf(PublicHalf):
         return ProgramState(0, inner, np.zeros((repeats, self.dimension)))
 
     def query(self, state: ProgramState) -> list[Query]:
-        """The next query, checked: its expression has the stated width."""
+        """The next query of each repeat, checked: for example, its expression has the stated width."""
         step, found = self.plan[state.t], []
         for inner in state.inner:
             query = self.program.query(inner)
@@ -162,7 +163,7 @@ class ProgramHalf(PublicHalf):
             width = expression.width(self.columns, shapes)
             if width != step.length:
                 raise ParameterError(
-                    f"`length` of step {step.name!r} must be {width}, as its expression gives; "
+                    f"`length` of step {step.name!r} must be {width}, the width of its expression; "
                     f"got {step.length}."
                 )
             wide, work = measure(expression, self.columns, shapes)
@@ -199,7 +200,7 @@ class ProgramHalf(PublicHalf):
         return state.totals
 
     def replay(self, totals: Array) -> Any:
-        """The result of the program that saw these totals, (dimension,)."""
+        """The result of the program after these totals, (dimension,)."""
         inner, first = self.program.start(), 0
         for step, std in zip(self.plan, self.noise, strict=True):
             values = totals[first : first + step.length]
@@ -214,7 +215,7 @@ class ProgramHalf(PublicHalf):
 
 @dataclass(frozen=True, eq=False)
 class UnitRows:
-    """The rows of one site, and their persons; `share` is 1/m for a person with m rows, None for records."""
+    """The rows of one site with their persons. `share` : 1/m for a row of a person with m rows, or None."""
 
     X: Array
     person: NDArray[np.int64] | None = None
@@ -227,13 +228,13 @@ class UnitRows:
         return UnitRows(np.ascontiguousarray(self.X[chosen]), person, share)
 
     def by_person(self) -> UnitRows:
-        """The rows of one person after those of the other."""
+        """The rows sorted by person."""
         return self if self.person is None else self.take(np.argsort(self.person, kind="stable"))
 
 
 @dataclass(frozen=True, eq=False)
 class UnitVectors(PrivateHalf):
-    """The private half: what every unit adds, clipped, divided by n and rounded, as whole numbers."""
+    """The private half: every unit's vector, clipped, divided by n and rounded, as whole numbers."""
 
     rows: UnitRows
     units: int
@@ -241,7 +242,7 @@ class UnitVectors(PrivateHalf):
     installed: Callable[[Array, Mapping[str, Array]], Any] | None = None
 
     def integers(self, query: list[Query], facts: SumFacts) -> Integers:
-        """The sum over this site's units, (repeats, length). A row that goes wrong adds zeros."""
+        """The sum over this site's units, (repeats, length). A row whose computation fails adds zeros."""
         return np.stack([self._add_up(one, facts) for one in query])
 
     def _add_up(self, query: Query, facts: SumFacts) -> Integers:
@@ -268,7 +269,7 @@ class UnitVectors(PrivateHalf):
         return self._whole(sums, facts)
 
     def _vectors(self, query: Query, X: Array, bound: float) -> Array:
-        """What each row becomes, in units of the bound; infinite where it overflows."""
+        """The vector of each row, in units of the bound; entries that overflow are infinite."""
         with np.errstate(all="ignore"):
             if self.installed is not None and isinstance(query.expression, Installed):
                 found = row_by_row(self.installed, X, query.parameters, query.expression.length)
@@ -277,7 +278,7 @@ class UnitVectors(PrivateHalf):
             return np.ascontiguousarray(found / bound)
 
     def _whole(self, vectors: Array, facts: SumFacts) -> Integers:
-        """The sum of vectors, each clipped to norm 1, divided by n and rounded to the grid by itself."""
+        """The sum of vectors in grid steps; each vector is clipped to norm 1, divided by n and rounded."""
         vectors = clipped(vectors, _INSIDE)
         whole = np.rint(vectors / (self.units * facts.grid)).astype(np.int64)
         return np.asarray(whole.sum(axis=0))
@@ -289,10 +290,10 @@ def row_by_row(
     parameters: Mapping[str, Array],
     length: int,
 ) -> Array:
-    """What an installed function makes of every row; zeros where it fails, or gives something else."""
+    """The result of an installed function for every row; zeros if it fails or returns a wrong length."""
     found = np.zeros((len(X), length))
     for k, row in enumerate(X):
-        with contextlib.suppress(Exception):  # that it failed may depend on the row
+        with contextlib.suppress(Exception):  # an error could reveal facts about the row
             found[k] = np.asarray(private(row.copy(), parameters), dtype=np.float64).reshape(length)
     return found
 
@@ -301,7 +302,7 @@ def row_by_row(
 class OwnProgram:
     """The method: a program within (epsilon, delta), each step with its share of the budget.
 
-    columns : how many numbers a row has, where that is not the dimension of the network.
+    columns : the number of columns of a row, if it differs from the dimension of the network.
     """
 
     program: Program
@@ -315,7 +316,7 @@ class OwnProgram:
         return prepare_alone(self, network, rounds, options)
 
     def part(self, network: Network) -> ProgramPart:
-        """The same sum in a job with other questions."""
+        """The same sums as one of several questions in a job."""
         units = network.units
         columns = network.dimension if self.columns is None else self.columns
         plan = check_steps(self.program.steps(ProgramFacts(units, network.total, columns)))
@@ -341,7 +342,7 @@ class OwnProgram:
 
 
 def check_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps of a program, if there are some and not too many."""
+    """The steps of a program, checked: at least one, and not too many."""
     plan = tuple(islice(steps, MOST_STEPS + 1))
     if not all(isinstance(step, Step) for step in plan):
         raise ParameterError("`steps` must contain tt.Step objects.")
@@ -356,10 +357,10 @@ def check_steps(steps: Sequence[Step]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True, eq=False)
 class ProgramTable:
-    """The rows for the private halves of all sites; used in place of a `Problem`.
+    """The rows of all sites for a program; used in place of a `Problem`.
 
-    samples : how many records, or persons, each site has.
-    dimension : how many columns a row has.
+    samples : the number of records, or persons, of each site.
+    dimension : the number of columns of a row.
     """
 
     sites: Sequence[Any]
@@ -377,7 +378,7 @@ class ProgramTable:
 
     @property
     def persons(self) -> Persons | None:
-        """The public number of persons, where they are the unit."""
+        """The public number of persons, if the unit is a person; else None."""
         return Persons((), self.samples, int(self.samples.sum())) if self.by_person else None
 
     def site(self, i: int) -> Any:

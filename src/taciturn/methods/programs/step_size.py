@@ -1,12 +1,13 @@
-"""The blind rule: step size, number of steps and final model, from released numbers alone.
+"""The rule that sets the step size and the final model of the descent, from released numbers alone.
 
-Pure functions of released numbers and public facts: they cost no privacy, and may adapt as they like. Only
-the split of the budget over the releases is fixed beforehand. Each is a fixed sequence of operations, so that
-every site comes to the same bits.
+These are pure functions of released numbers and public facts, so they cost no privacy. Only the split of the
+budget over the releases is fixed in advance. Each function is a fixed sequence of operations, so that every
+site gets the same bits.
 
-All gradients so far are carried to one point by the public curvature. The scale tau of the solution that
-explains them best is found; from tau, the levels and the known noise follows the time of least predicted
-loss. The model is one free step from the mean of all gradients at the mean of all points.
+The public curvature moves all gradients so far to one point. The rule finds the scale tau of the solution
+that explains these gradients best. Tau, the levels (eigenvalues of the second moments) and the known noise
+give the time of least predicted loss. The final model is one more step, from the mean point with the mean
+gradient; this step needs no release.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from ...kernels.arithmetic import compiled, exp, log
 from .descent_losses import TrainingLoss, bend
 from .moments import Shape
 
-FULL = 256  # columns up to which all second moments are released
-ROUNDS, ROUNDS_WIDE = 41, 81  # 21: 5 to 10% worse; more: no better. Without correlations it takes longer
-SHARE = 0.03  # of mu^2 for the first release; 0.01 is worse for d = 300, 0.06 and 0.1 change nothing
-MOMENTUM = 0.7  # 0.4 to 0.7 are alike, 0.7 is quicker where the curvature falls, 0.8 swings
-RIDGE = 0.3  # damping of the last, free step, in dampings of a round; 0.1 to 1 are alike
-_STRETCH = 2.5  # the mean of all points lags behind the last one, and a step is slower than the flow
-_CAP = 1.6  # noise alone moves no coordinate by more than this many times what the signal does
-HEAVY = 4.0  # degrees of freedom of the solution's coordinates: a few, like an intercept, are far larger
-_MIDDLE, _WIDTH = 0.15, 0.4  # log of their scale: margins are of order 1, and so is a coordinate
+FULL = 256  # the most columns for which all second moments are released
+ROUNDS, ROUNDS_WIDE = 41, 81  # usual rounds up to FULL columns, and above; 21 rounds are 5 to 10% worse
+SHARE = 0.03  # share of mu^2 for the first release; 0.01 is worse for d = 300, 0.06 and 0.1 change nothing
+MOMENTUM = 0.7  # 0.4 to 0.7 work equally well, 0.7 is faster if the curvature decreases, 0.8 oscillates
+RIDGE = 0.3  # damping of the last step, which needs no release, divided by a round's damping; 0.1 to 1 work
+_STRETCH = 2.5  # factor on the time: the mean point lags behind the last point, and steps lag behind the flow
+_CAP = 1.6  # noise alone may move a coordinate by at most _CAP times the scale tau of the signal
+HEAVY = 4.0  # degrees of freedom of Student's t, the prior of the coordinates: a few of them are far larger
+_MIDDLE, _WIDTH = 0.15, 0.4  # mean and std of log tau: margins are of order 1, and so are the coordinates
 
 
 _RATIO = 1.1220184543019633  # 10^(1/20)
@@ -37,7 +38,7 @@ _DROP = 0.9231163463866358  # exp(-0.4^2 / 2)
 
 
 def geometric(start: float, count: int, ratio: float = _RATIO) -> Array:
-    """start, start * ratio, ...: each from the one before, so that no library's power has a say."""
+    """start, start * ratio, ...: by multiplication, because power functions round differently."""
     values = [start]
     while len(values) < count:
         values.append(values[-1] * ratio)
@@ -53,14 +54,14 @@ def _bell(count: int) -> Array:
     return np.array(values)
 
 
-_TAUS = geometric(0.05, 61)  # up to 50
-_TIMES = geometric(1e-3, 121)  # up to 1000
-_NODES = 0.4 * np.arange(-13.0, 14.0)  # the trapezoid rule is all but exact for means over a normal law
+_TAUS = geometric(0.05, 61)  # the scales that are tried, up to 50
+_TIMES = geometric(1e-3, 121)  # the times that are tried, up to 1000
+_NODES = 0.4 * np.arange(-13.0, 14.0)  # nodes of the trapezoid rule, which is nearly exact for normal means
 _WEIGHTS = np.concatenate([_bell(14)[:0:-1], _bell(14)])
 
 
 def mean_bends(shape: Shape, y: Array, loss: TrainingLoss) -> list[float]:
-    """E L'' over the rows for every output, margins taken as normal: its Hessian is about this times M."""
+    """The mean curvature E L'' of each output, if margins are normal; the Hessian is about E L'' times M."""
     margins = [shape.margins(row) for row in y]
     means = np.array([mean for mean, _ in margins])
     pairs = enumerate(margins)
@@ -89,10 +90,10 @@ def best_scale(s: Array, H: Array, variance: float, taus: Array, middle: float, 
 
 
 def run_time(H: Array, tau: float, whole: float) -> float:
-    """How long to descend altogether: the time of least predicted loss, stretched and capped.
+    """The total time of the descent: the time of least predicted loss, times _STRETCH, with an upper bound.
 
     Gradient flow for a time t on the mean of all gradients leaves, in each direction, a bias of
-    tau exp(-H t) and a noise of whole (1 - exp(-H t)) / H.
+    tau exp(-H t) and a noise of whole (1 - exp(-H t)) / H, where `whole` is the noise in that mean.
     """
     return min(_STRETCH * float(_TIMES[_best_time(H, tau, whole)]) / whole, _CAP * tau / whole)
 

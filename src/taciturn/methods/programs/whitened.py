@@ -1,12 +1,12 @@
-"""Whitened descent, its public part: moments first, which make coordinates; then gradients in them.
+"""The public part of whitened descent: moments give whitened coordinates, then it descends in them.
 
-    gradient    g = -(1/n) sum y psi x~ / q at f = W u,    psi r <= q
-    means       u_, g_ of all points and gradients so far, those of step t counted t^2 times
-    model       each coordinate of u* from s = H u_ - g_ = H u* + noise, H = beta lambda, drawn towards 0 as
-                far as the known noise asks for
-    next point  half as far again
+    gradient    g = -(1/n) sum y psi x~ / q at f = W u,    psi r <= q, where r = ||x~|| and psi is the slope
+    means       u_ and g_, the means of all points and gradients so far; step t has weight t^2
+    model       each coordinate of u* from s = H u_ - g_ = H u* + noise, H = beta lambda, shrunk towards 0
+                according to the known noise
+    next point  from u_ to the model, and half as far again
 
-Every site computes all of this for itself, to the same bits: nothing here is private, and nothing is sent.
+Every site computes all of this on its own, to the same bits. Nothing here is private.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from .descent_losses import exps
 from .whitened_rows import WhitenedShare
 
 GRADIENTS = 60
-_RADIUS = 1.25  # in margins: no step is longer
-_TAUS = rule.geometric(0.01, 61, 1.1350556807493803)  # up to 20
-_WIDTH = 0.7  # of log tau
+_RADIUS = 1.25  # the longest step, measured by how far it moves the margins
+_TAUS = rule.geometric(0.01, 61, 1.1350556807493803)  # scales tau of the solution that are tried, up to 20
+_WIDTH = 0.7  # the standard deviation of log tau
 _NODES = 0.25 * np.arange(-16.0, 17.0)
 
 
@@ -39,8 +39,8 @@ _NODES = 0.25 * np.arange(-16.0, 17.0)
 class WhitenedState:
     """The public state after t sums; arrays (repeats, d), all computed from releases.
 
-    u, y : where the next gradient is taken, in the coordinates and as a model.   f : the model so far.
-    sum_u, sum_g : points and gradients so far, those of step k counted k^2 times.
+    u, y : the point of the next gradient, in the coordinates and as a model.   f : the model so far.
+    sum_u, sum_g : the weighted sums of points and gradients so far; step k has weight k^2.
     """
 
     t: int
@@ -54,12 +54,12 @@ class WhitenedState:
 
 @dataclass(frozen=True)
 class Whitened:
-    """The public facts of a run, and what follows from them.
+    """The public half of whitened descent, with the public facts of a run.
 
-    moments : how many of the first sums are moments.
+    moments : the number of sums, at the start, that are moments.
     noise : the standard deviation of the noise in the sum of all sites, sum by sum.
-    regularization : the weight of ||f||^2 / 2 beside the mean loss.
-    constant : the public value of the last column, where it is the same in every row.
+    regularization : the weight of ||f||^2 / 2, which is added to the mean loss.
+    constant : the public value of the last column, if it is the same in every row.
     """
 
     features: int
@@ -82,7 +82,7 @@ class Whitened:
         return self.features
 
     def start(self, repeats: int) -> WhitenedState:
-        """t = 0: the model is 0, and the rows are as they are."""
+        """t = 0: the model is 0, and the coordinates are those of the original rows."""
         zero = np.zeros((repeats, self.features))
         plain = Coordinates.of_rows(self.features)
         return WhitenedState(0, zero, zero, zero, zero, zero, (plain,) * repeats)
@@ -146,7 +146,7 @@ class Whitened:
 
 
 def mean_bend(at: Coordinates, u: Array) -> float:
-    """E psi' over the rows, margins taken as normal: the Hessian is about this times the levels."""
+    """The mean of psi' over the rows, if margins are normal; the Hessian is about this mean times levels."""
     square = at.margin_square(u)
     mean = dot(at.mean, product(at.W, u))
     std = math.sqrt(max(square - mean * mean, 0.05 * square))
@@ -158,7 +158,7 @@ def mean_bend(at: Coordinates, u: Array) -> float:
 
 
 def estimate(s: Array, H: Array, variance: float) -> Array:
-    """x from s = H x + noise: each x_j follows Student's t, whose scale explains s best."""
+    """An estimate of x from s = H x + noise: each x_j follows Student's t with the scale that fits s best."""
     middle = log(2.0 / math.sqrt(len(s)))
     tau = float(_TAUS[rule.best_scale(s, H, variance, _TAUS, middle, _WIDTH)])
     scale = np.full(len(s), tau * tau)

@@ -1,7 +1,8 @@
-"""The private half of whitened descent, a site's share of each sum: its only code that sees rows.
+"""The private half of whitened descent: a site's share of each sum. No other code of the descent sees rows.
 
-Rows are multiplied by W block by block and never kept: a gradient is summed over the rows as they are, and
-only the sum is taken to the coordinates. Of every row its length there is kept, one number.
+W transforms a row to whitened coordinates (coordinates.py). Products of rows and W are computed block by
+block and not stored; only the bound on each row's slope is stored. A gradient is summed over the original
+rows, and only the sum is transformed with W.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.types import Array
-from ...kernels.clipped_sums import dense_sum, sparse_sum
+from ...kernels.clipped_sums import add_dense, add_sparse
 from ...objective.local import LocalObjective
+from ...objective.rows import row_pieces
 from ...privacy.sums import SumFacts
 from ..sums.sum_noise import Integers
 from ..sums.sums import to_integers
@@ -24,7 +26,7 @@ class WhitenedShare:
     def __init__(self, objective: LocalObjective, total: int, constant: float | None) -> None:
         self.objective, self.total = objective, float(total)
         self.weights = objective.row_weights()
-        self._lengths: dict[int, tuple[Coordinates, Array]] = {}
+        self._kept: dict[int, tuple[Coordinates, Array]] = {}
         for part in objective.parts:
             check_constant(part.rows.Z, constant)
 
@@ -36,7 +38,7 @@ class WhitenedShare:
             shares = [self.moments(at) for at in query.coordinates]
         else:
             pairs = enumerate(zip(query.coordinates, query.points, strict=True))
-            shares = [self.gradient(at, f, self._row_lengths(at, k)) for k, (at, f) in pairs]
+            shares = [self.gradient(at, f, self._limits(at, k)) for k, (at, f) in pairs]
         return to_integers(np.stack(shares), facts.grid)
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
@@ -44,7 +46,7 @@ class WhitenedShare:
         return self.objective.metrics(models)
 
     def moments(self, at: Coordinates) -> Array:
-        """sum omega x~ x~' / (cap n), as a triangle; a unit's part has norm at most 1 / n."""
+        """sum omega x~ x~' / (cap n), as a triangle. A record or person adds a norm of at most 1 / n."""
         gram = np.zeros((self.objective.dimension,) * 2)
         for block, weights in weighted_blocks(self.objective.blocks(1), self.weights):
             if at.plain:
@@ -56,24 +58,28 @@ class WhitenedShare:
             gram += rows.T @ rows
         return triangle(gram / at.cap) / self.total
 
-    def gradient(self, at: Coordinates, f: Array, lengths: Array) -> Array:
-        """-sum y psi x~ / (q n) at f; a unit's part has norm at most 1 / n."""
+    def gradient(self, at: Coordinates, f: Array, limits: Array) -> Array:
+        """-sum y psi x~ / (q n) at f. A record or person adds a norm of at most 1 / n."""
         summed, first = np.zeros_like(f), 0
-        limits = np.minimum(1.0, at.q / np.maximum(lengths, 1e-100))
         for part in self.objective.parts:
-            Z, own = part.rows.Z, slice(first, first + part.rows.samples)
-            if isinstance(Z, np.ndarray):
-                summed += dense_sum(Z, f, limits[own], self.weights[own])
-            else:
-                summed += sparse_sum(Z.data, Z.indices, Z.indptr, f, limits[own], self.weights[own])
-            first = own.stop
+            total, lost = np.zeros_like(f), np.zeros_like(f)
+            for some, Z in row_pieces(part.rows.Z):
+                own = slice(first + some.start, first + some.stop)
+                given = f, limits[own], self.weights[own]
+                if isinstance(Z, np.ndarray):
+                    add_dense(total, lost, Z, *given)
+                else:
+                    add_sparse(total, lost, Z.data, Z.indices, Z.indptr, *given)
+            summed += total + lost
+            first += part.rows.samples
         return -(at.W.T @ summed) / (at.q * self.total)
 
-    def _row_lengths(self, at: Coordinates, repeat: int) -> Array:
-        """r = ||W'x|| of every row, computed once for these coordinates."""
-        kept = self._lengths.get(repeat)
+    def _limits(self, at: Coordinates, repeat: int) -> Array:
+        """The bound min(1, q / r) on each row's slope, r = ||W'x||; computed once for these coordinates."""
+        kept = self._kept.get(repeat)
         if kept is None or kept[0] is not at:
             blocks = self.objective.blocks(1)
             found = [np.linalg.norm(np.asarray(block.Z @ at.W), axis=1) for block in blocks]
-            kept = self._lengths[repeat] = at, np.concatenate(found)
+            lengths = np.concatenate(found)
+            kept = self._kept[repeat] = at, np.minimum(1.0, at.q / np.maximum(lengths, 1e-100))
         return kept[1]

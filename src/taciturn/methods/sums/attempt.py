@@ -1,11 +1,12 @@
-"""Masked sums between sites that come and go: the numbers of one attempt, and what one site adds in it.
+"""Masked sums between sites that join and leave. An attempt is a part of a run with fixed members.
 
-An attempt has members P, begins after round `base` of the plan, and may spend the share `left` of mu^2 that
-no earlier attempt has spent. Its noise follows:
+An attempt has members P and begins after round `base` of the plan. It may spend the share `left` of mu^2 (the
+squared privacy budget) that no earlier attempt has spent. The standard deviation of its noise in round t is
 
     s_t = Delta_t / (mu sqrt(left w_t / sum_{k > base} w_k) sqrt(h)),      h = |P| - c
 
-with w_t the round's share in the plan. Sums over fewer sites are rescaled by n / n' in the public part.
+with w_t the round's share in the plan, Delta_t the sensitivity, and c the number of colluding sites. A sum
+over fewer sites is multiplied by n / n', where n and n' are the rows of all sites and of the members.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ from .sums import open_sum
 
 _ROUNDED = 1 + 1e-9
 _FACTOR = {GRADIENT: 0.5, VECTORS: 0.5, MOMENTS: math.sqrt(0.5), COUNTS: math.sqrt(0.5)}
-_CHANCE = 7.0  # standard deviations beyond sqrt(length): noise alone gets there with a chance below 1e-15
+_CHANCE = 7.0  # the norm of noise exceeds sqrt(length) + 7 standard deviations with probability below 1e-15
 
 
 @dataclass(frozen=True, eq=False)
 class SumsSite:
-    """One site in a run of masked sums, over all of its attempts.
+    """One site in a run of masked sums, for all attempts.
 
-    samples : B_i of every site of the run.
-    places : at how many sites one person may have rows.
+    samples : the number of rows of every site of the run.
+    places : the most sites at which one person may have rows.
     """
 
     number: int
@@ -53,9 +54,9 @@ class SumsSite:
     places: int = 1
 
     common = True
-    """All sites hold one public state."""
+    """All sites have the same public state."""
     least = 2
-    """After so many rounds there is a model: the first sum gives no model yet."""
+    """The number of rounds after which a model exists: the first sum alone gives no model."""
 
     @property
     def rounds(self) -> int:
@@ -66,18 +67,18 @@ class SumsSite:
         return self.tables.program.start(1)
 
     def result(self, state: Any, last: Mapping[int, bytes]) -> Array:
-        """The public state."""
+        """The result of the program."""
         return np.asarray(self.tables.program.result(state)[0])
 
     def coordinates(self, state: Any) -> None:
-        """Rows count as they are."""
+        """None: the sites do not transform their rows."""
 
     def vector(self, state: Any) -> bytes:
-        """The site's own state in a hello: empty, because all sites have the same state."""
+        """This site's own state in its first message (hello): empty, since all sites have the same state."""
         return b""
 
     def connected(self, members: Sequence[int]) -> bool:
-        """Masks connect any members."""
+        """True: every member sends to all members, whatever the links are."""
         return True
 
     @property
@@ -87,16 +88,16 @@ class SumsSite:
 
     @cached_property
     def weights(self) -> tuple[float, ...]:
-        """(Delta_t / s_t)^2 of the plan."""
+        """(Delta_t / s_t)^2 of each planned sum: the squared ratio of sensitivity and noise."""
         return tuple((self._units(entry) / entry.std) ** 2 for entry in self.tables.sums)
 
     def spent(self, base: int, left: float, upto: int) -> float:
-        """The share of mu^2 that rounds base + 1 .. upto of such an attempt cost, rounded up."""
+        """The share of mu^2 that rounds base + 1 .. upto of an attempt cost, rounded up."""
         whole = sum(self.weights[base:])
         return left * sum(self.weights[base:upto]) / whole * _ROUNDED if whole else 0.0
 
     def attempt(self, members: Sequence[int], base: int, left: float) -> SumsAttempt | None:
-        """The numbers of an attempt; None where what is left pays for no further round."""
+        """The numbers of an attempt; None if the rest of the budget does not pay for another round."""
         chosen = tuple(members)
         honest = len(chosen) - self.colluding
         if base >= self.rounds or honest < 1:
@@ -104,7 +105,7 @@ class SumsSite:
         if len(chosen) == len(self.samples) and base == 0 and left == 1.0:
             return SumsAttempt(self, self.tables, chosen, 1.0)
         if base == 0 and any(entry.part in (WHITENED, CLIPPED) for entry in self.tables.sums):
-            return None  # how far whitened rows may stretch was derived from the noise of all sites
+            return None  # the bounds of whitened rows were derived from the noise of all sites
         budget = left * sum(self.weights) / self.tables.pairs.honest(self.colluding)
         whole, sums = sum(self.weights[base:]), list(self.tables.sums)
         for k in range(base, self.rounds):
@@ -126,14 +127,14 @@ class SumsSite:
         )
 
     def _units(self, entry: SumFacts) -> float:
-        """Delta in grid units: how far one unit moves the sum, floats and rounding included."""
+        """Delta in grid steps: how far one record or person moves the sum, with float errors and rounding."""
         again = self.places * (2 * entry.stray / entry.grid + math.sqrt(entry.length))
         return entry.reach + again
 
 
 @dataclass(frozen=True, eq=False)
 class SumsAttempt:
-    """One site in one attempt; messages are little-endian whole numbers mod 2^64."""
+    """One site in one attempt. Its messages are little-endian whole numbers mod 2^64."""
 
     site: SumsSite
     tables: SumTables
@@ -143,31 +144,31 @@ class SumsAttempt:
     def hears(self, t: int) -> Audience:
         return "everybody"
 
-    def masked(self, t: int) -> bool:
-        """Pads hide a message, so all members commit to theirs before one is sent."""
+    def padded(self, t: int) -> bool:
+        """True: pads hide the messages, so every member commits to its message before any member sends."""
         return True
 
     def partners(self) -> tuple[int, ...]:
-        """The numbers of the sites that share a pad with this one."""
+        """The numbers of the sites that share a pad with this site."""
         place = self.members.index(self.site.number)
         return tuple(self.members[k] for k in self.tables.pairs.partners(place))
 
     def neighbours(self) -> tuple[int, ...]:
-        """Every site hears every other."""
+        """All other members: every site receives the messages of all members."""
         return tuple(i for i in self.members if i != self.site.number)
 
     def size(self, t: int) -> int:
-        """Bytes of a message of round t."""
+        """The length of a message of round t in bytes."""
         return 8 * self.tables.sums[t - 1].length
 
     def facts(self, t: int) -> bytes:
-        """A hash of the numbers of round t, on which all members must agree before anything is sent."""
+        """A hash of the settings of round t, on which all members must agree before anything is sent."""
         entry = self.tables.sums[t - 1]
         words = (entry.part, entry.length, entry.grid.hex(), entry.std.hex(), entry.sensitivity.hex())
         return hashlib.sha256(repr((t, words, self.members)).encode()).digest()
 
     def message(self, state: Any) -> bytes | None:
-        """y: this site's share of the next sum and fresh noise, before any pad."""
+        """y: this site's share of the next sum plus fresh noise, before pads are added."""
         entry, query = self.tables.sums[state.t], self.tables.program.query(state)
         site = self.site
         share = noisy_share(site.half, query, entry, site.streams, site=site.number, repeats=1)
@@ -191,7 +192,7 @@ class SumsAttempt:
         return np.asarray(total, dtype="<u8").tobytes()
 
     def bound(self, t: int) -> float:
-        """How long the released sum of round t may be at most, except with probability below 1e-15."""
+        """A bound on the norm of the sum of round t; honest sums exceed it with probability below 1e-15."""
         entry, tables = self.tables.sums[t - 1], self.tables
         widest = max(other.sensitivity for other in tables.sums if other.part == entry.part)
         true = _FACTOR.get(entry.part, 1.0) * widest * tables.units
@@ -199,7 +200,7 @@ class SumsAttempt:
         return true + std * (math.sqrt(entry.length) + _CHANCE)
 
     def impossible(self, t: int, heard: bytes, messages: Mapping[int, bytes]) -> bool:
-        """Whether a sum is longer than any true one with its noise: a lie, or a fault."""
+        """Whether the norm of a sum is too large for honest rows and noise: a false message, or a fault."""
         released = open_sum(np.frombuffer(heard, dtype="<u8"), self.tables.sums[t - 1].grid)
         return not float(np.linalg.norm(released)) <= self.bound(t)
 
@@ -208,7 +209,7 @@ class SumsAttempt:
         return None
 
     def at_edge(self, t: int, messages: Mapping[int, bytes]) -> list[int]:
-        """The site at the edge of the range: unknown under masks."""
+        """Empty: the masks hide which site is at the edge of the range."""
         return []
 
     def after(self, state: Any, own: bytes, heard: bytes) -> Any:
@@ -222,10 +223,10 @@ class SumsAttempt:
 def certified_run(
     run: RunFacts, releases: Sequence[tuple[str, tuple[int, ...], SumFacts]], *, rest: Sequence[SumFacts] = ()
 ) -> RunFacts:
-    """The facts of a run as one site lived it: every release of this site, and the attempt that it was in.
+    """The facts of a run as one site saw it: each release of this site with its attempt.
 
-    releases : the id and members of the attempt, and the sum, of each release in the order of attempts.
-    rest : the sums of the last attempt that are planned and not released.
+    releases : for each release, in the order of attempts: the id of the attempt, its members, and the sum.
+    rest : the sums of the last attempt that were planned but not released.
     """
     everybody = tuple(range(run.sites))
     whole = [entry for _, _, entry in releases] + list(rest)

@@ -1,4 +1,4 @@
-"""Expressions as plain JSON and back, with limits on names and size."""
+"""Expressions as plain JSON and back. Only known classes and a limited size are accepted."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _DEEPEST, _MOST_PARTS = 100, 10_000
 
 
 def parts_of(expression: ex.Expression) -> list[ex.Expression]:
-    """The expression and all its parts; each is one that taciturn ships, and they are not nested deeply.
+    """The expression and all its parts, checked: only taciturn's own classes, and limited nesting.
 
-    A user's class would be code that sees rows, which nothing bounds.
+    A class of a user would be code that sees rows, and nothing would bound its results.
     """
     found, level = [], [expression]
     for _ in range(_DEEPEST):
@@ -49,11 +49,11 @@ def parts_of(expression: ex.Expression) -> list[ex.Expression]:
             return found
         if len(found) + len(level) > _MOST_PARTS:
             break
-    raise ParameterError(f"`expression` must have at most {_MOST_PARTS:,} parts, {_DEEPEST} of them nested.")
+    raise ParameterError(f"`expression` must have at most {_MOST_PARTS:,} parts, at most {_DEEPEST} deep.")
 
 
 def measure(expression: ex.Expression, columns: int, shapes: ex.Shapes) -> tuple[int, int]:
-    """(widest, work): the most numbers that a row becomes in any part, and the numbers of all parts."""
+    """(widest, work): for one row, the longest vector in any part, and the numbers computed in all parts."""
     found = parts_of(expression)
     widths = [one.width(columns, shapes) for one in found]
     inner = [one.part.width(columns, shapes) if isinstance(one, ex.Affine) else 1 for one in found]

@@ -1,8 +1,8 @@
-"""Expressions: the private half of a user's program, as a closed set of functions of one unit's row.
+"""Expressions: the part of a user's program that sees rows, as a fixed set of functions of one row.
 
-A function that keeps state, or looks at the rows beside its own, can move a clipped sum by a thousand times
-what a clip suggests. So a program does not bring code: it names what each row becomes, in these words, with
-public parameters, and the framework computes it row by row.
+Clipping bounds a row's effect on a sum only if each row's vector depends on that row alone. A function that
+keeps state, or looks at other rows, breaks this bound. So a program contains no code that sees rows. It
+describes the vector of a row by an expression and public parameters, and the framework computes the vectors.
 
 >>> from taciturn import expressions as ex
 >>> distance = ex.norm(ex.columns() - ex.parameter("centre"))
@@ -31,29 +31,29 @@ Values = Mapping[str, Array]
 
 
 class Expression(ABC):
-    """What a row becomes: a vector of `width` numbers."""
+    """A function of one row, whose value is a vector of `width` numbers."""
 
     def __post_init__(self) -> None:
-        """Compiled loops trust widths: an empty vector, or one of another width, would let them read on."""
+        """Check the fields: compiled loops would read past the end of a vector that is empty or too short."""
         for name, value in vars(self).items():
             if not _FIELDS.get(name, lambda _: True)(value):
                 raise ParameterError(f"`{name}` of a part of an expression is empty or of the wrong type.")
 
     @property
     def aligned(self) -> bool:
-        """Whether no two rows can become vectors with a negative inner product."""
+        """Whether the vectors of two rows never have a negative inner product."""
         return False
 
     @abstractmethod
     def width(self, columns: int, shapes: Shapes) -> int:
-        """How many numbers a row of so many columns becomes; raises where the parts do not fit."""
+        """The length of the vector of a row with this many columns; raises if the parts do not fit."""
 
     @abstractmethod
     def of(self, X: Array, values: Values) -> Array:
-        """What rows (n, columns) become, (n, width), each by itself."""
+        """The vectors (n, width) of rows (n, columns), each computed from its own row alone."""
 
     def of_units(self, X: Array, starts: NDArray[np.int64], values: Values) -> Array | None:
-        """What units become whose rows are starts[u] .. starts[u + 1]; None: their rows, weighed alike."""
+        """The vectors of persons with rows starts[u] .. starts[u + 1]; None means: average over the rows."""
         return None
 
     def __add__(self, other: Operand) -> Expression:
@@ -128,7 +128,7 @@ class Constant(Expression):
 
 @dataclass(frozen=True)
 class Parameter(Expression):
-    """Public numbers that the program sets at each step."""
+    """A vector of public numbers, which the program sets at each step."""
 
     name: str
 
@@ -144,7 +144,7 @@ class Parameter(Expression):
 
 @dataclass(frozen=True)
 class Elementwise(Expression):
-    """Two vectors of one width, entry by entry; a width of 1 goes with every other."""
+    """An operator on two vectors of the same width, entry by entry; a width of 1 fits every width."""
 
     name: str
     parts: tuple[Expression, Expression]
@@ -158,7 +158,7 @@ class Elementwise(Expression):
         first, second = (part.width(columns, shapes) for part in self.parts)
         if first != second and 1 not in (first, second):
             raise ParameterError(
-                f"`{self.name}` must join vectors of one width, or a number and a vector; "
+                f"`{self.name}` must join vectors of the same width, or a number and a vector; "
                 f"got {first} and {second}."
             )
         return max(first, second)
@@ -171,7 +171,7 @@ class Elementwise(Expression):
 
 @dataclass(frozen=True)
 class Affine(Expression):
-    """A x + b, for a public matrix and vector: the names of two parameters."""
+    """A x + b, for a public matrix A and a public vector b. `matrix` and `offset` name these parameters."""
 
     part: Expression
     matrix: str
@@ -203,7 +203,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[Array], Array], Callable[[int], int]]] = {
 
 @dataclass(frozen=True)
 class Function(Expression):
-    """A function of a vector by name: one of `_FUNCTIONS`."""
+    """A function of a vector, given by its name in `_FUNCTIONS`."""
 
     name: str
     part: Expression
@@ -225,7 +225,7 @@ class Function(Expression):
 
 @dataclass(frozen=True)
 class Clipped(Expression):
-    """A vector shortened to at most a public norm; zeros where it is not finite."""
+    """A vector, shortened to a norm of at most `bound`; zeros if an entry is not finite."""
 
     part: Expression
     bound: float
@@ -239,7 +239,7 @@ class Clipped(Expression):
 
 @dataclass(frozen=True)
 class Located(Expression):
-    """Where one number is on a public line: in a cell between edges, or between two knots (hats)."""
+    """The position of a number among public marks: its cell between edges, or hat functions at knots."""
 
     kind: str
     part: Expression
@@ -268,7 +268,7 @@ class Located(Expression):
 
 @dataclass(frozen=True)
 class Joined(Expression):
-    """Vectors one after the other."""
+    """Vectors concatenated."""
 
     parts: tuple[Expression, ...]
 
@@ -281,7 +281,7 @@ class Joined(Expression):
 
 @dataclass(frozen=True)
 class Installed(Expression):
-    """A private half in Python, `Program.private`: code that the owner of the rows installed."""
+    """The result of `Program.private`: Python code for one row that the owner of the rows installed."""
 
     length: int
 
@@ -293,16 +293,16 @@ class Installed(Expression):
 
     def of(self, X: Array, values: Values) -> Array:
         raise ParameterError(
-            "`expression` must be an installed one by itself, of a program that has `private`."
+            "`expression` must be an installed one, not part of another; its program must have `private`."
         )
 
 
 installed, parameter, affine, clip = Installed, Parameter, Affine, Clipped
-"""The expressions of these names, made as they are."""
+"""Short names for these classes."""
 
 
 def columns(*numbers: int) -> Expression:
-    """The row itself; with numbers, these of its columns. The target of a row, if any, is the last column."""
+    """The row itself; with numbers, only these columns. The target of a row, if any, is the last column."""
     return Columns(tuple(checks.whole("columns", number) for number in numbers) or None)
 
 
@@ -312,7 +312,7 @@ def sigmoid(part: Expression) -> Expression:
 
 
 def exponential(part: Expression) -> Expression:
-    """exp(x), x cut to +-700."""
+    """exp(x), entry by entry, with x clipped to [-700, 700]."""
     return Function("exponential", part)
 
 
@@ -327,7 +327,7 @@ def norm(part: Expression) -> Expression:
 
 
 def first_largest(part: Expression) -> Expression:
-    """1 in the place of the first largest entry, 0 elsewhere."""
+    """1 at the position of the largest entry (the first of them, if there are ties), 0 elsewhere."""
     return Function("first_largest", part)
 
 
@@ -337,22 +337,22 @@ def outer(part: Expression) -> Expression:
 
 
 def cells(part: Expression, edges: Sequence[float]) -> Expression:
-    """1 in the cell that a number is in, 0 elsewhere; outside the edges all zeros."""
+    """One-hot vector of the cell that contains a number; zeros for a number outside the edges."""
     return Located("cells", part, tuple(float(edge) for edge in edges))
 
 
 def hats(part: Expression, knots: Sequence[float]) -> Expression:
-    """Hat functions of a number, the basis of a curve through the knots."""
+    """Hat functions of a number at these knots: the basis of piecewise linear curves."""
     return Located("hats", part, tuple(float(knot) for knot in knots))
 
 
 def join(*parts: Expression) -> Expression:
-    """Vectors one after the other."""
+    """Vectors concatenated."""
     return Joined(parts)
 
 
 def as_expression(operand: Operand) -> Expression:
-    """An expression as it is; numbers as public constants."""
+    """An expression unchanged; numbers become public constants."""
     if isinstance(operand, Expression):
         return operand
     return Constant(tuple(float(number) for number in np.atleast_1d(operand).tolist()))

@@ -1,11 +1,11 @@
-"""Masks that cancel: u_ij uniform in (Z mod 2^64)^d, added by one site of a pair, taken off by the other.
+"""Masks that cancel: u_ij is uniform in (Z mod 2^64)^d; one site of a pair adds it, the other subtracts it.
 
     m_i = y_i + sum over partners j > i of u_ij - sum over partners j < i of u_ji          mod 2^64
 
-u_ij is the ChaCha20 keystream under a key that HKDF makes of the pair's key and (run, round, part). A restart
-from the beginning is another run, with another id and other keys. After each round the pair's key is replaced
-by one that does not lead back to it: an attacker who breaks into a site later cannot unmask earlier rounds.
-The same code runs in one process and over a network.
+Here y_i is the noisy share of site i. u_ij is the ChaCha20 keystream under a key that HKDF derives from the
+pair's key and (run, round, part). A run that is started again from the beginning has another id and other
+keys. After each round the hash of the pair's key replaces the key. The hash does not reveal the key, so an
+attacker who breaks into a site later cannot unmask earlier rounds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...core import checks
 from ...core.errors import ParameterError
 
 Message = NDArray[np.uint64]
-"""What a masked site sends: numbers mod 2^64."""
+"""A masked message: numbers mod 2^64."""
 
 KEY_BYTES = 32
 
@@ -40,16 +40,16 @@ def expand(key: bytes, *label: str | bytes | int) -> bytes:
 
 
 def expand_keystream(key: bytes, count: int) -> Message:
-    """The first `count` numbers of ChaCha20 [RFC 8439] under a key: nonce 0, from block 0, little-endian.
+    """The first `count` 64-bit numbers of ChaCha20 [RFC 8439] under a key: nonce 0, block 0, little-endian.
 
-    A key is used for one keystream only, so that the nonce may be 0.
+    Each key is used for one keystream only, so the nonce may be 0.
     """
     encryptor = Cipher(ChaCha20(key, nonce=bytes(16)), mode=None).encryptor()
     return np.frombuffer(encryptor.update(bytes(8 * count)), dtype="<u8")
 
 
 def label_bytes(*label: str | bytes | int) -> bytes:
-    """What HKDF-Expand binds a key to; each part follows its length, so different inputs differ in bytes."""
+    """The `info` input of HKDF-Expand. Each part follows its length, so different labels differ in bytes."""
     whole = [part.to_bytes(8, "big") if isinstance(part, int) else part for part in label]
     parts = [part.encode() if isinstance(part, str) else part for part in whole]
     return b"taciturn" + b"".join(len(part).to_bytes(4, "big") + part for part in parts) + b"\x01"
@@ -58,14 +58,14 @@ def label_bytes(*label: str | bytes | int) -> bytes:
 class PairKeys:
     """The keys that one site shares with its partners in round t.
 
-    Each opens one mask for every (round, part), once: a mask that is used twice hides nothing.
+    Each key gives one mask for each (round, part). A mask is used only once: used twice, it hides nothing.
 
     Parameters
     ----------
     site : the number of this site in the network
     keys : 32 bytes for each partner, for round t
     run : the id of the run, a hash of every site's fresh nonce and of the whole job
-    alone : a network of one has no partners, and no masks; its own noise is all there is
+    alone : whether the network has only one site, which has no partners and adds no masks
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class PairKeys:
 
     @property
     def keys(self) -> dict[int, bytes]:
-        """The keys of this round: secret, and kept only until the round is over."""
+        """The keys of this round. They are secret and are deleted when the round is over."""
         return dict(self._keys)
 
     def mask(self, t: int, part: str, shape: tuple[int, ...]) -> Message:
-        """sum_{j>i} u_ij - sum_{j<i} u_ji mod 2^64 of this round's part; it can be taken only once."""
+        """sum_{j>i} u_ij - sum_{j<i} u_ji mod 2^64 for a part of this round. A second call raises."""
         if t != self.t:
             raise ParameterError(f"`t` must be {self.t}, the round of these keys; got {t}.")
         if part in self._used:
@@ -106,7 +106,7 @@ class PairKeys:
         return total.reshape(shape)
 
     def advance(self) -> None:
-        """Advance to the next round, and forget the keys of this one."""
+        """Advance to the next round, and delete the keys of this round."""
         info = label_bytes("ratchet", self.run)
         self._keys = {partner: hmac.digest(key, info, "sha256") for partner, key in self._keys.items()}
         self._used.clear()

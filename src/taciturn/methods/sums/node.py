@@ -1,7 +1,7 @@
-"""A node of masked sums: some sites side by side; each message is a share, noised and masked. No I/O.
+"""A node of masked sums: it computes several sites at once. No I/O.
 
-Every site receives the same total, so all sites have the same state and the same next point. After the
-last round the result is there, at every site, to the last bit.
+A message is a site's share of a sum plus noise and masks. Every site receives the same total, so all sites
+have the same state and the same result, to the last bit.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from .sums import add_mask
 
 @dataclass(frozen=True, eq=False)
 class SumsNode:
-    """Some sites of a program of sums; all but their keys is fixed before the first round.
+    """Some sites of a program of sums. All fields except the keys stay fixed during the run.
 
-    halves, keys : the private half and the pair keys of each site.
-    after_total : stands in for `tables.after` where several nodes in one process share the work.
+    halves : the private half of each site, which computes its shares.   keys : the pair keys of each site.
+    after_total : used instead of `tables.after` if several nodes in one process share one result.
     """
 
     sites: NDArray[np.int64]
@@ -49,7 +49,7 @@ class SumsNode:
         return self.tables.program.start(self.repeats)
 
     def message(self, state: Any) -> Message:
-        """The next messages, (sites, repeats, length); the keys of the round are gone once they are made."""
+        """The next messages, (sites, repeats, length); afterwards the keys of this round are deleted."""
         facts, query = self.tables.sums[state.t], self.tables.program.query(state)
         shape = (self.repeats, facts.length)
         messages = np.empty((len(self.sites), *shape), dtype=np.uint64)
@@ -61,7 +61,7 @@ class SumsNode:
         return messages
 
     def charges(self, t: int) -> RoundCharges:
-        """The cost of the messages of round t, each by the noise of its sum."""
+        """The cost of the messages of round t, which follows from the noise of the sum."""
         return sum_charges(self.tables, t, self.sites)
 
     def after(self, state: Any, message: Message, heard: Message) -> Any:
@@ -69,7 +69,7 @@ class SumsNode:
         return (self.after_total or self.tables.after)(state, heard)
 
     def models(self, state: Any) -> Array:
-        """All sites hold the same result."""
+        """The result of the program, the same at all sites."""
         result = self.tables.program.result(state)
         return np.broadcast_to(result, (len(self.sites), *result.shape))
 
@@ -81,7 +81,7 @@ class SumsNode:
 
 
 def sum_charges(tables: SumTables, t: int, sites: NDArray[np.int64]) -> RoundCharges:
-    """The releases of these sites in round t."""
+    """The charges for what these sites release in round t."""
     spread = np.full(len(sites), tables.sums[t - 1].std)
     return RoundCharges(t, sites, np.zeros(len(sites)), spread, None)
 
@@ -89,7 +89,7 @@ def sum_charges(tables: SumTables, t: int, sites: NDArray[np.int64]) -> RoundCha
 def noisy_share(
     half: PrivateHalf, query: Any, facts: SumFacts, streams: Streams, *, site: int, repeats: int
 ) -> Integers:
-    """What one site adds to a sum, and fresh noise, (repeats, length); all of it before any mask."""
+    """The share of one site in a sum plus fresh noise, (repeats, length), before any mask."""
     shape = (repeats, facts.length)
     values = np.ascontiguousarray(np.broadcast_to(half.integers(query, facts), shape))
     return values + sum_noise.draw(streams, facts.std, shape, site=site, t=facts.t)

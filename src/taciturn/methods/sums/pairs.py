@@ -1,8 +1,8 @@
-"""P: which sites share a mask. Whatever is connected in P without the colluders protects each other.
+"""The graph of sites that share masks. Honest sites that stay connected without colluders protect each other.
 
-Take the colluders out of P. The honest sites in the component of site i hide behind each other: of their
-messages nothing but the sum can be read, and the noises of all of them are in that sum. So their number is
-what counts, at worst over who colludes.
+Remove the colluders from the graph, and consider the connected component of an honest site. An attacker can
+learn only the sum over this component, which contains the noise of all its sites. So the protection of a
+record depends on the size of the component, for the worst choice of colluders.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _COMPLETE = 128  # up to this number of sites, every pair shares a mask
 
 @dataclass(frozen=True)
 class PairGraph:
-    """The pairs that share masks: a graph that stays connected without any `connectivity` - 1 sites.
+    """The pairs that share masks: a graph that stays connected if any `connectivity` - 1 sites are removed.
 
-    connectivity = sites - 1 is the complete graph, one less a Harary graph, which has the fewest pairs.
+    connectivity = sites - 1 gives the complete graph; a smaller one gives a Harary graph, with fewest pairs.
 
     >>> PairGraph(5, 4).partners(0), PairGraph(5, 2).partners(0)
     ((1, 2, 3, 4), (1, 4))
@@ -41,7 +41,7 @@ class PairGraph:
 
     @classmethod
     def against(cls, colluding: int, sites: int) -> PairGraph:
-        """The pairs of a run in which up to `colluding` sites may work together: all, or few of very many."""
+        """The pairs if up to `colluding` sites may collude: all pairs, or fewer if there are many sites."""
         colluding = checks.among_sites("colluding", colluding, checks.whole("sites", sites, least=1))
         return cls(sites, sites - 1 if sites <= _COMPLETE else min(colluding + 1, sites - 1))
 
@@ -57,10 +57,10 @@ class PairGraph:
         return tuple(sorted(self.graph.neighbors(site)))
 
     def honest(self, colluding: int) -> int:
-        """|K|: the smallest number of noises that cover a record, if any `colluding` other sites collude.
+        """The smallest number of sites whose noise covers a record, if any `colluding` other sites collude.
 
-        Fewer than `connectivity` colluders leave all the others connected. As many may surround a site, and
-        then nothing but its own noise is counted.
+        Fewer than `connectivity` colluders leave all other sites connected. With more colluders, all partners
+        of a site may collude, and then only the site's own noise protects its records.
         """
         colluding = checks.among_sites("colluding", colluding, self.sites)
         return self.sites - colluding if colluding < max(self.connectivity, 1) else 1

@@ -9,21 +9,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ...core.types import Array
-from ...privacy.facts import RoundCharges
+from ...privacy.facts import Charge, RoundCharges, RunFacts
 from ...rng import streams_of
-from ..base import Audience, Network, PreparedMethod, site_numbers
-from .masks import Message, PairKeys, expand
+from ..base import Audience, Links, Network, SitesMethod, site_numbers
+from .attempt import SumsSite
+from .masks import KEY_BYTES, Message, PairKeys, expand
 from .node import SumsNode, sum_charges
 from .program import SumTables
+from .sum_noise import draw
+from .sums import add_mask, to_integers
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedSums(PreparedMethod):
-    """One run of a program; every site adds to every sum and receives every total."""
+class PreparedSums(SitesMethod):
+    """One run of a program of sums. Every site adds to every sum and receives every total."""
 
     network: Network
     tables: SumTables
+    padded = True
 
     @property
     def rounds(self) -> int:
@@ -58,6 +64,31 @@ class PreparedSums(PreparedMethod):
             for own in cuts
         ]
 
+    def at_site(self, rows: Any, samples: Sequence[int], links: Links, seed: int | None) -> SumsSite:
+        (number,), tables, persons = self.network.sites, self.tables, self.network.persons
+        half = tables.program.private_half(rows, tables.units)
+        places = 1 if persons is None else persons.most_sites
+        return SumsSite(number, tables, half, streams_of(seed), tuple(samples), places)
+
+    def released(self, run: RunFacts, rounds: Sequence[int]) -> tuple[RunFacts, list[Charge]]:
+        """Facts and charges of these rounds; if a round was sent twice, as if all other sites colluded."""
+        colluding = None if len(set(rounds)) < len(rounds) else run.colluding
+        sums = tuple(replace(run.sums[t - 1], t=k) for k, t in enumerate(rounds, start=1))
+        return replace(run, rounds=len(sums), sums=sums, colluding=colluding), self._renumbered(rounds)
+
+    def warm_up(self, rows: Any, seed: int | None) -> None:
+        """Load the code of the first two rounds: draw noise and masks, and pass zero sums to the program."""
+        tables, (site,) = self.tables, self.network.sites
+        state, streams = tables.program.start(1), streams_of(seed)
+        made = {other: bytes(KEY_BYTES) for other in tables.pairs.partners(site)}
+        keys = PairKeys(site, made, run=bytes(32), alone=not made)
+        for facts in tables.sums[:2]:
+            values = to_integers(np.zeros((1, facts.length)), facts.grid)
+            noise = draw(streams, facts.std, (1, facts.length), site=site, t=facts.t)
+            add_mask(values + noise, keys.mask(facts.t, facts.part, (1, facts.length)))
+            keys.advance()
+            state = tables.after(state, np.zeros((1, facts.length), dtype=np.uint64))
+
     def part(self, own: range) -> PreparedSums:
         return replace(self, network=self.network.part(own))
 
@@ -68,7 +99,7 @@ class PreparedSums(PreparedMethod):
         return {"start": "zeros"}
 
     def method_facts(self, *, simulated: bool) -> dict[str, Any]:
-        """The links carry messages, and do not enter the maths; all outputs are one release."""
+        """The facts of the method. The links do not affect the cost, and all outputs are in one release."""
         tables, pairs = self.tables, self.tables.pairs
         return {
             "method": "masked",
@@ -86,14 +117,14 @@ class PreparedSums(PreparedMethod):
 
 
 def process_keys(tables: SumTables, root: bytes, site: int) -> PairKeys:
-    """The pair keys of a site whose partners are all in this process, or on one cluster."""
+    """The pair keys of a site, derived from `root`, if all sites run in this process or on one cluster."""
     partners = tables.pairs.partners(site)
     keys = {other: expand(root, "pair", min(site, other), max(site, other)) for other in partners}
     return PairKeys(site, keys, run=expand(root, "run"), alone=tables.pairs.sites == 1)
 
 
 class _SharedAdvance:
-    """`tables.after` for all nodes of one process: they all ask the same, and it is computed once."""
+    """`tables.after` for all nodes of one process. All nodes need the same result, so it is computed once."""
 
     def __init__(self, tables: SumTables) -> None:
         self._tables, self._lock = tables, threading.Lock()

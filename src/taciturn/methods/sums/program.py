@@ -1,10 +1,10 @@
-"""Programs: a public half asks for one sum over all records after another, a private half answers.
+"""Programs: a public half asks for sums over all records, one after the other, and a private half answers.
 
     public half     the sums, the next query and the state after each total: deterministic, without rows
     private half    what one site's rows add to a sum, in whole steps of the public grid
 
-Each step releases the noisy total, and nothing else (`docs/privacy.md`). Models, tables of counts and
-survival curves are computed by programs; `SumTables` contains the numbers of one run of a program.
+Each step releases only the noisy total (`docs/privacy.md`). Programs compute models, tables of counts and
+survival curves. `SumTables` contains the numbers of one run of a program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .pairs import PairGraph
 from .sum_noise import Integers, checked_std
 from .sums import check_room, grid_for, open_sum
 
-_ROOM = 1e-7  # the share of epsilon and delta for the slack of discrete noise and for rounding up
+_ROOM = 1e-7  # the share of epsilon and delta that is reserved for discrete noise and for rounding up
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class SumPlan:
     """One step of a program, before its noise is set.
 
     part : what is summed, as `SumFacts` names it.
-    length : how many numbers a message holds.
-    sensitivity, stray : how far one unit moves the sum, and a bound on the floating-point error of a site's
-        share.
+    length : the number of entries of a message.
+    sensitivity : how far one unit (a record or a person) moves the sum.
+    stray : a bound on the floating-point error of a site's share.
     largest : a public bound on every entry of the sum.
     share : the share of the squared budget, mu^2, that this sum spends.
-    whole : shares are whole numbers of grid steps, so that a grid may be as fine as the noise needs.
+    whole : whether shares are whole numbers of grid steps. The grid may then be as fine as the noise needs.
     """
 
     part: str
@@ -52,32 +52,32 @@ class SumPlan:
 
 
 class PrivateHalf(Protocol):
-    """The private half: one site's share of each sum, the only code of a program that sees rows."""
+    """The private half computes one site's share of each sum. No other code of a program sees rows."""
 
     def integers(self, query: Any, facts: SumFacts) -> Integers:
-        """This site's share in grid steps, (repeats, length); one row if all repeats ask the same."""
+        """This site's share in grid steps, (repeats, length); (1, length) if all repeats ask the same."""
         ...
 
     def metrics(self, models: Array) -> tuple[Array, Array]:
         """(mean loss, quality) of models (repeats, d) on the site's own rows; no noise covers them.
 
-        A question has neither: both are NaN.
+        By default both are NaN: a question has no loss and no quality.
         """
         return np.full(len(models), np.nan), np.full(len(models), np.nan)
 
 
 class PublicHalf(ABC):
-    """The public half of a program. A state has its number of rounds, `t`, and depends on totals alone."""
+    """The public half of a program. Its states depend on totals alone; `t` counts the totals so far."""
 
     @property
     def loss(self) -> LossFacts:
-        """The facts that the accountant needs about what is summed: by default, clipped vectors."""
+        """What the accountant must know about the summed vectors: by default, that they are clipped."""
         return LossFacts(PROGRAM, 1.0, 0.0)
 
     @property
     @abstractmethod
     def dimension(self) -> int:
-        """The dimension of the sums, as the accountant names it."""
+        """The dimension of the sums, as `RunFacts` states it."""
 
     @property
     def size(self) -> int:
@@ -98,7 +98,7 @@ class PublicHalf(ABC):
 
     @abstractmethod
     def result(self, state: Any) -> Array:
-        """The public state, (repeats, size)."""
+        """The result, which is public, (repeats, size)."""
 
     @abstractmethod
     def private_half(self, rows: Any, units: int) -> PrivateHalf:
@@ -107,8 +107,9 @@ class PublicHalf(ABC):
 
 @dataclass(frozen=True)
 class ProgramPart:
-    """A program before its noise is set: its sums, whose shares add up to 1, and its public half.
+    """A program before its noise is set.
 
+    plans : its sums; their shares of the budget add up to 1.
     half : makes the public half from the facts of these sums, numbered 1, 2, ..., and the number of sites.
     """
 
@@ -120,7 +121,7 @@ class ProgramPart:
 class SumTables:
     """The numbers of a run, fixed before it starts: its sums, their noise, and the pairs that share masks.
 
-    units, largest : the records or persons of all sites; the most rows at one site.
+    units : the number of records or persons at all sites.   largest : a bound on the rows at one site.
     """
 
     sums: tuple[SumFacts, ...]
@@ -141,7 +142,7 @@ class SumTables:
 
 
 def pair_graph(sites: int, colluding: int | None, connectivity: int | None = None) -> PairGraph:
-    """Which sites share masks if `colluding` sites may collude; None: all the others."""
+    """The pairs of sites that share masks if `colluding` sites may collude. None: all other sites may."""
     if connectivity is not None:
         return PairGraph(sites, connectivity)
     return PairGraph.against(sites - 1 if colluding is None else colluding, sites)
@@ -158,7 +159,7 @@ def fix_sums(
 ) -> tuple[SumFacts, ...]:
     """Grid and noise of every sum, such that all of them together cost (epsilon, delta).
 
-    `places` : at how many sites one person may have rows; each of them rounds separately.
+    `places` : the most sites at which one person may have rows. Each of these sites rounds separately.
     """
     mu = float(gaussian_mu(epsilon * (1 - _ROOM), delta * (1 - _ROOM)))
     return fix_noise(plans, mu=mu, pairs=pairs, colluding=colluding, places=places)
@@ -177,7 +178,7 @@ def fix_noise(
 
 
 def _fix_sum(t: int, plan: SumPlan, size: float, sites: int, places: int) -> SumFacts:
-    """The sum of round t, with noise such that Delta / s = `size`."""
+    """The sum of round t, with noise such that sensitivity / standard deviation = `size`."""
     S = plan.sensitivity
     grid = grid_for(S / max(1.0, size) if plan.whole else S, plan.length)
     again = places * (2 * plan.stray / grid + math.sqrt(plan.length))

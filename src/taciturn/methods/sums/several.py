@@ -1,7 +1,7 @@
 """Several: programs one after the other in one run, within one (epsilon, delta) and on one certificate.
 
-Each program is a `ProgramPart`; by default every one has an equal share of mu^2. None of them sees the totals
-of another. All sums are of vectors of norm at most 1, clipped or aligned (`privacy/sums.py`).
+Each program has a share of the squared budget, mu^2. A program sees only its own totals. The summed vectors
+have norm at most 1; aligned vectors never have a negative inner product (`privacy/sums.py`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .sum_noise import Integers
 
 
 class Joinable(Protocol):
-    """A method that may be one of several: its sums are of vectors of norm at most 1."""
+    """A method that may be part of `Several`. It sums vectors of norm at most 1."""
 
     def part(self, network: Network) -> ProgramPart:
         """The program before its noise is set."""
@@ -31,9 +31,9 @@ class Joinable(Protocol):
 
 @dataclass(frozen=True)
 class Several:
-    """The method: several programs within (epsilon, delta), each with its share of mu^2.
+    """The method: several programs within (epsilon, delta).
 
-    shares : one for each; they need not add up to 1.
+    shares : the share of mu^2 of each program, relative to the others (they need not add up to 1).
     """
 
     methods: tuple[Joinable, ...]
@@ -65,7 +65,7 @@ class Several:
 
 
 def prepare_alone(method: Any, network: Network, rounds: int, options: RunOptions) -> PreparedSums:
-    """The run of one such method alone."""
+    """The run of one method alone, not as part of `Several`."""
     alone = Several((method,), (1.0,), method.epsilon, method.delta, method.colluding)
     prepared = alone.prepare(network, rounds, options)
     (program,) = prepared.tables.program.programs
@@ -80,7 +80,7 @@ class SeveralState(NamedTuple):
 
 
 class SeveralQuery(NamedTuple):
-    """Which program asks, in which of its own steps, and what."""
+    """The number of the program that asks, the number of its own step, and its query."""
 
     program: int
     t: int
@@ -89,7 +89,7 @@ class SeveralQuery(NamedTuple):
 
 @dataclass(frozen=True)
 class SeveralHalf(PublicHalf):
-    """The public half: one program after the other. `ends` are the rounds after which each is over."""
+    """The public half: one program after the other. `ends` has the last round of each program."""
 
     programs: tuple[Any, ...]
     ends: tuple[int, ...]
@@ -97,7 +97,7 @@ class SeveralHalf(PublicHalf):
 
     @property
     def dimension(self) -> int:
-        """The numbers of all sums together."""
+        """The total length of all sums."""
         return self.numbers
 
     @property
@@ -108,7 +108,7 @@ class SeveralHalf(PublicHalf):
         return SeveralState(0, tuple(program.start(repeats) for program in self.programs))
 
     def _turn(self, t: int) -> int:
-        """Whose sum the one after round t is."""
+        """The number of the program to which round t + 1 belongs."""
         return next(k for k, end in enumerate(self.ends) if t < end)
 
     def query(self, state: SeveralState) -> SeveralQuery:
@@ -126,7 +126,7 @@ class SeveralHalf(PublicHalf):
         return np.concatenate([program.result(inner) for program, inner in pairs], axis=1)
 
     def split(self, result: Array) -> list[Array]:
-        """The result of each program, from that of all, (..., size)."""
+        """The result of each program, from the joint result of all programs, (..., size)."""
         return np.split(result, np.cumsum([program.size for program in self.programs])[:-1], axis=-1)
 
     def private_half(self, rows: Sequence[Any], units: int) -> SeveralRows:
@@ -136,7 +136,7 @@ class SeveralHalf(PublicHalf):
 
 @dataclass(frozen=True, eq=False)
 class SeveralRows(PrivateHalf):
-    """The private half: what the site's rows add to the sum of the program that asks."""
+    """The private half: it passes a query to the private half of the program that asks."""
 
     halves: tuple[PrivateHalf, ...]
 

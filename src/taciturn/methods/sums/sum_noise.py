@@ -1,7 +1,8 @@
 """Discrete Gaussian noise on the integers: P(z) ~ exp(-z^2 / (2 s^2)).
 
-Real runs draw it exactly (`privacy/discrete.py`) under a fresh key each time. Simulations round a seeded
-Gaussian: for s >= 2^16 the two differ by a factor within 1e-10 of 1, and a simulation protects nobody anyway.
+Real runs draw from this distribution exactly (`privacy/discrete.py`), with a fresh key each time. Simulations
+round a seeded Gaussian. For s >= 2^16 the two probabilities of an integer differ by a factor within 1e-10 of
+1. A simulation gives no privacy in any case.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from ...rng import SecureStreams, SeededStreams, Streams
 
 LEAST_STD = 2.0**16
 MOST_STD = 2.0**50
-"""Beyond, a float no longer holds every integer that is drawn."""
+"""The largest standard deviation for which floats represent every integer that may be drawn."""
 
 Integers = NDArray[np.int64]
 
 
 def draw(streams: Streams, std: float, shape: tuple[int, int], *, site: int, t: int) -> Integers:
-    """Fresh noise of one site and round, (repeats, length): exact and secret, or seeded in a simulation."""
+    """Fresh noise of one site and round, (repeats, length): exact and secret; seeded in a simulation."""
     std = checked_std(std)
     if not streams.simulated:
         return draw_secret(std, shape[0] * shape[1]).reshape(shape)
@@ -43,7 +44,7 @@ def draw_secret(std: float, size: int) -> Integers:
 
 
 def checked_std(std: float) -> float:
-    """A standard deviation in grid units for which the bounds of the discrete Gaussian say enough."""
+    """The standard deviation, in grid steps, if it is in the range for which the privacy bounds hold."""
     std = checks.positive("std", std)
     if not LEAST_STD <= std <= MOST_STD:
         raise ParameterError(

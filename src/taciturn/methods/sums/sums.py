@@ -2,7 +2,8 @@
 
     v_i = rint(h_i / g),   m_i = v_i + z_i + masks mod 2^64,   sum_i h_i ~ g * signed(sum_i m_i mod 2^64)
 
-The masks are gone from the sum to the last bit, on any mix of machines: integers have no rounding.
+Here h_i is the share of site i, g the grid and z_i the noise. The masks cancel exactly in the sum, on any
+machines, because integer arithmetic does not round.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from ...core.types import Array
 from .masks import Message
 from .sum_noise import Integers
 
-_ROOM = 2.0**62  # of 2^63: what all sites together may add up to at most
-_TAIL = 40.0  # standard deviations; the chance that a discrete Gaussian is beyond is below exp(-800)
-_FINE = 2.0**20  # steps of the grid, per sqrt(length), that one record moves a sum by: rounding costs 1e-6
+_ROOM = 2.0**62  # the largest sum over all sites that is allowed; 64-bit integers end at 2^63
+_TAIL = 40.0  # standard deviations that a discrete Gaussian exceeds with probability below exp(-800)
+_FINE = 2.0**20  # sensitivity / (grid sqrt(length)): rounding then adds about 1e-6 to the relative cost
 
 
 def grid_for(sensitivity: float, length: int) -> float:
-    """A grid so fine that rounding costs nothing that one can see: a power of two, so that scaling is exact.
+    """A grid so fine that rounding costs almost no privacy. It is a power of two, so that scaling is exact.
 
     >>> grid_for(2.0**-10, 4)
     4.656612873077393e-10
@@ -36,8 +37,8 @@ def grid_for(sensitivity: float, length: int) -> float:
 def check_room(largest: float, *, grid: float, sites: int, std: float) -> None:
     """Raise unless all sites' values and noise together stay far below 2^63, so that no sum wraps around.
 
-    `largest` bounds |sum_i h_i|, summed over the sites without cancelling, in every coordinate. A sum that
-    wrapped around would cost no privacy, and be worthless.
+    `largest` bounds sum_i |h_i| in every coordinate. A sum that wrapped around would be useless, but would
+    cost no privacy.
     """
     bound = largest / grid + 0.5 * sites + _TAIL * std * sites
     if not bound <= _ROOM:
@@ -48,7 +49,7 @@ def check_room(largest: float, *, grid: float, sites: int, std: float) -> None:
 
 
 def to_integers(h: Array, grid: float) -> Integers:
-    """v = rint(h / g). The grid is a power of two, so that the division rounds nothing."""
+    """v = rint(h / g). The grid is a power of two, so the division is exact."""
     steps = np.rint(h / grid)
     if not np.all(np.abs(steps) < _ROOM):
         raise ParameterError(f"`grid` = {grid:g} is too fine: a value does not fit into 64 bits.")
@@ -56,7 +57,7 @@ def to_integers(h: Array, grid: float) -> Integers:
 
 
 def add_mask(share: Integers, mask: Message) -> Message:
-    """m = v + z + mask mod 2^64, v + z being the share with its noise: what leaves the site."""
+    """The message m = v + z + mask mod 2^64 that leaves the site; `share` is v + z, the share with noise."""
     return share.view(np.uint64) + mask
 
 
@@ -71,5 +72,5 @@ def add_up(messages: Iterable[Message]) -> Message:
 
 
 def open_sum(total: Message, grid: float) -> Array:
-    """g * signed(total): the noisy sum as numbers again."""
+    """g * signed(total): the noisy sum as floats."""
     return total.view(np.int64).astype(np.float64) * grid

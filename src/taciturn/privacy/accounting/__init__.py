@@ -1,1 +1,1 @@
-"""Every bound, on plain numbers."""
+"""The bounds on the privacy cost, as functions of plain numbers."""

@@ -1,14 +1,16 @@
-"""The cost of one release: every bound, on plain numbers that broadcast over (sites, rounds).
+"""Bounds on the privacy cost of one release; all arguments are numbers or arrays that broadcast.
 
 For one site and one round, with C the weight of the loss, B its samples, V its neighbours:
 
     k = C / (2 eta V B)                weight of one sample in the noise equation
     a = 1 + strong / (2 eta V)         least eigenvalue of H; strong = rho/N, 0 if anything is unregularised
     D = 2 k s1 X                       how far the noise moves when one sample is replaced, ||x|| <= X
-    x = c1 k X^2 / a                   how much one sample can bend the noise map
+    x = c1 k X^2 / a                   the bend: how much one sample can change the noise map's Jacobian
 
-with s1 = sup |L'| and c1 = sup L''. One record replaced, at one site, whatever the history: docs/privacy.md.
-Every result is rounded to the safe side: an upper bound stays one in floats.
+with s1 = sup |L'| and c1 = sup L''. The noise map gives, for each released model f, the only noise that makes
+f the minimiser; H is minus its derivative. The bounds hold for one record replaced at one site, whatever was
+released before (proof: docs/privacy.md). Every result is rounded to the safe side, so that an upper bound is
+still an upper bound in floating-point arithmetic.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ def displacement(k: ArrayLike, s1: ArrayLike, X: ArrayLike = 1.0) -> Array:
 
 
 def bend(k: ArrayLike, a: ArrayLike, c1: ArrayLike, X: ArrayLike = 1.0) -> Array:
-    """x = c1 k X^2 / a: how much one sample can bend the noise map."""
+    """x = c1 k X^2 / a: how much one sample can change the Jacobian of the noise map."""
     return up(floats(c1) * floats(k) * floats(X) ** 2 / floats(a))
 
 
@@ -57,7 +59,7 @@ def paper_epsilon(
 def paper_condition(
     C: ArrayLike, B: ArrayLike, V: ArrayLike, strong: ArrayLike, theta: ArrayLike, c1: ArrayLike
 ) -> NDArray[np.bool_]:
-    """2 c1 < (B/C) (strong + 2 theta V): what `paper_epsilon` needs, with theta <= eta [ZKL18, Alg 1]."""
+    """2 c1 < (B/C) (strong + 2 theta V). `paper_epsilon` needs this and theta <= eta [ZKL18, Alg 1]."""
     room = floats(B) / floats(C) * (floats(strong) + 2 * floats(theta) * floats(V))
     return np.asarray(up(2 * floats(c1)) < room)
 
@@ -65,16 +67,16 @@ def paper_condition(
 def pure_norm(
     k: ArrayLike, a: ArrayLike, alpha: ArrayLike, s1: ArrayLike, c1: ArrayLike, X: ArrayLike = 1.0
 ) -> Array:
-    """alpha D + ln(1 + x): any loss with |L'| <= s1 and 0 <= L'' <= c1; no condition on theta."""
+    """alpha D + ln(1 + x), for any loss with |L'| <= s1 and 0 <= L'' <= c1, and for every theta."""
     return up(floats(alpha) * displacement(k, s1, X) + np.log1p(bend(k, a, c1, X)))
 
 
 def pure_logistic(k: ArrayLike, a: ArrayLike, alpha: ArrayLike, X: ArrayLike = 1.0) -> Array:
     """A + max over p in [0, 1] of [A p + ln(1 + w p (1-p))], A = k alpha X, w = k X^2 / a.
 
-    |L'| = p and L'' = p (1-p) at the same p, so the two worst cases exclude each other. The bracket is
-    concave; its slope vanishes at p = 1/2 + b / (2 (2 + sqrt(4 + A b))), b = A + 4 A/w, and the maximum
-    is at p = 1, worth 2 A in all, exactly where alpha a >= X.
+    |L'| = p and L'' = p (1-p) at the same p, so slope and curvature cannot both be largest. The bracket is
+    concave; its slope vanishes at p = 1/2 + b / (2 (2 + sqrt(4 + A b))), b = A + 4 A/w. The maximum is at
+    p = 1, and the result is 2 A, if and only if alpha a >= X.
     """
     A, w = floats(k) * floats(alpha) * floats(X), floats(k) * floats(X) ** 2 / floats(a)
     b = A + 4 * floats(alpha) * floats(a) / floats(X)
@@ -86,7 +88,8 @@ def pure_log_cosh(k: ArrayLike, a: ArrayLike, alpha: ArrayLike, c1: ArrayLike, X
     """A + max over p in [0, 1] of [A p + ln(1 + w (1 - p^2))], A = k alpha X, w = k c1 X^2 / a.
 
     |L'| = p and L'' = c1 (1 - p^2) at the same p. The bracket is concave; its slope vanishes at
-    p = b / (1 + sqrt(1 + A b)), b = A + A/w, and the maximum is at p = 1, worth 2 A, where alpha a >= 2 c1 X.
+    p = b / (1 + sqrt(1 + A b)), b = A + A/w. If alpha a >= 2 c1 X, the maximum is at p = 1, and the result is
+    2 A.
     """
     A, w = floats(k) * floats(alpha) * floats(X), bend(k, a, c1, X)
     b = A + floats(alpha) * floats(a) / (floats(c1) * floats(X))
@@ -100,12 +103,13 @@ def pure_log_cosh(k: ArrayLike, a: ArrayLike, alpha: ArrayLike, c1: ArrayLike, X
 def primal_sensitivity(
     k: ArrayLike, a: ArrayLike, s1: ArrayLike, gap: ArrayLike = 0.0, X: ArrayLike = 1.0
 ) -> Array:
-    """S = D/a + 2 gap: how far the solved vector moves; gap = g/m bounds its distance from the minimiser."""
+    """S = D/a + 2 gap: how far the solver's result moves if one sample is replaced. gap = g/m is a bound on
+    the distance between the solver's result and the minimiser."""
     return up(displacement(k, s1, X) / floats(a) + 2 * floats(gap))
 
 
 def primal_pure(S: ArrayLike, alpha: ArrayLike) -> Array:
-    """alpha S: primal perturbation with norm noise; the site itself must go on from the released value."""
+    """alpha S: primal perturbation with norm noise. The site must continue from the released noisy value."""
     return up(floats(alpha) * floats(S))
 
 
@@ -113,7 +117,10 @@ def primal_pure(S: ArrayLike, alpha: ArrayLike) -> Array:
 
 
 def one_vs_rest(cost: ArrayLike, K: int) -> Array:
-    """K cost: K binary problems on the same records with independent noise. Pure or Renyi; tight."""
+    """K cost: the cost of K binary problems on the same records with independent noise.
+
+    `cost` is the pure or Renyi cost of one problem. The bound is tight.
+    """
     return up(checks.whole("K", K, least=1) * floats(cost))
 
 
@@ -126,7 +133,7 @@ def compose(costs: ArrayLike) -> Array:
 
 
 def _orders() -> Array:
-    """1 + r for r from 0.001 to 100,000: steps of 2.5% where budgets usually are, of 6% outside."""
+    """1 + r for r from 0.001 to 100,000, in steps of 2.5% in the range of usual budgets, of 6% elsewhere."""
     r = np.concatenate(
         [np.geomspace(1e-3, 0.1, 79)[:-1], np.geomspace(0.1, 1e3, 370)[:-1], np.geomspace(1e3, 1e5, 79)]
     )
@@ -148,7 +155,7 @@ def excess(q: ArrayLike) -> Array:
 
 
 def curl(x: ArrayLike) -> Array:
-    """y = x^2 / (1 + x): all that J(q) depends on; r x < 1 is the same as q r y < 1."""
+    """y = x^2 / (1 + x): J(q) depends on x only through y, and r x < 1 is the same as q r y < 1."""
     return up(floats(x) ** 2 / (1 + floats(x)))
 
 
@@ -167,10 +174,11 @@ def curl_renyi(q: ArrayLike, y: ArrayLike) -> Array:
 
 
 def pure_renyi(q: ArrayLike, epsilon: ArrayLike) -> Array:
-    """ln[ (e^(q eps) + e^(-r eps)) / (1 + e^eps) ] / r: the most that pure epsilon allows; below epsilon.
+    """ln[ (e^(q eps) + e^(-r eps)) / (1 + e^eps) ] / r: the largest Renyi divergence at pure epsilon.
 
-    The likelihood ratio w lies in [e^-eps, e^eps] with mean 1 and w^q is convex: two points are the worst.
-    Written ln cosh((r + 1/2) eps) - ln cosh(eps / 2), and never above epsilon or q epsilon^2 / 2.
+    The likelihood ratio w lies in [e^-eps, e^eps] and has mean 1, and w^q is convex. So the worst w takes
+    only the two end values. The value is computed as ln cosh((r + 1/2) eps) - ln cosh(eps / 2), and is never
+    above epsilon or q epsilon^2 / 2.
     """
     return up(scaled_pure_renyi(q, epsilon) / excess(q))
 
@@ -184,7 +192,7 @@ def scaled_pure_renyi(q: ArrayLike, epsilon: ArrayLike) -> Array:
 
 
 def _log_cosh(z: Array) -> Array:
-    """ln cosh z for z >= 0, without loss near 0 or overflow far out."""
+    """ln cosh z for z >= 0, without cancellation near 0 or overflow for large z."""
     near = np.log1p(2 * np.sinh(np.minimum(z, 1.0) / 2) ** 2)
     return np.asarray(np.where(z < 1, near, z + np.log1p(np.exp(-2 * z)) - np.log(2)))
 
@@ -193,9 +201,10 @@ def _log_cosh(z: Array) -> Array:
 
 
 def to_epsilon(orders: ArrayLike, rdp: ArrayLike, delta: float) -> tuple[Array, Array]:
-    """epsilon = min over q of RDP + ln(1 - 1/q) - ln(delta q) / (q - 1), never below 0, and its q
+    """(epsilon, q): epsilon = min over q of RDP + ln(1 - 1/q) - ln(delta q) / (q - 1), never below 0, and the
+    order q of the minimum.
 
-    `rdp` has the orders along its last axis. Where every order is infinite: (inf, nan).
+    `rdp` has the orders along its last axis. The result is (inf, nan) if the cost is infinite at every order.
     """
     delta = checks.probability("delta", delta)
     q, r, cost = floats(orders), excess(orders), floats(rdp)

@@ -1,15 +1,15 @@
-"""A budget over several runs: one number of each run adds up, and the sum may not pass one number.
+"""A budget over several runs: each run has one price, and the sum of the prices may not exceed a limit.
 
-Which run comes next may depend on what the ones before it showed. A bound that is chosen afterwards, such as
-the best of many Renyi orders, does not hold then; these do, whatever the runs react to (docs/privacy.md, 18):
+The choice of the next run may depend on the results of earlier runs. Then a bound that is chosen afterwards,
+such as the best of many Renyi orders, is not valid. These bounds are valid (docs/privacy.md, 18):
 
     gaussian    sum mu^2                          at most the mu^2 of (epsilon, delta)
-    renyi       sum of Renyi costs at one order   at most what that order turns into (epsilon, delta)
+    renyi       sum of Renyi costs at one order   at most the cost at that order that gives (epsilon, delta)
     pure        sum of pure epsilons              at most epsilon, for delta = 0
 
-Drawing noise in floats leaves a chance of some 1e-14 for each run, which a budget with delta = 0 cannot pay:
-it holds except for the sum of these probabilities, at most 1e-9. Of other budgets a small part of epsilon and
-delta is kept back for what discrete noise and sampling in floats add.
+In each run, drawing noise in floats fails with a probability of about 1e-14. A budget with delta = 0 cannot
+include these failures: its guarantee holds except with the sum of these probabilities, at most 1e-9. Other
+budgets reserve a small part of epsilon and delta for the additional cost of discrete noise and of floats.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ from .rounding import down, floats, up
 
 ACCOUNTANTS = ("gaussian", "renyi", "pure")
 BUDGET_ORDERS: Array = np.asarray(ORDERS[::4])
-"""The orders at which the Renyi cost of a run is kept: 10% apart where budgets usually are."""
-_RESERVE = 1e-3  # of epsilon for the slack of discrete noise, and of delta for floats
-_RARE = 1e-9  # of delta, for noise longer than the slack allows
-_SAFE = 1 - 1e-9  # the stated rest is admitted, whatever the last bits are
+"""The orders at which the Renyi cost of a run is stored: 10% apart in the range of usual budgets."""
+_RESERVE = 1e-3  # the reserved shares: of epsilon for discrete noise, and of delta for floats
+_RARE = 1e-9  # the share of delta reserved for noise that is longer than the slack allows
+_SAFE = 1 - 1e-9  # `left` is rounded down by this factor, so that a run that uses all of it is admitted
 _LINEAR = 1e-3
-_PURE_FLOATS = 1e-9  # the chance that a budget with delta = 0 may leave to floats, over all its runs
+_PURE_FLOATS = 1e-9  # with delta = 0: the largest probability, over all runs, that floats fail
 
 
 @dataclass(frozen=True)
 class RunCost:
-    """The cost of one run to any one record, by every accountant; infinite if one has no bound.
+    """The cost of one run for any one record by every accountant; infinite if an accountant has no bound.
 
-    renyi : at each of `BUDGET_ORDERS`.
-    alone : epsilon at the budget's delta if this is the only run there ever is.
-    slack, failure, floats : what discrete noise adds to epsilon, and it and floats to delta.
+    renyi : the Renyi cost at each of `BUDGET_ORDERS`.
+    alone : epsilon at the budget's delta if this is the only run.
+    slack, failure : what discrete noise adds to epsilon and to delta.
+    floats : what sampling in floats adds to delta.
     """
 
     mu: float
@@ -60,7 +61,7 @@ class RunCost:
 
 @dataclass(frozen=True)
 class Limit:
-    """(epsilon, delta) for all runs together, watched by one accountant that was fixed before the second."""
+    """(epsilon, delta) for all runs together, by one accountant that is fixed before the second run."""
 
     accountant: str
     epsilon: float
@@ -77,7 +78,7 @@ class Limit:
 
     @cached_property
     def place(self) -> int:
-        """Which of the orders is watched: the one at which Gaussian noise may be the smallest."""
+        """The index of the budget's Renyi order: the order at which the least Gaussian noise is enough."""
         return int(np.argmax(self._room() / BUDGET_ORDERS))
 
     @cached_property
@@ -90,26 +91,27 @@ class Limit:
         return float(self._room()[self.place])
 
     def price(self, cost: RunCost) -> float:
-        """The one number of a run that adds up."""
+        """The price of a run; the prices of several runs are added."""
         if self.accountant == "pure":
             return cost.pure
         return float(up(cost.mu**2)) if self.accountant == "gaussian" else cost.renyi[self.place]
 
     def total(self, costs: Sequence[RunCost]) -> float:
-        """All runs together, in the same unit as `most`."""
+        """The price of all runs together, in the same unit as `most`."""
         return float(up(math.fsum(map(self.price, costs)))) if costs else 0.0
 
     def admits(self, costs: Sequence[RunCost]) -> bool:
-        """Whether these runs, the last of which is yet to come, stay within the budget.
+        """Whether these runs stay within the budget; the last of them has not started yet.
 
-        The first run may use all of it, as its own certificate counts: nothing was seen before it.
+        The first run may use the whole budget: it cannot depend on earlier results, so the epsilon of its own
+        certificate counts.
         """
         if len(costs) == 1 and costs[0].alone <= self.epsilon:
             return self.accountant != "pure" or self._reserve_holds(costs)
         return self.total(costs) <= self.most and self._reserve_holds(costs)
 
     def left(self, costs: Sequence[RunCost], runs: int = 1) -> float:
-        """The largest epsilon, at the budget's delta, that each of so many more Gaussian runs may have."""
+        """The largest epsilon, at the budget's delta, that each of `runs` more Gaussian runs may have."""
         runs = checks.whole("runs", runs, least=1)
         if not costs and runs == 1:
             return self.epsilon
@@ -122,20 +124,20 @@ class Limit:
         return float(gaussian_epsilon(down(math.sqrt(square)), self.delta)) * _SAFE
 
     def _inner(self) -> tuple[float, float]:
-        """(epsilon, delta) without the reserve."""
+        """(epsilon, delta) minus the reserve for discrete noise and floats."""
         kept = _RESERVE * self.epsilon
         delta = self.delta * (1 - _RESERVE) * math.exp(-min(kept, 700.0)) * (1 - 2 * _RARE)
         return self.epsilon - kept, delta
 
     def _room(self) -> Array:
-        """The Renyi cost that (epsilon, delta) leaves at each order; below 0 where it leaves nothing."""
+        """The largest Renyi cost within (epsilon, delta) at each order; negative if no cost is within it."""
         epsilon, delta = self._inner()
         q, r = BUDGET_ORDERS, BUDGET_ORDERS - 1
         first, second = np.log1p(-1 / q), -(np.log(delta) + np.log(q)) / r
         return np.asarray(epsilon * _SAFE - first - second - 1e-13 * (np.abs(first) + np.abs(second)))
 
     def _reserve_holds(self, costs: Sequence[RunCost]) -> bool:
-        """Whether discrete noise and floats stay within their reserve."""
+        """Whether the additional cost of discrete noise and floats stays within the reserve."""
         floats_lost = math.fsum(cost.floats for cost in costs)
         if self.accountant == "pure":
             return floats_lost <= _PURE_FLOATS
@@ -146,9 +148,10 @@ class Limit:
 
 
 def composed_epsilon(costs: Sequence[RunCost], delta: float) -> float:
-    """epsilon of these runs together by the accountant that finds the least: Gaussian, Renyi or pure.
+    """epsilon of these runs together: the smallest that the Gaussian, Renyi and pure accountants find.
 
-    True of runs that were fixed beforehand. Of runs that react to each other the budget itself is true.
+    This epsilon holds for runs that were fixed in advance. If the choice of a run depended on earlier
+    results, only the epsilon of the whole budget holds.
     """
     if not costs:
         return 0.0
@@ -169,18 +172,19 @@ def composed_epsilon(costs: Sequence[RunCost], delta: float) -> float:
 def pure_mu(epsilon: Array) -> Array:
     """The least mu such that every pure epsilon-private release is mu-GDP: 2 Phi^-1(e^eps / (1 + e^eps)).
 
-    Of the two trade-off curves that of epsilon is two straight lines which meet at (a, a), a = 1/(1 + e^eps);
-    the Gaussian one is convex, goes through the same ends, and is below both lines if it is below that point.
+    The trade-off curve of pure epsilon consists of two straight lines that meet at (a, a), a = 1/(1 + e^eps).
+    The Gaussian trade-off curve is convex and has the same ends. If it is below that point, it is below both
+    lines.
     """
     epsilon = floats(epsilon)
     with np.errstate(invalid="ignore"):
         exact = -2 * special.ndtri(special.expit(-epsilon)) * (1 + 1e-11)
-    steep = math.sqrt(math.pi / 2) * (1 + 1e-12)  # its slope at 0, from where on it bends down
+    steep = math.sqrt(math.pi / 2) * (1 + 1e-12)  # the slope of mu(epsilon) at 0, its largest slope
     return up(np.where(epsilon < _LINEAR, steep * epsilon, exact))
 
 
 def _renyi_epsilon(renyi: Array, delta: float, slack: Slack) -> float:
-    """epsilon of runs whose Renyi costs, but for the slack, add up to these."""
+    """epsilon of runs whose Renyi costs, without the slack, add up to `renyi`."""
     inner = delta * math.exp(-min(slack.epsilon, 700.0)) * (1 - 2 * _RARE)
     plain = float(to_epsilon(BUDGET_ORDERS, up(renyi), inner)[0])
     lost = math.exp(min(plain + slack.epsilon, 700.0)) * slack.failure

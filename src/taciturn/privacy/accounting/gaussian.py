@@ -1,12 +1,12 @@
 """Gaussian differential privacy: mu, and the exact (epsilon, delta) that follow from it.
 
-A release is mu-GDP if telling two neighbours apart is no easier than telling N(0, 1) from N(mu, 1). Over
-rounds the squares of mu add up, also where each mu(t) is chosen from what was released before, as long as
-their sum stays below a bound fixed beforehand. The curve is
+A release is mu-GDP if telling two neighbouring data sets apart is no easier than telling N(0, 1) from
+N(mu, 1). Over rounds the squares of mu add up. This holds even if each mu(t) depends on earlier releases, as
+long as the sum of squares stays below a bound that was fixed before the run. The curve is
 
     delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2)
 
-and nothing is lost in it: docs/privacy.md. Every result is rounded to the safe side.
+and this conversion is exact: docs/privacy.md. Every result is rounded to the safe side.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from ...core.formatting import format_given
 from ...core.types import Array
 from .rounding import floats, up
 
-_STEPS = 70  # halvings of a bracket: to the last bit
-_MANTISSA = 50  # fewer are never enough
-_FAR = 8.0  # below -_FAR the normal law's lower tail is 0 to the last bit
+_STEPS = 70  # the largest number of bisection steps: enough for the last bit of a float
+_MANTISSA = 50  # the smallest number of bisection steps that can be enough
+_FAR = 8.0  # P(Z < -_FAR) is 0 to the last bit of a float next to 1, Z normal
 _NARROW = 15.0  # up to this mu, y = epsilon/mu - mu/2 never falls to -_FAR
 _ROOT_2, _ROOT_2_PI, _HALF_ROOT = math.sqrt(2), math.sqrt(2 * math.pi), math.sqrt(math.pi / 2)
-_MILLS = 4e-15  # relative error of a Mills ratio, and more
+_MILLS = 4e-15  # a bound on the relative error of a computed Mills ratio Phi(-y) / phi(y)
 _ULPS = 1e-15
 _HOPELESS = 1e8
-_LOOSE = 1e-12  # relative: the error of a density, up to exponents of 1,000
+_LOOSE = 1e-12  # a bound on the relative error of a computed density with an exponent up to 1,000
 
 
 def compose_mu(mu: ArrayLike, axis: int = -1) -> Array:
-    """sqrt(sum mu^2): rounds, or releases of one round, together."""
+    """sqrt(sum mu^2): mu of several rounds, or of several releases in one round, together."""
     values = floats(mu)
     largest = np.max(values, axis=axis, keepdims=True, initial=0.0)
     usable = np.isfinite(largest) & (largest > 0)
-    scale = np.where(usable, largest, 1.0)  # squares of tiny or huge numbers leave the floats
+    scale = np.where(usable, largest, 1.0)  # without scaling, squares could under- or overflow
     root = np.sqrt(np.sum((values / scale) ** 2, axis=axis))
     return up(np.squeeze(scale, axis=axis) * root)
 
@@ -48,7 +48,7 @@ def compose_mu(mu: ArrayLike, axis: int = -1) -> Array:
 def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Array:
     """delta(epsilon) of a mu-GDP release, rounded up.
 
-    With y = epsilon/mu - mu/2 and m(y) = Phi(-y) / phi(y) it is phi(y) (m(y) - m(y + mu)).
+    delta(epsilon) = phi(y) (m(y) - m(y + mu)) with y = epsilon/mu - mu/2 and m(y) = Phi(-y) / phi(y).
     """
     mu, epsilon = np.broadcast_arrays(floats(mu), floats(epsilon))
     inside = (mu > 0) & np.isfinite(mu)
@@ -58,9 +58,9 @@ def gaussian_delta(mu: ArrayLike, epsilon: ArrayLike) -> Array:
 
 
 def _curve(mu: Array, epsilon: Array, wide: bool = True) -> Array:
-    """gaussian_delta of finite mu above 0, which a search asks for a hundred times; `wide`: some above 15."""
+    """`gaussian_delta` for finite mu above 0, without checks. `wide` must be True if any mu exceeds 15."""
     ratio = epsilon / mu
-    slip = _ULPS * (ratio + mu)  # the rounding of y itself
+    slip = _ULPS * (ratio + mu)  # a bound on the rounding error of y
     y = ratio - mu / 2 - slip
     near = np.maximum(y, -_FAR)
     first, second = _mills(near), _mills(near + mu)
@@ -114,11 +114,11 @@ def gaussian_mu(epsilon: ArrayLike, delta: ArrayLike) -> Array:
 
 
 def _halve(above: Callable[[Array], NDArray[np.bool_]], low: Array, high: Array) -> tuple[Array, Array]:
-    """The ends of a bracket where `above` begins, to the last bit; `above` holds at the upper one."""
+    """Two neighbouring floats, found by bisection: `above` is false at the first and true at the second."""
     for step in range(_STEPS):
         middle = (low + high) / 2
         if step > _MANTISSA and np.all((middle == low) | (middle == high)):
-            break  # neighbouring floats: all further steps ask again what was asked
+            break  # neighbouring floats: further steps change nothing
         ok = above(middle)
         if ok.ndim == 0:
             low, high = (low, middle) if ok else (middle, high)

@@ -1,13 +1,14 @@
-"""Sums of masked messages: the protection by the noise of all honest sites together.
+"""The cost of masked sums, in which the noise of all honest sites together protects each record.
 
-Site i sends v_i + z_i in whole grid units, masked so that the others see only the sum over the honest sites;
-z_i is a discrete Gaussian of spread s, the same everywhere. Of N sites c may collude against one of the
-others: then N - c noises, its own among them, protect it. If replacing one record moves the shared vector by
-at most S, and floating-point errors are at most gap on either side,
+Site i sends v_i + z_i in whole grid units, masked so that the other sites see only the sum over the honest
+sites; z_i is discrete Gaussian noise of standard deviation s (the spread), equal at all sites. If c of the N
+sites collude against another site, the noise of N - c sites protects that site, its own noise included. If
+replacing one record moves the site's vector by at most S, and the floating-point error of each of the two
+vectors is at most gap,
 
     mu = ((S + 2 gap) / grid + sqrt(d)) / (s sqrt(N - c))        sqrt(d): the rounding to whole units
 
-for the sum of *rounded normals*; `Slack` says by how much the discrete Gaussian differs.
+for noise that is a sum of *rounded normals*; `Slack` is the additional cost of discrete Gaussian noise.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from ...core.types import Array
 from .gaussian import gaussian_epsilon
 from .rounding import floats, up
 
-_FAILURE = 1e-40  # chance per release that the noise is longer than the slack allows for
-_SMALLEST = 8.0  # grid units: below this, sums of discrete Gaussians are no discrete Gaussians
-_SHARE = 1e-9  # of delta, set aside for failures
+_FAILURE = 1e-40  # probability, per release, that the noise is longer than the slack allows
+_SMALLEST = 8.0  # grid units: below this, a sum of discrete Gaussians is not close to a discrete Gaussian
+_SHARE = 1e-9  # the share of delta that is reserved for such failures
 
 
 class Slack(NamedTuple):
-    """The cost of discrete noise in epsilon and delta."""
+    """What discrete noise adds to epsilon and delta, compared with rounded normal noise."""
 
     epsilon: float
     failure: float
@@ -47,10 +48,11 @@ def release_mu(
 def discrete_slack(spread: float, d: int, releases: int, honest: int = 1) -> Slack:
     """By how much `releases` vectors of discrete noise in Z^d differ from rounded normals.
 
-    P(k) of the discrete Gaussian of spread s and that of a rounded normal differ by a factor between
-    exp(-|k|^2 / 24 s^4), up to the normaliser, and exp(1 / 24 s^2). Once each way: (d + rho^2) / 24 s^2, with
-    |k| <= rho s but for a chance of 1e-40. A sum of discrete Gaussians is one of the summed variance up to
-    10 exp(-pi^2 s^2) per coordinate and summand, each way [KLS21].
+    The probabilities P(k) of a discrete Gaussian of spread s and of a rounded normal differ by a factor
+    between exp(-|k|^2 / 24 s^4), up to the normaliser, and exp(1 / 24 s^2). Both directions together give
+    (d + rho^2) / 24 s^2, where |k| <= rho s except with probability 1e-40. A sum of discrete Gaussians is a
+    discrete Gaussian of the summed variance, up to 10 exp(-pi^2 s^2) per coordinate, summand and direction
+    [KLS21].
     """
     spread = checks.positive("spread", spread)
     if spread < _SMALLEST:
@@ -66,12 +68,14 @@ def discrete_slack(spread: float, d: int, releases: int, honest: int = 1) -> Sla
 
 
 def masked_epsilon(mu: ArrayLike, delta: float, slack: Slack) -> Array:
-    """epsilon at delta of discrete releases that together are mu-GDP up to `slack`; inf where it fails.
+    """epsilon at delta of discrete releases that together are mu-GDP up to `slack`; inf if the slack is too
+    large.
 
-    P(E) <= e^a P'(E) + ..., thrice: epsilon grows by the slack, delta by e^slack (delta + e^epsilon failure).
+    The bound chains three inequalities P(E) <= e^a P'(E) + ... (discrete to rounded normal noise, mu-GDP, and
+    back): epsilon grows by the slack, and delta becomes e^slack (delta + e^epsilon failure).
     """
     delta = checks.probability("delta", delta)
     plain = gaussian_epsilon(mu, delta * math.exp(-min(slack.epsilon, 700.0)) * (1 - 2 * _SHARE))
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is lost
+    with np.errstate(over="ignore", invalid="ignore"):  # a value that is not finite gives inf
         lost = np.exp(plain + slack.epsilon) * slack.failure
     return np.where(lost <= _SHARE * delta, up(plain + slack.epsilon), np.inf)

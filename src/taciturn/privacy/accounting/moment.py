@@ -1,8 +1,9 @@
-"""ln E exp psi(R), R ~ Gamma(d, 1): what norm noise costs at order q, bounded from above.
+"""An upper bound on ln E exp psi(R), R ~ Gamma(d, 1), which gives the Renyi cost of norm noise at order q.
 
-exp psi is convex on either side of its peak at r u, so over a cell of R it lies below its chord, and the
-chord's mean needs only the cell's mass and mean, both incomplete gamma functions. The cell with the peak in
-it counts at the peak; the tail beyond the last cell counts at its start. So the bound is above the truth by
+The values of R are divided into cells (intervals). exp psi is convex on either side of its peak at r u, so in
+a cell it lies below its chord. The mean of the chord needs only the mass and the mean of the cell, which
+incomplete gamma functions give. In the cell that contains the peak, the value at the peak is used; in the
+tail beyond the last cell, the value at the start of the tail. So the bound is above the true value by
 construction.
 """
 
@@ -19,18 +20,18 @@ from ...core.types import Array
 from .rounding import floats, up
 
 _CELL = 0.12  # width of a cell, in standard deviations of ln R
-_LOW, _HIGH = 1e-30, 1e-22  # the mass left outside the main cells, below and above
-_SLACK = 1e-8  # of a cell's mass, added to both ends of its chord: far above the error of the gamma functions
-_NEAR = 1e-4  # the same around the peak, where cells are narrow
-_TOWARDS = np.concatenate([[0.0], 2.0 ** np.arange(-7, 1)])  # how the cell beyond the peak is split
-_LARGE = 600.0  # exponents from here on mean: infinite
-_BATCH = 2_000_000  # numbers held at once
-_KEPT = 64  # tables of bounds, a few hundred kilobytes each
+_LOW, _HIGH = 1e-30, 1e-22  # the probability mass below and above the main cells
+_SLACK = 1e-8  # share of a cell's mass added to both chord ends: far above the error of the gamma functions
+_NEAR = 1e-4  # the same share for the narrow cells around the peak
+_TOWARDS = np.concatenate([[0.0], 2.0 ** np.arange(-7, 1)])  # where the cell above the peak is split
+_LARGE = 600.0  # larger exponents count as infinite
+_BATCH = 2_000_000  # the most numbers in memory at once
+_KEPT = 64  # the number of cached tables of bounds, a few hundred kilobytes each
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """A grid of R, and what each cell of it weighs."""
+    """The cells into which the values of R are divided, and their weights."""
 
     d: int
     median: float
@@ -38,7 +39,7 @@ class _Cells:
     mass: Array  # P(cell)
     left: Array  # P(cell) (b - mean) / (b - a): weight of the chord's left end
     right: Array  # P(cell) (mean - a) / (b - a)
-    low: Array  # ends of the cells below, from 0 up
+    low: Array  # ends of the cells below the main cells, from 0 up
     low_log: Array  # ln P(R <= right end), by Chernoff
 
 
@@ -64,17 +65,18 @@ def _cells(d: int) -> _Cells:
 
 
 def _differences(shape: int, nodes: Array) -> Array:
-    """P(cell) under Gamma(shape, 1): from the nearer tail, so that small masses keep their digits."""
+    """P(cell) under Gamma(shape, 1), computed from the nearer tail so that small masses are precise."""
     below, above = special.gammainc(shape, nodes), special.gammaincc(shape, nodes)
     return np.where(below[1:] < 0.5, np.diff(below), -np.diff(above))
 
 
 def log_moment(q: ArrayLike, u: ArrayLike, d: int, beyond: ArrayLike | None = None) -> Array:
-    """ln E exp psi(R) from above, for u = alpha D; infinite where the exponent is past all use.
+    """An upper bound on ln E exp psi(R) for u = alpha D; infinite if the exponent is too large.
 
-    With `beyond` = u' > u the left value of a chord in u: psi counts as 2 R on the band r u < R < r u'. Then
-    (1-s) log_moment(u, beyond=u') + s log_moment(u') bounds log_moment((1-s) u + s u') from above: psi is
-    convex in u while u <= R/r and equal to 2 R from there on, and ln E exp is convex (Hoelder).
+    With `beyond` = u' > u, the result is the left end of a chord in u: psi is replaced by 2 R for
+    r u < R < r u'. Then (1-s) log_moment(u, beyond=u') + s log_moment(u') is an upper bound on
+    log_moment((1-s) u + s u'), because psi is convex in u for u <= R/r and equal to 2 R for larger u, and
+    ln E exp is convex (Hoelder).
     """
     q, u, v = np.broadcast_arrays(floats(q), floats(u), floats(u if beyond is None else beyond))
     flat = np.stack([q.ravel(), u.ravel(), v.ravel()], axis=1)
@@ -83,7 +85,7 @@ def log_moment(q: ArrayLike, u: ArrayLike, d: int, beyond: ArrayLike | None = No
 
 @lru_cache(maxsize=_KEPT)
 def _cached_moments(d: int, rows: bytes) -> Array:
-    """One bound per row (q, u, v); a certificate, its curves and its report ask for the same rows."""
+    """One bound per row (q, u, v), cached: a certificate, its curves and its report need the same rows."""
     flat = np.frombuffer(rows).reshape(-1, 3)
     result = np.empty(len(flat))
     cells = _cells(d)
@@ -115,7 +117,8 @@ def _moments(q: Array, u: Array, v: Array, cells: _Cells) -> Array:
 
 
 def _summit(q: Array, u: Array, v: Array, cells: _Cells) -> Array:
-    """E[exp psi - 1] over the cells around the peak: split at r v, and finer and finer towards it beyond."""
+    """E[exp psi - 1] over the cells around the peak, which are split at r v and become smaller towards r v
+    from above."""
     lo, hi = (q - 1) * u, (q - 1) * v
     a = cells.nodes[np.searchsorted(cells.nodes, lo, side="right") - 1]
     b = cells.nodes[np.searchsorted(cells.nodes, hi, side="left")]
@@ -131,7 +134,7 @@ def _summit(q: Array, u: Array, v: Array, cells: _Cells) -> Array:
 
 
 def _below(q: Array, u: Array, v: Array, cells: _Cells) -> Array:
-    """ln of E[exp psi; R below the main cells] from above: each cell at its largest exponent."""
+    """An upper bound on ln E[exp psi; R below the main cells], with the largest exponent of each cell."""
     lo, hi = (q - 1) * u, (q - 1) * v
     a, b = cells.low[:-1], cells.low[1:]
     left = _psi(np.maximum(a, 1e-100), q, u)

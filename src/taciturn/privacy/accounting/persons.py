@@ -1,7 +1,8 @@
-"""The bounds for a person with several rows, weighted to count as one together.
+"""The bounds for a person with several rows, which are weighted so that together they count as one row.
 
-Replacing all rows of a person moves every sum, minimiser and noise by no more than one row did. What changes
-is how the noise map bends: by several eigenvalues, whose sum is what one row's was.
+Replacing all rows of a person moves every sum, minimiser and noise no further than replacing one row. Only
+the Jacobian of the noise map (see `bounds`) differs: its change has several eigenvalues. Their sum is at most
+the only eigenvalue of the change by one row.
 """
 
 from __future__ import annotations
@@ -21,23 +22,28 @@ _HALVINGS = 80
 
 
 def spread(rows: int | None, d: int) -> int:
-    """R = min(rows, d): over how many eigenvalues a person's rows can spread; None: no bound on the rows."""
+    """R = min(rows, d): the largest number of eigenvalues that a person's rows can change.
+
+    `rows` is a bound on the number of rows of a person, or None.
+    """
     d = checks.whole("d", d, least=1)
     return d if rows is None else min(checks.whole("rows", rows, least=1), d)
 
 
 def person_pure(cost: Callable[[Array], Array], k: ArrayLike, R: int) -> Array:
-    """R cost(k / R): the pure bound of a person, `cost` being that of one row of weight k.
+    """R cost(k / R): the pure bound for a person, where cost(k) is the bound for one row of weight k.
 
-    ln(1 + x) becomes R ln(1 + x/R): R numbers s_j >= 0 with sum x have prod (1 + s_j) <= (1 + x/R)^R.
+    ln(1 + x) becomes R ln(1 + x/R), because R numbers s_j >= 0 with sum x have
+    prod (1 + s_j) <= (1 + x/R)^R.
     """
     return up(R * cost(up(floats(k) / R)))
 
 
 def person_excess(q: ArrayLike, x: ArrayLike) -> Array:
-    """By how much a person's J(q) is above a record's: [x chi(s*)/s* - chi(x)] / r beyond s*(q), else 0.
+    """J(q) of a person minus J(q) of a record: [x chi(s*)/s* - chi(x)] / r if x > s*(q), else 0.
 
-    It grows with x. For q >= 1.59 it is 0 wherever r x < 1.
+    chi(s) = q ln(1 + s) - ln(1 + q s). The result grows with x. For q >= 1.59 it is 0 for every x with
+    r x < 1.
     """
     q, x = np.broadcast_arrays(floats(q), floats(x))
     s, steepest = _steepest(np.ascontiguousarray(q).tobytes())
@@ -53,7 +59,8 @@ def _chi(q: Array, s: Array) -> Array:
 
 @functools.lru_cache(maxsize=16)
 def _steepest(orders: bytes) -> tuple[Array, Array]:
-    """(s*, max of chi(s)/s) for each order: s chi'(s) - chi(s) grows up to 1/sqrt(q), falls through 0."""
+    """(s*, max of chi(s)/s) for each order q. s* is the zero of s chi'(s) - chi(s), which grows up to
+    s = 1/sqrt(q) and then falls below 0."""
     q = np.frombuffer(orders)
     low = 1 / np.sqrt(q)
     high = 2 * low

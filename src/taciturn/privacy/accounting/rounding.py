@@ -1,4 +1,4 @@
-"""Numbers rounded to the safe side."""
+"""Rounding to the safe side: upper bounds up, lower bounds down."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _SLACK = 2.0**-44
 
 
 def floats(value: ArrayLike) -> Array:
-    """As an array of 64-bit floats."""
+    """`value` as an array of 64-bit floats."""
     return np.asarray(value, dtype=np.float64)
 
 
 def up(value: ArrayLike) -> Array:
-    """A nonnegative result, moved up by more than the rounding of the operations that led to it."""
+    """A nonnegative result, increased by more than the rounding errors of the operations that led to it."""
     return np.asarray(floats(value) * (1 + _SLACK))
 
 
 def down(value: ArrayLike) -> Array:
-    """A nonnegative result, moved down by as much."""
+    """A nonnegative result, decreased by as much as `up` increases it."""
     return np.asarray(floats(value) * (1 - _SLACK))

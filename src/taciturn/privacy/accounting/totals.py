@@ -1,8 +1,10 @@
-"""Renyi divergence of whole runs: summed over rounds, for all orders, with no (sites, rounds, orders) array.
+"""The Renyi divergence of whole runs, summed over rounds, at all orders.
 
-Each part of a round's cost, times r, is a convex function of one number. Few distinct values: each is a node.
-Many: nodes 1.5% apart, and the chord between two nodes, which lies above a convex function, stands for what
-is between (a relative 6e-5 too much). Then a site's total is a row of weights times a table (nodes, orders).
+Each part of a round's cost at order q, times r = q - 1, is a convex function of one number (in the code: `u`,
+`y` or `pure`). If this number has few distinct values, each value is a node. If it has many, the nodes are
+1.5% apart. Between two nodes the chord is used, which lies above a convex function (by at most 6e-5,
+relative). A site's total is then a row of weights times a table (nodes, orders), so no array (sites, rounds,
+orders) is needed.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from .moment import log_moment
 from .rounding import floats, up
 
 _STEP, _FEW, _MANY = 0.015, 400, 1500
-_WEIGHTS = 4_000_000  # held at once
-_INFINITE = 1e250  # stands for infinity in tables, so that a weight of 0 takes it away
+_WEIGHTS = 4_000_000  # the most weights in memory at once
+_INFINITE = 1e250  # stands for infinity in tables, so that a weight of 0 makes it 0
 
 IntArray = NDArray[np.intp]
 
@@ -43,10 +45,11 @@ def renyi_norm_total(
     x: ArrayLike,
     pure: ArrayLike,
 ) -> Array:
-    """Sum over the rounds of ln E exp psi(R) / r + J(q), R ~ Gamma(d, 1/alpha), never above `pure` allows.
+    """Sum over the rounds of ln E exp psi(R) / r + J(q), R ~ Gamma(d, 1/alpha), capped by the pure bound.
 
-    (..., rounds) -> (..., orders); psi is that of `moment.py`, `pure` the pure epsilon of each release. In
-    every round the Renyi bound counts below some order and the pure one from there on: where they cross.
+    (..., rounds) -> (..., orders). psi is defined in `moment.py`; `pure` is the pure epsilon of each release.
+    In every round the Renyi bound is used below the order where the two bounds cross, and the pure bound
+    above that order.
     """
     q, r = floats(orders), excess(orders)
     d = checks.whole("d", d, least=1)
@@ -55,11 +58,11 @@ def renyi_norm_total(
     moves, bends, pures = (_Axis(_table(part)) for part in (u, y, pure))
     move = moves.table(lambda v, w: log_moment(q, v, d, w) / r)
     bend = bends.table(lambda v, _: curl_renyi(q, v))
-    # raised so that chords to w stay above: the second derivative of r `pure_renyi` is at least -1/4
+    # r `pure_renyi` has a second derivative of at least -1/4, so its chord plus (w - v)^2 / 32 lies above it
     cap = pures.table(lambda v, w: (scaled_pure_renyi(q, v) + (w - v) ** 2 / 32) / r)
 
     def smaller(j: IntArray) -> NDArray[np.bool_]:
-        """Whether the Renyi bound is below the pure one at order number j of each round."""
+        """Whether the Renyi bound is below the pure bound at order number j of each round."""
         return np.asarray(move[moves.right, j] + bend[bends.right, j] < cap[pures.left, j])
 
     turn = _crossings(smaller, moves.left.shape, len(q))
@@ -75,7 +78,8 @@ def _table(values: Array) -> Array:
 def _crossings(
     smaller: Callable[[IntArray], NDArray[np.bool_]], shape: tuple[int, ...], count: int
 ) -> IntArray:
-    """For every round the first order at which `smaller` fails, by bisection; any number would be sound."""
+    """For every round the first order at which `smaller` is False, by bisection. Any order would give a valid
+    bound."""
     low, high = np.zeros(shape, dtype=np.intp), np.full(shape, count, dtype=np.intp)
     for _ in range(count.bit_length()):
         middle = (low + high) // 2
@@ -112,7 +116,8 @@ class _Axis:
         return np.minimum(cost(self.nodes[:, None], self.next[:, None]), _INFINITE)
 
     def sums(self, table: Array, *, start: IntArray | None = None, stop: IntArray | None = None) -> Array:
-        """Sum over the rounds of a site, each counted at orders from `start` on, or up to `stop`."""
+        """The sum over the rounds of a site. Each round counts at orders from its `start` on, or up to its
+        `stop`."""
         sites, orders = len(self.left), table.shape[1]
         result = np.zeros((sites, orders))
         if self.left.size == 0:
@@ -120,7 +125,7 @@ class _Axis:
         step = max(1, _WEIGHTS // len(self.nodes))
         for first in range(0, sites, step):
             part = slice(first, first + step)
-            if start is not None:  # the same with the orders the other way round
+            if start is not None:  # the same sum with the orders reversed
                 result[part] = self._sums(part, table[:, ::-1], orders - start[part])[:, ::-1]
             else:
                 ends = np.full(self.left[part].shape, orders, dtype=np.intp) if stop is None else stop[part]
@@ -128,7 +133,8 @@ class _Axis:
         return np.where(result >= _INFINITE / 1e30, np.inf, up(result))
 
     def _sums(self, part: slice, table: Array, stop: IntArray) -> Array:
-        """Walk down the orders: at each end of some rounds add their weights; nothing is ever taken away."""
+        """The sums, computed from the last order to the first: a round's weights are added at its `stop`, so
+        that nothing is subtracted."""
         left, right, share = self.left[part], self.right[part], self.share[part].ravel()
         n, sites = len(self.nodes), len(left)
         row = np.arange(sites)[:, None] * n

@@ -1,18 +1,19 @@
-"""By how much the bend of the noise map widens mu of penalty perturbation with Gaussian noise.
+"""The factor V by which the curvature of the loss increases mu of penalty perturbation with Gaussian noise.
 
-One round is mu-GDP with mu = (D / sigma) V(w), w = c1 sigma X / (s1 a) = 2 x sigma / D: how far the slope of
-one sample can turn while the noise moves by one standard deviation. V depends on how slope and curvature of
-the loss go together. With the slope p in units of s1 and the curvature in units of c1:
+One round is mu-GDP with mu = (D / sigma) V(w). Here w = c1 sigma X / (s1 a) = 2 x sigma / D is how far the
+slope of one sample can change while the noise moves by one standard deviation. V depends on how the slope and
+the curvature of the loss are related. With the slope p in units of s1 and the curvature in units of c1:
 
     logistic      0 <= p <= 1     curvature 4 p (1 - p)     V = 1 + 2e-8 up to w = 7/8, which is sigma = 3.5 a
     one-sided     0 <= p <= 1     at most 1                 a margin loss, whose slope has one sign
     log-cosh     -1 <= p <= 1     1 - p^2
     any          -1 <= p <= 1     at most 1
 
-V = (V+ + V-) / 2, where V+ and V- are the least numbers with E(pZ - p' - t)+ <= E(VZ - t)+ for all t >= 0, Z
-normal, and every p(z) that falls, or rises, by no more than w times the curvature. The nodes, in
-widening.json, are upper bounds, proven cell by cell by tools/prove_widening.py. Between nodes: V grows with
-w, and V/w falls, since more noise never costs more. Theorem and proof: docs/privacy.md, section 15.
+V = (V+ + V-) / 2. V+ and V- are the least numbers with E(pZ - p' - t)+ <= E(VZ - t)+ for all t >= 0, Z
+normal, and every p(z) that falls or rises, respectively, by no more than w times the curvature. widening.json
+contains upper bounds on V at some w, the nodes; tools/prove_widening.py proves them. Bounds between nodes use
+that V grows with w, and that V/w falls because more noise never costs more. Theorem and proof:
+docs/privacy.md, section 15.
 """
 
 from __future__ import annotations
@@ -34,11 +35,12 @@ _FILE = resources.files(__package__).joinpath("widening.json")
 NODES: dict[str, Nodes] = {
     shape: tuple((w, V) for w, V in nodes) for shape, nodes in json.loads(_FILE.read_text("utf-8")).items()
 }
-"""For each shape of loss (w, V(w))."""
+"""The pairs (w, V(w)) of each shape of loss."""
 
 
 def widening(shape: str, w: ArrayLike) -> Array:
-    """V(w), never below 1: at w between two nodes the right one's V, or the left one's times w / its w."""
+    """V(w), never below 1. Between two nodes it is the smaller of V at the right node and w times the least
+    V/w at the nodes to the left."""
     at, flat, steepness = _lines(checks.choice("shape", shape, tuple(NODES)))
     rate = floats(w)
     right = np.searchsorted(at, rate)
@@ -50,13 +52,14 @@ def widening(shape: str, w: ArrayLike) -> Array:
 
 @cache
 def _lines(shape: str) -> tuple[Array, Array, Array]:
-    """The nodes' w; by how many of them lie to the left, the V of the next one and the least V/w so far."""
+    """w at the nodes; then, indexed by the number of nodes to the left, V at the next node and the least V/w
+    at the nodes to the left."""
     w, V = np.array(NODES[shape]).T.copy()
     return w, np.append(V, np.inf), np.append(np.inf, np.minimum.accumulate(V / w))
 
 
 def penalty_mu(D: ArrayLike, sigma: ArrayLike, x: ArrayLike, shape: str) -> Array:
-    """(D / sigma) V(2 x sigma / D): one round of one class with noise N(0, sigma^2 I); 0 where D is."""
+    """mu = (D / sigma) V(2 x sigma / D) of one round of one class with noise N(0, sigma^2 I); 0 if D is 0."""
     move, spread = floats(D), floats(sigma)
     still = move == 0
     with np.errstate(over="ignore"):

@@ -1,1 +1,1 @@
-"""Facts of a run -> what may be claimed of it; as JSON both ways, and in words."""
+"""Certificates: the privacy guarantee that follows from the facts of a run, as JSON and in words."""

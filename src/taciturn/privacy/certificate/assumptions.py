@@ -1,4 +1,4 @@
-"""The basis of a certificate's numbers: status, theorems, conditions."""
+"""Texts about the basis of a certificate's numbers: the status of the run, the theorems, the conditions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HELD = {
 
 
 def _said(*sentences: tuple[object, str]) -> list[str]:
-    """The sentences that apply."""
+    """The sentences whose condition is true."""
     return [sentence for applies, sentence in sentences if applies]
 
 
@@ -33,7 +33,8 @@ def status(claims: Claims) -> str:
     if run.noise == "none":
         words.append("not private: no noise")
     elif run.masked:
-        words.append("rounding and straying floats covered by the noise")
+        error = "straying floats" if claims.form == 1 else "floating-point error"  # the words of format 1
+        words.append(f"rounding and {error} covered by the noise")
     elif run.idealised:
         words.append(IDEALISED)
     elif run.stated is not None:
@@ -45,13 +46,13 @@ def status(claims: Claims) -> str:
 
 
 def _last(run: RunFacts) -> str:
-    """The noise that is added last."""
+    """The kind of noise that the run adds last."""
     kind = run.noise if run.method == "primal" else run.output_noise
     return (_DISCRETE if run.integers else _KIND).get(str(kind), "no noise")
 
 
 def theorems(claims: Claims) -> list[str]:
-    """The result that each number depends on."""
+    """The theorems that the numbers depend on, one text for each."""
     run = claims.run
     if run.noise == "none":
         return ["no noise was added: no theorem gives a finite epsilon"]
@@ -81,7 +82,7 @@ def theorems(claims: Claims) -> list[str]:
         (run.noise == "gaussian", "no pure epsilon: Gaussian noise has none"),
         (
             run.moments,
-            f"moments of the rows: {moments}, order mu^2 / 2 at every order, added to what the rounds cost",
+            f"moments of the rows: {moments}; each adds q mu^2 / 2 at Renyi order q to the rounds' cost",
         ),
         (
             run.moments,
@@ -105,7 +106,7 @@ def theorems(claims: Claims) -> list[str]:
 
 
 def _accountant(claims: Claims) -> str:
-    """The accounting that gave the largest epsilon of a site."""
+    """The accountant that gave the epsilon of the worst site."""
     bend = "" if claims.run.method == "primal" else ", the noise map's bend included"
     if claims.run.masked:
         return (
@@ -191,7 +192,7 @@ def _masks(run: RunFacts) -> list[str]:
     """The conditions on the masks and on the sites that send them."""
     linked = "every two sites share masks"
     if run.connectivity is not None:
-        linked = f"masks connect the sites that are left while fewer than {run.connectivity} are taken out"
+        linked = f"masks still connect the other sites if fewer than {run.connectivity} sites are removed"
     inside = one_process(run)
     return _said(
         (

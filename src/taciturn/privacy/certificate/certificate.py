@@ -1,4 +1,4 @@
-"""Certificate: what may be claimed of a run; every number follows from the facts that it carries."""
+"""Certificate: the privacy guarantee of a run; every number is computed from the facts in the certificate."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ from .summary import cost_line, epsilon_scale
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Claims):
-    """The worst site's (epsilon, delta), and all it rests on.
+    """The worst site's (epsilon, delta), and all facts from which it is computed.
 
-    epsilon, delta : replacing any one record, at any one site, changes no outcome's chance by more than the
-        factor exp(epsilon), except with probability delta. For masked sums: against `run.colluding` other
-        sites; `epsilon_against(c)` is the epsilon if c of them collude. Of a run that ended early:
-        what all planned rounds would have cost, because the decision to stop may depend on what was sent.
-    charged_epsilon : the same for the charged rounds alone. It holds only if the decision to stop did not
-        depend on what was sent.
-    released : the digest of what this certificate is about: a model, vectors, or counts; None of a plan.
-    mu : masked sums are mu-GDP against those colluders, up to the slack that `epsilon` includes; else None.
-    pure_epsilon : the same with delta = 0; inf for Gaussian noise.
-    paper_epsilon : the bound of [ZKL18, Thm 3]; inf where the theorem is not about such a run.
+    epsilon, delta : replacing any one record, at any one site, changes the probability of any outcome by at
+        most the factor exp(epsilon), except with probability delta. For masked sums, epsilon holds if at most
+        `run.colluding` other sites collude; `epsilon_against(c)` is the epsilon if c other sites collude. For
+        a run that ended early, epsilon is the cost of all planned rounds, because the decision to stop may
+        depend on the messages.
+    charged_epsilon : the epsilon of the charged rounds alone. It holds only if the decision to stop did not
+        depend on the messages.
+    released : the digest of what this certificate is about: a model, vectors, or counts; None for a plan.
+    mu : for masked sums, the run is mu-GDP against `run.colluding` colluding sites, up to the slack of
+        discrete noise, which `epsilon` includes; None for other runs.
+    pure_epsilon : epsilon at delta = 0; inf for Gaussian noise.
+    paper_epsilon : the bound of [ZKL18, Thm 3]; inf if the theorem does not cover the run.
     worst_site : the number of the site with the largest epsilon.
-    accountant : how its epsilon was found, "gaussian", "renyi" or "pure": the smallest that holds.
+    accountant : the bound that gave epsilon at the worst site: the smallest of "gaussian", "renyi", "pure".
 
     `run.certificate(delta)`, `fitted.certificate_` and `taciturn.plan(...).certificate` are certificates.
-    `statement()` says it in words, `to_json()` writes all of it, and `from_json(text).verify()` computes
-    every number again from the facts.
+    `statement()` gives the certificate in words, `to_json()` gives all of it as JSON, and
+    `from_json(text).verify()` computes every number again from the facts.
     """
 
     stated: Mapping[str, Any] | None = field(default=None, repr=False)
@@ -49,7 +51,7 @@ class Certificate(Claims):
     def from_ledger(
         cls, ledger: Ledger, delta: float, released: Released | None = None, form: int = LATEST
     ) -> Certificate:
-        """The certificate of a ledger: the cost of the planned run, however much was charged so far."""
+        """The certificate of a ledger: the cost of the whole planned run, even if only a part was charged."""
         releases = tuple(ledger.columns(facts.site) for facts in ledger.sites)
         head = getattr(ledger, "head", None)
         run = ledger.run
@@ -58,14 +60,14 @@ class Certificate(Claims):
         return cls.from_facts(run, ledger.sites, ledger.budgets, releases, delta, head, released, form)
 
     def of(self, released: Released) -> Certificate:
-        """The same certificate, for this release."""
+        """The same certificate with the digest of this release."""
         check_fits(self.run, self.rounds, released)
         return replace(self, released=released, stated=None)
 
     def check_released(self, found: Released) -> None:
         """Raise `CertificateError` unless this certificate was written for exactly this release.
 
-        One of an earlier format names none: only its facts are compared.
+        A certificate of format 1 does not name a release: only its facts are compared.
         """
         if self.form == 1:
             check_fits(self.run, self.rounds, found)
@@ -114,14 +116,14 @@ class Certificate(Claims):
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
-        """A certificate as it is stated; `verify` says whether it is true."""
+        """The certificate in a JSON text, unchecked: `verify` checks its numbers."""
         stated = document.read(text)
         return cls(**document.fields(stated), stated=stated)
 
     def verify(self) -> None:
-        """Compute every number again from the facts; `CertificateError` names the first that differs.
+        """Compute every number again from the facts. A `CertificateError` names the first wrong number.
 
-        A `TaciturnWarning` says what could not be compared.
+        A `TaciturnWarning` lists the parts that could not be compared.
         """
         self.check()
         for note in self.notes:
@@ -138,7 +140,7 @@ class Certificate(Claims):
         try:
             fresh = Certificate.from_facts(*self.facts)
         except (ValueError, ArithmeticError) as error:
-            reason = str(error) if isinstance(error, ParameterError) else "they are out of all range."
+            reason = str(error) if isinstance(error, ParameterError) else "a number is out of range."
             raise CertificateError(f"the certificate's facts are inconsistent: {reason}") from error
         if self.run.where in ("folders", "network") and self.head is None:
             raise CertificateError(

@@ -43,7 +43,7 @@ tied a certificate to what was released."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Claims:
-    """The worst site's (epsilon, delta), and all it rests on; a `Certificate` says and writes it."""
+    """The worst site's (epsilon, delta), and all facts from which it is computed."""
 
     run: RunFacts
     sites: tuple[SiteFacts, ...]
@@ -98,7 +98,7 @@ class Claims:
             pure_epsilon=max(cost.pure_epsilon for cost in costs),
             paper_epsilon=max(cost.paper_epsilon for cost in costs),
             worst_site=sites[worst].site,
-            against=costs_against(run, counted, delta) if run.masked else (),
+            against=costs_against(run, counted, delta) if run.mechanism.summed else (),
             head=head,
             charged_epsilon=max(cost.epsilon for cost in charged),
             released=released,
@@ -114,32 +114,34 @@ class Claims:
         return *given, self.released, self.form
 
     def epsilon_against(self, colluding: int | None) -> float:
-        """epsilon at delta if this many other sites collude with the observer; None: all of them.
+        """epsilon at delta if `colluding` other sites collude with the observer; None: all other sites.
 
-        Only masked sums depend on it: the figure of any other run holds whichever sites collude.
+        Only the epsilon of masked sums depends on `colluding`. The epsilon of any other run holds whichever
+        sites collude.
         """
         number = colluders(self.run, colluding)
-        return self.against[number] if self.run.masked else self.epsilon
+        return self.against[number] if self.against else self.epsilon
 
     @property
     def mu(self) -> float | None:
-        """mu of masked sums against the colluders that the facts name."""
-        return max((cost.mu or 0.0 for cost in self.costs), default=0.0) if self.run.masked else None
+        """mu of masked sums against `run.colluding` colluding sites; None for other runs."""
+        found = [cost.mu for cost in self.costs if cost.mu is not None]
+        return max(found) if found else None
 
     @property
     def accountant(self) -> str | None:
-        """The accounting that gave epsilon at the worst site; None if there is no finite bound."""
+        """The accountant that gave epsilon at the worst site; None if there is no finite bound."""
         sites = [facts.site for facts in self.sites]
         return self.costs[sites.index(self.worst_site)].accountant
 
     @property
     def units(self) -> int:
-        """How many records, or persons, the figures are about."""
+        """The number of records, or persons, that the certificate covers."""
         return self.run.persons or sum(facts.samples for facts in self.sites)
 
     @property
     def large_delta(self) -> bool:
-        """Whether delta is above one over their number: then it promises little."""
+        """Whether delta is above 1 / `units`. Such a guarantee is weak."""
         return checks.is_large_delta(self.delta, self.units)
 
     @property
@@ -165,7 +167,7 @@ def pure_curve(claims: Claims) -> Array:
 def epsilon_curve(claims: Claims) -> Array:
     """The worst site's epsilon at the claims' delta after each round, (rounds,)."""
     run = claims.run
-    if run.masked:
+    if run.mechanism.summed:
         rounds = list(range(1, claims.rounds + 1))
         return masked_curve(run, rounds, claims.delta, run.honest(run.colluding))
     table = _worst(claims)
@@ -178,6 +180,6 @@ def epsilon_curve(claims: Claims) -> Array:
 
 
 def _worst(claims: Claims) -> Releases:
-    """The worst site's rounds, each in a row of its own."""
+    """The releases of the worst site, with each round in a row of its own."""
     row = [facts.site for facts in claims.sites].index(claims.worst_site)
     return Releases.of(claims.run, [claims.sites[row]], [claims.releases[row]]).by_round()

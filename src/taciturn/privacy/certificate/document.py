@@ -1,8 +1,8 @@
-"""The JSON form of a certificate: every fact once, every number, the texts, and a SHA-256 over all of it.
+"""The JSON form of a certificate: the facts, the numbers, the texts, and a SHA-256 over all of them.
 
-null in place of an epsilon means that no finite bound is known; in place of an order, that the epsilon did
-not come from one. A table holds one number per charged round, and its last number from then on; sites with
-equal schedules share it.
+null in place of an epsilon means that no finite bound is known; null in place of an order means that the
+epsilon is not a Renyi bound. A table holds one number per charged round; its last number also holds for later
+rounds. Sites with equal schedules share a table.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ..costs import ACCOUNTANTS, SiteCost
 from ..facts import Columns, SiteFacts
 from ..facts_json import budget_from, run_from, site_from, to_plain
 from ..ledger.chain import Head
+from ..mechanisms import MECHANISMS, Mechanism
 from . import assumptions
 from .claims import LATEST, Claims
 from .released import Released
@@ -32,10 +33,10 @@ from .statement import statement
 FORMATS = {f"taciturn certificate {number}": number for number in range(1, LATEST + 1)}
 _PLANNED = ("eta", "scale", "output_scale")
 _TEXTS = ("theorems", "conditions", "statement")
-_LARGEST = 10_000_000  # about a minute's work
-_MOST_MASKED = 10_000  # sites of a masked run: a figure for every number of colluders, also about a minute
+_LARGEST = 10_000_000  # the largest sites times rounds; verifying that many takes about a minute
+_MOST_MASKED = 10_000  # the most sites of a masked run: an epsilon for each number of colluders
 _SHA256 = re.compile("[0-9a-f]{64}")
-_CLOSE = 1e-9  # relative; another build of the special functions may differ in the last digits
+_CLOSE = 1e-9  # relative tolerance: another build of the special functions may differ in the last digits
 
 
 # -- writing ----------------------------------------------------------------------------------------
@@ -76,7 +77,7 @@ def document(claims: Claims) -> dict[str, Any]:
 
 
 def text(body: Mapping[str, Any]) -> str:
-    """The values as JSON, one line per entry, table and site."""
+    """The JSON text, with one line per entry, table and site."""
     lines = []
     for key, value in body.items():
         entries = (
@@ -88,7 +89,7 @@ def text(body: Mapping[str, Any]) -> str:
 
 
 class _Tables:
-    """Schedules, each stored once."""
+    """The schedules of all sites as tables; equal schedules are stored once."""
 
     def __init__(self, form: int) -> None:
         self._form = form
@@ -96,7 +97,7 @@ class _Tables:
         self._index: dict[bytes, int] = {}
 
     def site(self, facts: SiteFacts, columns: Columns) -> dict[str, Any]:
-        """A site's facts and charges; schedules as numbers of tables."""
+        """A site's facts and charges; each schedule is given by the index of its table."""
         plain = to_plain(facts)
         planned = {f"planned_{name}": self._number(np.array(plain.pop(name))) for name in _PLANNED}
         plain["dual_step"] = self._number(np.array(facts.dual_step))
@@ -119,7 +120,7 @@ class _Tables:
 
 
 def _number(value: float | str | None) -> float | str | None:
-    """None for what has no finite value; texts as they are."""
+    """The value itself; None for a number that is not finite."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -127,7 +128,7 @@ def _number(value: float | str | None) -> float | str | None:
 
 
 def read(source: str) -> dict[str, Any]:
-    """The values in a certificate's text; a key that comes twice is refused."""
+    """The values in a certificate's JSON text. A duplicate key is refused."""
     try:
         body = json.loads(source, object_pairs_hook=_once, parse_constant=_refuse, parse_int=_whole)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -142,11 +143,11 @@ def read(source: str) -> dict[str, Any]:
 
 
 def checked_size(body: Mapping[str, Any]) -> None:
-    """A certificate for more releases than anyone can compute is refused before it takes all memory."""
+    """Raise if a certificate states so many releases that verifying them would take all memory."""
     planned, sites = body["run"]["rounds"], len(body["sites"])
     if not 0 < sites * checks.whole("rounds", planned, least=1) <= _LARGEST:
         raise CertificateError(f"the certificate must state 1 to {_LARGEST:,} sites times rounds.")
-    if body["run"]["method"] == "masked":
+    if MECHANISMS.get(str(body["run"]["method"]), Mechanism()).summed:
         network = checks.whole("sites", body["run"]["sites"], least=1)
         if network > _MOST_MASKED or len(body["epsilon_against"]) != network:
             raise CertificateError(
@@ -159,7 +160,7 @@ def checked_size(body: Mapping[str, Any]) -> None:
 
 
 def fields(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the `Certificate` that the values state."""
+    """The arguments of `Certificate`, from the JSON values."""
     try:
         checked_size(body)
         form = FORMATS[body["format"]]
@@ -249,7 +250,7 @@ def _refuse(name: str) -> float:
 
 
 def compare(stated: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
-    """Whether the stated values are those that follow from the facts; the first that is not is named."""
+    """Raise unless the stated values equal the recomputed ones; the error names the first that differs."""
     skip = {"sha256", *_TEXTS} if notes(stated) else {"sha256"}
     _compare("", _without(stated, skip), _without(fresh, skip))
     if stated.get("sha256") != digest(_without(stated, {"sha256"})):
@@ -259,7 +260,7 @@ def compare(stated: Mapping[str, Any], fresh: Mapping[str, Any]) -> None:
 
 
 def notes(stated: Mapping[str, Any]) -> list[str]:
-    """Notes on the check: texts that were not compared, and what newer formats add."""
+    """Notes on the check: texts that were not compared, and entries that this older format lacks."""
     version, found = stated["run"].get("versions", {}).get("taciturn", "unknown"), []
     if version != versions()["taciturn"]:
         found.append(

@@ -1,4 +1,4 @@
-"""Texts for masked sums: the assumed colluders, the basis of a figure, and the figures if more collude."""
+"""Texts for masked sums: the assumed number of colluding sites, and epsilon if more sites collude."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CIPHERS = "X25519 key agreement and the ChaCha20 stream cipher"
 
 
 def observer(run: RunFacts) -> str:
-    """The observer that the figures assume; only masked sums depend on how many sites it controls."""
+    """The observer that epsilon assumes, in words. Only masked sums depend on how many sites it controls."""
     c = colluders(run, run.colluding)
     if c == run.sites - 1 or not run.masked:
         return "controls all the other sites"
@@ -21,7 +21,7 @@ def observer(run: RunFacts) -> str:
 
 
 def holds_while(colluding: int | None, everybody: float) -> str:
-    """The words after a figure: against whom it holds, and the figure if all other sites collude."""
+    """The words after an epsilon: how many sites may collude, and the epsilon if all other sites collude."""
     if colluding is None:
         return ""
     worst = format_cost(everybody)
@@ -29,17 +29,17 @@ def holds_while(colluding: int | None, everybody: float) -> str:
 
 
 def rests_on_masks(run: RunFacts) -> bool:
-    """Whether the figure counts more noise than that of the site itself."""
+    """Whether epsilon relies on the noise of other sites, which the masks hide."""
     return run.honest(run.colluding) > 1
 
 
 def one_process(run: RunFacts) -> bool:
-    """Whether one process drew the noise and the masks of all sites: no site kept a key from another."""
+    """Whether one process drew the noise and the masks of all sites and therefore knew every key."""
     return run.where in ("process", "simulated")
 
 
 def trust(claims: Claims) -> str:
-    """The basis of the figure, and the figures for other numbers of colluding sites."""
+    """What epsilon relies on, and the epsilon for other numbers of colluding sites, in words."""
     run = claims.run
     alone = f"If all other sites do, epsilon = {format_cost(claims.epsilon_against(None))}"
     if not rests_on_masks(run):
@@ -52,13 +52,14 @@ def trust(claims: Claims) -> str:
     else:
         rests = f"""It relies on the masks behind which each site hides what it sends, and so on {CIPHERS}: a
             computational promise, which holds against attackers who cannot break these."""
-    return f"""This figure counts the noise of the {together} sites that do not collude. {rests} It also
+    return f"""This figure counts the noise of {together} sites: the site that holds the record, and
+        {together - 1} other{"s"[: together != 2]} that do not collude. {rests} It also
         assumes that {limit} with the observer. {_others(claims)} {alone};
         that figure relies neither on masks nor on the noise of other sites."""
 
 
 def _others(claims: Claims) -> str:
-    """A few further lines of the table."""
+    """The epsilon for a few other numbers of colluding sites, in words."""
     run = claims.run
     chosen = [n for n in lines(claims)[:-1] if n != colluders(run, run.colluding)]
     figures = [f"if {_who(n)}, epsilon is {format_cost(claims.epsilon_against(n))}" for n in chosen]

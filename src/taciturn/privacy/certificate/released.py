@@ -1,4 +1,4 @@
-"""Released: a digest of what a run released; it ties a certificate to one model, one trace or one score."""
+"""Released: a digest of the result of a run, which ties a certificate to one model, trace or score."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _SHA256 = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Released:
-    """SHA-256 over the kind, the shapes and the values, as float64 with the least significant byte first.
+    """SHA-256 over the kind, the shapes and the values, as little-endian float64.
 
-    kind : "model" (coefficients and intercepts), "vectors" (the last of every site), "counts", or "totals"
-        (all that a program learnt).
-    shape : (outputs, features); (repeats, sites, entries); (cells,); or (numbers,).
+    kind : "model" (coefficients and intercepts), "vectors" (the last vector of every site), "counts", or
+        "totals" (all sums that a program received).
+    shape : (outputs, features) of a model; (repeats, sites, entries) of vectors; (cells,) of counts;
+        (numbers,) of totals.
     """
 
     kind: str
@@ -52,17 +53,17 @@ class Released:
 
     @classmethod
     def model(cls, coef: ArrayLike, intercept: ArrayLike, whitening: ArrayLike | None = None) -> Self:
-        """Of a linear model: coefficients (outputs, features), intercepts (outputs,), and its coordinates."""
+        """The digest of a model: coefficients (outputs, features), intercepts (outputs,), whitening."""
         more = () if whitening is None else (whitening,)
         return cls.of("model", np.atleast_2d(coef), np.atleast_1d(intercept), *more)
 
     @classmethod
     def counts(cls, tables: Sequence[ArrayLike]) -> Self:
-        """Of noisy counts: all tables, one after the other."""
+        """The digest of noisy counts: all tables, one after the other."""
         return cls.of("counts", np.concatenate([np.ravel(table) for table in tables]))
 
     def to_plain(self) -> dict[str, Any]:
-        """JSON values."""
+        """The digest as JSON values."""
         return {"kind": self.kind, "shape": list(self.shape), "sha256": self.sha256}
 
 
@@ -74,13 +75,13 @@ def check_fits(run: RunFacts, rounds: int, released: Released | None) -> None:
     if released.kind == "vectors":
         fits = len(released.shape) == 3 and released.shape[1:] == (run.sites, run.dimension)
     elif released.kind == "model":
-        fits = released.shape in ((rows, d), (rows, d - 1))  # the intercept apart, or inside
+        fits = released.shape in ((rows, d), (rows, d - 1))  # the vector includes the intercept, or not
     else:
         last = dict(zip(planned_rounds(run.sums, run.attempts), run.sums, strict=True))
-        fits = run.masked and released.shape == (sum(entry.length for entry in last.values()),)
+        fits = not run.moments and released.shape == (sum(entry.length for entry in last.values()),)
     inside = fits and (released.kind == "counts") == run.loss.counting
     inside = inside and (released.kind == "totals") == run.loss.programmed
-    if not inside or rounds <= run.moments or run.planned:  # moments of the rows are no model
+    if not inside or rounds <= run.moments or run.planned:  # moments of the rows alone make no model
         raise CertificateError(
             f"`released` states {released.kind} of shape {released.shape}, which does not fit the facts."
         )

@@ -1,6 +1,6 @@
-"""The cost of every site's rounds: the charged ones, and the planned ones of a run that ended early.
+"""The cost of every site: of its charged rounds, and for a run that ended early also of its planned rounds.
 
-Certificates with charges that no ledger can contain are neither written nor accepted.
+The checks refuse certificates with charges that no ledger can contain.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ from ..facts import Columns, RunFacts, SiteBudget, SiteFacts
 from ..ledger.chain import Head
 
 Row = tuple[SiteFacts, SiteBudget | None, Columns | None]
-"""A site, its budget, and the rounds to be counted; None where nothing states them."""
+"""A site, its budget, and the rounds to be counted; None if the facts do not state the rounds."""
 
 WHERE = {
     "process": "one process",
     "folders": "folders of one machine",
     "network": "a network",
 }
-_EXACT = 400  # rounds whose sum takes no chords
-_CLOSE = 1e-9  # relative: a running sum rounds otherwise than the sum of a run
+_EXACT = 400  # `accounting.totals` sums up to this many rounds exactly, without interpolation by chords
+_CLOSE = 1e-9  # relative tolerance: a running sum is rounded differently from one sum over the whole run
 _UNKNOWN = SiteCost(math.inf, False, math.inf, math.inf, None)
 
 
 def planned_columns(
     run: RunFacts, site: SiteFacts, limit: SiteBudget | None, charged: Columns
 ) -> Columns | None:
-    """The rounds that a figure must count: all that the site had planned and its budget pays for.
+    """The rounds that epsilon must include: all planned rounds of the site that its budget allows.
 
-    The decision to stop may depend on what was sent, so the rounds after it count too. None where the
-    facts do not state them. A site that sent nothing spends nothing. A budget at a fixed order is certified
-    as a whole, whatever was charged.
+    The decision to stop may depend on the messages, so the rounds after the stop count too. The result is
+    None if the facts do not state these rounds. A site that sent nothing has no cost. A budget at a fixed
+    order is certified as a whole, whatever was charged.
     """
     if charged.t.size in (0, run.rounds) or (limit is not None and limit.order is not None):
         return charged
     stated = site.eta and (site.scale or run.noise == "none") and (site.output_scale or not run.output_noise)
-    if not (run.masked or stated):
+    if not (stated or len(run.sums) == run.rounds):
         return None
     whole = planned_charges(run, site, run.rounds)
     return whole if limit is None else _affordable(run, site, limit, whole, int(charged.t.size))
 
 
 def planned_charges(run: RunFacts, site: SiteFacts, rounds: int) -> Columns:
-    """The first rounds of a site as the facts plan them: sums, then what the schedules say."""
+    """The planned charges of a site's first rounds, from the facts: first its sums, then its schedules."""
     t = np.arange(1, rounds + 1)
     sums = np.array([entry.std for entry in run.sums[:rounds]])
     after = t[len(sums) :] - len(sums)
@@ -80,7 +80,7 @@ def planned_charges(run: RunFacts, site: SiteFacts, rounds: int) -> Columns:
 
 
 def _affordable(run: RunFacts, site: SiteFacts, limit: SiteBudget, whole: Columns, least: int) -> Columns:
-    """The most rounds, from the first on, that stay within the budget; fixed before the run, as it is."""
+    """The first rounds, as many as the budget allows. The number of rounds is fixed before the run."""
 
     def first(rounds: int) -> Columns:
         return Columns._make(column[:rounds] for column in whole)
@@ -99,7 +99,7 @@ def _affordable(run: RunFacts, site: SiteFacts, limit: SiteBudget, whole: Column
 
 
 def check_budgets(run: RunFacts, rows: Sequence[Row]) -> None:
-    """No site is past its budget: no ledger would have let it."""
+    """Raise if a site was charged more than its budget, which a ledger never allows."""
     fixed = [(row, limit) for row in rows if (limit := row[1]) is not None and limit.order is None]
     for delta in {limit.delta for _, limit in fixed}:
         chosen = [(row, limit) for row, limit in fixed if limit.delta == delta]
@@ -111,10 +111,11 @@ def check_budgets(run: RunFacts, rows: Sequence[Row]) -> None:
                 )
 
 
-@np.errstate(over="ignore", invalid="ignore")  # beyond the floats there is no finite bound
+@np.errstate(over="ignore", invalid="ignore")  # a bound that overflows is infinite
 def site_costs(run: RunFacts, rows: Sequence[Row], delta: float) -> tuple[SiteCost, ...]:
-    """The cost of every site; sites that are alike are computed once. A plan that is not known costs inf."""
-    if run.masked:
+    """The cost of every site; equal sites are computed once. The cost is infinite if the plan of a site is
+    not known."""
+    if run.mechanism.summed:
         return tuple(_masked_site_cost(run, columns, delta) for _, _, columns in rows if columns is not None)
     keys = [_key(*row) for row in rows]
     first: dict[Any, tuple[SiteFacts, SiteBudget | None, Columns]] = {}
@@ -128,7 +129,7 @@ def site_costs(run: RunFacts, rows: Sequence[Row], delta: float) -> tuple[SiteCo
 
 
 def _key(site: SiteFacts, limit: SiteBudget | None, columns: Columns | None) -> Any:
-    """The same for sites that cost the same."""
+    """A key that is equal for sites whose costs are equal."""
     if columns is None:
         return None
     return site.samples, site.dual_step, limit, *(column.tobytes() for column in columns)
@@ -155,7 +156,7 @@ def _distinct_costs(
 
 
 def _smallest(paper: float, holds: bool, found: Mapping[str, float], order: float) -> SiteCost:
-    """The cost of a site by whichever accountant finds the least; the first of equals."""
+    """The cost of a site by the accountant with the smallest epsilon; in a tie, the first accountant."""
     known = {name: math.inf if math.isnan(cost) else float(cost) for name, cost in found.items()}
     name = min(known, key=lambda name: known[name])
     return SiteCost(
@@ -169,7 +170,7 @@ def _smallest(paper: float, holds: bool, found: Mapping[str, float], order: floa
 
 
 def _masked_site_cost(run: RunFacts, columns: Columns, delta: float) -> SiteCost:
-    """One site's masked sums, against the colluders that the facts name."""
+    """The cost of one site's masked sums against `run.colluding` colluding sites."""
     rounds, honest = columns.t.tolist(), run.honest(run.colluding)
     epsilon = masked_cost(run, rounds, delta, honest)
     pure = math.inf if rounds else 0.0
@@ -189,10 +190,11 @@ def costs_against(run: RunFacts, releases: Sequence[Columns | None], delta: floa
 def _filter_cost(
     run: RunFacts, site: SiteFacts, columns: Columns, limit: SiteBudget, delta: float, holds: bool
 ) -> SiteCost:
-    """The cost if charges reacted to the run: the whole budget, if they stayed below it."""
+    """The cost if charges depended on earlier releases: the whole budget, provided that the charges stayed
+    within it."""
     orders = np.array([limit.order])
     table = Releases.of(run, [site], [columns])
-    # in parts so short that each is summed exactly, as the ledger's filter sums them
+    # parts of at most _EXACT rounds, so that each part is summed exactly, as in the ledger's filter
     parts = [table.rounds(slice(k, k + _EXACT)) for k in range(0, table.eta.shape[1], _EXACT)]
     spent = sum((renyi_totals(run, part, orders)[0] for part in parts), np.zeros(1))
     cost = max(
@@ -210,7 +212,7 @@ def _filter_cost(
 
 
 def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, columns: Columns) -> None:
-    """Every round up to the last was charged, with numbers that a charge may have."""
+    """Raise unless every round up to the last was charged, with numbers that a charge may have."""
     rounds = columns.t.size
     if not np.array_equal(columns.t, np.arange(1, rounds + 1)) or rounds > run.rounds:
         gaps = np.setdiff1d(np.arange(1, run.rounds + 1), columns.t)
@@ -235,7 +237,7 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
                 f"{site.name} has charges with a `{name}` that does not fit the run's facts."
             )
     other, reacting = columns.degree != site.degree, limit is not None and limit.order is not None
-    if np.any(other & ((columns.degree >= run.sites) | (not reacting))):  # a fixed order allows for others
+    if np.any(other & ((columns.degree >= run.sites) | (not reacting))):  # only a fixed order allows others
         raise CertificateError(
             f"{site.name} has {site.degree} neighbours, but was charged for another number in some round."
         )
@@ -247,7 +249,7 @@ def check_releases(run: RunFacts, site: SiteFacts, limit: SiteBudget | None, col
 
 
 def check_where(run: RunFacts, sites: Sequence[SiteFacts]) -> None:
-    """One process knows what all its sites were charged; a site of a network knows that of itself alone."""
+    """Raise unless a run in one process certifies all its sites, and a site of a network only itself."""
     expected = {"process": run.sites, "folders": 1, "network": 1}.get(run.where, len(sites))
     if len(sites) != expected:
         raise CertificateError(
@@ -257,7 +259,7 @@ def check_where(run: RunFacts, sites: Sequence[SiteFacts]) -> None:
 
 
 def check_head(head: Head | None, releases: Sequence[Columns]) -> None:
-    """A ledger holds one row of facts, and one for each charge."""
+    """Raise unless the ledger has one row of facts and one row for each charge."""
     rows = 1 + sum(columns.t.size for columns in releases)
     if head is not None and head.rows != rows:
         raise CertificateError(f"`ledger_head` states {head.rows} rows; the facts and charges make {rows}.")

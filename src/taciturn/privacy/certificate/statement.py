@@ -28,7 +28,7 @@ _COVERED = {
     "person": """The figures hold for one person with all records under their id in this run; a person
         with two ids is protected less.""",
 }
-_WEAK = 10.0  # an epsilon above this deserves a warning
+_WEAK = 10.0  # the statement warns if epsilon is above this number
 
 
 def statement(claims: Claims) -> str:
@@ -45,7 +45,7 @@ def statement(claims: Claims) -> str:
 
 
 def _pretence(run: RunFacts) -> str:
-    """The first sentence about a run that protects nobody, or that did not take place."""
+    """The first sentence if the run gives no protection (a simulation) or did not take place (a plan)."""
     if run.planned:
         return "PLANNED: no run took place; this describes what a run with these settings would do and cost."
     if not run.simulated:
@@ -69,7 +69,7 @@ def _done(claims: Claims) -> str:
 
 
 def _stopped(claims: Claims) -> str:
-    """For a run that ended early: which figure always holds, and when the smaller one holds."""
+    """For a run that ended early: which epsilon always holds, and when the smaller epsilon holds."""
     run = claims.run
     if not 0 < claims.rounds < run.rounds:
         return ""
@@ -86,8 +86,8 @@ def _stopped(claims: Claims) -> str:
     why = """The figures are those of the planned run, because the decision to stop may have depended on what
         had been sent."""
     if math.isinf(claims.epsilon):
-        why = "The cost of the other rounds is not recorded, so no figure holds for every way to stop."
-    return f"{said} {why} If it did not depend on that, {fewer} holds."
+        why = "The cost of the other rounds is not recorded, so no figure holds for every reason to stop."
+    return f"{said} {why} If the decision to stop did not depend on what had been sent, {fewer} holds."
 
 
 def _cost(claims: Claims) -> str:
@@ -180,7 +180,7 @@ def _messages(run: RunFacts) -> str:
 
 
 def _left(run: RunFacts) -> tuple[str, str, str]:
-    """The words for a release, after 'before anything', 'only whole numbers' and 'the bits that were'."""
+    """Phrases for a release that follow 'before anything', 'only whole numbers' and 'the bits that were'."""
     if run.where == "process":
         return "left the process", "are released", "released"
     return "left a site", "leave a site", "sent"

@@ -1,6 +1,6 @@
-"""A certificate in three points: what was done together, what it can reveal, and how much that is.
+"""Short texts about a certificate: what the sites did together, and what the result can reveal.
 
-An (epsilon, delta) promise limits how well an attacker can tell two neighbouring tables apart: a guess
+An (epsilon, delta) guarantee limits how well an attacker can tell two neighbouring tables apart: a guess
 between two equally likely candidates is right with probability at most (e^epsilon + delta) /
 (1 + e^epsilon).
 """
@@ -24,7 +24,7 @@ EVERYDAY = "the United States published its census of 2020 at epsilon 17.14"
 
 
 def three_points(claims: Claims) -> list[str]:
-    """What was learnt, what it can reveal about one person, and how that compares."""
+    """Three points: what was learnt, what the result can reveal about one person, and how strong that is."""
     done = " ".join(who(claims.run).split())
     run = claims.run
     if len(claims.sites) < run.sites:
@@ -54,13 +54,13 @@ def cost_line(claims: Claims) -> str:
 
 
 def five_lines(claims: Claims) -> list[str]:
-    """What was done, what is covered, what it cost, what that means, and what it rests on."""
+    """Five lines: what was done, what is protected, the cost, the meaning of the cost, the assumptions."""
     run, unit = claims.run, claims.run.unit
     done = " ".join(who(run).split())
     if not _bounded(claims):
         return [done, cost_line(claims)]
     rests = "nothing about the other sites: all of them may collude."
-    if run.masked and masked_words.rests_on_masks(run):
+    if masked_words.rests_on_masks(run):
         worst = format_cost(claims.epsilon_against(None))
         controls = masked_words.observer(run)
         rests = f"an attacker who {controls}, and no more. If all others collude, epsilon is {worst}."
@@ -76,7 +76,7 @@ def five_lines(claims: Claims) -> list[str]:
 
 
 def right_guesses(epsilon: float, delta: float = 0.0) -> str:
-    """The most guesses between two candidates that can be right, as a percentage rounded up.
+    """The largest share of right guesses between two candidates, as a percentage rounded up.
 
     >>> right_guesses(1.0), right_guesses(1.0, 0.1), right_guesses(0.0), right_guesses(30.0)
     ('73.2%', '75.8%', '50%', '100%')
@@ -87,7 +87,7 @@ def right_guesses(epsilon: float, delta: float = 0.0) -> str:
 
 
 def epsilon_scale(epsilon: float) -> str:
-    """An epsilon on a scale, with the share of right guesses below each mark, as SVG."""
+    """An SVG picture of epsilon on a scale; below each mark is the share of right guesses."""
     ticks = {mark: right_guesses(mark) for mark in (*SCALE, 10.0)}
     return draw_scale(epsilon, ticks, label=f"this run: epsilon {format_cost(epsilon)}")
 
@@ -111,7 +111,7 @@ def who(run: RunFacts) -> str:
 
 
 def _done(run: RunFacts) -> tuple[str, str, str]:
-    """What was done, as one process does it, as sites do it and as they did it."""
+    """What was done, in three phrases: what one process did, what sites do, and what sites did."""
     if run.loss.counting:
         there, apart = f"in {count(run.dimension, 'table')}", "without pooling them"
         verb = f"their records {there}"
@@ -128,5 +128,5 @@ def _done(run: RunFacts) -> tuple[str, str, str]:
 
 
 def count(number: int, noun: str) -> str:
-    """A number and its noun, in the plural where there are several."""
+    """A number and its noun, in the plural unless the number is 1."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,14 +1,14 @@
 """Regression: a program of sums whose estimates have valid standard errors (docs/inference.md).
 
-    moments     three times: coordinates W in which rows vary alike, so that noise does the least harm
-    outcome     where the outcome lies: the first model is a constant
-    scores      s = mean of omega psi x at model after model; each next model is the one at which s would be 0
-    hessian     H = minus the slope of s: once for better steps, and again when the model is nearly there
+    moments     three times: coordinates W in which rows vary equally, so that noise does the least harm
+    outcome     the mean or the histogram of the outcome, for the first model, which is a constant
+    scores      s = mean of omega psi x at a sequence of models; the next model is where s should be 0
+    hessian     H = minus the derivative of s: once for better steps, and again near the final model
     meat        V, the variance of one record's score
 
-The weights omega depend on the row alone, or on a person's past, so that the score is 0 on average at the
-true model whatever they are. `regression_fit.py` makes estimates and standard errors of what was released.
-The coordinates, models and weights of a step follow from earlier totals, by fixed sequences of operations.
+psi is the residual, omega the weight of a row x. The weights depend on the row alone, or on a person's past,
+so the score has mean 0 at the true model for any such weights. `regression_fit.py` computes estimates and
+standard errors from the releases. Coordinates, models and weights follow from earlier totals alone.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ FAMILIES = ("binomial", "gaussian", "poisson", "hazard")
 LINKS = ("logit", CLOGLOG := "cloglog")
 OUTCOME, MOMENTS, SCORE, HESSIAN, MEAT = "outcome", "moments", "score", "hessian", "meat"
 _KINDS = {MOMENTS: rows.MOMENTS, SCORE: rows.SCORE, HESSIAN: rows.HESSIAN, MEAT: rows.MEAT}
-_CELLS = 40  # of the range of a Gaussian outcome
+_CELLS = 40  # cells that divide the range of a Gaussian outcome
 GAUSSIAN_CUT = 2.5  # standard deviations at which Gaussian residuals are cut
-_FLOOR = 1e-9  # the least mean of the diagonal of the moments
-_PRIOR = 4.0  # over d: how far coordinates of a model are from 0, squared, before anything is known
-_LIFT = 0.3  # of the edge of the noise, added to the levels of a Hessian: what it may have hidden
-_STEP = 1.5  # how far one step may move the margins
+_FLOOR = 1e-9  # a lower bound on the mean of the diagonal of the moments
+_PRIOR = 4.0  # _PRIOR / d is the prior variance of a coordinate of the model
+_LIFT = 0.3  # times the noise edge is added to the eigenvalues of a Hessian, because noise may hide so much
+_STEP = 1.5  # the longest step, measured by how far it moves the margins
 MOST_W = {"binomial": 0.25, "gaussian": 1.0, "poisson": rows.POISSON_W, "hazard": 1.0}
-"""The largest slope of a residual in units of its reach."""
+"""For each family, the largest slope of a residual, in units of the residual's clipping bound."""
 
 _PLAN = (
     (MOMENTS, 0.02),
@@ -56,14 +56,14 @@ _PLAN = (
     *((SCORE, share) for share in (0.14, 0.22)),
     (MEAT, 0.05),
 )
-"""The sums in their order, and their shares of mu^2."""
+"""The kinds of sums in their order, with their shares of mu^2."""
 
 SCORE_BOUND = math.sqrt(1.0 + rows.SIDES * rows.SIDE * rows.SIDE)
-"""The norm of a record's score with the numbers beside it."""
+"""A bound on the norm of a record's score with its three side numbers (w, psi^2, and 1 if it is complete)."""
 
 HESSIAN_SHARE = 0.18
 SCORE_SHARE = 0.36
-"""Of mu^2: what the last Hessian and the scores after it get at least."""
+"""The smallest shares of mu^2 for the last Hessian and for the scores after it."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class RegressionTerm(Expression):
 
     @property
     def aligned(self) -> bool:
-        """Moments, Hessian and meat are sums of outer products."""
+        """True for moments, Hessian and meat, which are sums of outer products."""
         return self.kind != SCORE
 
     def width(self, columns: int, shapes: Shapes) -> int:
@@ -95,10 +95,11 @@ class RegressionTerm(Expression):
 
 
 class Score(NamedTuple):
-    """One released score at the model f_ref + W u.
+    """One released score s at the model origin + W u.
 
-    std : of the noise in every coordinate.   counted : the share of records that are complete.
-    weight, spread : the means of w and psi^2 over these; side : the noise of all three.
+    std : the standard deviation of the noise in s.   counted : the noisy share of complete records.
+    weight, spread : the means of w and psi^2 over complete records.   side : the std of the noise in these
+        three numbers (counted, weight, spread).
     """
 
     u: Array
@@ -111,7 +112,7 @@ class Score(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """A released matrix, and the spread of the noise of its entries."""
+    """A released matrix, and the standard deviation of the noise in its entries."""
 
     values: Array
     std: float
@@ -119,13 +120,13 @@ class Matrix(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RegressionState:
-    """The state of a regression after t sums: the model f, and what is known about the last coordinates.
+    """The state of a regression after t sums: the model f, and the facts about the last coordinates.
 
-    square : b^2, how long a row may be in the coordinates W.
-    levels, expected : of the moments along them, with weights and without.
-    origin, u : f = origin + W u.   anchor, reach : where residuals are cut.
-    before : how many scores of these coordinates came before the last Hessian.
-    shape : the levels and vectors of the Hessian, cleaned of its noise: what steps are made of.
+    square : b^2, the bound on the squared length of a row in the coordinates W.
+    levels, expected : the second moments along these coordinates, with row weights and without.
+    origin, u : f = origin + W u.   anchor, reach : the model and the bound for the clipping of residuals.
+    before : the number of scores in these coordinates before the last Hessian.
+    shape : the denoised eigenvalues and eigenvectors of the Hessian, from which steps are computed.
     """
 
     t: int
@@ -147,13 +148,13 @@ class RegressionState:
 
 @dataclass(frozen=True)
 class Regression(Program):
-    """The public half.
+    """The public half of a regression.
 
-    dimension : of the model, the constant or the periods included.
-    covariates : of a hazard, the rest being periods; of the others all but the constant.
-    top : the largest outcome that counts.   clip : b in units of sqrt K, K the effective dimension.
+    dimension : the number of coefficients, including the constant, or the periods of a hazard model.
+    covariates : the number of coefficients without the constant or the periods.
+    top : the bound at which outcomes are clipped.   clip : b in units of sqrt K, K the effective dimension.
     persons : whether a unit is a person, with any number of rows.
-    link : of a hazard, "logit" or "cloglog"; "" for the usual link of the others.
+    link : "logit" or "cloglog" for a hazard; "" for the usual link of the other families.
     """
 
     family: str
@@ -227,7 +228,7 @@ class Regression(Program):
         return state
 
     def _outcome(self, state: RegressionState, released: Total) -> RegressionState:
-        """The constant model: what the mean of the outcome says."""
+        """The constant model that fits the mean of the outcome."""
         values, std, reach = released.values, released.std, 1.0
         if self.family == "gaussian":
             eta, spread = _location(values, std)
@@ -245,10 +246,10 @@ class Regression(Program):
         return replace(state, f=f, origin=f, anchor=f, reach=reach)
 
     def _moments(self, state: RegressionState, released: Total) -> RegressionState:
-        """Coordinates in which rows vary alike, as far as the noise lets it be seen.
+        """Coordinates in which rows vary equally, as far as the noise allows.
 
-        Where the moments before showed that a direction varies, a lower level now is the work of weights: the
-        few rows of a rare category count less. Stretching it again would only make them count less still.
+        A level may be lower than in earlier moments only because the rows of a rare category now have lower
+        weights. Such a direction is not stretched again, which would lower these weights further.
         """
         noise = released.std * state.square
         levels, vectors, _ = cleaned(released.values * state.square, noise, 0.0, _FLOOR)
@@ -274,7 +275,7 @@ class Regression(Program):
         )
 
     def _score(self, state: RegressionState, released: Total) -> RegressionState:
-        """The model at which the score would be 0, by all scores of these coordinates together."""
+        """The model at which the score should be 0, from all scores in these coordinates together."""
         d = self.dimension
         scale = math.sqrt(state.square) * (state.reach if self.family == "gaussian" else 1.0)
         side = released.values[d:] / rows.SIDE
@@ -285,7 +286,7 @@ class Regression(Program):
             std=released.std * scale,
             weight=min(max(float(side[0]) / counted, 0.02), 1.0) * self.most_w,
             spread=min(max(float(side[1]) / counted, 0.01), 1.0),
-            counted=counted,
+            counted=float(side[2]),
             side=released.std / rows.SIDE,
         )
         scores = (*state.scores, score)
@@ -299,7 +300,7 @@ class Regression(Program):
         return replace(state, u=u, f=state.origin + product(state.W, u), scores=scores)
 
     def _step(self, state: RegressionState, s: Array, v: float, weight: float) -> Array:
-        """H^-1 s, shortened where the noise of variance v drowns it."""
+        """H^-1 s, with each component shrunk if it is small compared with the noise, of variance v."""
         prior = _PRIOR / self.dimension
         if state.shape is None:
             H = weight * np.maximum(state.levels, 1.0 - state.levels)
@@ -310,7 +311,7 @@ class Regression(Program):
 
 
 def average(scores: Sequence[Score], weights: Sequence[float]) -> tuple[Array, Array, float]:
-    """The weighted mean of points and scores, and the variance of the noise in that of the scores."""
+    """The weighted means of points and scores, and the variance of the noise in the mean score."""
     whole = math.fsum(weights)
     shares = [weight / whole for weight in weights]
     u, s, v = np.zeros_like(scores[0].u), np.zeros_like(scores[0].s), 0.0
@@ -331,7 +332,7 @@ def _location(shares: Array, std: float) -> tuple[float, float]:
 
 
 def normal_spread(square: float) -> float:
-    """The standard deviation of a normal number that, cut to [-1, 1], has this mean square."""
+    """The standard deviation of a centred normal variable that, clipped to [-1, 1], has this mean square."""
     low, high = 1e-3, 50.0
     for _ in range(60):
         middle = 0.5 * (low + high)

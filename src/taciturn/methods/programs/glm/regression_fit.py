@@ -2,12 +2,12 @@
 
     D           H^-1 s, from the mean score s at the mean point;   estimate  f = f0 + W (u + D)
     variance    v' (V/n + v_s I + (std_h^2 / 2) (|D|^2 I + D D')) v     v = H^-1 W'e_j
-                sampling; noise of the score; noise of H, which moves the estimate by H^-1 E D
-                to this is added what the curvature of the link does to few, long rows (`_bends`)
+                the terms: sampling; noise of the score; noise E of H, which moves the estimate by H^-1 E D
+                `_bends` adds a term for the effect of the link's curvature on a few long rows
 
-Given H, the noise of s moves the estimate by exactly H^-1 times itself, however noisy H is. What is refused:
-an H whose least eigenvalue is hidden by its noise, and a last step D so long that the curvature of the link
-would move the estimate by more than a standard error.
+Given H, noise e in the score s moves the estimate by exactly H^-1 e, however noisy H is. Two cases are
+refused: noise that hides the smallest eigenvalue of H, and a last step D so long that the curvature of the
+link would move the estimate by more than a standard error.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from ....kernels.regression_rows import poisson_reach
 from ..moments import noise_edge
 from .regression import CLOGLOG, Regression, RegressionState, Score, average
 
-_NEAR = 0.1  # of a margin, or of the reach: how far from the estimate an early score may have been taken
-_CURVE = 0.05  # of D' Lambda D: what the curvature of a link may add to a score
-_CLOGLOG_CURVE = 0.2  # the same for the complementary log-log link, whose slope changes faster
-_LEAST_SAMPLING = 0.05  # of the sampling variance without weights
-_LEAST_INSIDE = 0.8  # of residuals that are not cut
-_LEAST_COUNTED = 0.03  # of records that are complete; less is not told apart from none
-_MOST_SPREAD = 1.3  # the variance of counts, in units of their mean, from which on a Poisson model is wrong
+_NEAR = 0.1  # early scores within this distance of the estimate (in margins or clipping bounds) are used too
+_CURVE = 0.05  # the curvature of the link changes a score by up to _CURVE times D' Lambda D
+_CLOGLOG_CURVE = 0.2  # the same factor for the complementary log-log link, whose slope changes faster
+_LEAST_SAMPLING = 0.05  # a lower bound on the sampling variance, relative to the variance without weights
+_LEAST_INSIDE = 0.8  # the smallest share of residuals that are not clipped
+_LEAST_COUNTED = 0.03  # the smallest share of complete records; a smaller share may be pure noise
+_MOST_SPREAD = 1.3  # the largest ratio of variance and mean of counts that a Poisson model allows
 
 
 @dataclass(frozen=True, eq=False)
 class RegressionFit:
-    """The model f, and the covariance of its error: that of the sample and that of the noise.
+    """The model f, and the covariance of its error in two parts: from sampling and from noise.
 
-    shortfall : by what factor n mu is too small for intervals that hold; at most 1 where it suffices, 0 where
-        the model does not fit, infinite where no budget is known to suffice.
-    weakest : the direction of f that is known least.   reason : why intervals would not hold, or "".
+    shortfall : the factor by which n mu is too small for valid intervals. It is at most 1 if n mu suffices,
+        0 if the model does not fit, and infinite if no budget is known to suffice.
+    weakest : the direction in which f is least certain.   reason : why intervals would not be valid, or "".
     counted : the share of records that are complete, and its standard error.
     """
 
@@ -106,18 +106,18 @@ def _late_scores(program: Regression, state: RegressionState) -> tuple[Score, ..
 
 
 def _bends(program: Regression, state: RegressionState) -> Array:
-    """|w'/w| r along each coordinate: times its variance, the error that the curvature of the link adds.
+    """|w'/w| r along each coordinate. Times the variance, it is the error from the curvature of the link.
 
-    Where weights take a share 1 - t from a level, as from that of a rare category, rows are long there, about
-    r = b / sqrt t: the link bends over what the noise moves them, though it does not for rows on average.
-    A margin that is off by e is then off by up to |w'/w| e^2 more.
-    For the logit |w'/w| = |1 - 2p| = sqrt(1 - 4w), and w is what the Hessian has of a level.
+    If the weights reduce a level to the share t, as for a rare category, the rows in that direction are long,
+    about r = b / sqrt t. Noise moves the margins of long rows so far that the link is not linear over this
+    distance. A margin with an error of e gets a further error of up to |w'/w| e^2.
+    For the logit |w'/w| = |1 - 2p| = sqrt(1 - 4w), where w is the entry of the Hessian / the level.
     """
     if program.family == "gaussian":
         return np.zeros(len(state.levels))
     t = np.clip(state.levels / np.maximum(state.expected, 1e-12), 1e-3, 1.0)
     r = np.asarray(math.sqrt(state.square) * (1.0 - t) / np.sqrt(t))
-    if program.family == "poisson":  # whose rows are stretched by their reach
+    if program.family == "poisson":  # a Poisson regression scales its rows by poisson_reach
         return r / float(poisson_reach(float(state.anchor[-1]) / math.sqrt(program.covariates + 1.0)))
     if program.link == CLOGLOG or state.hessian is None:
         return r
@@ -126,16 +126,20 @@ def _bends(program: Regression, state: RegressionState) -> Array:
 
 
 def _counted(scores: tuple[Score, ...]) -> tuple[float, float]:
-    """The share of complete records, from all scores of the last coordinates, and its standard error."""
+    """The share of complete records, from all scores of the last coordinates, and its standard error.
+
+    Only the average is clipped to [0, 1]: clipping each noisy share would make the average too small.
+    """
     weights = np.array([1.0 / (one.side * one.side) for one in scores])
     share = float(np.average([one.counted for one in scores], weights=weights))
-    return share, 1.0 / math.sqrt(float(weights.sum()))
+    return min(max(share, 0.0), 1.0), 1.0 / math.sqrt(float(weights.sum()))
 
 
 def _between(V: Array, most: Array, largest: float) -> Array:
-    """V, moved to between a small part of `most` and `largest` times it, in coordinates in which it is I.
+    """V, with its eigenvalues relative to `most` clipped to [_LEAST_SAMPLING, largest].
 
-    A correct model's scores vary no more than `most`. Those of persons may: their rows depend on each other.
+    The scores of records in a correct model have a covariance of at most `most`. The scores of persons may
+    vary more, because the rows of a person depend on each other.
     """
     levels, vectors = np.linalg.eigh(most)
     kept = np.maximum(levels, 1e-12 * max(float(levels[-1]), 1e-12))

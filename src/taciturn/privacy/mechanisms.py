@@ -1,0 +1,48 @@
+"""Mechanisms: the properties of a method that the privacy accountant needs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..core import checks
+from ..core.errors import ParameterError
+from .stated_cost import OWN, StatedCost
+
+
+class Mechanism(NamedTuple):
+    """The kind of releases that a method makes; a new method adds one entry to `MECHANISMS`.
+
+    noises : the kinds of noise that the method may have.
+    summed : every round is a masked sum over all sites, in which the noise of all sites adds up. The sites
+        have no schedules of their own.
+    inside : the noise is part of the problem that a site solves; the output may have further noise.
+    exact : without noise on the output, the guarantee needs the exact minimiser.
+    moments : the first rounds may release moments of the rows.
+    """
+
+    noises: tuple[str, ...] = ("norm", "gaussian")
+    summed: bool = False
+    inside: bool = False
+    exact: bool = False
+    moments: bool = False
+
+
+MECHANISMS = {
+    "penalty": Mechanism(inside=True, exact=True, moments=True),
+    "dual": Mechanism(inside=True, exact=True),
+    "primal": Mechanism(),
+    "masked": Mechanism(("discrete",), summed=True),
+    OWN: Mechanism((OWN,)),
+    "none": Mechanism(("none",), exact=True),
+}
+NOISES = tuple(dict.fromkeys(noise for entry in MECHANISMS.values() for noise in entry.noises))
+
+
+def check_method(method: str, noise: str, stated: StatedCost | None) -> None:
+    """Raise unless the method may have this noise. A user's own method must state its cost."""
+    checks.choice("method", method, tuple(MECHANISMS))
+    checks.choice("noise", noise, NOISES)
+    if noise not in MECHANISMS[method].noises:
+        raise ParameterError(f"`noise` must fit method {method!r}; got {noise!r}.")
+    if (noise == OWN) != (stated is not None):
+        raise ParameterError(f"`stated` belongs to method 'own' with noise 'own'; got {method!r}, {noise!r}.")
