@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -72,15 +75,28 @@ def test_a_pipe_stays_a_pipe(tmp_path):
     assert heard == [b"through"] and path.is_fifo()
 
 
-def test_a_file_is_written_once_descriptors_are_free(tmp_path):
+def test_a_file_is_written_once_descriptors_are_free(tmp_path, monkeypatch):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     held = [os.open(os.devnull, os.O_RDONLY) for _ in range(20)]
+    waits = []
+
+    def free_after_three_waits(seconds):
+        waits.append(seconds)
+        if len(waits) == 3:
+            while held:
+                os.close(held.pop())
+
+    monkeypatch.setattr(files, "_spare", [])
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=free_after_three_waits)
+    monkeypatch.setattr(files, "time", clock)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 1, hard))
     try:
-        closing = threading.Timer(0.3, lambda: [os.close(descriptor) for descriptor in held])
-        closing.start()
+        with contextlib.suppress(OSError):
+            while True:  # gaps below the highest descriptor
+                held.append(os.open(os.devnull, os.O_RDONLY))
         files.retry_for_descriptors(lambda: files.write_whole(tmp_path / "result", b"whole"))
-        assert closing.finished.is_set() and (tmp_path / "result").read_bytes() == b"whole"
     finally:
-        closing.join()
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in held:
+            os.close(descriptor)
+    assert len(waits) == 3 and (tmp_path / "result").read_bytes() == b"whole"

@@ -1,1 +1,1 @@
-"""The ground floor: errors, checks, formats and files that every room may use."""
+"""The lowest layer: errors, checks, formats and files that every other package may use."""

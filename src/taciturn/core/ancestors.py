@@ -1,16 +1,20 @@
-"""The ancestors of this process, under names that are never reused.
+"""The ancestors of this process, as entries that are unique (process numbers are reused).
 
-Read when the package is loaded: a worker that was forked before anything was computed must know, later on,
-who started it, also if that process was killed meanwhile.
+The ancestors are read when the package is loaded. So a worker process knows later which process started it,
+even if that process was killed in the meantime.
 """
 
 from __future__ import annotations
 
+import calendar
 import os
+import sys
+import time
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PROC = "/proc"
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 class _Process(NamedTuple):
@@ -19,9 +23,9 @@ class _Process(NamedTuple):
 
 
 def process_entry(pid: int) -> str:
-    """A process: its number, when it was started, and the container whose numbers these are."""
+    """The entry of a process: its number, its start time, and the PID namespace of the number."""
     about = _look_up(pid)
-    started = "".join(c for c in about.started if c.isalnum()) if about else "unknown"
+    started = about.started if about else "unknown"
     try:
         container = os.stat(f"{PROC}/self/ns/pid").st_ino
     except OSError:
@@ -30,12 +34,63 @@ def process_entry(pid: int) -> str:
 
 
 def is_gone(entry: str) -> bool:
-    """Whether the process of an entry has ended, so that its number may be another one's by now."""
+    """Whether the process of an entry has ended. Another process may have its number by now."""
     return process_entry(int(entry.partition("-")[0])) != entry
 
 
+def clock() -> int:
+    """The current time, in the unit of the start times in entries."""
+    if os.path.exists(f"{PROC}/self/stat"):
+        since_boot = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+        return time.clock_gettime_ns(since_boot) * os.sysconf("SC_CLK_TCK") // 10**9
+    return int(time.time())
+
+
+def is_started(entry: str, moment: int) -> bool:
+    """Whether the process of an entry had started at `moment` (a time of `clock`); True if it is unknown."""
+    started = entry.split("-")[1]
+    return not started.isdigit() or int(started) <= moment
+
+
+def lineage() -> list[tuple[str, str]] | None:
+    """Pairs (ancestor, its child in the chain), at the start and now, nearest first; None if unknown."""
+    now = ancestors()
+    if now is None:
+        return None
+    pairs: list[tuple[str, str]] = []
+    for chain in map(_without_fork_server, (ancestors_at_start, now)):
+        pairs += zip(chain, [process_entry(os.getpid()), *chain], strict=False)
+    return list(dict.fromkeys(pairs))
+
+
+def _without_fork_server(chain: list[str]) -> list[str]:
+    """The chain, with the fork server of multiprocessing replaced by the process that asked it to fork."""
+    asked = _asked_to_start()
+    if asked is None or asked is _inherited[0] or not chain or chain[0].startswith(f"{asked.pid}-"):
+        return chain
+    return list(dict.fromkeys((process_entry(asked.pid), *chain[1:])))
+
+
+def _asked_to_start() -> Any:
+    """The process that started this process through multiprocessing; None if it was started differently."""
+    module = sys.modules.get("multiprocessing.process")
+    return None if module is None else module.parent_process()
+
+
+def has_children() -> bool:
+    """Whether child processes of this process are running, apart from Python's resource tracker."""
+    for name in os.listdir(PROC) if os.path.exists(f"{PROC}/self/stat") else ():
+        about = _look_up(int(name)) if name.isdigit() else None
+        if about is not None and about.parent == os.getpid():
+            with suppress(OSError), open(f"{PROC}/{name}/cmdline", "rb") as file:
+                command = file.read()
+                if command and b"resource_tracker" not in command:
+                    return True
+    return False
+
+
 def ancestors() -> list[str] | None:
-    """The entries of the ancestors, nearest first; None if they cannot be found out."""
+    """The entries of the ancestors, nearest first; None if they cannot be determined."""
     about, found = _look_up(os.getpid()), []
     if about is None:
         return None
@@ -60,20 +115,28 @@ def _look_up(pid: int) -> _Process | None:
         command = ["ps", "-o", "ppid=,lstart=", "-p", str(pid)]
         plain = {**os.environ, "LC_ALL": "C", "TZ": "UTC"}
         told = subprocess.run(command, capture_output=True, text=True, check=True, env=plain, timeout=10)
-        parent, _, started = told.stdout.strip().partition(" ")
-        return _Process(int(parent), started)
+        parent, _, month, day, hour, year = told.stdout.split()
+        date = (int(year), _MONTHS.index(month) + 1, int(day), *map(int, hour.split(":")))
+        return _Process(int(parent), str(calendar.timegm(date)))
     return None
 
 
 ancestors_at_start: list[str] = []
-"""The ancestors that this process had when it began, nearest first; empty where there is no /proc."""
+"""The ancestors of this process when it began, nearest first; empty on systems without /proc."""
+_inherited: list[Any] = [None]
+"""The parent process that multiprocessing reported at the last fork."""
 
 
 def remember_ancestors() -> None:
-    """When the package is loaded, and in a forked child, which knows those of its parent already."""
+    """Fill `ancestors_at_start`. It is called when the package is loaded, and in each forked child."""
     if os.path.exists(f"{PROC}/self/stat"):
         known = [process_entry(os.getppid()), *ancestors_at_start] if ancestors_at_start else ancestors()
         ancestors_at_start[:] = known or []
 
 
-os.register_at_fork(after_in_child=remember_ancestors)
+def _after_fork() -> None:
+    _inherited[0] = _asked_to_start()
+    remember_ancestors()
+
+
+os.register_at_fork(after_in_child=_after_fork)

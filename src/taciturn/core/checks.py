@@ -1,4 +1,4 @@
-"""Parameter checks: the value in its proper type, or one line that names parameter, value and range."""
+"""Parameter checks. A check returns the value in its proper type, or raises a one-line error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .errors import ParameterError
 
 LEAST, MOST = 1e-100, 1e100
 _HALF = 0.5
-_MANY = 10**300  # more than that cannot be multiplied by a float
+_MANY = 10**300  # larger whole numbers cannot be multiplied by a float
 
 
 def real(name: str, value: Any) -> float:
@@ -19,7 +19,7 @@ def real(name: str, value: Any) -> float:
         raise ParameterError(f"`{name}` must be a number; got {type(value).__name__}.")
     try:
         number = float(value)
-    except OverflowError:  # a whole number of hundreds of digits
+    except OverflowError:  # a whole number with hundreds of digits
         number = math.inf
     if not math.isfinite(number):
         raise ParameterError(f"`{name}` must be finite; got {number}.")
@@ -64,18 +64,19 @@ def is_large_delta(delta: float, units: int) -> bool:
 
 
 def usual_delta(value: Any, units: int, *, insisted: bool) -> float:
-    """A delta, or 0 for a pure promise; one above 1/units only where it is insisted on.
+    """The checked delta; 0 means pure epsilon-DP. A delta above 1/units is refused unless `insisted`.
 
-    None stands for a tenth of 1/units, and at most 1e-5.
+    If `value` is None, delta is the smaller of 0.1/units and 1e-5.
     """
     if value is None:
         return min(1e-5, 0.1 / units)
     delta = 0.0 if value == 0 and not isinstance(value, bool) else probability("delta", value)
     if is_large_delta(delta, units) and not insisted:
         raise ParameterError(
-            f"`delta` must be at most 1/{units:,}, one over the number of records or persons, and below 0.5; "
-            f"got {delta:g}. Publishing one record in {max(1, round(1 / delta)):,} unchanged would satisfy "
-            "such a promise. To allow it anyway, set `large_delta`; the certificate will say so."
+            f"`delta` must be at most 1/{units:,} (1 divided by the number of records or persons) and below "
+            f"0.5; got {delta:g}. A method that publishes one record in {max(1, round(1 / delta)):,} "
+            "unchanged would also satisfy this delta. To allow it anyway, set `large_delta`; the "
+            "certificate will say so."
         )
     return delta
 
@@ -98,7 +99,7 @@ def among_sites(name: str, value: Any, sites: int, *, least: int = 0) -> int:
 
 
 def choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """One of a few words."""
+    """One of the texts in `choices`."""
     if value not in choices:
         raise ParameterError(f"`{name}` must be one of {', '.join(choices)}; got {value!r}.")
     return str(value)

@@ -1,34 +1,34 @@
 """Everything that `taciturn` raises or warns about.
 
     TaciturnError
-    ├── ParameterError (ValueError)     a parameter is out of its range; names it, its value and the fix
+    ├── ParameterError (ValueError)     a parameter is out of its range; states its value and the fix
     │   ├── GraphError                  not a connected simple graph
     │   └── DataError                   the features or labels cannot be used as they are
-    ├── NotConverged                    the solver missed its tolerance; nothing was sent, yet it is charged
+    ├── NotConverged                    the solver missed its tolerance; the round is charged, but not sent
     ├── OutOfReach                      received values are too large for floats; the round was not started
     ├── BudgetExceeded                  the charge would exceed a budget; nothing was released
     ├── LedgerError                     the ledger on disk was altered, or is held by another process
     ├── CertificateError                a certificate's numbers do not follow from its facts
     ├── DataUnavailable                 a public data set was not found; lists what was tried
     ├── MissingExtra (ImportError)      an optional dependency is not installed; gives the command
-    ├── SiteError                       a real site cannot go on; state is kept and the run can resume
-    │   ├── WrongFiles                  job.toml, site.toml, a key or the rows are not as they must be
+    ├── SiteError                       a real site cannot continue; state is kept and the run can resume
+    │   ├── WrongFiles                  job.toml, site.toml, a key or the file of rows is invalid
     │   ├── NeighbourFailed             another site is silent or dishonest; try again later
-    │   ├── RunOver                     a round was charged and lost, and nothing more is drawn
-    │   ├── StateLost                   its state was lost, rolled back or copied; nothing more is released
+    │   ├── RunOver                     the solver failed, or the run was ended without a model
+    │   ├── StateLost                   the site's state was lost, rolled back or copied; no more releases
     │   └── Contradiction               a site signed two frames that contradict each other; the run is over
-    ├── Stopped                         Ctrl-C in the middle of a run; says what was spent until then
+    ├── Stopped                         Ctrl-C in the middle of a run; states the cost so far
     └── WorkerLost                      a cluster's worker is gone; a run with a checkpoint can resume
 
     TaciturnWarning (UserWarning)
-    ├── PrivacyLeakWarning              a bound was taken from the data: outside what is certified
+    ├── PrivacyLeakWarning              a bound was taken from the data; no certificate covers that
     ├── BudgetTooSmallWarning           at this budget the noise is larger than the signal
-    ├── ClippedRowsWarning              many rows are longer than `data_norm`; only where nothing is promised
-    └── EmptyRowsWarning                many rows count as zeros; only where nothing is promised
+    ├── ClippedRowsWarning              many rows are longer than `data_norm`; only in fits without privacy
+    └── EmptyRowsWarning                many rows count as zeros; only in fits without privacy
 
-Messages quote parameters, never data: an exception is a release. Each is one line (`DataUnavailable` has one
-more for every place): what a file or a neighbour wrote into it is shown with its line breaks and escapes
-spelt out. The exit codes are in `ExitCode`.
+Messages quote parameters, never data: an error message that quotes data would be a release. Each message is
+one line; `DataUnavailable` adds a line for every place that was tried. Line breaks and control characters in
+text from a file or a neighbour are escaped. The exit codes are in `ExitCode`.
 """
 
 from enum import IntEnum
@@ -37,25 +37,25 @@ _LONGEST = 2000
 
 
 class ExitCode(IntEnum):
-    """The exit codes; after those in `NOT_AGAIN`, running the same command again does not help."""
+    """The exit codes. After an exit code in `NOT_AGAIN`, running the same command again does not help."""
 
     DONE = 0
-    """Finished; or stopped by SIGTERM, and the same command continues."""
+    """The command finished, or SIGTERM stopped it; the same command then continues."""
     FAILED = 1
     """Any other failure, such as a full disk or a port in use; the error line names it."""
     USAGE = 2
-    """No such command or option."""
+    """The command or option does not exist."""
     STATE_LOST = 3
     CONTRADICTION = 4
     BUDGET_SPENT = 5
-    """The next charge would exceed the budget; nothing of it was released."""
+    """The next charge would exceed the budget; that release was not made."""
     WRONG_FILES = 6
     NEIGHBOUR = 7
     """Another site was silent for too long, or has a different job."""
     RUN_OVER = 8
     """The solver failed: its round is charged, and the run has ended."""
     INTERRUPTED = 130
-    """Ctrl-C; the same command continues."""
+    """Ctrl-C stopped the command; the same command continues."""
 
 
 NOT_AGAIN = (
@@ -83,7 +83,7 @@ def one_line(text: object) -> str:
 
 
 class TaciturnError(Exception):
-    """The root of all errors raised on purpose; `exit_code` is the exit code of the command line."""
+    """The base class of all errors of taciturn. `exit_code` is the exit code of the command line."""
 
     exit_code = ExitCode.FAILED
 
@@ -130,7 +130,7 @@ class CertificateError(TaciturnError):
 
 
 class DataUnavailable(TaciturnError):  # noqa: N818
-    """A public data set was not found; a line for every place that was tried."""
+    """A public data set was not found. The message has a line for every place that was tried."""
 
     def __str__(self) -> str:
         return "\n".join(one_line(line) for line in Exception.__str__(self).split("\n"))
@@ -154,13 +154,13 @@ class WrongFiles(SiteError, ParameterError):  # noqa: N818
 
 
 class NeighbourFailed(SiteError):  # noqa: N818
-    """Another site is silent, or does what no honest site does."""
+    """Another site is silent, or sends what no honest site sends."""
 
     exit_code = ExitCode.NEIGHBOUR
 
 
 class RunOver(SiteError):  # noqa: N818
-    """A round was charged and lost, and the run with it."""
+    """The run has ended: the solver failed in a charged round, or the run was ended without a model."""
 
     exit_code = ExitCode.RUN_OVER
 
@@ -184,23 +184,23 @@ class Stopped(TaciturnError):  # noqa: N818
 
 
 class WorkerLost(TaciturnError):  # noqa: N818
-    """A worker of the cluster is gone, or cannot be had."""
+    """A worker of the cluster is gone, could not be started, or has other package versions."""
 
 
 class TaciturnWarning(UserWarning):
-    """The root of all warnings."""
+    """The base class of all warnings of taciturn."""
 
 
 class PrivacyLeakWarning(TaciturnWarning):
-    """A bound was taken from the data, which no certificate covers."""
+    """A bound was computed from the data. No certificate covers this."""
 
 
 class BudgetTooSmallWarning(TaciturnWarning):
-    """At this budget, by public numbers, the noise is larger than the signal; warned before it is spent."""
+    """At this budget the noise is larger than the signal. The warning uses public numbers only."""
 
 
 class ClippedRowsWarning(TaciturnWarning):
-    """Many rows are longer than `data_norm`; only fits without a promise warn."""
+    """Many rows are longer than `data_norm`; only fits without privacy warn."""
 
 
 class EmptyRowsWarning(TaciturnWarning):

@@ -15,13 +15,24 @@ from typing import BinaryIO, TypeVar
 from .errors import LedgerError, ParameterError
 
 T = TypeVar("T")
-PART = ".part"  # how the name of an unfinished file ends; a process that is killed leaves it behind
+PART = ".part"  # the suffix of an unfinished file; a killed process leaves such a file behind
+
+
+_spare: list[int] = []
+"""Open descriptors without a use, which `retry_for_descriptors` closes when it needs others."""
+
+
+def reserve_descriptors(count: int = 8) -> None:
+    """Keep a few descriptors for files that must be written when connections have used up all others."""
+    while len(_spare) < count:
+        _spare.append(os.open(os.devnull, os.O_RDONLY))
 
 
 def retry_for_descriptors(act: Callable[[], T], patience: float = 60.0) -> T:
-    """Do something that opens files, again while this process has no descriptor left.
+    """Call `act`, which opens files; call it again while this process has no file descriptor left.
 
-    A crowd at the port of a site may hold all of them for a while. After `patience` seconds the error stands.
+    Many connections to a site's port may use up all descriptors for a while. Reserved ones are freed first.
+    After `patience` seconds the error is raised.
     """
     end = time.monotonic() + patience
     while True:
@@ -30,12 +41,14 @@ def retry_for_descriptors(act: Callable[[], T], patience: float = 60.0) -> T:
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE) or time.monotonic() >= end:
                 raise
+        while _spare:
+            os.close(_spare.pop())
         time.sleep(0.1)
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which becomes `path` at the end of the block; folders are made as needed."""
+    """A temporary file to write to, renamed to `path` at the end of the block; folders are created."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{PART}")
     try:
@@ -49,7 +62,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, content: bytes | str) -> Path:
-    """Write a file whole, text as UTF-8; a pipe or a device is written as it is."""
+    """Write a file whole or not at all, text as UTF-8. A pipe or a device is written to directly."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     if path.exists() and not path.is_file():
         path.write_bytes(data)
@@ -60,7 +73,7 @@ def write_whole(path: Path, content: bytes | str) -> Path:
 
 
 def check_folder(option: str, path: Path | None) -> None:
-    """A result goes into a folder that is there: a typing mistake makes no new ones."""
+    """Check that the folder of a result exists: a typing mistake must not create a new folder."""
     if path is not None and not path.parent.is_dir():
         raise ParameterError(
             f"`{option}` must be in an existing folder; got {path}. Create {path.parent} first."
@@ -85,7 +98,7 @@ class LockFile:
             ) from error
 
     def release(self) -> None:
-        """Let the next process in. Calling it again does nothing."""
+        """Release the lock. Calling it again does nothing."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

@@ -1,6 +1,6 @@
-"""Numbers of a promise as people read them: one formatter for each, used in every place that shows one.
+"""How the numbers of a privacy guarantee are shown: one formatter for each kind of number.
 
-A number that bounds a cost is never shown below the truth, one that says what is left never above it.
+A bound on a cost is rounded up. The rest of a budget is rounded down.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def format_given(number: float) -> str:
 
 
 def format_delta(delta: float) -> str:
-    """Up to six digits, never below the truth.
+    """A delta with up to six digits, never rounded down.
 
     >>> format_delta(1e-5), format_delta(1.2345671e-5), format_delta(0.0)
     ('1e-05', '1.23457e-05', '0')
@@ -55,7 +55,7 @@ def format_delta(delta: float) -> str:
 
 
 def format_odds(delta: float) -> str:
-    """1 in 100,000, say; never below delta.
+    """A delta as odds, such as 1 in 100,000. The odds are never smaller than delta.
 
     >>> format_odds(1e-5), format_odds(3e-320)
     ('1 in 100,000', '1 in 10 to the power of 319')

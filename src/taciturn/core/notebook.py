@@ -1,6 +1,6 @@
 """How a notebook shows a result: curves as a picture, facts as a small table, long texts folded away.
 
-matplotlib is loaded when a picture is asked for.
+matplotlib is imported only when a picture is drawn.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _INK, _BAND = "#2f7d77", "#2f7d7733"
 
 @dataclass(frozen=True, repr=False)
 class Drawing:
-    """A picture that is SVG: a notebook shows it, and no library is needed to draw it."""
+    """An SVG picture. A notebook can show it without a plotting library."""
 
     svg: str
 
@@ -38,7 +38,7 @@ class Drawing:
         return self.svg
 
     def savefig(self, path: str | Path) -> None:
-        """Write it to a file, as a figure of matplotlib would."""
+        """Write the picture to an .svg file, as `Figure.savefig` of matplotlib does."""
         if Path(path).suffix != ".svg":
             raise ParameterError(f"`path` must end in .svg: this picture is SVG; got {str(path)!r}.")
         write_whole(Path(path), self.svg)
@@ -75,7 +75,7 @@ def _figure_class() -> type[Picture]:
 
 
 def draw_panels(panels: Sequence[Panel], title: str = "") -> Picture:
-    """The panels side by side; every chart has its axes labelled, and one round is drawn as a point."""
+    """The panels side by side, with labelled axes. A single round is drawn as a point."""
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(3.4 * len(panels), 2.7)
@@ -106,7 +106,7 @@ def facts_table(
 ) -> str:
     """A title, one row per fact, a note, and a long text folded away, as HTML in the notebook's own colours.
 
-    `pictures` holds SVG for some of the facts, by name; everything else is escaped.
+    `pictures` maps names of facts to SVG pictures, which are not escaped; all other text is escaped.
     """
     drawn = dict(pictures or {})
     cell = "padding:.15em .8em;text-align:left;vertical-align:top"
@@ -166,7 +166,7 @@ def _paragraphs(text: str) -> str:
     return "".join(f'<p style="max-width:60em;margin:.4em 0">{escape(part)}</p>' for part in parts)
 
 
-_MOST_WORDS = 12  # categories of a panel
+_MOST_WORDS = 12  # the most categories in one panel
 _INKS = (_INK, "#c2410c", "#5b6abf", "#d9a441", "#7a3e9d")
 
 
@@ -184,7 +184,7 @@ class EffectPanel:
         return isinstance(self.x[0], str)
 
     def shortened(self) -> EffectPanel:
-        """The categories with the largest effects, in their order, if there are very many."""
+        """At most _MOST_WORDS categories: the ones with the largest effects, in their original order."""
         if not self.words or len(self.x) <= _MOST_WORDS:
             return self
         kept = sorted(abs(self.y).max(axis=1).argsort()[-_MOST_WORDS:].tolist())
@@ -223,7 +223,7 @@ def draw_effects(
 
 
 def _label_ticks(axes: Any, panel: EffectPanel) -> None:
-    """Few and short: the name of a category is cut, and days are turned."""
+    """Label the x axis: long names of categories are cut, and labels that need room are rotated."""
     axes.tick_params(labelsize=8)
     if panel.words:
         short = [word if len(word) <= 12 else word[:11] + "…" for word in panel.x]

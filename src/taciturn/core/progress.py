@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, plain lines in a log, nothing where it was not asked for."""
+"""Progress of long computations: a bar on a terminal, plain lines in a log, or no output if switched off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class ProgressStep(Protocol):
-    """Tells that some steps are done."""
+    """A function that reports that `steps` more steps are done."""
 
     def __call__(self, steps: int = 1) -> None: ...
 
@@ -43,7 +43,7 @@ def _bar(total: int, what: str) -> Iterator[ProgressStep]:
 
 
 class _Lines:
-    """At most one line every ten seconds, and one at the end if any came before."""
+    """Prints progress as plain lines, at most one line every ten seconds."""
 
     def __init__(self, total: int, what: str) -> None:
         self.total, self.what, self.done = total, what, 0

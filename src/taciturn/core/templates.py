@@ -1,4 +1,4 @@
-"""Texts and pages of a package, with values in place of names."""
+"""Text files and HTML templates of a package, with values in place of the names in them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
 
 
 def fill(package: str, text: str, **values: str) -> str:
-    """The text in the folder `texts`, with values for its {names}; a value is never searched for names."""
+    """A file of the folder `texts` with its {names} replaced by values; {names} in a value are kept."""
     found = files(package).joinpath("texts", text).read_text(encoding="utf-8")
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), found)
 
 
 def html_templates(package: str) -> Environment:
-    """The templates beside the modules of a package; they escape every value."""
+    """The HTML templates in the folder of a package. They escape every value."""
     return _templates(package, autoescape=True)
 
 
 def text_templates(package: str) -> Environment:
-    """The same for plain text and Markdown, where nothing is escaped."""
+    """The templates for plain text and Markdown in the folder of a package. They escape nothing."""
     return _templates(package, autoescape=False)
 
 

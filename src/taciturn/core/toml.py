@@ -1,4 +1,4 @@
-"""TOML files as checked facts, or one line that names the file, the key and what is wrong with it."""
+"""Read TOML files as checked values. An error is one line that names the file, the key and the mistake."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pydantic_core import ErrorDetails
 
 from .errors import ParameterError
 
-LARGEST = 2**24  # bytes of a file
+LARGEST = 2**24  # the largest size of a file, in bytes
 _DEEP = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
-"""A key with more parts than could be read in reasonable time and memory."""
+"""Matches a dotted key with so many parts that reading it would take too much time and memory."""
 _TAG = re.compile(r"(function-|literal\[|list\[|tuple\[|dict\[|union\[|constrained-|lax-|json-|is-instance)")
 _PLAIN_TAGS = frozenset({"int", "float", "str", "bool", "none", "list", "tuple", "dict", "any"})
 
 
 class Facts(BaseModel):
-    """A part of a file: typed, complete, frozen, without unknown keys."""
+    """The base class for a table in a file: typed and frozen; missing and unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -33,7 +33,7 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
         return text, tomllib.loads(text)
     except RecursionError as error:
         raise ParameterError(f"{path}: is nested too deeply.") from error
-    except ValueError as error:  # no TOML, or a number of thousands of digits
+    except ValueError as error:  # not TOML, or a number with thousands of digits
         raise ParameterError(f"{path}: is not TOML: {error}.") from error
 
 
@@ -58,7 +58,7 @@ def _text(path: Path) -> str:
 
 
 class Complaint(NamedTuple):
-    """A mistake in a file, and its place. It quotes only numbers and keywords, never other content."""
+    """A mistake in a file, and the path of its key. The message quotes only numbers and keywords."""
 
     path: tuple[str | int, ...]
     message: str
@@ -75,7 +75,7 @@ class Complaint(NamedTuple):
 
 
 def complaint(error: ValidationError, *, deepest: bool = False, quote: bool = False) -> Complaint:
-    """The first mistake, or with `deepest` the one in the most likely form of a value.
+    """The first mistake, or with `deepest` the mistake with the longest path.
 
     `quote` also quotes texts, for files that contain nothing private.
     """
@@ -95,7 +95,7 @@ def translate(problem: ErrorDetails | Mapping[str, Any]) -> str:
 
 
 def _first(problems: list[ErrorDetails]) -> ErrorDetails:
-    """Unknown keys come before missing ones: an unknown key may be a missing one, misspelt."""
+    """The first mistake. Unknown keys come before missing keys: an unknown key may be a misspelt one."""
     strange = [problem for problem in problems if problem["type"] == "extra_forbidden"]
     return strange[0] if strange and problems[0]["type"] == "missing" else problems[0]
 
@@ -125,7 +125,7 @@ def _got(problem: ErrorDetails, *, quote: bool) -> str:
 
 
 def _meant(problem: ErrorDetails, problems: list[ErrorDetails]) -> str:
-    """The missing key that an unknown one may stand for, if there is one."""
+    """A hint for an unknown key: the name of a missing key in the same table, if one is missing."""
     if problem["type"] != "extra_forbidden":
         return ""
     beside = [entry["loc"] for entry in problems if entry["type"] == "missing"]
@@ -175,12 +175,12 @@ _WORDS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
     "less_than_equal": _bound("at most", "le"),
     "multiple_of": _bound("a multiple of", "multiple_of"),
     "finite_number": "must be a finite number",
-    "literal_error": _bound("one of", "expected"),
-    "enum": _bound("one of", "expected"),
+    "literal_error": lambda facts: f"must be {facts.get('expected')}",
+    "enum": lambda facts: f"must be {facts.get('expected')}",
     "string_unicode": "must be a text in UTF-8",
     "string_too_short": _short("character"),
     "string_too_long": _long("characters"),
-    "string_pattern_mismatch": lambda facts: f"must be written as {facts.get('pattern')} allows",
+    "string_pattern_mismatch": lambda facts: f"must match the pattern {facts.get('pattern')}",
     "path_type": "must be the path of a file",
     "path_not_file": "must be a file that exists",
     "path_not_directory": "must be a folder that exists",

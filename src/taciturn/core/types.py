@@ -1,11 +1,53 @@
-"""The types that every room shares."""
+"""The types that all packages share."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 """Floats, of any shape."""
+
+_PIECE = 2**16  # how many entries of lazy rows are computed at a time (half a megabyte)
+
+
+class LazyRows(ABC):
+    """Rows (n, d) that are computed a few at a time, when they are needed, and not stored.
+
+    The bits of a row do not depend on the rows that are computed together with it.
+    """
+
+    shape: tuple[int, int]
+
+    @abstractmethod
+    def take(self, chosen: Any) -> Array:
+        """The rows with these numbers, or in this slice, as a new array."""
+
+    @property
+    def size(self) -> int:
+        """The number of entries in all rows."""
+        return self.shape[0] * self.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def slices(self) -> Iterator[slice]:
+        """Slices that cover all rows. Each slice gives a small array; its length is a multiple of 64 rows."""
+        return row_slices(*self.shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """All rows, as an ordinary array."""
+        whole = np.empty(self.shape, dtype)
+        for some in self.slices():
+            whole[some] = self.take(some)
+        return whole
+
+
+def row_slices(rows: int, width: int) -> Iterator[slice]:
+    """Slices that cover all rows. Each slice gives a small array; its length is a multiple of 64 rows."""
+    step = max(_PIECE // max(width, 1) // 64, 1) * 64
+    yield from (slice(start, min(start + step, rows)) for start in range(0, rows, step))

@@ -14,7 +14,7 @@ def versions() -> dict[str, str]:
 
 @cache
 def _installed() -> tuple[tuple[str, str], ...]:
-    """Looked up once: it searches the disk, and every certificate states them."""
+    """The versions, looked up only once: every certificate states them, and the lookup searches the disk."""
     import platform
     from importlib.metadata import PackageNotFoundError, version
 

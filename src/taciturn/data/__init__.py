@@ -50,7 +50,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: a site that needs a schema alone does not load scikit-learn."""
+    """Import a name when it is first used: a site that needs only a schema does not load scikit-learn."""
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)

@@ -1,4 +1,4 @@
-"""model.json: a linear model as plain JSON, whether `taciturn train` or a site of a network wrote it."""
+"""model.json: a linear model as plain JSON. Python, `taciturn train` and real sites write the same format."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ _MAPPED = ("curves", "surfaces", "seed")
 
 
 class Encoding(BaseModel):
-    """How a record becomes x: the parameters of `BoundedEncoder`, its schema apart.
+    """How a record becomes x: the parameters of `BoundedEncoder`, without its schema.
 
-    With `intercept` x ends in a constant inside its bound, whose weight is then the last of `coef`.
+    With `intercept`, the last entry of x is a constant, which counts towards the norm bound. The last entry
+    of `coef` is then its weight.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
@@ -38,34 +39,36 @@ class Encoding(BaseModel):
 
     @classmethod
     def of(cls, encoder: BoundedEncoder) -> Encoding:
-        """The settings of an encoder; keys that a plain encoder does not have are left out."""
+        """The settings of an encoder; without curves and surfaces, their keys are left out."""
         mapped = encoder.expansion
         more = {} if mapped is None else {name: getattr(mapped, name) for name in _MAPPED}
         given = {"intercept": encoder.intercept, "rows": encoder.rows, "missing": encoder.missing_as}
         return cls.model_validate({"data_norm": float(encoder.data_norm), **given, **more})
 
     def encoder(self, schema: Schema) -> BoundedEncoder:
-        """The encoder of a table."""
+        """The encoder with these settings for a table with this schema."""
         return BoundedEncoder(schema, **self.model_dump(exclude_none=True))
 
 
 class ModelFile(BaseModel):
-    """score = coef.x + intercept: (outputs, features) and (outputs,); one output, or one per class.
+    """score = coef.x + intercept, with shapes (outputs, features) and (outputs,); one output, or one per
+    class.
 
     loss : "logistic", "softmax" (all classes at once), "smooth-hinge" (a support vector classifier) or
         "log-cosh" (a regression).
-    features : the names of x's entries.
-    classes : with one output the class of a score up to 0 and that of a score above; else one per output.
-    label : the column that was learnt.
-    table, encoding : the schema by which a record becomes x, and how; for models of tables.
-    data_norm : a longer x is first clipped to it, as it was in the fit.
-    whitening : of a model in whitened coordinates, V and v side by side: its score is divided by
-        ||V x + v|| where that is above 1.
-    settings : what else the estimator was made with; an epsilon of null is no privacy.
-    certificate : what the model cost: the certificate itself, or the SHA-256 of the file that holds it.
-    simulated : made with noise that can be replayed, so not private.
-    run : where it came from: the job and its hash, the sites, the rounds.
-    personal : a site's own model, and a warning not to share it; it has no certificate.
+    features : the names of the entries of x.
+    classes : with one output, the class for a score up to 0, then the class for a score above 0; else one
+        class for each output.
+    label : the column that the model predicts.
+    table, encoding : for models of tables, the schema and the settings with which a record becomes x.
+    data_norm : the bound on the norm of x; a longer x is clipped to it, as in the fit.
+    whitening : for a model in whitened coordinates, V and v side by side. The score is divided by
+        max(1, ||V x + v||).
+    settings : other parameters of the estimator; an epsilon of null means no privacy.
+    certificate : the certificate of the model, or the SHA-256 of the file with the certificate.
+    simulated : whether the noise can be replayed, so that the model is not private.
+    run : the run that produced the model: the job and its hash, the sites, the rounds.
+    personal : for a site's own model, a warning not to share it; such a model has no certificate.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -102,13 +105,13 @@ class ModelFile(BaseModel):
         return self
 
     def to_json(self) -> str:
-        """One key a line, as text."""
+        """The model as JSON text, with one key per line."""
         entries = self.model_dump(by_alias=True, exclude_none=True)
         lines = ",\n".join(f" {json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in entries.items())
         return f"{{\n{lines}\n}}\n"
 
     def rows(self, table: Any) -> Array:
-        """x of every record of a table."""
+        """The rows x of all records of a table."""
         return np.asarray(self.encoder().transform(table))
 
     @property
@@ -117,7 +120,7 @@ class ModelFile(BaseModel):
         return tuple(self.features) if self.table is None else Schema.from_dict(self.table).names
 
     def encoder(self) -> BoundedEncoder | PlainColumns:
-        """How a record becomes x."""
+        """The encoder that turns a record into x."""
         if self.table is None:
             return PlainColumns(self.features)
         try:
@@ -136,7 +139,7 @@ Kind = TypeVar("Kind", bound=ModelFile)
 
 
 def read_as(kind: type[Kind], path: Path) -> Kind:
-    """The model in a file, or one line that says what is wrong with it."""
+    """The model in a file. If the file is not valid, a one-line error says why."""
     try:
         return kind.model_validate_json(path.read_text(encoding="utf-8-sig"))
     except (ValidationError, UnicodeDecodeError) as error:
@@ -144,7 +147,7 @@ def read_as(kind: type[Kind], path: Path) -> Kind:
 
 
 def _reason(error: Exception) -> str:
-    """The key and what is wrong with it; empty if the file is not JSON."""
+    """The wrong key and its mistake, as text; empty if the file is not JSON."""
     if not isinstance(error, ValidationError):
         return ""
     found = complaint(error, deepest=False)

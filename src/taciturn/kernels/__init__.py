@@ -1,1 +1,1 @@
-"""Functions that numba compiles: fixed arithmetic, and the random numbers of simulations."""
+"""Functions compiled by numba: arithmetic with reproducible bits, and random numbers for simulations."""

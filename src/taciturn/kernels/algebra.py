@@ -1,8 +1,8 @@
 """Linear algebra with the same bits on every machine: compiled loops in a fixed order, no BLAS, no LAPACK.
 
-Every site computes the public part of the descent for itself, and all must come to the same model. A BLAS
-kernel adds up in an order that depends on the processor; these loops do not. Where they run along a row,
-entry by entry, vector instructions change nothing.
+Every site computes the public part of the descent for itself, and all sites must get the same model. BLAS
+sums in an order that depends on the processor. The order of summation in these loops is fixed: the inner
+loops update each entry of a row separately, so vector instructions do not change any result.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ..core.types import Array
 from .arithmetic import compiled
 
 _TINY = 2.0**-52
-_TURNS = 60  # of the QL iteration for one eigenvalue; two or three are usual
+_TURNS = 60  # the most QL iterations for one eigenvalue; usually two or three are enough
 
 
 @compiled
 def transposed_product(A: Array, x: Array) -> Array:
-    """A' x = sum_i x_i A[i], row after row."""
+    """A' x = sum_i x_i A[i], summed from the first row of A to the last."""
     total = np.zeros(A.shape[1])
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
@@ -30,7 +30,7 @@ def transposed_product(A: Array, x: Array) -> Array:
 
 @compiled
 def product(A: Array, x: Array) -> Array:
-    """A x, each entry summed from the left."""
+    """A x; each entry is summed from the first column to the last."""
     result = np.zeros(A.shape[0])
     for i in range(A.shape[0]):
         total = 0.0
@@ -51,7 +51,7 @@ def total(x: Array) -> float:
 
 @compiled
 def rebuild(values: Array, vectors: Array) -> Array:
-    """sum_k values_k v_k v_k', v_k the rows of `vectors`; where a value is 0 nothing is added."""
+    """sum_k values_k v_k v_k', where the v_k are the rows of `vectors`."""
     d = vectors.shape[1]
     A = np.zeros((d, d))
     for k in range(len(values)):
@@ -65,9 +65,9 @@ def rebuild(values: Array, vectors: Array) -> Array:
 
 @compiled
 def eigenpairs(A: Array) -> tuple[Array, Array]:
-    """The eigenvalues of a symmetric matrix, and its eigenvectors as rows; in no particular order.
+    """(eigenvalues, eigenvectors as rows) of a symmetric matrix, in no particular order.
 
-    Householder reflections to a tridiagonal matrix, then QL steps with Wilkinson's shift.
+    Householder reflections make the matrix tridiagonal; QL steps with Wilkinson's shift make it diagonal.
     """
     diagonal, off, Z = _tridiagonal(A.copy())
     _ql(diagonal, off, Z)
@@ -76,7 +76,7 @@ def eigenpairs(A: Array) -> tuple[Array, Array]:
 
 @compiled
 def _tridiagonal(A: Array) -> tuple[Array, Array, Array]:
-    """(diagonal, off, Z) with A = Z' T Z: off[i] stands between i and i + 1. A is overwritten."""
+    """(diagonal, off, Z) with A = Z' T Z, T tridiagonal: off[i] = T[i, i + 1]. A is overwritten."""
     d = A.shape[0]
     off, scale = np.zeros(d), np.zeros(d)
     v, p = np.zeros(d), np.zeros(d)
@@ -106,7 +106,7 @@ def _tridiagonal(A: Array) -> tuple[Array, Array, Array]:
                 A[i, j] -= v[i] * p[j] + p[i] * v[j]
         scale[k] = length
         for i in range(k + 1, d):
-            A[k, i] = v[i]  # the row is done with: keep the reflection in it
+            A[k, i] = v[i]  # the row is no longer needed: store the reflection in it
     diagonal = np.zeros(d)
     for i in range(d):
         diagonal[i] = A[i, i]
@@ -117,7 +117,7 @@ def _tridiagonal(A: Array) -> tuple[Array, Array, Array]:
 
 @compiled
 def _reflect(A: Array, scale: Array) -> Array:
-    """The product of the reflections that `_tridiagonal` left in the rows of A, transposed."""
+    """The transposed product of the reflections that `_tridiagonal` stored in the rows of A."""
     d = A.shape[0]
     Q, u = np.eye(d), np.zeros(d)
     for k in range(d - 3, -1, -1):
@@ -137,7 +137,7 @@ def _reflect(A: Array, scale: Array) -> Array:
 
 @compiled
 def _ql(diagonal: Array, off: Array, Z: Array) -> None:
-    """Turn the tridiagonal matrix into a diagonal one, and the rows of Z into its eigenvectors."""
+    """Make the tridiagonal matrix diagonal by QL steps; the rows of Z become the eigenvectors."""
     d = len(diagonal)
     for low in range(d):
         for _ in range(_TURNS):
@@ -151,7 +151,7 @@ def _ql(diagonal: Array, off: Array, Z: Array) -> None:
 
 @compiled
 def _ql_step(diagonal: Array, off: Array, Z: Array, low: int, m: int) -> None:
-    """One implicit QL step on the entries low .. m, shifted by the eigenvalue of their first 2 x 2 block."""
+    """One implicit QL step on the entries low .. m; the shift is an eigenvalue of their first 2 x 2 block."""
     g = (diagonal[low + 1] - diagonal[low]) / (2.0 * off[low])
     r = math.sqrt(g * g + 1.0)
     g = diagonal[m] - diagonal[low] + off[low] / (g + (r if g >= 0 else -r))
@@ -181,7 +181,7 @@ def _ql_step(diagonal: Array, off: Array, Z: Array, low: int, m: int) -> None:
 
 @compiled
 def matrix_product(A: Array, B: Array) -> Array:
-    """A B, the rows of B added one after the other."""
+    """A B; each entry is summed from the first row of B to the last."""
     C = np.zeros((A.shape[0], B.shape[1]))
     for i in range(A.shape[0]):
         for k in range(A.shape[1]):
@@ -193,7 +193,7 @@ def matrix_product(A: Array, B: Array) -> Array:
 
 @compiled
 def factor(A: Array, size: int) -> bool:
-    """A = U'U; False where A is not positive, to floats."""
+    """Cholesky: replace A by U with A = U'U. Return False if A is not positive definite in floats."""
     for k in range(size):
         pivot = A[k, k]
         if not pivot > 0.0:
@@ -210,7 +210,7 @@ def factor(A: Array, size: int) -> bool:
 
 @compiled
 def solve(U: Array, size: int, v: Array) -> None:
-    """v becomes (U'U)^-1 v."""
+    """Replace v by (U'U)^-1 v, for the upper triangular U of `factor`."""
     for k in range(size):
         v[k] /= U[k, k]
         c = v[k]
@@ -225,7 +225,7 @@ def solve(U: Array, size: int, v: Array) -> None:
 
 @compiled
 def solve_positive(A: Array, b: Array) -> Array:
-    """A^-1 b for a symmetric positive definite A, by Cholesky's factors; A is overwritten."""
+    """A^-1 b for a symmetric positive definite A, by Cholesky factorisation; A is overwritten."""
     x = b.copy()
     factor(A, len(b))
     solve(A, len(b), x)

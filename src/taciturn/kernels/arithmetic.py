@@ -1,11 +1,12 @@
-"""Compiled elementary functions. Only modules with compiled code import this one.
+"""Compiled elementary functions. Only modules with compiled code import this module.
 
-Each is a fixed sequence of IEEE operations: nothing is reordered (no `fastmath`), no loop runs in parallel,
-and exp and log are our own. So the bits are the same for one element and for many, with vector instructions
-and without, and with `NUMBA_DISABLE_JIT=1`; a library's exp does not guarantee this. The machine code is kept
-on disk, and compiled again when its own file changes: after a change in this one, delete __pycache__.
+Each function is a fixed sequence of IEEE operations: nothing is reordered (no `fastmath`), no loop runs in
+parallel, and exp and log are our own. So a result has the same bits for one element and for many, with and
+without vector instructions, and with `NUMBA_DISABLE_JIT=1`. The exp of a library does not guarantee this.
+Numba caches the machine code of each file in __pycache__, and compiles it again only if that file changes. If
+this file changes, delete __pycache__, because other files contain copies of these functions.
 
-Errors, in units of 2^-53 and relative to the result: exp 2, log and log1p 3.
+The relative errors are at most 2 * 2^-53 for exp, and 3 * 2^-53 for log and log1p.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
-    """The function as machine code, made at its first call; the interpreter's lock is released inside."""
+    """Compile the function with numba at its first call; it runs without Python's global lock."""
     return cast(F, numba.njit(nogil=True, cache=True, error_model="numpy")(function))
 
 
 _LOG2_E = 1.4426950408889634
-_LN2_HIGH = float.fromhex("0x1.62e42fefa38p-1")  # 42 bits: times a whole number up to 1023 it is exact
+_LN2_HIGH = float.fromhex("0x1.62e42fefa38p-1")  # 42 bits: its product with n <= 1023 is exact
 _LN2_LOW = float.fromhex("0x1.ef35793c7673p-45")
 _POWERS = np.array([math.ldexp(1.0, n) for n in range(-1022, 1024)])
 _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (
@@ -39,7 +40,7 @@ _SQRT2 = math.sqrt(2.0)
 
 @compiled
 def exp(x: float) -> float:
-    """e^x for |x| <= 708: 2^n times Taylor's series at the rest, which is at most ln(2)/2."""
+    """e^x for |x| <= 708: 2^n times the Taylor series of e^r, where r = x - n ln(2) and |r| <= ln(2)/2."""
     n, series = exp_parts(x)
     return series * power_of_two(n)
 
@@ -52,7 +53,7 @@ def power_of_two(n: float) -> float:
 
 @compiled
 def exp_parts(x: float) -> tuple[float, float]:
-    """(n, s) with e^x = 2^n s; without the table of powers a loop over many x needs no gather."""
+    """(n, s) with e^x = 2^n s. It uses no table, so that a loop over many x can use vector instructions."""
     n = math.floor(x * _LOG2_E + 0.5)
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
     q = r * r
@@ -63,7 +64,7 @@ def exp_parts(x: float) -> tuple[float, float]:
 
 @compiled
 def _log_near_one(x: float, rest: float) -> float:
-    """log(x + rest) for x within a factor sqrt(2) of 1: 2 artanh(s) by its series, s = f / (2 + f)."""
+    """log(x + rest) for x from 1/sqrt(2) to sqrt(2): a series of 2 artanh(s), s = f / (2 + f), f = x - 1."""
     f = x - 1.0
     s = f / (2.0 + f)
     w = s * s
@@ -76,7 +77,7 @@ def _log_near_one(x: float, rest: float) -> float:
 
 @compiled
 def log(x: float) -> float:
-    """log x for normal x > 0."""
+    """log x for x > 0 that is not subnormal."""
     m, k = math.frexp(x)
     if m < 0.5 * _SQRT2:
         m, k = 2.0 * m, k - 1
@@ -104,6 +105,6 @@ def dot(a: Array, b: Array) -> float:
 
 @compiled
 def assign(to: Array, values: Array) -> None:
-    """to = values, entry by entry: numba compiles much for the error that `to[:] = values` may raise."""
+    """to[:] = values as a loop: for the slice assignment, numba would also compile an error message."""
     for i in range(len(to)):
         to[i] = values[i]

@@ -1,9 +1,9 @@
-"""Random vectors as a pure function of a key and a name, compiled: the streams of simulations.
+"""Compiled random vectors for simulations, each a pure function of a key, round, site, repeat and purpose.
 
-Philox4x32-10 [Salmon et al., SC 2011] turns a key and a counter of four 32-bit words into four random ones.
-The counter is (number of the block, round, site, repeat and purpose), so that every vector has a stream of
-its own, and one of many comes out as it would alone. Two words make a uniform number of 53 bits; normal
-numbers come from Marsaglia's polar method, and Gamma(d) for a whole d is the sum of d exponential ones.
+Philox4x32-10 [Salmon et al., SC 2011] turns a key and a counter of four 32-bit words into four random words.
+The counter is (number of the block, round, site, repeat and purpose). So every vector has its own random
+stream, which does not depend on other vectors. Two words make a uniform number of 53 bits. Normal numbers
+come from Marsaglia's polar method; Gamma(d) for a whole number d is the sum of d exponential numbers.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _32, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 _5, _6, _ONE = np.uint64(5), np.uint64(6), np.uint64(1)
-_TOGETHER = 16  # uniform numbers whose product is far from underflow
+_TOGETHER = 16  # the product of this many uniform numbers does not underflow
 
 
 @compiled
 def block(key: Words, counter: Words, out: Words) -> None:
-    """Four random words of 32 bits, each in 64; all words given are below 2^32."""
+    """Four random words of 32 bits, each stored in 64 bits; all input words are below 2^32."""
     a, b, c, d = counter[0], counter[1], counter[2], counter[3]
     k, w = key[0], key[1]
     for _ in range(10):
@@ -39,7 +39,7 @@ def block(key: Words, counter: Words, out: Words) -> None:
 
 @compiled
 def _two_uniforms(key: Words, counter: Words, words: Words) -> tuple[float, float]:
-    """Two numbers from [0, 1), multiples of 2^-53; moves the counter on."""
+    """Two uniform numbers from [0, 1), multiples of 2^-53. Advances the counter."""
     block(key, counter, words)
     counter[0] += _ONE
     u = (float(words[0] >> _5) * 67108864.0 + float(words[1] >> _6)) * 2.0**-53
@@ -49,7 +49,7 @@ def _two_uniforms(key: Words, counter: Words, words: Words) -> tuple[float, floa
 
 @compiled
 def _normals(key: Words, counter: Words, words: Words, out: Array) -> None:
-    """Standard normal numbers, two from each point of the unit disc."""
+    """Fill `out` with standard normal numbers; each random point of the unit disc gives two of them."""
     d = len(out)
     for j in range(0, d, 2):
         x, y, s = 0.0, 0.0, 0.0
@@ -65,7 +65,7 @@ def _normals(key: Words, counter: Words, words: Words, out: Array) -> None:
 
 @compiled
 def _gamma(key: Words, counter: Words, words: Words, d: int) -> float:
-    """Gamma(d, 1): minus the logarithm of the product of d uniform numbers from (0, 1]."""
+    """A Gamma(d, 1) number, -log of the product of d uniform numbers from (0, 1]."""
     total, product = 0.0, 1.0
     for j in range(0, d, 2):
         u, v = _two_uniforms(key, counter, words)
@@ -82,7 +82,8 @@ def _gamma(key: Words, counter: Words, words: Words, d: int) -> float:
 def draw_vectors(
     key: Words, purpose: int, t: int, sites: NDArray[np.int64], directed: bool, scales: Array, out: Array
 ) -> None:
-    """out (sites, repeats, d): scale times normal numbers; `directed`, Gamma(d) / scale in any direction."""
+    """Fill out (sites, repeats, d) with scale times normal vectors; if `directed`, with vectors of uniform
+    direction and length Gamma(d) / scale."""
     words, counter = np.empty(4, dtype=np.uint64), np.empty(4, dtype=np.uint64)
     count, repeats, d = out.shape
     for i in range(count):

@@ -1,18 +1,21 @@
-"""The contribution of one record to the sums of a regression, compiled and bounded.
+"""The bounded contribution of one record to the noisy sums of a regression, compiled.
 
-    z           the record's row, ||z|| <= 1, the constant inside;  x = W'z, r = ||x||
-    omega       min(1, b^2 / r^2): it depends on x alone, so that the score keeps its root
+    z           the record's row, including the constant, ||z|| <= 1;  x = W'z, r = ||x||
+    omega       min(1, b^2 / r^2), the weight of a row: it depends on x alone, so that weighting does not
+                change the root of the score
     moments     omega x x' / b^2
-    score       omega psi x / b, |psi| <= 1, and beside it w, psi^2 and 1 for a record that counts
-    hessian     omega w x x' / (w_max b^2), minus the slope of the score
+    score       omega psi x / b, |psi| <= 1, and three side numbers: w, psi^2, and 1 for a complete record
+    hessian     omega w x x' / (w_max b^2), the negative derivative of the score
     meat        omega^2 v x x' / (v_max b^2), the variance of the score
 
-A family says what psi, w and v are. The residual of a Poisson count is cut where counts get improbable, and
-its mean under the model is subtracted, so that the cut moves no root. A hazard has one row for each period in
-which a person was at risk, weighted in time order: a weight knows the past only.
+The family determines psi, w and v. The residual of a Poisson count is clipped at CUT standard deviations, and
+the mean of the clipped residual under the model is subtracted, so that clipping does not move the root. A
+hazard has one row for each period in which a person was at risk; the weight of a row depends only on earlier
+periods.
 
-All rows of a person have one weight, min(1, b / sum r, b^2 / sum r^2), so that together they add no more than
-one record does. Their residuals may depend on each other: the meat of a person is s s' / b^2, s its score.
+If persons are protected, all rows of a person have the same weight, min(1, b / sum r, b^2 / sum r^2), so that
+they add no more together than one record does. The residuals of a person may depend on each other, so the
+meat of a person with score s is s s' / b^2.
 """
 
 from __future__ import annotations
@@ -27,9 +30,9 @@ from .arithmetic import compiled, exp, log
 
 BINOMIAL, GAUSSIAN, POISSON, HAZARD = 0, 1, 2, 3
 MOMENTS, SCORE, HESSIAN, MEAT = 0, 1, 2, 3
-SIDE = 0.2  # the weight of the numbers beside a score
+SIDE = 0.2  # the weight of the three side numbers that are released with a score
 SIDES = 3
-CUT = 2.5  # standard deviations of a Poisson count at which residuals are cut
+CUT = 2.5  # Poisson residuals are clipped at about this many standard deviations
 POISSON_W = 1.0 / (CUT * CUT)
 _LIMIT = 30.0
 
@@ -42,7 +45,7 @@ def poisson_reach(eta: float) -> float:
 
 @compiled
 def poisson_moments(mean: float, low: float, high: float) -> tuple[float, float, float]:
-    """E c, E c (Y - mean) and Var c, for Y ~ Poisson(mean) and c = Y - mean cut to [low, high]."""
+    """E c, E c (Y - mean) and Var c for Y ~ Poisson(mean), where c is Y - mean clipped to [low, high]."""
     spread = 8.0 * math.sqrt(mean) + 20.0
     start = max(0.0, math.floor(mean - spread))
     end = math.ceil(mean + spread)
@@ -64,7 +67,8 @@ def poisson_moments(mean: float, low: float, high: float) -> tuple[float, float,
 
 @compiled
 def link_terms(family: int, y: float, eta: float, reach: float, top: float) -> tuple[float, float, float]:
-    """(psi, w, v) of one row: the residual in units of its reach, minus its slope, and its variance."""
+    """(psi, w, v) of one row: psi is the residual divided by its clipping bound, w the negative slope of psi
+    in eta (scaled for the Hessian), v the variance of psi."""
     eta = min(max(eta, -_LIMIT), _LIMIT) if family != GAUSSIAN else eta
     if family == GAUSSIAN:
         e = (y - eta) / reach
@@ -83,7 +87,8 @@ def link_terms(family: int, y: float, eta: float, reach: float, top: float) -> t
 
 @compiled
 def cloglog_terms(eta: float) -> tuple[float, float, float]:
-    """(score of an event, minus that of none, its variance w), for a hazard of 1 - exp(-exp(eta))."""
+    """(event, none, w) for a hazard of 1 - exp(-exp(eta)): the residual is `event` if the event happened, and
+    -`none` if not; w is the variance of the residual."""
     t = exp(min(max(eta, -_LIMIT), 4.0))
     event = 1.0 - t / 2.0 + t * t / 12.0 if t < 1e-4 else t / (exp(t) - 1.0)
     return event, t, t * event
@@ -91,7 +96,7 @@ def cloglog_terms(eta: float) -> tuple[float, float, float]:
 
 @compiled
 def _place(out: Array, x: Array, weight: float) -> None:
-    """Add weight x x' to its upper triangle, off-diagonal entries times sqrt 2."""
+    """Add the upper triangle of weight x x' to `out`; off-diagonal entries are multiplied by sqrt 2."""
     place, root = 0, math.sqrt(2.0)
     for j in range(len(x)):
         out[place] += weight * x[j] * x[j]
@@ -103,7 +108,7 @@ def _place(out: Array, x: Array, weight: float) -> None:
 
 @compiled
 def _turn(W: Array, z: Array, x: Array) -> float:
-    """x = W'z; returns ||x||^2."""
+    """Set x = W'z and return ||x||^2."""
     d = len(x)
     for j in range(d):
         x[j] = 0.0
@@ -119,7 +124,7 @@ def _turn(W: Array, z: Array, x: Array) -> float:
 
 @compiled
 def _readable(row: Array) -> bool:
-    """Whether all numbers of a row are there."""
+    """Whether all numbers of a row are finite."""
     for value in row:
         if not abs(value) < math.inf:
             return False
@@ -128,7 +133,7 @@ def _readable(row: Array) -> bool:
 
 @compiled
 def _weight(Z: Array, W: Array, anchor: Array, square: float, family: int, x: Array) -> float:
-    """omega of the rows of one unit, by their lengths alone."""
+    """The weight omega of all rows of one unit (record or person); it depends on their norms only."""
     d, count, whole, squares = len(anchor), 0, 0.0, 0.0
     for i in range(Z.shape[0]):
         if _readable(Z[i]):
@@ -142,7 +147,7 @@ def _weight(Z: Array, W: Array, anchor: Array, square: float, family: int, x: Ar
 
 @compiled
 def _reach(z: Array, anchor: Array) -> float:
-    """The clipping bound for the residual of a count, fixed by an earlier model."""
+    """The clipping bound for the residual of a count; it depends on `anchor`, an earlier model."""
     start = 0.0
     for j in range(len(anchor)):
         start += z[j] * anchor[j]
@@ -160,12 +165,13 @@ def regression_rows(
     family: int,
     kind: int,
 ) -> Array:
-    """What units add, (units, width), from rows (n, columns) whose last column is the outcome.
+    """The contributions of units, (units, width), from rows (n, columns) whose last column is the outcome.
 
-    starts : the first row of every unit, and n; a row that is not complete adds nothing.
-    anchor : the model at which the reach of a Poisson residual is fixed.
-    numbers : b^2, the reach of a Gaussian residual, the largest outcome, the largest w and v, and whether
-        units are persons.
+    starts : the index of the first row of every unit, followed by n. A row with a missing value adds nothing.
+    W, f : the matrix of x = W'z, and the model at which the contributions are computed.
+    anchor : the model that determines the clipping bounds of Poisson residuals.
+    numbers : b^2, the clipping bound of a Gaussian residual, the largest outcome, the upper bound on w and v,
+        and 1 if units are persons, else 0.
     """
     d, units = len(f), len(starts) - 1
     width = d + SIDES if kind == SCORE else d * (d + 1) // 2
@@ -195,7 +201,7 @@ def regression_rows(
                 continue
             psi, w, v = link_terms(family, Z[i, d], eta, reach, top)
             if family == GAUSSIAN:
-                v = 1.0  # its variance is one number for all rows, and released beside the scores
+                v = 1.0  # all rows have the same variance, which is released with the scores
             if kind == HESSIAN:
                 _place(out[u], x, omega * min(w / most, 1.0) / square)
             elif kind == MEAT and not persons:
@@ -216,12 +222,14 @@ def regression_rows(
 
 @compiled
 def hazard_rows(Z: Array, W: Array, f: Array, numbers: Array, kind: int) -> Array:
-    """The same for persons (n, covariates + 2): the last columns are the last period at risk, and the event.
+    """The contributions of persons to a hazard regression, (n, width).
 
-    A person has one row for each period, with a place of its own in f behind those of the covariates. The
-    weight of a row is such that neither outcome takes the person's score beyond b, given what came before,
-    and that all its w add up to at most 1: it depends on the past alone, and the score stays a martingale.
-    numbers : b^2 first; the last one is 1 for the complementary log-log link, and 0 for the logit.
+    Z (n, covariates + 2) has one row per person; its last two columns are the last period at risk, and 1 if
+    the event happened then. f has the coefficients of the covariates, then one coefficient for each period.
+    Each period at risk adds one term to a person's score. The weight of a term depends only on earlier
+    periods, so the score is a martingale. The weights keep the norm of the score within b, whatever happens
+    in a period, and the sum of a person's weighted w within 1.
+    numbers : the first is b^2; the last is 1 for the complementary log-log link, and 0 for the logit.
     """
     d, covariates = len(f), Z.shape[1] - 2
     periods, one = d - covariates, 1.0 / math.sqrt(covariates + 1.0)

@@ -1,7 +1,8 @@
-"""Functions of one row at a time, compiled: the result does not depend on other rows.
+"""Compiled functions that treat each row separately: the result for a row does not depend on other rows.
 
-A product of matrices by BLAS adds up in an order that depends on how many rows there are; these loops do not.
-Each takes rows (n, k) and returns rows. A number that is not finite stays so: the caller has to check.
+BLAS sums a matrix product in an order that depends on the number of rows. The order in these loops does not.
+Each function takes rows (n, k) and returns one row for each of them. These functions do not reject numbers
+that are not finite: the caller has to check.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import numpy as np
 from ..core.types import Array
 from .arithmetic import compiled, exp
 
-_LIMIT = 700.0  # of the argument of exp
+_LIMIT = 700.0  # the largest argument of exp
 
 
 @compiled
 def affine(X: Array, A: Array, b: Array) -> Array:
-    """A x + b, each entry summed from the left."""
+    """A x + b for every row x of X; each entry is summed from the first column to the last."""
     out = np.empty((X.shape[0], A.shape[0]))
     for i in range(X.shape[0]):
         for k in range(A.shape[0]):
@@ -31,7 +32,7 @@ def affine(X: Array, A: Array, b: Array) -> Array:
 
 @compiled
 def sigmoid(X: Array) -> Array:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)) for every entry x."""
     out = np.empty_like(X)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -42,7 +43,7 @@ def sigmoid(X: Array) -> Array:
 
 @compiled
 def exponential(X: Array) -> Array:
-    """exp(x), x cut to +-700."""
+    """exp(x) for every entry x, clipped to [-700, 700]."""
     out = np.empty_like(X)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -53,7 +54,7 @@ def exponential(X: Array) -> Array:
 
 @compiled
 def cosine(X: Array) -> Array:
-    """cos(x)."""
+    """cos(x) for every entry x; NaN if |x| >= 1e9."""
     out = np.empty_like(X)
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
@@ -63,7 +64,7 @@ def cosine(X: Array) -> Array:
 
 @compiled
 def norms(X: Array) -> Array:
-    """||x||, (n, 1); infinite where the square of an entry is."""
+    """||x|| for every row x, (n, 1); infinite if the square of an entry overflows."""
     out = np.empty((X.shape[0], 1))
     for i in range(X.shape[0]):
         total = 0.0
@@ -75,7 +76,7 @@ def norms(X: Array) -> Array:
 
 @compiled
 def clipped(X: Array, bound: float) -> Array:
-    """x min(1, bound / ||x||); zeros where x is not finite. Rounding may miss the bound by (k + 4) 2^-53."""
+    """x min(1, bound / ||x||) for every row x; zeros if x is not finite. Rounding: up to (k + 4) 2^-53."""
     out = np.zeros_like(X)
     for i in range(X.shape[0]):
         largest, sound = 0.0, True
@@ -98,7 +99,7 @@ def clipped(X: Array, bound: float) -> Array:
 
 @compiled
 def first_largest(X: Array) -> Array:
-    """1 in the column of the first largest entry, 0 elsewhere."""
+    """For every row, 1 in the column of its largest entry (the first if several are equal), 0 elsewhere."""
     out = np.zeros_like(X)
     for i in range(X.shape[0]):
         best = 0
@@ -111,7 +112,7 @@ def first_largest(X: Array) -> Array:
 
 @compiled
 def in_cells(X: Array, edges: Array) -> Array:
-    """1 in the cell that x is in, edges[k] <= x < edges[k + 1], the last one closed; no cell: all zeros."""
+    """One-hot: 1 in the cell edges[k] <= x < edges[k + 1] (the last includes its end); zeros if in none."""
     cells = len(edges) - 1
     out = np.zeros((X.shape[0], cells))
     for i in range(X.shape[0]):
@@ -124,7 +125,7 @@ def in_cells(X: Array, edges: Array) -> Array:
 
 @compiled
 def hats(X: Array, knots: Array) -> Array:
-    """Hat functions at increasing knots, of x cut to their range: two neighbours share x, and add up to 1."""
+    """Values of the hat functions (linear B-splines) at x, clipped to the range of the increasing knots."""
     count = len(knots)
     out = np.zeros((X.shape[0], count))
     for i in range(X.shape[0]):
@@ -141,7 +142,7 @@ def hats(X: Array, knots: Array) -> Array:
 
 @compiled
 def outer_triangle(X: Array) -> Array:
-    """The upper triangle of x x' row by row, off-diagonal entries times sqrt 2: of norm ||x||^2."""
+    """The upper triangle of x x' for every row x, off-diagonal entries times sqrt 2; its norm is ||x||^2."""
     d = X.shape[1]
     out = np.empty((X.shape[0], d * (d + 1) // 2))
     root = math.sqrt(2.0)

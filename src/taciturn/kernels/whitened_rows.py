@@ -1,7 +1,7 @@
-"""Rows in other coordinates, compiled: W'x, shrunk to norm 1 where it is longer; each from that row alone.
+"""Compiled change of coordinates: each row x becomes W'x, scaled to norm 1 if its norm is larger.
 
-A product of matrices could make the last bits of a row depend on the rows beside it, and those on how many
-rows a person has.
+Each row is computed separately. With a matrix product by BLAS, the last bits of a row could depend on the
+other rows, and so on the number of rows of a person.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from ..core.types import Array
 from .arithmetic import compiled
 from .clipped_sums import Indices
 
-_SPARE = 1.0 - 1e-13  # so that a shrunken row is within norm 1 in floats too
+_SPARE = 1.0 - 1e-13  # below 1, so that rounding cannot make the norm of a scaled row exceed 1
 
 
 @compiled
 def _shrink(row: Array) -> None:
-    """row min(1, 1 / ||row||)."""
+    """Scale the row, in place, to norm at most 1."""
     square = 0.0
     for k in range(len(row)):
         square += row[k] * row[k]
@@ -29,7 +29,7 @@ def _shrink(row: Array) -> None:
 
 @compiled
 def dense_rows(Z: Array, W: Array, made: Array) -> None:
-    """Add Z W of dense rows to zeros, no row longer than 1."""
+    """Write the rows of Z W, each scaled to norm at most 1, into `made`, which must contain zeros."""
     rows, d = Z.shape
     for n in range(rows):
         row = made[n]
@@ -43,7 +43,7 @@ def dense_rows(Z: Array, W: Array, made: Array) -> None:
 
 @compiled
 def sparse_rows(data: Array, indices: Indices, indptr: Indices, W: Array, made: Array) -> None:
-    """The same of the rows of a CSR matrix."""
+    """Like `dense_rows`, for a CSR matrix Z with these data, indices and indptr."""
     for n in range(len(indptr) - 1):
         row = made[n]
         for i in range(indptr[n], indptr[n + 1]):

@@ -1,26 +1,27 @@
-"""A few rows at a time, so that Z F, the slopes and the product back stay in the processor's cache."""
+"""A site's rows in blocks so small that all arrays of a block fit into the processor's cache."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from scipy import sparse
 
 from ..core.errors import DataError
 from ..core.types import Array
-from .rows import Matrix, Rows, some_rows
+from .rows import LazyMatrix, Matrix, Rows, some_rows
 
-_DENSE = 1_000_000  # entries of Z times models in a block of dense rows
-_SPARSE = 100_000  # margins in a block of sparse rows
-_THIN = 0.05  # share of nonzero entries below which a sparse Gram matrix is quicker
-_FEWEST, _MOST = 64, 1024  # rows in a block; rounding grows with them
+_DENSE = 1_000_000  # (entries of Z) * (number of models) in a block of dense rows
+_SPARSE = 100_000  # margins (rows * models) in a block of sparse rows
+_THIN = 0.05  # below this share of nonzero entries, a sparse product computes Z' W Z faster
+_FEWEST, _MOST = 64, 1024  # limits on the rows in a block; the rounding error grows with the rows
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
-    """weight * sum_n L(z_n) over some rows."""
+    """Rows that share one weight in the objective: they add weight * sum_n L(z_n)."""
 
     rows: Rows
     weight: float
@@ -28,7 +29,7 @@ class WeightedRows:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Block:
-    """Consecutive rows of one part; Z and its transpose are views of the site's only copy."""
+    """Consecutive rows with one weight. Z and its transpose ZT are views of the site's stored rows."""
 
     Z: Matrix
     ZT: Any
@@ -36,7 +37,7 @@ class Block:
     weight: float
 
     def margins(self, Ft: Array) -> Array:
-        """z = offset + Z f for every row and model, (rows, repeats); models are the columns of Ft."""
+        """The margins z = offset + Z f, (rows, models). The models f are the columns of Ft."""
         z = np.asarray(self.Z @ Ft)
         if self.offset is not None:
             z += self.offset[:, None]
@@ -59,15 +60,15 @@ class Block:
             total += scaled.T @ scaled
         return total
 
-    def products(self, others: list[Block], scale: Array) -> Array:
-        """Z diag(scale) Y' for the rows Y of the other blocks, side by side."""
+    def products(self, others: Sequence[Block], scale: Array) -> Array:
+        """Z diag(scale) Y', (rows, rows of all other blocks), where Y stacks the rows of the other blocks."""
         scaled = self.Z * scale if isinstance(self.Z, np.ndarray) else self.Z.multiply(scale).tocsr()
         pieces = [scaled @ other.ZT for other in others]
         return np.concatenate([p if isinstance(p, np.ndarray) else p.toarray() for p in pieces], axis=1)
 
     @property
     def entries(self) -> int:
-        """Stored entries."""
+        """The number of stored entries of Z."""
         return int(self.Z.size if isinstance(self.Z, np.ndarray) else self.Z.nnz)
 
     def squares(self, weights: Array) -> Array:
@@ -78,45 +79,68 @@ class Block:
 
 
 def weighted_parts(rows: Rows, weights: Any, unit: float, *, site: str) -> tuple[WeightedRows, ...]:
-    """One part for each weight that occurs, `unit` times as heavy; rows of weight 0 are left out."""
+    """Group the rows by their weight, multiplied by `unit`; rows of weight 0 are left out."""
     if weights is None:
         return (WeightedRows(rows, unit),)
     values = np.asarray(weights)
     if values.shape != (rows.samples,) or values.dtype.kind not in "fiu":
         raise DataError(f"`weights` of {site} must be {rows.samples} numbers, one per row.")
     if not np.all((values >= 0) & (values <= 1)) or not np.any(values > 0):
-        raise DataError(f"`weights` of {site} must be between 0 and 1, one of them above 0.")
+        raise DataError(f"`weights` of {site} must be between 0 and 1, at least one of them above 0.")
     kept = [weight for weight in np.unique(values)[::-1].tolist() if weight > 0]
     return tuple(WeightedRows(some_rows(rows, values == weight), unit * weight) for weight in kept)
 
 
-def row_blocks(parts: tuple[WeightedRows, ...], repeats: int) -> list[Block]:
-    """Cut every part into blocks that suit this number of models."""
-    return [block for part in parts for block in _cut(part, max(1, repeats))]
+class LazyBlocks(Sequence[Block]):
+    """A sequence of blocks for lazy rows: a block is computed at each access and is not stored."""
+
+    def __init__(self, cuts: list[tuple[WeightedRows, int, int]]) -> None:
+        self.cuts = cuts
+
+    def __len__(self) -> int:
+        return len(self.cuts)
+
+    @overload
+    def __getitem__(self, at: int) -> Block: ...
+    @overload
+    def __getitem__(self, at: slice) -> LazyBlocks: ...
+    def __getitem__(self, at: int | slice) -> Block | LazyBlocks:
+        return LazyBlocks(self.cuts[at]) if isinstance(at, slice) else _block(*self.cuts[at])
 
 
-def _cut(part: WeightedRows, repeats: int) -> list[Block]:
-    Z, offset = part.rows.Z, part.rows.offset
+def row_blocks(parts: tuple[WeightedRows, ...], repeats: int) -> Sequence[Block]:
+    """Cut the rows of every part into blocks; the more models (`repeats`), the fewer rows in a block."""
+    cuts = [(part, *ends) for part in parts for ends in _cut(part, max(1, repeats))]
+    if any(isinstance(part.rows.Z, LazyMatrix) for part in parts):
+        return LazyBlocks(cuts)
+    return [_block(*cut) for cut in cuts]
+
+
+def _cut(part: WeightedRows, repeats: int) -> list[tuple[int, int]]:
+    """The (first row, last row + 1) of every block of a part."""
+    Z = part.rows.Z
     rows, dimension = Z.shape
-    dense = isinstance(Z, np.ndarray)
+    dense = not Z.thin if isinstance(Z, LazyMatrix) else isinstance(Z, np.ndarray)
     step = _DENSE // (dimension * repeats) if dense else _SPARSE // repeats
     step = min(max(step, _FEWEST), _MOST if dense else 16 * _MOST)
-    if rows <= step:
-        return [Block(Z, Z.T, offset, part.weight)]
-    blocks = []
-    for start in range(0, rows, step):
-        stop = min(start + step, rows)
-        some = None if offset is None else offset[start:stop]
-        if isinstance(Z, np.ndarray):
-            blocks.append(Block(Z[start:stop], Z[start:stop].T, some, part.weight))
-        else:
-            piece = _csr_rows(Z, start, stop)
-            blocks.append(Block(piece, _transpose(piece), some, part.weight))
-    return blocks
+    return [(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def _block(part: WeightedRows, start: int, stop: int) -> Block:
+    Z, offset = part.rows.Z, part.rows.offset
+    if (start, stop) == (0, Z.shape[0]) and not isinstance(Z, LazyMatrix):
+        return Block(Z, Z.T, offset, part.weight)
+    some = None if offset is None else offset[start:stop]
+    if isinstance(Z, LazyMatrix):
+        piece = Z.rows(slice(start, stop))
+    else:
+        piece = Z[start:stop] if isinstance(Z, np.ndarray) else _csr_rows(Z, start, stop)
+    back = piece.T if isinstance(piece, np.ndarray) else _transpose(piece)
+    return Block(piece, back, some, part.weight)
 
 
 def _csr_rows(Z: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
-    """Rows start..stop as a view: slicing would copy, and so would the constructor."""
+    """Rows start to stop - 1 as a view. Slicing Z, or calling the CSR constructor, would copy them."""
     first, last = Z.indptr[start], Z.indptr[stop]
     rows = sparse.csr_array((stop - start, Z.shape[1]), dtype=np.float64)
     rows.data, rows.indices = Z.data[first:last], Z.indices[first:last]
@@ -125,7 +149,7 @@ def _csr_rows(Z: sparse.csr_array, start: int, stop: int) -> sparse.csr_array:
 
 
 def _transpose(Z: sparse.csr_array) -> sparse.csc_array:
-    """Z' as a view; Z.T would copy what is itself a view."""
+    """Z' as a view; scipy's Z.T would copy the data of a view."""
     columns = sparse.csc_array((Z.shape[1], Z.shape[0]), dtype=np.float64)
     columns.data, columns.indices, columns.indptr = Z.data, Z.indices, Z.indptr
     return columns

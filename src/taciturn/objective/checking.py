@@ -1,10 +1,10 @@
-"""A user's own loss or regulariser is checked by sampling when it is first used.
+"""Check a user's own loss or regulariser at many points when it is first used.
 
-Convexity gives exact brackets for finite differences: between a < b,
+A finite difference of a convex L lies between two values of its derivative: for a < b,
 
     L'(a) <= (L(b) - L(a)) / (b - a) <= L'(b),
 
-so a wrong derivative is caught without a tolerance on the step, up to rounding.
+so the check finds a wrong derivative with no tolerance except for rounding errors.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _passed: set[object] = set()
 
 
 def check_loss(loss: Loss) -> None:
-    """Raise unless the loss is convex, with the derivatives and bounds that it states."""
-    if type(loss) in SHIPPED.values() or _known(loss):  # a subclass may change anything
+    """Raise unless the loss is convex, and its stated derivatives and bounds are correct."""
+    if type(loss) in SHIPPED.values() or _known(loss):  # but not a subclass, which may change anything
         return
     for member in ("name", "kind", "slope_bound", "curvature_bound", "value", "slope", "curvature"):
         if not hasattr(loss, member):
@@ -46,7 +46,7 @@ def check_loss(loss: Loss) -> None:
 
 
 def check_regularizer(regularizer: Regularizer) -> None:
-    """Raise unless the regulariser is convex, with the derivatives and bounds that it states."""
+    """Raise unless the regulariser is convex, and its stated derivatives and bounds are correct."""
     if type(regularizer) is L2 or _known(regularizer):
         return
     what = "regularizer"
@@ -64,7 +64,7 @@ def check_regularizer(regularizer: Regularizer) -> None:
     _require(what, curvature >= least * (1 - _ROUND), f, f"curvature >= strong_convexity = {least:g}")
     _check_derivatives(what, f, value, slope, curvature, most)
     steps = np.diff(slope) >= least * np.diff(f) - _ROUND * _pairwise(slope)
-    _require(what, steps, f[:-1], f"gradient grows at least as strong_convexity = {least:g} says")
+    _require(what, steps, f[:-1], f"gradient grows at least at the rate strong_convexity = {least:g}")
     pair = np.stack([f[:-1], f[1:]], axis=1)
     together = np.abs(regularizer.value(pair) - (value[:-1] + value[1:]))
     _require(what, together <= _ROUND * _pairwise(value), f[:-1], "a sum over coordinates")
@@ -74,7 +74,7 @@ def check_regularizer(regularizer: Regularizer) -> None:
 def _check_derivatives(
     what: str, z: Array, value: Array, slope: Array, curvature: Array, most: float
 ) -> None:
-    """Convexity, L' against differences of L, L'' against differences of L', and the bound on L''."""
+    """Check that L is convex, that L' and L'' match finite differences, and that L'' is within its bound."""
     step = np.diff(z)
     tiny = _ROUND * (_pairwise(slope) + min(1.0, float(np.max(np.abs(slope)))))
     noise = _ROUND * (1.0 + _pairwise(value)) / step + tiny
@@ -93,13 +93,13 @@ def _check_derivatives(
 
 
 def _samples(largest: float = 1e12) -> Array:
-    """Sorted points over many scales, dense where losses bend."""
+    """Sorted points of many magnitudes, with many points in [-12, 12], where losses have their curvature."""
     scales = np.geomspace(1e-8, largest, 400)
     return np.unique(np.concatenate([-scales, [0.0], scales, np.linspace(-12.0, 12.0, 24_001)]))
 
 
 def _evaluate(what: str, name: str, function: Callable[[Array], Array], z: Array) -> Array:
-    """function(z), which must be finite, of z's shape, and quiet for any float."""
+    """function(z). Raise if the result is not finite or has another shape, or if the function overflows."""
     with np.errstate(divide="raise", over="raise", invalid="raise"):
         try:
             result = np.asarray(function(z.copy()), dtype=np.float64)
@@ -122,14 +122,14 @@ def _require(what: str, holds: NDArray[np.bool_], z: Array, claim: str) -> None:
 
 
 def _pairwise(values: Array) -> Array:
-    """The larger size of each two neighbours."""
+    """For every two neighbouring entries, the larger absolute value."""
     return np.asarray(np.maximum(np.abs(values[:-1]), np.abs(values[1:])))
 
 
 def _known(part: object) -> bool:
     try:
         return part in _passed
-    except TypeError:  # not hashable: checked each time
+    except TypeError:  # the object cannot be hashed, so it is checked at each use
         return False
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -17,11 +19,11 @@ from .losses import Loss
 from .regularizers import L2, Regularizer
 from .rows import Matrix, signed_rows
 
-_SMALL = 400  # rows or features up to which all eigenvalues are computed; Lanczos beyond
+_SMALL = 400  # with at most this many rows or features compute all eigenvalues; otherwise use Lanczos
 
 
 class Objective:
-    """O(f) = sum over parts of weight sum_n L(z_n) + rho R(f). Models are the rows of F, (repeats, d)."""
+    """O(f) = rho R(f) + sum_n weight_n L(z_n). The methods take models as the rows of F, (repeats, d)."""
 
     def __init__(
         self, parts: tuple[WeightedRows, ...], *, loss: Loss, rho: float, regularizer: Regularizer
@@ -32,41 +34,47 @@ class Objective:
         self.regularizer = regularizer
         self.dimension = parts[0].rows.dimension
         self.largest_norm = max(part.rows.norm for part in parts)
-        self._blocks: tuple[int, list[Block]] | None = None
+        self._blocks: tuple[int, Sequence[Block]] | None = None
 
     def hold(self, parts: tuple[WeightedRows, ...]) -> None:
-        """Hold the same rows somewhere else: as views of an array that has those of other sites too."""
+        """Replace the rows by equal rows that are stored elsewhere, such as in one array for many sites."""
         self.parts, self._blocks = parts, None
 
-    def blocks(self, repeats: int) -> list[Block]:
-        """The rows in blocks for so many models at a time; views, kept for the next call."""
+    def hold_rows(self) -> None:
+        """Compute lazy rows once and store them, for a solver that passes over them many times."""
+        parts = tuple(replace(part, rows=part.rows.held()) for part in self.parts)
+        if any(new.rows is not old.rows for new, old in zip(parts, self.parts, strict=True)):
+            self.hold(parts)
+
+    def blocks(self, repeats: int) -> Sequence[Block]:
+        """The rows in blocks, sized for this number of models. The blocks are cached for the next call."""
         if self._blocks is None or self._blocks[0] != repeats:
             self._blocks = repeats, row_blocks(self.parts, repeats)
         return self._blocks[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_blocks": None}  # a copied view would hold the rows a second time
+        return {**self.__dict__, "_blocks": None}  # pickled views would store the rows a second time
 
     @property
     def strong(self) -> float:
-        """The strong convexity that R alone gives."""
+        """The strong convexity constant of the regularisation term rho R(f)."""
         return self.rho * self.regularizer.strong_convexity
 
     @cached_property
     def smoothness(self) -> float:
-        """M: the gradient is Lipschitz with rho R'' + weight c1 lambda_max(X'X), summed over the parts."""
-        bends = (part.weight * largest_eigenvalue(part.rows.Z) for part in self.parts)
+        """M, a Lipschitz constant of the gradient: rho R'' + c1 sum weight lambda_max(X'X) over the parts."""
+        bends = (part.weight * largest_eigenvalue(part.rows.matrix) for part in self.parts)
         return self.rho * self.regularizer.curvature_bound + self.loss.curvature_bound * sum(bends)
 
     def value(self, F: Array) -> Array:
-        """O at every model, (repeats,)."""
+        """O(f) for every model f, a row of F; (repeats,)."""
         total = self.rho * self.regularizer.value(F)
         for block in self.blocks(len(F)):
             total = total + block.weight * np.sum(self.loss.value(block.margins(F.T)), axis=0)
         return np.asarray(total)
 
     def gradient(self, F: Array) -> Array:
-        """The gradient of O at every model, (repeats, d)."""
+        """The gradient of O at every model f, a row of F; (repeats, d)."""
         total = self.rho * self.regularizer.gradient(F)
         for block in self.blocks(len(F)):
             slope = self.loss.slope(block.margins(F.T))
@@ -83,11 +91,12 @@ class Objective:
 
 
 class LocalObjective(Objective):
-    """O(f) = (C/B) sum_n w_n L(z_n) + (rho/N) R(f) of one site, which holds the only copy of its rows.
+    """The objective of one site, O(f) = (C/B) sum_n w_n L(z_n) + (rho/N) R(f), with the site's rows.
 
-    Without `weights` every w is 1 and B the number of rows. With them, `count` is B, a public number: rows
-    that belong to a person have weights that add up to at most 1, and B is the number of persons.
-    `overwrite` : dense rows were made for this objective alone, which may keep them in their place.
+    weights, count : without `weights`, every w_n is 1 and B is the number of rows. With `weights`, B is the
+        public number `count`: if persons are protected, the weights of a person's rows add up to at most 1,
+        and B is the number of persons.
+    overwrite : True if the caller no longer needs dense rows X, so that they may be changed in place.
     """
 
     def __init__(
@@ -128,24 +137,24 @@ class LocalObjective(Objective):
 
     @property
     def rows(self) -> int:
-        """How many rows there are, weighted or not."""
+        """The number of rows, whatever their weights."""
         return sum(part.rows.samples for part in self.parts)
 
     def row_weights(self) -> Array:
-        """w of every row, in the order in which the rows are held."""
+        """The weight w_n of every row, in the order in which the rows are stored."""
         return np.concatenate([np.full(part.rows.samples, part.weight / self._unit) for part in self.parts])
 
     def metrics(self, F: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of every model on this site's rows, in one pass; means are weighted.
+        """(mean loss, quality) of every model on this site's rows; both are weighted means.
 
-        Quality is the accuracy for classification, a tie z = 0 counting half, and the mean absolute error
-        for regression.
+        For classification, the quality is the accuracy, and a row with z = 0 counts as half correct. For
+        regression, it is the mean absolute error.
         """
         loss, quality = np.zeros(len(F)), np.zeros(len(F))
         Ft, classify = np.ascontiguousarray(F.T), self.loss.kind == "classification"
         for block in self.blocks(len(F)):
             z = block.margins(Ft)
-            ones = np.full(len(z), block.weight / self._unit)  # BLAS sums faster than NumPy
+            ones = np.full(len(z), block.weight / self._unit)  # BLAS sums faster than np.sum
             loss += ones @ self.loss.value(z)
             quality += ones @ (np.sign(z) if classify else np.abs(z))
         total = sum(part.weight / self._unit * part.rows.samples for part in self.parts)
@@ -158,7 +167,7 @@ class LocalObjective(Objective):
 
 
 def largest_eigenvalue(Z: Matrix) -> float:
-    """lambda_max(Z'Z), rounded up by what the method may miss. Signs of rows do not matter."""
+    """An upper bound on lambda_max(Z'Z): the computed value plus its error bound."""
     samples, dimension = Z.shape
     if min(samples, dimension) <= _SMALL:
         product = Z.T @ Z if dimension <= samples else Z @ Z.T

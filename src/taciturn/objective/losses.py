@@ -1,18 +1,18 @@
-"""L(z): what a site pays for one sample, with proven bounds on its slope and curvature.
+"""L(z): the loss of one sample, with proven bounds on its slope and curvature.
 
 Classification: z = y f.x, y in {-1, +1}. Regression: z = y - f.x.
 
-To add your own, write a class with the members of `Loss`; it is checked when it is first used. L must be
-convex, its slope bounded by `slope_bound` and Lipschitz with constant
-`curvature_bound`. Optional members:
+To add your own loss, write a class with the members of `Loss`. It is checked when it is first used: L must
+be convex, |L'| at most `slope_bound`, and L' Lipschitz with the constant `curvature_bound`. Optional members:
 
-    slope_in_place(z)         overwrite z with L'(z), to spare an array in the solver's loop; may overflow
-                              inside, since the solver does not listen
-    curvature_within(z, r)    sup of L'' over [z - r, z + r]; certifies more where the loss is flat
-    shift                     |z| + shift bounds what is rounded inside slope(z); 0 if absent
+    slope_in_place(z)         overwrite z with L'(z), which saves an array in the solver's loop; intermediate
+                              results may overflow, since the solver ignores floating-point warnings
+    curvature_within(z, r)    sup of L'' over [z - r, z + r]; gives tighter bounds where the loss is flat
+    shift                     |z| + shift is an upper bound on all numbers that slope(z) rounds; 0 if absent
 
-The solver's certificate takes a computed slope to be within 8 u |L'| + 2 u (|z| + shift) L'' of the true one,
-u = 2^-53: a few operations, each to about a unit in the last place.
+The error bound of the solver assumes that a computed slope differs from the true slope by at most
+8 u |L'| + 2 u (|z| + shift) L'', where u = 2^-53. A formula of a few operations, each with an error of about
+one unit in the last place, satisfies this.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..core.types import Array
 
 Kind = Literal["classification", "regression"]
 
-_EXP_MAX = 700.0  # exp(700) is finite, exp(-700) is not yet subnormal
+_EXP_MAX = 700.0  # exp(700) is finite, and exp(-700) is not subnormal
 
 
 class Loss(Protocol):
@@ -70,7 +70,7 @@ class Logistic:
         return self.slope_in_place(np.asarray(np.minimum(z, _EXP_MAX), dtype=np.float64))
 
     def slope_in_place(self, z: Array) -> Array:
-        """L'(z) = -1 / (1 + exp(z)), to a few units in the last place; for z > 709 by way of infinity."""
+        """Overwrite z with L'(z) = -1 / (1 + exp(z)). For z > 709 exp(z) overflows, and L' is 0."""
         np.exp(z, out=z)
         np.add(z, 1.0, out=z)
         return np.divide(-1.0, z, out=z)
@@ -80,7 +80,7 @@ class Logistic:
         return np.asarray(e / np.square(1.0 + e))
 
     def curvature_within(self, z: Array, radius: Array) -> Array:
-        """sup of L'' over [z - radius, z + radius]: it falls with |z|."""
+        """The largest L'' over [z - radius, z + radius]; L'' decreases with |z|."""
         return self.curvature(np.maximum(np.abs(z) - radius, 0.0))
 
 
@@ -88,7 +88,7 @@ class Logistic:
 class SmoothHinge:
     """The Huber hinge: max(0, 1 - z), with a parabola where |1 - z| <= h; |L'| <= 1, L'' <= 1/(2h).
 
-    The loss of a support vector machine, rounded off at its corner, which privacy needs.
+    It is the hinge loss of a support vector machine, smoothed at z = 1, because privacy needs a bounded L''.
 
     >>> SmoothHinge(0.5).slope(np.array([0.0, 1.0, 2.0])).tolist()
     [-1.0, -0.5, 0.0]
@@ -110,7 +110,7 @@ class SmoothHinge:
 
     @property
     def shift(self) -> float:
-        """The slope rounds 1 + h - z."""
+        """1 + h, because slope(z) computes z - (1 + h)."""
         return 1.0 + self.h
 
     def value(self, z: Array) -> Array:
@@ -121,7 +121,7 @@ class SmoothHinge:
         return self.slope_in_place(np.array(z, dtype=np.float64))
 
     def slope_in_place(self, z: Array) -> Array:
-        """L'(z) = -clip((1 + h - z) / (2h), 0, 1)."""
+        """Overwrite z with L'(z) = -clip((1 + h - z) / (2h), 0, 1)."""
         np.subtract(z, 1.0 + self.h, out=z)
         np.clip(z, -2.0 * self.h, 0.0, out=z)
         return np.divide(z, 2.0 * self.h, out=z)
@@ -130,15 +130,15 @@ class SmoothHinge:
         return np.where(np.abs(1.0 - z) <= self.h, self.curvature_bound, 0.0)
 
     def curvature_within(self, z: Array, radius: Array) -> Array:
-        """sup of L'' over [z - radius, z + radius]."""
+        """The largest L'' over [z - radius, z + radius]."""
         return np.where(np.abs(1.0 - z) <= self.h + radius, self.curvature_bound, 0.0)
 
 
 @dataclass(frozen=True)
 class LogCosh:
-    """L(z) = s log cosh(z / s) for residuals z, s the scale; |L'| <= 1, L'' <= 1/s.
+    """L(z) = s log cosh(z / s) for residuals z, where s is the scale; |L'| <= 1, L'' <= 1/s.
 
-    Quadratic for small residuals, |z| for large ones: regression with a bounded slope, whatever y is.
+    L is quadratic for small residuals and close to |z| for large ones, so L' is bounded for every target y.
 
     >>> LogCosh(2.0).curvature_bound
     0.5
@@ -168,7 +168,7 @@ class LogCosh:
         return self.slope_in_place(np.array(z, dtype=np.float64))
 
     def slope_in_place(self, z: Array) -> Array:
-        """L'(z) = tanh(z / s)."""
+        """Overwrite z with L'(z) = tanh(z / s)."""
         np.clip(z, -_EXP_MAX * self.scale, _EXP_MAX * self.scale, out=z)
         np.divide(z, self.scale, out=z)
         return np.tanh(z, out=z)
@@ -177,20 +177,21 @@ class LogCosh:
         return np.asarray(self.curvature_bound / np.square(np.cosh(self._ratio(np.abs(z), 350.0))))
 
     def curvature_within(self, z: Array, radius: Array) -> Array:
-        """sup of L'' over [z - radius, z + radius]: it falls with |z|."""
+        """The largest L'' over [z - radius, z + radius]; L'' decreases with |z|."""
         return self.curvature(np.maximum(np.abs(z) - radius, 0.0))
 
     def _ratio(self, size: Array, most: float = _EXP_MAX) -> Array:
-        """|z| / s, cut off at `most`, so that nothing overflows."""
+        """min(|z| / s, most): the limit prevents an overflow in exp or cosh."""
         return np.asarray(np.minimum(size, most * self.scale) / self.scale)
 
 
 @dataclass(frozen=True)
 class Squared:
-    """L(z) = z^2 / 2 for residuals z; beyond |z| = reach it goes on as a straight line. L'' <= 1.
+    """L(z) = z^2 / 2 for residuals |z| <= reach, and linear for larger ones (a Huber loss); L'' <= 1.
 
-    target_bound : a public bound on |y|, which privacy needs: |L'| <= reach = 2 target_bound. While |f.x|
-        keeps to that bound, no residual is longer, and the loss is the squared one. None: no bound.
+    target_bound : a public bound on |y|, which privacy needs: |L'| <= reach = 2 target_bound. If |f.x| is
+        within that bound too, no residual exceeds `reach`, and L is exactly the squared loss. With None the
+        loss is not bounded.
 
     >>> Squared(target_bound=3.0).slope(np.array([1.0, 5.0, 9.0])).tolist()
     [1.0, 5.0, 6.0]
@@ -214,7 +215,7 @@ class Squared:
         return self.reach
 
     def value(self, z: Array) -> Array:
-        size = np.minimum(np.abs(z), 1e300 / max(1.0, self.reach))  # beyond, the value would overflow
+        size = np.minimum(np.abs(z), 1e300 / max(1.0, self.reach))  # or the value would overflow
         inside = np.minimum(size, self.reach)
         return np.asarray(inside * (size - 0.5 * inside))
 
@@ -222,14 +223,14 @@ class Squared:
         return self.slope_in_place(np.array(z, dtype=np.float64))
 
     def slope_in_place(self, z: Array) -> Array:
-        """L'(z) = z, cut off at the reach."""
+        """Overwrite z with L'(z): z clipped to [-reach, reach]."""
         return np.clip(z, -self.reach, self.reach, out=z)
 
     def curvature(self, z: Array) -> Array:
         return np.where(np.abs(z) <= self.reach, 1.0, 0.0)
 
     def curvature_within(self, z: Array, radius: Array) -> Array:
-        """sup of L'' over [z - radius, z + radius]."""
+        """The largest L'' over [z - radius, z + radius]."""
         return np.where(np.abs(z) <= self.reach + radius, 1.0, 0.0)
 
 
@@ -243,4 +244,4 @@ def _width(name: str, value: float) -> float:
 SHIPPED: dict[str, type[Logistic] | type[SmoothHinge] | type[LogCosh] | type[Squared]] = {
     kind.name: kind for kind in (Logistic, SmoothHinge, LogCosh, Squared)
 }
-"""The losses of this file by name: those that may claim a bound made for them."""
+"""The losses of this file by name. Bounds that were proven for one loss are used for these losses only."""

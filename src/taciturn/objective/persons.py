@@ -1,4 +1,4 @@
-"""Persons: weights with which all rows of a person, at any site, count at most as one."""
+"""Row weights that protect persons: the weights of all rows of a person, at all sites, add up to 1."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from ..core.types import Array
 
 @dataclass(frozen=True, eq=False)
 class Persons:
-    """The persons behind the rows of a network.
+    """The persons to whom the rows of all sites belong.
 
-    weights : for each site one number per row, 1/m where m is how many rows its person has in all sites.
-    counts : how many persons have rows at each site, a public number.
-    total : how many persons there are in all.
-    most_rows, most_sites : public bounds on the rows of a person and on the sites that hold them; None for
-        any number of rows.
+    weights : for each site one number per row: 1/m, where m is the number of rows of that row's person at all
+        sites together.
+    counts : the public number of persons with rows at each site.
+    total : the number of persons at all sites together.
+    most_rows, most_sites : public upper bounds on the number of rows of a person, and on the number of sites
+        with rows of one person. most_rows = None allows any number of rows.
     """
 
     weights: tuple[Array, ...]
@@ -33,7 +34,7 @@ class Persons:
 
 
 def persons_of(ids: Sequence[Any], *, most_rows: int | None = None, most_sites: int = 1) -> Persons:
-    """The persons behind the rows, from one array of ids per site; equal ids mean the same person.
+    """The persons of the rows, from one array of persons' ids per site; equal ids mean the same person.
 
     >>> persons_of([["ann", "bob", "ann"], ["cem"]]).weights[0].tolist()
     [0.5, 1.0, 0.5]

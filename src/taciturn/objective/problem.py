@@ -1,4 +1,4 @@
-"""Problem: min_f sum_i (C/B_i) sum_n L(z_n) + rho R(f), the data dealt to N sites [ZKL18, eq. 1]."""
+"""Problem: min_f sum_i (C/B_i) sum_n L(z_n) + rho R(f), with the data at N sites [ZKL18, eq. 1]."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .regularizers import L2, Regularizer
 from .solver.gradient_evaluator import GradientEvaluator
 from .solver.newton import newton, newton_step
 
-_UNIT = 1 + 1e-12  # a row divided by its own norm may come out this much longer than 1
+_UNIT = 1 + 1e-12  # with rounding errors, the norm of a normalised row is at most this
 
 
 class DealtProblem:
-    """The base of problems with rows in this process: C, rho, the sites and their public numbers."""
+    """Base class of problems with rows in this process: C, rho, and the sites with their sample counts."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class DealtProblem:
         self.persons = given_persons(persons, sites, rows_per_person, sites_per_person)
 
     def hold(self, objectives: Iterable[Any]) -> None:
-        """Keep the sites, one after the other as they are made."""
+        """Store the sites' objectives; an iterator may create them one after the other."""
         self._sites = tuple(objectives)
         self.dimension = common_dimension([site.dimension for site in self._sites])
         self.samples: NDArray[np.int64] = np.array([site.samples for site in self._sites], dtype=np.int64)
@@ -54,7 +54,7 @@ class DealtProblem:
 
     @property
     def units(self) -> int:
-        """How many records, or persons, there are in the whole network."""
+        """The number of records, or of persons, at all sites together."""
         return int(self.samples.sum()) if self.persons is None else self.persons.total
 
     @property
@@ -63,7 +63,7 @@ class DealtProblem:
         return float(max(site.largest_norm for site in self._sites))
 
     def site(self, i: int) -> Any:
-        """The objective O_i, or the rows, of site i."""
+        """The objective O_i of site i."""
         return self._sites[i]
 
     def require_unit_rows(self) -> None:
@@ -76,16 +76,19 @@ class Problem(DealtProblem):
 
     Parameters
     ----------
-    sites : one (X, y) per site; X dense or sparse (kept as CSR), y in {-1, +1}, or real for regression
+    sites : one pair (X, y) per site; X is dense or sparse (stored as CSR), y is in {-1, +1}, or real for a
+        regression
     loss : a `Loss`; `Logistic()` if not given
-    C : the weight of the loss, C <= B_i at every site
-    regularization : rho > 0
+    C : the weight of the loss; at most B_i, the number of samples, at every site
+    regularization : rho > 0, the weight of the regulariser
     regularizer : a `Regularizer`; `L2()` if not given
-    weights : one array per site, from 0 to 1 for every row; each may depend on its own row and public facts,
-        so a row counts at most as much as without weights, and all bounds stay valid
-    persons : one array of persons' ids per site; then a promise covers one person, not one row
-    rows_per_person, sites_per_person : public bounds on how many rows and sites one person has; a person at
-        several sites is for masked sums only
+    weights : one array per site with a weight from 0 to 1 for every row. A weight may depend only on its own
+        row and on public facts. A row then counts at most as much as without weights, so all privacy bounds
+        stay valid.
+    persons : one array per site with the person's id of every row; the privacy guarantee is then about one
+        person, not one row
+    rows_per_person, sites_per_person : public bounds on the number of rows of a person, and of sites with
+        rows of one person; only masked sums allow persons with rows at several sites
 
     >>> problem = Problem([([[1.0], [0.5]], [1, -1]), ([[-1.0], [0.2]], [-1, 1])], C=1.0, regularization=0.1)
     >>> problem.n, problem.dimension, problem.samples.tolist(), problem.largest_norm
@@ -121,24 +124,24 @@ class Problem(DealtProblem):
                 overwrite=bool(getattr(sites, "fresh", False)),
                 **row_weights(self.persons, weights, i, len(sites)),
             )
-            for i in range(len(sites))  # one after the other: `sites` may be a generator
+            for i in range(len(sites))  # one at a time: `sites` may compute its rows on access
         )
 
     @property
     def unit(self) -> str:
-        """The unit of the privacy promise: "record" or "person"."""
+        """What the privacy guarantee protects: one "record" or one "person"."""
         return "record" if self.persons is None else "person"
 
     def pooled(self) -> Objective:
-        """The objective of eq. 1 over all sites' rows, which are not copied."""
+        """The objective of eq. 1 on the rows of all sites together; the rows are not copied."""
         parts = tuple(WeightedRows(part.rows, part.weight) for site in self._sites for part in site.parts)
         return Objective(parts, loss=self.loss, rho=self.regularization, regularizer=self.regularizer)
 
     def optimum(self, tol: float = 1e-10) -> Array:
-        """f_c*, the minimiser of eq. 1 over all sites' rows, (d,), for comparison: nothing private.
+        """f_c*, (d,): the minimiser of eq. 1 on the rows of all sites, for comparison; it is not private.
 
-        Its distance from the exact minimiser is estimated by the next Newton step, ||H^-1 gradient||, because
-        the bound ||gradient|| / rho is too loose if rho is small.
+        The length of the next Newton step, ||H^-1 gradient||, estimates the distance from the exact
+        minimiser. The bound ||gradient|| / rho would be too loose if rho is small.
         """
         zero = np.zeros((1, self.dimension))
         passes = GradientEvaluator(self.pooled(), 0.0, zero)
@@ -178,7 +181,7 @@ def _pair(site: Any) -> tuple[Any, Any]:
 def row_weights(
     persons: Persons | None, weights: Sequence[Any] | None, site: int, sites: int
 ) -> dict[str, Any]:
-    """The `weights` of a site's rows and their public `count`; the rows of a person share a weight of 1."""
+    """`weights` and `count` of a site's objective; the weights of a person's rows add up to at most 1."""
     if weights is None:
         return (
             {} if persons is None else {"weights": persons.weights[site], "count": int(persons.counts[site])}
@@ -196,7 +199,7 @@ def row_weights(
 def given_persons(
     ids: Sequence[Any] | None, sites: int, most_rows: int | None, most_sites: int
 ) -> Persons | None:
-    """The persons of the rows, if given."""
+    """The persons of the rows from their ids; None if no ids are given."""
     if ids is None:
         if most_rows is not None or most_sites != 1:
             raise DataError("`rows_per_person` and `sites_per_person` need `persons`.")
@@ -207,7 +210,7 @@ def given_persons(
 
 
 def common_dimension(dimensions: Sequence[int]) -> int:
-    """d, the same at all sites."""
+    """The number of features d; raise if the sites differ."""
     for i, d in enumerate(dimensions):
         if d != dimensions[0]:
             raise DataError(

@@ -1,4 +1,4 @@
-"""R(f): what keeps the model small; a sum over coordinates, with bounds on its curvature."""
+"""R(f), the regulariser: a convex sum over the coordinates of f with a bounded second derivative."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..core.types import Array
 class Regularizer(Protocol):
     """A convex R(f) = sum_j r(f_j), with strong_convexity <= r'' <= curvature_bound.
 
-    Models come as rows: `value` maps (repeats, d) to (repeats,); `gradient` and `curvature` keep the shape
-    and return r' and r''. Your own regulariser is checked when it is first used.
+    The argument f is (repeats, d), with one model per row. `value` returns R, (repeats,); `gradient` and
+    `curvature` return r' and r'' of every entry, (repeats, d). Your own regulariser is checked at first use.
     """
 
     @property

@@ -1,11 +1,12 @@
-"""The rows of one site, checked, signed, and held once.
+"""The rows of one site: checked, multiplied by their signs, and stored once as a matrix Z.
 
 Classification: Z = y X, so that z = Z f. Regression: Z = -X and offset = y, so that z = offset + Z f.
-A dense array of mostly zeros, such as one-hot columns, is kept as CSR: smaller, and quicker to multiply.
+A dense array of mostly zeros, such as one-hot columns, is stored as CSR, which is smaller and faster.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,49 +15,120 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..core.errors import DataError
-from ..core.types import Array
+from ..core.types import Array, LazyRows, row_slices
 from .losses import Kind
 
 Matrix = NDArray[np.float64] | sparse.csr_array
 
-_LARGEST = 1e50  # a squared row norm must not overflow
+_LARGEST = 1e50  # larger entries are refused, because a squared row norm must not overflow
 FARTHEST = 1e9
-"""A target farther from 0 counts as this: no model notices the difference, and one record cannot take
-the solver to where floats end."""
-_SPARSE = 0.15  # share of nonzero entries up to which CSR is quicker
-_WORTH = 2_000  # entries from which that matters
+"""Targets are clipped to [-FARTHEST, FARTHEST], so that one record cannot make the solver overflow. The limit
+is so large that it does not change useful models."""
+_SPARSE = 0.15  # up to this share of nonzero entries, products with CSR are faster
+_WORTH = 2_000  # arrays with fewer entries stay dense
+_FEW = 2**18  # up to this many entries, lazy rows are computed once and stored
+
+
+@dataclass(frozen=True, eq=False)
+class LazyMatrix:
+    """A matrix Z whose rows are computed from `source` a few at a time, and multiplied by `sign`.
+
+    thin : whether Z is mostly zeros; its rows are then CSR, otherwise dense.
+    chosen : the indices of the rows of `source` that belong to Z; None for all rows.
+    """
+
+    source: LazyRows
+    sign: Array
+    thin: bool
+    chosen: NDArray[np.intp] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.source) if self.chosen is None else len(self.chosen), self.source.shape[1]
+
+    def rows(self, some: slice) -> Matrix:
+        """Compute the rows of this slice, dense or CSR."""
+        numbers = some if self.chosen is None else self.chosen[some]
+        rows = self.source.take(numbers)
+        if not self.thin:
+            return np.multiply(rows, self.sign[numbers][:, None], out=rows)
+        features = sparse.csr_array(rows)
+        features.data *= np.repeat(self.sign[numbers], np.diff(features.indptr))
+        return features
+
+    def some(self, chosen: NDArray[np.bool_]) -> LazyMatrix:
+        """A lazy matrix of the chosen rows."""
+        return replace(self, chosen=np.flatnonzero(chosen))
+
+    def held(self) -> Matrix:
+        """The whole matrix, computed now."""
+        if self.thin:
+            pieces: list[Any] = [piece for _, piece in row_pieces(self)]
+            return sparse.csr_array(sparse.vstack(pieces, format="csr"))
+        whole = np.empty(self.shape)
+        for some, piece in row_pieces(self):
+            whole[some] = np.asarray(piece)
+        return whole
+
+
+AnyMatrix = Matrix | LazyMatrix
+
+
+def row_pieces(Z: AnyMatrix) -> Iterator[tuple[slice, Matrix]]:
+    """Pairs (slice of row indices, rows): lazy rows in multiples of 64 rows, stored rows all at once."""
+    if isinstance(Z, LazyMatrix):
+        yield from ((some, Z.rows(some)) for some in row_slices(*Z.shape))
+    else:
+        yield slice(0, Z.shape[0]), Z
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """z = offset + Z f, one entry per sample; Z dense in C order or CSR, float64, read-only."""
+    """Z and offset of z = offset + Z f, float64 and read-only; Z is dense (C order), CSR or lazy."""
 
-    Z: Matrix
+    Z: AnyMatrix
     offset: Array | None
     norm: float  # max ||x||
-    width: int  # the most nonzero entries in a row
+    width: int  # the largest number of nonzero entries in a row
     largest_offset: float  # max |offset|
+
+    def held(self) -> Rows:
+        """The same rows, stored: lazy rows are computed now."""
+        if not isinstance(self.Z, LazyMatrix):
+            return self
+        Z = self.Z.held()
+        _frozen(Z if isinstance(Z, np.ndarray) else Z.data)
+        return replace(self, Z=Z)
+
+    @property
+    def matrix(self) -> Matrix:
+        """Z as a stored matrix; a lazy Z is computed now."""
+        return self.Z.held() if isinstance(self.Z, LazyMatrix) else self.Z
 
     @property
     def samples(self) -> int:
-        """B."""
+        """B, the number of rows."""
         return int(self.Z.shape[0])
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """d, the number of features."""
         return int(self.Z.shape[1])
 
     def __repr__(self) -> str:
-        form = "CSR" if sparse.issparse(self.Z) else "dense"
+        form = "lazy" if isinstance(self.Z, LazyMatrix) else "CSR" if sparse.issparse(self.Z) else "dense"
         return f"Rows({self.samples} x {self.dimension}, {form})"
 
 
 def signed_rows(X: Any, y: Any, kind: Kind, *, site: str, overwrite: bool = False) -> Rows:
-    """Check one site's data and return its signed rows; errors name the site and never quote the data.
+    """Check one site's data and return its signed rows. Errors name the site and never quote the data.
 
-    `overwrite` : dense rows are not shared, and are signed in place.
+    overwrite : True if dense rows X may be changed in place.
     """
+    if isinstance(X, LazyRows):
+        if X.size > _FEW:
+            return _signed_lazily(X, y, kind, site)
+        X, overwrite = np.asarray(X), True
     features = _csr(X, site) if sparse.issparse(X) else _dense(X, site)
     if features.shape[0] == 0:
         raise DataError(f"{site} is empty: each site needs at least one row.")
@@ -73,19 +145,42 @@ def signed_rows(X: Any, y: Any, kind: Kind, *, site: str, overwrite: bool = Fals
         features.data *= np.repeat(sign, np.diff(features.indptr))
         _frozen(features.data)
         Z = features
+    counts = np.count_nonzero(Z, axis=1) if isinstance(Z, np.ndarray) else np.diff(Z.indptr)
+    return _with_offset(Z, labels, kind, _largest_norm(Z, site), int(np.max(counts)))
+
+
+def _signed_lazily(X: LazyRows, y: Any, kind: Kind, site: str) -> Rows:
+    """Signed rows of a lazy X: all rows are checked once, but not stored."""
+    labels = _labels(y, kind, len(X), site)
+    sign = labels if kind == "classification" else -np.ones_like(labels)
+    stored = width = 0
+    for some in X.slices():
+        rows = X.take(some)
+        _check_finite(rows, "X", site)
+        counts = np.count_nonzero(rows, axis=1)
+        stored, width = stored + int(counts.sum()), max(width, int(counts.max()))
+    Z = LazyMatrix(X, sign, thin=stored <= _SPARSE * X.size)
+    largest = max(_largest_norm(piece, site) for _, piece in row_pieces(Z))
+    return _with_offset(Z, labels, kind, largest, width)
+
+
+def _with_offset(Z: AnyMatrix, labels: Array, kind: Kind, norm: float, width: int) -> Rows:
+    """The signed rows; for a regression, the targets are the offset."""
     offset = None if kind == "classification" else _frozen(np.clip(labels, -FARTHEST, FARTHEST))
     farthest = 0.0 if offset is None else float(np.max(np.abs(offset)))
-    counts = np.count_nonzero(Z, axis=1) if isinstance(Z, np.ndarray) else np.diff(Z.indptr)
-    return Rows(Z, offset, _largest_norm(Z, site), int(np.max(counts)), farthest)
+    return Rows(Z, offset, norm, width, farthest)
 
 
 def some_rows(rows: Rows, chosen: NDArray[np.bool_]) -> Rows:
-    """Those rows that are chosen; the bounds of all of them hold for the few."""
+    """The chosen rows, with the norm and width of all rows, which are upper bounds for the chosen rows."""
     if chosen.all():
         return rows
+    offset = None if rows.offset is None else _frozen(rows.offset[chosen])
+    if isinstance(rows.Z, LazyMatrix):
+        return replace(rows, Z=rows.Z.some(chosen), offset=offset)
     Z: Matrix = rows.Z[chosen]
     _frozen(Z if isinstance(Z, np.ndarray) else Z.data)
-    return replace(rows, Z=Z, offset=None if rows.offset is None else _frozen(rows.offset[chosen]))
+    return replace(rows, Z=Z, offset=offset)
 
 
 def _csr(X: Any, site: str) -> sparse.csr_array:
@@ -121,7 +216,7 @@ def _array(values: Any, name: str, site: str) -> Array:
     try:
         array = np.asarray(values)
     except ValueError:
-        raise DataError(f"`{name}` of {site} must be a regular array of numbers; its rows differ.") from None
+        raise DataError(f"`{name}` of {site} must be an array; its rows differ in length.") from None
     _check_dtype(array.dtype, name, site)
     array = np.ascontiguousarray(array, dtype=np.float64) if array.ndim else array.astype(np.float64)
     _check_finite(array, name, site)

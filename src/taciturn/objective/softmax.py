@@ -1,8 +1,8 @@
-"""Several classes at once: L = log sum_k exp(f_k.x) - f_y.x, one vector f_k for each class.
+"""Softmax regression with K classes: L = log sum_k exp(f_k.x) - f_y.x, with one vector f_k for each class.
 
-The gradient of one record is (p - e_y) x', and ||p - e_y|| <= sqrt 2 whatever the number of classes: one
-noisy release serves all of them, where one problem per class costs as many times more. Models are rows of K d
-numbers, class after class.
+The gradient of one record is (p - e_y) x', where p are the predicted probabilities and e_y is the one-hot
+label; ||p - e_y|| <= sqrt 2 for any K. So one noisy release serves all classes, while K separate problems
+would need K releases. A model is one row of K d numbers: the d numbers of each class, class after class.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .rows import signed_rows
 
 @dataclass(frozen=True)
 class Softmax:
-    """L = log sum_k exp(f_k.x) - f_y.x for y = 0 .. classes - 1; slope at most sqrt 2, curvature 1/2.
+    """L = log sum_k exp(f_k.x) - f_y.x for y = 0 .. K - 1; ||p - e_y|| <= sqrt 2, curvature <= 1/2.
 
-    bounded : weigh a record by w(p) = sqrt(1 - 1/K) / max_k ||p - e_k||, which looks at the prediction, not
-        at the label. Where p is the truth the mean of w(p) (p - e_y) is still 0, and its norm is at
-        most sqrt(1 - 1/K), as at f = 0. For two classes it is the gradient of a convex loss; for more it is
-        an estimating equation.
+    bounded : weight a record by w(p) = sqrt(1 - 1/K) / max_k ||p - e_k||, which depends on the prediction,
+        not on the label. If p is the true distribution, the mean of w(p) (p - e_y) is still 0. The norm of
+        w(p) (p - e_y) is at most sqrt(1 - 1/K), its value at f = 0. For two classes, w(p) (p - e_y) x' is the
+        gradient of a convex loss; for more classes it is only an estimating equation.
     """
 
     classes: int
@@ -46,17 +46,17 @@ class Softmax:
 
     @property
     def slope_at_zero(self) -> float:
-        """||p - e_y|| where all classes are alike."""
+        """||p - e_y|| at f = 0, where all classes have the same probability."""
         return math.sqrt(1.0 - 1.0 / self.classes)
 
     @property
     def slope_bound(self) -> float:
-        """sup ||w (p - e_y)||."""
+        """The largest possible norm of w (p - e_y)."""
         return self.slope_at_zero if self.bounded else math.sqrt(2.0)
 
 
 class SoftmaxObjective:
-    """The rows of one site, labels 0 .. classes - 1. A row that belongs to no class is given as x = 0."""
+    """The rows of one site with labels 0 .. classes - 1. A row without a class must be passed as x = 0."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class SoftmaxObjective:
         weights: Array | None = None,
         count: int | None = None,
     ) -> None:
-        rows = signed_rows(X, y, "regression", site=name)  # Z = -X, and the label as it is
+        rows = signed_rows(X, y, "regression", site=name)  # Z = -X, offset = label
         if not np.isin(np.asarray(rows.offset), np.arange(loss.classes)).all():
             raise DataError(f"`y` of {name} must contain whole numbers from 0 to {loss.classes - 1}.")
         self.loss, self.parts = loss, (WeightedRows(rows, 1.0),)
@@ -78,20 +78,20 @@ class SoftmaxObjective:
         self.samples = rows.samples if count is None else count
         self.features, self.largest_norm = rows.dimension, rows.norm
         self.dimension = rows.dimension * loss.classes
-        self._blocks: tuple[int, list[Block]] = 0, []
+        self._blocks: tuple[int, Sequence[Block]] = 0, []
 
-    def blocks(self, repeats: int) -> list[Block]:
-        """The rows in blocks that suit so many models; Z = -X, and the labels as `offset`."""
+    def blocks(self, repeats: int) -> Sequence[Block]:
+        """The rows in blocks, sized for this number of models; Z = -X, and `offset` has the labels."""
         if self._blocks[0] != repeats:
             self._blocks = repeats, row_blocks(self.parts, repeats * self.loss.classes)
         return self._blocks[1]
 
     def row_weights(self) -> Array:
-        """w of every row."""
+        """The weight of every row."""
         return self.weights
 
     def residuals(self, block: Block, F: Array, loss: Softmax) -> Array:
-        """w (p - e_y) of every row of a block and model, (rows, repeats, classes)."""
+        """w(p) (p - e_y) for every row of a block and every model, (rows, repeats, classes)."""
         p = self._margins(block, F)
         p -= p.max(axis=2, keepdims=True)
         np.exp(p, out=p)
@@ -105,7 +105,7 @@ class SoftmaxObjective:
         return np.asarray(p * weight)
 
     def metrics(self, F: Array) -> tuple[Array, Array]:
-        """(mean loss, accuracy) of every model, (repeats, classes d), on these rows; ties count in part."""
+        """(mean loss, accuracy) of every model, a row of F. A row whose k best classes tie counts 1/k."""
         loss, right, start = np.zeros(len(F)), np.zeros(len(F)), 0
         for block in self.blocks(len(F)):
             weights = self.weights[start : start + block.Z.shape[0]]
@@ -128,12 +128,12 @@ class SoftmaxObjective:
 
 
 class SoftmaxProblem(DealtProblem):
-    """A problem of several classes, for masked descent.
+    """A classification problem with several classes and a softmax loss, for masked descent.
 
     Parameters
     ----------
     sites : one (X, y) per site, y from 0 to classes - 1
-    classes : K, public
+    classes : K, the public number of classes
     C, regularization, weights, persons, rows_per_person, sites_per_person : as in `Problem`
 
     >>> problem = SoftmaxProblem([([[1.0]], [0]), ([[0.5]], [2])], classes=3, C=1.0, regularization=0.1)

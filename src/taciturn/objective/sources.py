@@ -1,4 +1,4 @@
-"""SourcedProblem: the problem of eq. 1 whose rows are loaded where they are used."""
+"""SourcedProblem: the problem of eq. 1, whose rows are loaded by the process that uses them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Source = str | PathLike[str] | Callable[[], tuple[Any, Any]]
 
 
 class Size(NamedTuple):
-    """Facts about a site's rows: B_i, d, max ||x||, and their SHA-256 if requested."""
+    """Facts about a site's rows: B_i, d, max ||x||, and the SHA-256 of the rows if requested."""
 
     samples: int
     dimension: int
@@ -36,10 +36,10 @@ class Size(NamedTuple):
 
 
 class SourcedProblem:
-    """Regularised empirical risk over several sites, each with a source of rows instead of rows.
+    """Regularised empirical risk over several sites; each site's rows are loaded from its source.
 
-    Only the process that calls `site(i)` holds the rows of site i. On a cluster that is the worker which runs
-    the site, so that the memory of the driver does not grow with the rows.
+    Only the process that calls `site(i)` holds the rows of site i. On a cluster, the worker that runs the
+    site calls it, so the driver's memory does not grow with the rows.
 
     Parameters
     ----------
@@ -80,19 +80,19 @@ class SourcedProblem:
 
     @cached_property
     def samples(self) -> NDArray[np.int64]:
-        """B_i of every site."""
+        """B_i, the number of samples, of every site."""
         samples = np.array([size.samples for size in self.sizes], dtype=np.int64)
         samples.flags.writeable = False
         return samples
 
     @property
     def dimension(self) -> int:
-        """d."""
+        """d, the number of features."""
         return self.sizes[0].dimension
 
     @property
     def sizes(self) -> tuple[Size, ...]:
-        """The result of a survey of the sites."""
+        """The size of every site; raises if the sources have not been read."""
         if not self._sizes:
             raise DataError("the sources have not been read yet; `taciturn.simulate` reads them.")
         return self._sizes
@@ -109,11 +109,11 @@ class SourcedProblem:
         return {"sites": self.n} | {name: getattr(self, name) for name in names}
 
     def site(self, i: int) -> LocalObjective:
-        """O_i of site i, loaded now."""
+        """Load the rows of site i and return its objective O_i."""
         return open_site(self.sources[i], i, **self.terms)
 
     def with_sizes(self, sizes: Sequence[Size]) -> SourcedProblem:
-        """The same problem, with what its sites turned out to hold."""
+        """The same problem with these sizes, one per site, as `survey` returns them."""
         common_dimension([size.dimension for size in sizes])
         problem = copy(self)
         problem.__dict__.pop("samples", None)
@@ -121,7 +121,7 @@ class SourcedProblem:
         return problem
 
     def load(self) -> Problem:
-        """The same problem with all rows in this process."""
+        """Load all rows into this process and return the same problem."""
         sites = [_read(source, i) for i, source in enumerate(self.sources)]
         return Problem(**(self.terms | {"sites": sites}))
 
@@ -134,18 +134,18 @@ class SourcedProblem:
 
 
 def open_site(source: Source, i: int, **terms: Any) -> LocalObjective:
-    """O_i of site i, loaded from its source, with the terms of the problem."""
+    """Load the rows of site i and return its objective O_i; `terms` are the problem's shared parameters."""
     X, y = _read(source, i)
     return LocalObjective(X, y, name=f"site {i}", **terms)
 
 
 def survey(objectives: Iterable[LocalObjective], *, digest: bool = False) -> list[Size]:
-    """The sizes of loaded sites; `digest` reads all rows again."""
+    """The sizes of loaded sites; with `digest`, also the SHA-256 of their rows."""
     return [Size(o.samples, o.dimension, o.largest_norm, _digest(o) if digest else "") for o in objectives]
 
 
 def save_site(path: str | PathLike[str], X: Any, y: Any) -> None:
-    """Write a site's rows, dense or sparse, as an .npz file that `SourcedProblem` reads; no pickle."""
+    """Write a site's rows, dense or sparse, as an .npz file (without pickle) that `SourcedProblem` reads."""
     if sparse.issparse(X):
         matrix: Any = X
         csr = sparse.csr_array(matrix)
@@ -175,10 +175,10 @@ def _read(source: Source, i: int) -> tuple[Any, Any]:
 
 
 def _digest(objective: LocalObjective) -> str:
-    """SHA-256 of a site's rows as they are held."""
+    """SHA-256 of the arrays in which a site's rows are stored."""
     digest = hashlib.sha256()
     for part in objective.parts:
-        Z, offset = part.rows.Z, part.rows.offset
+        Z, offset = part.rows.matrix, part.rows.offset
         arrays = [Z] if isinstance(Z, np.ndarray) else [Z.data, Z.indices, Z.indptr]
         for array in arrays if offset is None else [*arrays, offset]:
             digest.update(np.ascontiguousarray(array).data)

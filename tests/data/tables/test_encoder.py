@@ -297,5 +297,5 @@ def test_the_schema_says_which_scale_a_curve_has() -> None:
 
 
 def test_a_seed_without_surfaces_is_refused() -> None:
-    with pytest.raises(ParameterError, match="`seed` belongs to `surfaces`"):
+    with pytest.raises(ParameterError, match="`seed` is only for `surfaces`"):
         BoundedEncoder(SCHEMA, seed=1).fit([ANNE])

@@ -116,6 +116,29 @@ def test_columns_that_are_numbers_come_as_the_floats_that_their_texts_stand_for(
     )
 
 
+def test_arrow_reads_a_large_file_as_the_same_numbers(tmp_path, monkeypatch):
+    """Odd cells, missing cells, rows of another length and other alphabets, in some blocks of lines only."""
+    pytest.importorskip("pyarrow", reason="the extra `tables` is not installed")
+    rng = np.random.default_rng(1)
+    floats = rng.integers(0, 2**64, 4000, dtype=np.uint64).view(np.float64)
+    cells = [repr(float(value)) for value in floats] + [f"{value:.2f}" for value in rng.uniform(-9, 9, 4000)]
+    odd = ["", "+1", ".5", "1.", "1_0", " 7", "nan(1)", "Infinity", "1e400", "4e-324", "-0", "0x2", "\u0663"]
+    for k, cell in enumerate([*odd, "1\0", '"1\n2"', '"8"']):
+        cells[300 * k] = cell  # each in another block of lines
+    cells += odd
+    rows = [f"{a},{b},f\n" for a, b in zip(cells, reversed(cells), strict=True)]
+    rows[2000:2000] = ["\n"] * 600 + ["1\n", "1,2,3,4\n"]
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,sex\n" + "".join(rows), encoding="utf-8")
+    names = ["a", "b", "sex"]
+    slow = read_table(path, names, numbers=["a", "b"])
+    monkeypatch.setattr(table_files, "_LARGE", 0)
+    fast = read_table(path, names, numbers=["a", "b"])
+    assert len(fast["a"]) == len(cells) + 2 and fast["sex"] == slow["sex"]
+    assert all(fast[name].tobytes() == slow[name].tobytes() for name in ("a", "b"))
+    assert read_table(path, ["sex"]) == {"sex": slow["sex"]}
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

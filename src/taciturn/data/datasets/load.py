@@ -1,4 +1,4 @@
-"""Raw rows -> Dataset: encoded by a schema that ships with the package, or as the paper does it."""
+"""Encode raw rows as a `Dataset`, with a schema that ships with the package or with the paper's scaling."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ ROWS = ("clip", "scale", "raw")
 def shipped_schema(name: str) -> Schema:
     """The schema of a data set that `taciturn` can load.
 
-    Its ranges are round numbers set by people who had seen these well-known data: good for a benchmark, not a
-    pattern for a private table, whose ranges must come from elsewhere.
+    Its ranges are round numbers, chosen by people who had seen these well-known data. That is fine for a
+    benchmark, but the ranges of a private table must not be chosen in this way.
     """
     text = resources.files(__package__).joinpath("schemas", f"{name}.json").read_text("utf-8")
     return Schema.from_dict(json.loads(text))
 
 
 def check_choices(rows: str, scaling: str = "public") -> None:
-    """Before anything is fetched: are these words that `as_dataset` knows?"""
+    """Raise if `rows` or `scaling` is not valid, before anything is downloaded."""
     checks.choice("scaling", scaling, SCALINGS)
     checks.choice("rows", rows, ROWS)
 
@@ -50,7 +50,7 @@ def as_dataset(
     scaling: str = "public",
     rows: str,
 ) -> Dataset:
-    """Encode a table by the shipped schema; `scaling` and `rows` are those of `load_adult`."""
+    """Encode a table with the shipped schema; `scaling` and `rows` are those of `load_adult`."""
     schema = shipped_schema(source.name)
     columns = parse(schema, table)
     if scaling == "paper":

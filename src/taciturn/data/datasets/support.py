@@ -20,13 +20,13 @@ SUPPORT = Source(
 
 
 def load_support(*, rows: str = "clip", fetch: bool = True) -> Dataset:
-    """SUPPORT2: X (9,105 x 45), y = +1 where the patient died within 180 days of entering the study, else -1.
+    """SUPPORT2: X (9,105 x 45), y = +1 if the patient died within 180 days of entering the study, else -1.
 
-    What was known by the third day: age, sex, disease, comorbidities, and measurements. Left out are costs,
-    the length of the stay, what physicians and earlier models foretold, and orders that came later. A missing
-    measurement stands for its usual value, which the study's authors give or a textbook does; a missing
-    income or race is a separate category. So every row is kept. All patients were followed for 180 days.
-    None of the rows is set aside for testing. `rows` and `fetch` are those of `load_adult`.
+    The columns are what was known by the third day: age, sex, disease, comorbidities, and measurements.
+    Costs, the length of the stay, predictions of physicians and of earlier models, and later orders are left
+    out. A missing measurement counts as its usual value, from the authors of the study or from a textbook; a
+    missing income or race is a separate category. So every row is kept. All patients were followed for 180
+    days. No rows are set aside for testing. `rows` and `fetch` are those of `load_adult`.
     """
     check_choices(rows)
     found = find(SUPPORT, fetch=fetch)

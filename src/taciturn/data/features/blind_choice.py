@@ -1,7 +1,7 @@
-"""Which map to use, from public numbers alone: how many records, the budget, how many columns.
+"""Choose a feature map from public numbers alone: the number of records, the budget, the number of columns.
 
-A map brings columns, and every column its share of the noise: with n records and a budget of mu, n mu / d is
-the signal over the noise of each of d columns.
+A map adds columns, and every column adds noise. With n records, d columns and a budget of mu, the ratio of
+signal to noise of each column is about n mu / d.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from ..tables.column_types import Date, Number
 from ..tables.schema import Schema
 
 KNOTS, WAVES = 9, 100
-_CURVES, _SURFACES = 10.0, 30.0  # the least n mu / d
-_RECORDS = 50.0  # the least n / d: with fewer, a curve follows the records and not the effect
-_LEAST_DELTA = 1e-12  # what a pure guarantee is taken for
+_CURVES, _SURFACES = 10.0, 30.0  # the smallest n mu / d for curves, and for surfaces
+_RECORDS = 50.0  # the smallest n / d: with fewer records a curve overfits
+_LEAST_DELTA = 1e-12  # a pure guarantee (delta = 0) is treated as this delta
 
 
 def choose_map(
     n: int, epsilon: float, delta: float, *, numbers: int, others: int = 0, noises: float = 1.0
 ) -> tuple[int, int]:
-    """(curves, surfaces): none, curves, or curves and surfaces, for these numbers of columns.
+    """(curves, surfaces) for `numbers` numeric and `others` other columns: neither, only curves, or both.
 
-    `noises` : N / h, how much more noise the sites' sums carry than a trusted centre's.
+    noises : N / h for N sites of which h are honest: the variance of the noise, relative to that of one
+        trusted party with all rows.
 
     >>> [choose_map(n, 1.0, 1e-5, numbers=6, others=99) for n in (2_000, 10_000, 50_000)]
     [(0, 0), (9, 0), (9, 100)]
@@ -50,7 +51,7 @@ def schema_map(schema: Schema, n: int, epsilon: float, delta: float, noises: flo
 
 
 def _mu(epsilon: float, delta: float) -> float:
-    """The mu of Gaussian noise that just meets (epsilon, delta): good to a few digits, and no bound."""
+    """The mu of Gaussian noise with this (epsilon, delta), to a few digits: not a privacy bound."""
     if not 0 <= delta < 1:
         raise ParameterError(f"`delta` must be at least 0 and below 1; got {delta}.")
     least = max(delta, _LEAST_DELTA)

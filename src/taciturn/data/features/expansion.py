@@ -1,15 +1,16 @@
-"""Expansion: numbers in [0, 1] and one-hot blocks as one row of norm at most 1.
+"""Expansion: turns numbers in [0, 1] and one-hot blocks into one row of norm at most 1.
 
-Nothing here depends on rows: knots are equally spaced and frequencies come from a public seed. So a linear
-model of the expanded row is a richer model of the record, and every privacy bound stays as it is.
+A linear model of the expanded row is a more flexible model of the record. The map does not depend on any row:
+knots are equally spaced, and frequencies come from a public seed. So no privacy bound changes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtri
@@ -18,20 +19,19 @@ from ...core import checks
 from ...core.errors import DataError
 from ...core.types import Array
 
-PLAIN = 0.3  # of a curve's squared norm: the column itself, 2v - 1, beside its hats
-SURFACES = 0.3  # of a row's squared norm, where there are surfaces
+PLAIN = 0.3  # the share of a curve's squared norm for the column itself, 2v - 1; the rest is for its hats
+SURFACES = 0.3  # the share of a row's squared norm for surfaces, if there are any
 _SPREAD = 2.0  # standard deviation of a frequency
-_MOST = 10_000  # knots or surfaces
-_ENTRIES = 2**22  # in a block of rows
+_MOST = 10_000  # the largest number of knots or surfaces
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """Hats at `curves` knots for every number, `surfaces` cosines of all numbers together.
+    """Hat functions at `curves` knots for every number, and `surfaces` cosines of all numbers together.
 
-    With both at 0, or one knot, a number stays one column: a straight line. A missing number (NaN) has an
-    indicator in place of its hats if `indicators`, else zeros; the surfaces take it to be in the middle of
-    its range.
+    With 0 or 1 knots a number stays one column, and its effect is a straight line. A missing number (NaN) has
+    zeros instead of hats, and with `indicators` a 1 in an extra column. The surfaces treat a missing number
+    as the middle of its range.
 
     >>> Expansion(curves=3).rows(np.array([[0.25], [np.nan]]), []).round(3)
     array([[-0.274,  0.418,  0.418,  0.   ,  0.   ],
@@ -51,11 +51,11 @@ class Expansion:
 
     @property
     def knots(self) -> int:
-        """How many hats a number has beside its own column: none where it is a straight line."""
+        """The number of hat functions of a number, in addition to its own column; 0 for a straight line."""
         return self.curves if self.curves > 1 else 0
 
     def names(self, numbers: Sequence[str], blocks: Sequence[Sequence[str]]) -> tuple[str, ...]:
-        """Of each number the column itself, `age@1` for its knots and `age?` if missing; blocks; surfaces."""
+        """The names of all features: `age`, `age@1` for each knot, `age?` if missing; blocks; surfaces."""
         found = []
         for name in numbers:
             found += [name, *(f"{name}@{k + 1}" for k in range(self.knots))]
@@ -64,34 +64,33 @@ class Expansion:
         return (*found, *(f"surface {k + 1}" for k in range(self._cosines(len(numbers)))))
 
     def width(self, numbers: int) -> int:
-        """How many columns a number becomes, and all surfaces together."""
+        """The number of columns for all numbers and all surfaces."""
         return numbers * (1 + self.knots + self.indicators) + self._cosines(numbers)
 
     def rows(self, units: Array, blocks: Sequence[Array]) -> Array:
-        """The expanded rows: `units` are the numbers, (rows, columns); blocks have norm at most 1 each."""
+        """The expanded rows. `units` are the numbers, (rows, columns); block rows have norm at most 1."""
         rows, numbers = units.shape
         parts = max(numbers + len(blocks), 1)
         cosines = self._cosines(numbers)
         share = (1.0 - SURFACES if cosines else 1.0) / parts
         Z = np.zeros((rows, self.width(numbers) + sum(block.shape[1] for block in blocks)))
-        for some in _row_blocks(rows, Z.shape[1]):
-            start = 0
-            for k in range(numbers):
-                start = self._number(Z[some], start, units[some, k])
-            for block in blocks:
-                Z[some, start : start + block.shape[1]] = block[some]
-                start += block.shape[1]
-            Z[some, :start] *= math.sqrt(share)
-            if cosines:
-                Z[some, start:] = math.sqrt(SURFACES) * self._surface(units[some])
+        start = 0
+        for k in range(numbers):
+            start = self._number(Z, start, units[:, k])
+        for block in blocks:
+            Z[:, start : start + block.shape[1]] = block
+            start += block.shape[1]
+        Z[:, :start] *= math.sqrt(share)
+        if cosines:
+            Z[:, start:] = math.sqrt(SURFACES) * self._surface(units)
         return Z
 
     def _cosines(self, numbers: int) -> int:
-        """Surfaces need numbers."""
+        """The number of surfaces: 0 if there are no numbers."""
         return self.surfaces if numbers else 0
 
     def _number(self, Z: Array, start: int, v: Array) -> int:
-        """One number's columns of Z from `start` on, of norm at most 1; where the next ones start."""
+        """Fill the columns of one number, with norm at most 1, from `start`; return the next free column."""
         known = np.flatnonzero(~np.isnan(v))
         plain = PLAIN if self.knots else 1.0
         found = np.clip(v[known], 0.0, 1.0)
@@ -108,26 +107,29 @@ class Expansion:
         return start + self.indicators
 
     def _surface(self, units: Array) -> Array:
-        """sqrt(2/D) cos(w.v + phase) for D frequencies w, at most 1 long."""
+        """sqrt(2/D) cos(w.v + phase) for D frequencies w, scaled down to norm 1 if the norm is larger.
+
+        A single row is multiplied together with a copy of itself, because BLAS multiplies a matrix of one row
+        in another order, which would change the bits.
+        """
         w, phase = frequencies(self.seed, self.surfaces, units.shape[1])
-        waves = np.cos(np.nan_to_num(units, nan=0.5) @ w.T + phase) * math.sqrt(2.0 / self.surfaces)
+        known = np.nan_to_num(units, nan=0.5)
+        moved = (known if len(known) > 1 else np.repeat(known, 2, axis=0)) @ w.T
+        waves = np.cos(moved[: len(known)] + phase) * math.sqrt(2.0 / self.surfaces)
         return np.asarray(waves / np.maximum(np.linalg.norm(waves, axis=1), 1.0)[:, None])
 
 
+@lru_cache(maxsize=8)
 def frequencies(seed: int, surfaces: int, numbers: int) -> tuple[Array, Array]:
     """w ~ N(0, 4 I), (surfaces, numbers), and phases uniform on [0, 2 pi), from SHAKE-256 of public numbers.
 
-    A hash and not a generator of NumPy, whose streams may change from release to release.
+    A hash is used because the streams of NumPy's generators may change from release to release.
     """
     asked = f"taciturn surfaces/1 {seed} {surfaces} {numbers}".encode()
     count = surfaces * (numbers + 1)
     words = np.frombuffer(hashlib.shake_256(asked).digest(8 * count), dtype="<u8")
     uniform = ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
     w = _SPREAD * ndtri(uniform[: surfaces * numbers]).reshape(surfaces, numbers)
-    return w, 2.0 * math.pi * uniform[surfaces * numbers :]
-
-
-def _row_blocks(rows: int, width: int) -> Iterator[slice]:
-    """A few rows at a time: what is computed on the way stays small beside the result."""
-    step = max(1, _ENTRIES // max(width, 1))
-    yield from (slice(start, start + step) for start in range(0, rows, step))
+    phase = 2.0 * math.pi * uniform[surfaces * numbers :]
+    w.flags.writeable = phase.flags.writeable = False  # the cache returns the same arrays again
+    return w, phase

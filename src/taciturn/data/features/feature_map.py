@@ -1,9 +1,10 @@
-"""FeatureMap: curves and surfaces of an array's columns, by public ranges alone."""
+"""FeatureMap: curves and surfaces of the columns of an array, from public ranges alone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,37 +12,43 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ...core.errors import DataError, ParameterError
-from ...core.types import Array
+from ...core.types import Array, LazyRows
 from ..tables.column_parsing import read_numbers
 from ..tables.column_types import Number
 from ..tables.encoder import bound_rows, unit_numbers
 from ..tables.table_inputs import take_columns
 from .blind_choice import choose_map
 from .expansion import Expansion
+from .mapped_rows import Columns, MappedRows
 
 AUTO = "auto"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """x -> curves and surfaces of x, of norm at most 1: a linear model of them is a richer model of x.
+    """Maps a row x to curves and surfaces, with norm at most 1. A linear model of the mapped row is a
+    nonlinear model of x.
 
-    The map is fixed by its parameters, all of them public: `fit` learns nothing from rows, so privacy bounds
-    of a model that is trained behind it stay as they are. Values outside their range are moved to its nearer
-    end. A missing number (NaN) gets an indicator of its own, so that no row is lost.
+    The public parameters determine the map, and `fit` learns nothing from rows. So the privacy bounds of a
+    model that is trained on the mapped rows do not change. Values outside their range are clipped to the
+    range. A missing number (NaN) is marked in an extra column, so no row is lost.
 
     Parameters
     ----------
-    ranges : the PUBLIC range (low, high) of each numeric column, by its number, or its name in a table;
-        (low, high, "log") for a column where most values lie near low.
-    groups : lists of columns that are one-hot together, such as [[3, 4, 5]]; a flag is a group of one.
-    curves : how many knots the curve of each numeric column has: hat functions at equal distances beside the
-        column itself. 0 for straight lines. "auto" lets `n`, `epsilon` and `delta` decide.
-    surfaces : how many cosines of all numeric columns together, which see interactions; 0 for none, or
-        "auto".
+    ranges : the PUBLIC range (low, high) of each numeric column, keyed by its number, or by its name in a
+        table; (low, high, "log") for a column in which most values are near low.
+    groups : lists of columns that together are a one-hot encoding, such as [[3, 4, 5]]; a 0/1 column is a
+        group of one.
+    curves : the number of knots of the curve of each numeric column. A curve consists of the column itself
+        and hat functions at equally spaced knots. 0 for straight lines; "auto" chooses by `n`, `epsilon` and
+        `delta`.
+    surfaces : the number of cosines of all numeric columns together, which represent interactions; 0 for
+        none, or "auto".
     seed : the public seed of the surfaces.
-    n, epsilon, delta : for "auto": how many records or persons there are in the WHOLE network, and the budget
-        of the fit; so every site makes the same choice.
+    lazy : True lets `transform` return the rows as a `LazyRows` that the estimators of this package expand a
+        few at a time: a fit of many rows takes little memory, and more time. The model is the same.
+    n, epsilon, delta : for "auto": the number of records (or persons) in the WHOLE network, and the budget of
+        the fit. These are public, so every site makes the same choice.
 
     Examples
     --------
@@ -60,6 +67,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n: int | None = None
     epsilon: float | None = None
     delta: float = 1e-5
+    lazy: bool = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters and the columns; no value of X is read."""
@@ -69,20 +77,22 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(found)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """The expanded rows, in order, one for each row of X."""
+    def transform(self, X: Any) -> Any:
+        """The expanded rows, in order, one for each row of X: an array, unless `lazy`."""
+        rows = self.lazy_rows(X)
+        return rows if self.lazy else np.asarray(rows)
+
+    def lazy_rows(self, X: Any) -> LazyRows:
+        """The expanded rows, computed when they are needed."""
         numbers, groups, expansion = self._numbers(), self._groups(), self._expansion()
         found = self._columns(X, [*numbers, *(key for group in groups for key in group)])
-        units = [unit_numbers(field, found[key]) for key, field in numbers.items()]
-        rows = len(next(iter(found.values())))
-        flags = [np.column_stack([np.clip(np.nan_to_num(found[key]), 0.0, 1.0) for key in g]) for g in groups]
-        blocks = [bound_rows(block, bound=1.0, how="clip", worst=1.0) for block in flags]
-        Z = expansion.rows(np.column_stack(units) if units else np.zeros((rows, 0)), blocks)
-        return bound_rows(Z, bound=1.0, how="clip", worst=1.0)
+        width = expansion.width(len(numbers)) + sum(map(len, groups))
+        expand = partial(_expand, numbers, groups, expansion)
+        return MappedRows(found, expand, (len(next(iter(found.values()))), width))
 
     @property
     def chosen(self) -> tuple[int, int]:
-        """(curves, surfaces), as given or as `n`, `epsilon`, `delta` and the number of columns decide."""
+        """(curves, surfaces), as given or chosen by `n`, `epsilon`, `delta` and the number of columns."""
         given = self.curves, self.surfaces
         if AUTO not in given:
             return given  # type: ignore[return-value]
@@ -126,7 +136,7 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [list(group) for group in self.groups]
 
     def _columns(self, X: Any, keys: list[Any]) -> dict[Any, Array]:
-        """Every column of X as floats, NaN where a cell is no number."""
+        """Every column of X as floats; NaN for cells that are not numeric."""
         if not keys or len(set(keys)) < len(keys):
             raise ParameterError("`ranges` and `groups` must name each column of X once.")
         named = hasattr(X, "columns") or isinstance(X, Mapping)
@@ -144,9 +154,21 @@ class FeatureMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.requires_fit = False  # the parameters are all there is to know
+        tags.requires_fit = False  # only the parameters are needed
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _expand(
+    numbers: Mapping[Any, Number], groups: list[list[Any]], expansion: Expansion, found: Columns
+) -> Array:
+    """The rows of some records."""
+    units = [unit_numbers(field, found[key]) for key, field in numbers.items()]
+    rows = len(next(iter(found.values())))
+    flags = [np.column_stack([np.clip(np.nan_to_num(found[key]), 0.0, 1.0) for key in g]) for g in groups]
+    blocks = [bound_rows(block, bound=1.0, how="clip", worst=1.0) for block in flags]
+    Z = expansion.rows(np.column_stack(units) if units else np.zeros((rows, 0)), blocks)
+    return bound_rows(Z, bound=1.0, how="clip", worst=1.0)
 
 
 def _field(key: Any, entry: Any) -> Number:
@@ -158,7 +180,7 @@ def _field(key: Any, entry: Any) -> Number:
 
 
 def _check_covered(keys: Sequence[Any], columns: Sequence[Any]) -> None:
-    """Every column of X has a range or a group, and none is made up."""
+    """Raise unless every column of X is in `ranges` or `groups`, and these name only columns of X."""
     for key in columns:
         if key not in keys:
             raise ParameterError(

@@ -1,7 +1,7 @@
-"""Counts of the cells that fit a schema, only for the owner of the rows.
+"""Counts of the cells of a table that fit its schema. They are only for the owner of the rows.
 
-A count is computed from the rows and no noise covers it. It belongs on the owner's own screen, and in no
-file, log, report or message that other people may see.
+The counts are computed from the rows without noise. Show them only on the owner's own screen, and write them
+to no file, log, report or message that other people may see.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .schema import Schema
 
 @dataclass(frozen=True)
 class CellCounts:
-    """How many cells of a column fit, are moved to the end of their range, cannot be read, or are missing."""
+    """The cells of a column that fit, are clipped to the range (`moved`), are unreadable, or are missing."""
 
     name: str
     fit: int
@@ -30,7 +30,7 @@ class CellCounts:
 
     @property
     def rows(self) -> int:
-        """All cells of the column."""
+        """The number of cells of the column."""
         return self.fit + self.moved + self.unknown + self.missing
 
     @property
@@ -57,7 +57,7 @@ def count_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> CellCoun
         places = parse_column(field, values)
         unknown, missing = int(np.sum(places == OTHER)), int(np.sum(places == MISSING))
         return CellCounts(field.name, len(places) - unknown - missing, 0, unknown, missing)
-    numbers, low, high = parse_column(field, values), 0.0, 1.0  # refuses a column of another type
+    numbers, low, high = parse_column(field, values), 0.0, 1.0  # raises for a column of another type
     if isinstance(field, Date):
         low, high = float(field.start), float(field.start + field.days)
     elif not isinstance(field, Boolean):

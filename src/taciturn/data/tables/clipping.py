@@ -1,4 +1,4 @@
-"""Rows of norm at most `data_norm`: the same clipping before a fit and before a prediction."""
+"""Clip rows to norm at most `data_norm`, in the same way before a fit and before a prediction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array
 
 from ...core import checks
-from ...core.types import Array
+from ...core.types import Array, LazyRows, row_slices
 
 
 def is_sparse(X: Any) -> bool:
@@ -20,21 +20,27 @@ def is_sparse(X: Any) -> bool:
 
 
 def row_norms(X: Any) -> Array:
-    """||x|| of every row; entries may be as large as floats are, as long as the norm does not overflow."""
-    largest, length = row_lengths(merge_entries(X))
+    """||x|| of every row, computed without overflow; at most the largest float."""
+    if not is_sparse(X):  # in slices, so that no copy of all rows is made
+        parts = row_slices(*X.shape)
+        pieces = (X.take(some) if isinstance(X, LazyRows) else X[some] for some in parts)
+        pairs = [row_lengths(piece) for piece in pieces] or [row_lengths(X)]
+        largest, length = (np.concatenate(part) for part in zip(*pairs, strict=True))
+    else:
+        largest, length = row_lengths(merge_entries(X))
     with np.errstate(over="ignore"):
         return np.asarray(np.minimum(largest * length, np.finfo(np.float64).max))
 
 
 def clip_rows(X: Any, bound: float) -> Any:
-    """x min(1, bound / ||x||) for every row, dense or CSR; below the bound in floats too."""
+    """x min(1, bound / ||x||) for every row, dense or CSR. The computed norm also stays within the bound."""
     X = merge_entries(X)
     factors = bound * shrink_factors(X, bound)
     return X.multiply(factors[:, None]).tocsr() if is_sparse(X) else X * factors[:, None]
 
 
 def shrink_factors(X: Any, bound: float) -> Array:
-    """1 / max(||x||, bound), a few last digits smaller, so that the product is within 1 in floats too."""
+    """1 / max(||x||, bound), minus a few units in the last place, so that computed products are at most 1."""
     largest, length = row_lengths(X)
     spare = 1.0 + (8 + X.shape[1]) * np.finfo(np.float64).eps
     with np.errstate(over="ignore"):
@@ -50,12 +56,12 @@ def merge_entries(X: Any) -> Any:
     X = X.copy()
     with np.errstate(over="ignore"):
         X.sum_duplicates()
-    X.data = np.nan_to_num(X.data)  # a sum past the largest float
+    X.data = np.nan_to_num(X.data)  # a sum that overflowed
     return X
 
 
 def row_lengths(X: Any) -> tuple[Array, Array]:
-    """(max |x_j|, ||x|| / max |x_j|) of every row, so that no square overflows; (0, 1) for a row of zeros."""
+    """(max |x_j|, ||x|| / max |x_j|) of every row, without overflow of squares; (0, 1) for a row of zeros."""
     if is_sparse(X):
         at = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         largest = np.zeros(X.shape[0])
@@ -69,9 +75,9 @@ def row_lengths(X: Any) -> tuple[Array, Array]:
 
 
 def whitened_factors(X: Any, whitening: Array | None) -> Array:
-    """min(1, 1 / ||V x + v||) of every row, V and v side by side in `whitening`; 1 where there is none.
+    """min(1, 1 / ||V x + v||) of every row, with V and v side by side in `whitening`; 1 without whitening.
 
-    It is what a model in whitened coordinates multiplies its scores by.
+    A model in whitened coordinates multiplies its scores by these factors.
     """
     if whitening is None:
         return np.ones(X.shape[0])
@@ -83,7 +89,7 @@ def whitened_factors(X: Any, whitening: Array | None) -> Array:
 
 @dataclass(eq=False, repr=False)
 class RowClipper(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """x min(1, data_norm / ||x||): what a private fit does to long rows, as a step of a pipeline.
+    """x min(1, data_norm / ||x||): the clipping of a private fit as a step of a pipeline.
 
     `fit` learns nothing: the bound is public.
 

@@ -1,7 +1,7 @@
-"""One column of a table as numbers: a float or NaN for each value, or the place of its declared category.
+"""Parse a column of a table: a float or NaN for each cell, or the index of its declared category.
 
-Every cell becomes a number here, and none raises an error: an error that depends on a cell would release it.
-Errors depend only on the names, the number and the types of the columns.
+No cell raises an error, because an error that depends on a cell would reveal something about the cell. Errors
+depend only on the names, the number and the types of the columns.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from .schema import Schema
 from .table_inputs import take_columns
 
 _EPOCH = dt.date(1970, 1, 1).toordinal()
-OTHER = -1  # a value that was not declared
-MISSING = -2  # no value at all
+OTHER = -1  # a category that was not declared
+MISSING = -2  # a missing value
 
 _BLANKS = frozenset({"", "?", "na", "nan", "null", "none", "<na>"})
 
 Parsed = dict[str, NDArray[Any]]
-"""Column -> float64 values with NaN for missing, or int64 places with OTHER and MISSING."""
+"""For each column, float64 values with NaN if missing, or int64 indices of categories, OTHER or MISSING."""
 
 _YES = frozenset({"1", "true", "yes", "y", "t"})
 _NO = frozenset({"0", "false", "no", "n", "f"})
-_EXACT = 2.0**53  # from here on, floats cannot represent every whole number
+_EXACT = 2.0**53  # floats cannot represent every whole number above this one
 _WRONG_TYPE = {
     "M": "dates: declare a Date",
     "m": "spans of time: give them as numbers",
@@ -40,14 +40,17 @@ _WRONG_TYPE = {
 }
 
 
-def parse(schema: Schema, table: Any) -> Parsed:
-    """The columns of the schema, from a DataFrame, a mapping, a structured array, or rows in its order."""
+def parse(schema: Schema, table: Any, *, clip: bool = True) -> Parsed:
+    """The parsed columns of the schema, from a DataFrame, a mapping, a structured array, or rows."""
     raw = take_columns(schema.names, table)
-    return {field.name: parse_column(field, raw[field.name]) for field in schema}
+    return {field.name: parse_column(field, raw[field.name], clip=clip) for field in schema}
 
 
-def parse_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Floats for a number, a date or a boolean; places among the declared values for a category."""
+def parse_column(field: Field, values: Sequence[Any] | NDArray[Any], *, clip: bool = True) -> NDArray[Any]:
+    """Floats for a number, a date or a boolean; indices of the declared values for a category.
+
+    clip : whether numbers are clipped to their range. Without clipping, a column of floats is not copied.
+    """
     if isinstance(field, Category):
         return _places(field, values)
     if isinstance(field, Date):
@@ -58,14 +61,14 @@ def parse_column(field: Field, values: Sequence[Any] | NDArray[Any]) -> NDArray[
         raise DataError(
             f"`{field.name}` is declared a Number but its column contains {_WRONG_TYPE[values.dtype.kind]}."
         )
-    floats = np.clip(
-        read_numbers(values), field.low, field.high
-    )  # infinity too becomes the nearer end of the range
+    floats = read_numbers(values)
+    if clip:
+        floats = np.clip(floats, field.low, field.high)  # infinity becomes the nearer end of the range too
     return floats if field.fill is None else np.where(np.isnan(floats), field.fill, floats)
 
 
 def _days(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
-    """Days as Python counts them; NaN for other cells."""
+    """Dates as ordinals (`datetime.date.toordinal`); NaN for other cells."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
         days = values.astype("datetime64[D]").astype(np.int64).astype(np.float64) + _EPOCH
         return np.where(np.isnat(values), np.nan, days)
@@ -81,7 +84,7 @@ def _day(value: Any) -> float:
         if isinstance(value, str):
             value = dt.datetime.fromisoformat(value.strip())
         return float(value.toordinal()) if isinstance(value, dt.date) else math.nan
-    except (ValueError, AttributeError):  # pandas' NaT is a date without a day
+    except (ValueError, AttributeError):  # pandas' NaT is a date without an ordinal
         return math.nan
 
 
@@ -103,7 +106,7 @@ def read_numbers(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64]:
 
 def read_number(value: Any) -> float:
     """A float; NaN for a cell that is not numeric."""
-    if type(value) is str:  # first, since a large file has millions of them
+    if type(value) is str:  # tested first, since a large file has millions of texts
         try:
             return float(value)
         except ValueError:
@@ -116,7 +119,7 @@ def read_number(value: Any) -> float:
         return math.nan
     try:
         return float(value)
-    except OverflowError:  # a whole number or a fraction past the floats
+    except OverflowError:  # a whole number or a fraction beyond the largest float
         return math.inf if value > 0 else -math.inf  # type: ignore[operator]
     except (ValueError, ArithmeticError):
         return math.nan
@@ -154,10 +157,10 @@ def _place_of(field: Category) -> Callable[[Any], int]:
 
 
 def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
-    """Raise if a column of this type would change the text of a category.
+    """Raise an error if a column of this type would change the text of a category.
 
-    A reader that guesses types, like `pandas.read_csv`, turns "01" into 1 unless one cell of the column
-    is a text: that cell would change every row's category.
+    A reader that guesses types, like `pandas.read_csv`, turns "01" into 1, unless some cell of the column
+    is a text. So a single cell would change the category of every row.
     """
     for word in field.values:
         held = _held(word)
@@ -172,7 +175,7 @@ def _check_survival(field: Category, dtype: np.dtype[Any]) -> None:
 def _held(word: str) -> str | None:
     """A text as a column of numbers or booleans stores it; None if two texts could become the same number.
 
-    A column of whole numbers becomes one of floats as soon as one cell is missing.
+    This happens to large whole numbers, because a column with a missing cell is stored as floats.
     """
     held = _retyped(word)
     number = math.nan if _is_truth(word) else read_number(held)
@@ -196,13 +199,13 @@ def _is_truth(word: str) -> bool:
 
 
 def is_blank(value: Any) -> bool:
-    """Whether a cell stands for no value at all."""
+    """Whether a cell means a missing value."""
     word = _word(value)
     return value is None or value != value or (word is not None and word.lower() in _BLANKS)
 
 
 def _word(value: Any) -> str | None:
-    """The value as a category is written: 3.0 is "3", True is "True"; None for a missing value."""
+    """The value as the text of a category: 3.0 is "3", True is "True"; None for a missing value."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""Fields, the public facts about one column: Number, Category, Date, Boolean."""
+"""Number, Category, Date, Boolean: a field states the public facts about one column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core.errors import DataError
 
 @dataclass(frozen=True)
 class Column:
-    """The base of all columns: a name, its features, and a plain form."""
+    """The base class of all fields: the name of the column, its feature names, and its dictionary."""
 
     name: str
 
@@ -24,11 +24,11 @@ class Column:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of the columns this one becomes."""
+        """The names of the features that the encoder makes from this column."""
         return (self.name,)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON or TOML, without what has its usual value."""
+        """The field as plain JSON or TOML values; defaults are left out."""
         entries = {one.name: getattr(self, one.name) for one in fields(self)}
         usual = {one.name: one.default for one in fields(self)}
         plain = {key: list(value) if isinstance(value, tuple) else value for key, value in entries.items()}
@@ -41,11 +41,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Number(Column):
-    """A numeric column with a public range; values outside are moved to its nearer end.
+    """A numeric column with a public range. Values outside the range are clipped to it.
 
-    low becomes 0 (or -1 if `symmetric`) and high becomes 1; between them the scale is linear, or
-    log(1 + value - low) if `log`, for columns where most of the values sit near low. A missing value
-    counts as `fill`, if given: a typical value that is public, not a mean taken from the rows.
+    `low` becomes 0 (or -1 if `symmetric`) and `high` becomes 1. The scale between them is linear, or
+    proportional to log(1 + value - low) if `log`, for columns in which most values are near `low`. A missing
+    value counts as `fill`, if given: a typical value that is public, not a mean computed from the rows.
     """
 
     low: float
@@ -69,7 +69,7 @@ class Number(Column):
 
 @dataclass(frozen=True)
 class Category(Column):
-    """A column that takes one of the declared values: one feature each, all 0 for any other value."""
+    """A column with declared values: one feature for each value. For any other value all features are 0."""
 
     values: tuple[str, ...]
 
@@ -89,16 +89,16 @@ class Category(Column):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of the columns this one becomes."""
+        """The names of the features that the encoder makes from this column."""
         return tuple(f"{self.name}={value}" for value in self.values)
 
 
 @dataclass(frozen=True)
 class Date(Column):
-    """A column of dates within a public range; a day outside is moved to its nearer end.
+    """A column of dates with a public range. A date outside the range is clipped to it.
 
-    `first` becomes 0 and `last` becomes 1, linear in days. Cells may be dates, date-times (their day counts)
-    or texts such as 2026-11-16.
+    `first` becomes 0 and `last` becomes 1, linearly in days. Cells may be dates, date-times (the time of day
+    is ignored) or texts such as 2026-11-16.
 
     >>> Date("admitted", "2020-01-01", "2025-12-31").days
     2191
@@ -116,21 +116,21 @@ class Date(Column):
 
     @property
     def days(self) -> int:
-        """From the first day to the last."""
+        """The number of days from the first day to the last."""
         return dt.date.fromisoformat(self.last).toordinal() - self.start
 
     @property
     def start(self) -> int:
-        """The first day, as Python counts days."""
+        """The first day as an ordinal (`datetime.date.toordinal`)."""
         return dt.date.fromisoformat(self.first).toordinal()
 
 
 @dataclass(frozen=True)
 class Boolean(Column):
-    """A column of yes or no, as 1 or 0: True, 1, yes, true, y, t in any case, or their opposites."""
+    """A yes/no column as 1 or 0. Cells may be True, 1, yes, true, y or t in any case, or their opposites."""
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON or TOML."""
+        """The field as plain JSON or TOML values."""
         return {"name": self.name, "kind": "boolean"}
 
 
@@ -140,7 +140,7 @@ _FORMS = "a number has name, low, high; a category name, values; a date name, fi
 
 
 def field_from_dict(k: int, entry: Any) -> Field:
-    """The field that `to_dict` wrote, or that a person typed; `k` is its position in the schema."""
+    """The field from a dictionary of `to_dict`, or written by hand; `k` is its position in the schema."""
     if not isinstance(entry, Mapping):
         raise DataError(f"`fields[{k}]` must be a table; got {type(entry).__name__}.")
     guess = "category" if "values" in entry else "date" if "first" in entry else "number"

@@ -1,8 +1,8 @@
-"""Dealing rows to sites: every row at exactly one site, by chance or by a column's value.
+"""Distribute rows over sites: every row goes to exactly one site, at random or by the value of a column.
 
 The `assign_` functions return the site number of each row; the `deal_` functions return each site's
-(X_i, y_i), ready for `taciturn.Problem`. The assignment is seeded. The number of rows
-of a site is public (B_i).
+(X_i, y_i), ready for `taciturn.Problem`. A seed determines the assignment. The number of rows of a site is
+public (B_i).
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ Hands = list[tuple[Any, NDArray[Any]]]
 
 
 def assign_evenly(rows: int, sites: int, *, seed: int) -> Site:
-    """A site for each row, by chance, with sizes that differ by at most one."""
+    """A random site for each row; the sizes of the sites differ by at most one."""
     _check_sizes(rows, sites, 1)
     return _shuffle(np.arange(rows, dtype=np.int64) % sites, seed)
 
 
 def assign_unevenly(rows: int, sites: int, *, seed: int, concentration: float = 1.0, least: int = 1) -> Site:
-    """A site for each row, by chance: `least` rows each, and the rest in shares ~ Dirichlet(concentration).
+    """A random site for each row: at least `least` rows each, and the rest in shares ~
+    Dirichlet(concentration).
 
-    Small concentrations give a few large sites and many small ones; large ones come close to even.
+    A small concentration gives a few large sites and many small ones; a large one gives almost equal sizes.
     """
     _check_sizes(rows, sites, checks.whole("least", least, least=1))
-    concentration = min(checks.positive("concentration", concentration), 1e12)  # even, to the last digit
+    concentration = min(checks.positive("concentration", concentration), 1e12)  # at 1e12 all shares are equal
     draw = SeededStreams(seed).generator(repeat=0, site=0, purpose="deal", t=1)
     sizes = least + _apportion(rows - sites * least, draw.dirichlet(np.full(sites, concentration)))
     return _shuffle(np.repeat(np.arange(sites, dtype=np.int64), sizes), seed)
 
 
 def assign_by(values: ArrayLike, sites: int | None = None) -> Site:
-    """A site for each row, by its value: all rows of one value at one site.
+    """A site for each row by its value: all rows with the same value go to one site.
 
-    One site per distinct value, in sorted order; with fewer `sites` than values, the values go, largest group
-    first, to the site that has the fewest rows so far.
+    By default there is one site per distinct value, in sorted order. With fewer `sites` than values, the
+    values are assigned one after the other, largest group first, to the site with the fewest rows so far.
     """
     column = np.asarray(values)
     if column.ndim != 1 or len(column) == 0:
@@ -64,7 +65,7 @@ def assign_by(values: ArrayLike, sites: int | None = None) -> Site:
 
 
 def deal(X: Any, y: ArrayLike, site: ArrayLike, *, sites: int | None = None) -> Hands:
-    """[(X_0, y_0), (X_1, y_1), ...]: the rows of each site, in their old order; X dense or CSR.
+    """[(X_0, y_0), (X_1, y_1), ...]: the rows of each site, in their original order; X is dense or CSR.
 
     >>> import numpy as np
     >>> hands = deal(np.eye(3), np.array([1.0, -1.0, 1.0]), site=[1, 0, 1])
@@ -79,10 +80,10 @@ def deal(X: Any, y: ArrayLike, site: ArrayLike, *, sites: int | None = None) -> 
 
 
 def row_numbers(count: int, site: ArrayLike, sites: int | None = None) -> list[NDArray[np.intp]]:
-    """The numbers of the rows of each site, in their old order."""
+    """The numbers of the rows of each site, in their original order."""
     label = np.asarray(site)
     if not label.size or label.dtype.kind not in "iu" or label.shape != (count,) or label.min() < 0:
-        raise DataError(f"`site` must give a whole number from 0 on for each of the {count} rows.")
+        raise DataError(f"`site` must give a whole number of at least 0 for each of the {count} rows.")
     sizes = np.bincount(label, minlength=0 if sites is None else checks.whole("sites", sites, least=1))
     if sites is not None and len(sizes) > sites:
         raise DataError(f"`site` must stay below `sites` = {sites}; got {len(sizes) - 1}.")
@@ -92,20 +93,20 @@ def row_numbers(count: int, site: ArrayLike, sites: int | None = None) -> list[N
 
 
 def deal_evenly(X: Any, y: ArrayLike, sites: int, *, seed: int) -> Hands:
-    """Deal the rows by chance, with sizes that differ by at most one."""
+    """Distribute the rows at random; the sizes of the sites differ by at most one."""
     return deal(X, y, assign_evenly(X.shape[0], sites, seed=seed))
 
 
 def deal_unevenly(
     X: Any, y: ArrayLike, sites: int, *, seed: int, concentration: float = 1.0, least: int = 1
 ) -> Hands:
-    """Deal at least `least` rows to each site, and the rest in shares ~ Dirichlet(concentration)."""
+    """Distribute the rows at random: `least` to each site, the rest in shares ~ Dirichlet(concentration)."""
     site = assign_unevenly(X.shape[0], sites, seed=seed, concentration=concentration, least=least)
     return deal(X, y, site)
 
 
 def deal_by(X: Any, y: ArrayLike, values: ArrayLike, sites: int | None = None) -> Hands:
-    """Deal the rows by a column's values (not IID): all rows of one value to one site."""
+    """Distribute the rows by the values of a column (not IID): all rows with one value go to one site."""
     return deal(X, y, assign_by(values, sites))
 
 
@@ -113,7 +114,7 @@ def _check_sizes(rows: int, sites: int, least: int) -> None:
     rows, sites = checks.whole("rows", rows, least=1), checks.whole("sites", sites, least=1)
     if sites * least > rows:
         raise DataError(
-            f"`sites` must be at most {rows // least}, for {rows} rows and {least} each; got {sites}."
+            f"`sites` must be at most {rows // least}, for {rows} rows and {least} per site; got {sites}."
         )
 
 
@@ -123,7 +124,7 @@ def _shuffle(site: Site, seed: int) -> Site:
 
 
 def _apportion(rows: int, shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Whole numbers in proportion to the shares, which add up to `rows`: largest remainders round up."""
+    """Whole numbers in proportion to the shares, with the sum `rows`: the largest remainders round up."""
     exact = rows * shares / shares.sum()
     sizes: NDArray[np.int64] = np.floor(exact).astype(np.int64)
     left = rows - int(sizes.sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, Self, TypeGuard
 
 import numpy as np
@@ -13,9 +14,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from ...core import checks
 from ...core.errors import DataError
-from ...core.types import Array
+from ...core.types import Array, LazyRows
 from ..features.expansion import Expansion
-from .column_parsing import MISSING, OTHER, Parsed, parse
+from ..features.mapped_rows import Columns, MappedRows
+from .column_parsing import MISSING, OTHER, parse
 from .column_types import Boolean, Category, Date, Field, Number
 from .schema import Schema, public_columns
 from .table_inputs import take_columns
@@ -25,35 +27,38 @@ MISSING_AS = ("row", "field", "indicator")
 
 @dataclass(eq=False, repr=False)
 class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """x = encode(record), ||x|| <= data_norm, from a public schema alone: `fit` learns nothing.
+    """Encode records as rows x with ||x|| <= data_norm, from a public schema alone: `fit` learns nothing.
 
-    Numbers are scaled by their public range and clipped to it; a category becomes one column per declared
-    value, all zeros for any other value. A record with a missing or unreadable value becomes a row of zeros,
-    which says nothing about it; no record is dropped, since their number is public. `taciturn.check` counts
-    such records, and every cell that does not fit, for the owner of the rows. With `curves` or `surfaces`
-    numbers become curves and surfaces (see `FeatureMap`), and a missing value has an indicator.
+    Numbers are clipped to their public range and scaled by it. A category becomes one column for each
+    declared value, all zeros for any other value. A record with a missing or unreadable value becomes a row
+    of zeros. No record is dropped, because the number of records is public. `taciturn.check` counts such
+    records, and every cell that does not fit, for the owner of the rows. With `curves` or `surfaces`, numbers
+    become curves and surfaces (see `FeatureMap`), and a missing value is marked in an extra column.
 
     Parameters
     ----------
     schema : Schema, its dictionary, or in short {"age": (0, 110), "ward": ["medical", "surgical"]}
-        The columns. Rows without column names must have them in this order.
+        The columns. Rows without column names must have the columns in this order.
     data_norm : float
-        The bound on every row's norm.
+        The bound on the norm of every row.
     intercept : bool
-        Whether to add a last column `intercept` that is 1 before the bound is applied; the bound includes
-        it.
+        Whether to add a last column `intercept`, which is 1 before the bound is applied. The bound includes
+        this column.
     rows : "clip" or "scale"
-        Divide each row above the bound by its own norm, or all rows by the largest norm the schema allows.
+        "clip" scales each row with a norm above the bound down to the bound. "scale" divides all rows by the
+        same number, so that the largest norm that the schema allows becomes the bound.
     missing : "row", "field" or "indicator"
-        What becomes zero for a missing value: the whole row, or only the columns of its field. An "indicator"
-        is an extra column of each field that is 1 for a missing value. None: "indicator" with curves or
+        What becomes zero for a missing value: the whole row, or only the columns of its field. "indicator"
+        also adds a column to each field that is 1 for a missing value. None: "indicator" with curves or
         surfaces, else "row".
     curves : int
-        How many knots the curve of each number and date has; 0 for a straight line.
+        The number of knots of the curve of each number and date; 0 for a straight line.
     surfaces : int
-        How many cosines of all numbers and dates together; they represent interactions.
+        The number of random Fourier features (cosines) of all numbers and dates together: interactions.
     seed : int
         The public seed of the surfaces.
+    lazy : bool
+        True lets `transform` return the rows as a `LazyRows`, which a fit expands a few at a time.
 
     Examples
     --------
@@ -74,6 +79,7 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     curves: int = 0
     surfaces: int = 0
     seed: int = 0
+    lazy: bool = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters and the table's columns; no value of the table is read."""
@@ -83,35 +89,39 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_ = np.array(schema.names, dtype=object)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """The encoded rows, in order, one for each record."""
-        schema, columns = self._check_schema(), parse(self._check_schema(), X)
-        expansion = self.expansion
-        if expansion is None:
-            Z = encode(schema, columns, missing=self.missing_as, intercept=self.intercept)
-            worst = math.sqrt(len(schema) + self.intercept)
-        else:
-            Z = expand(schema, columns, expansion, missing=self.missing_as, intercept=self.intercept)
-            worst = math.sqrt(1 + self.intercept)
-        return bound_rows(Z, bound=float(self.data_norm), how=self.rows, worst=worst)
+    def transform(self, X: Any) -> Any:
+        """The encoded rows, in order, one for each record: an array, unless `lazy`."""
+        rows = self.lazy_rows(X)
+        return rows if self.lazy else np.asarray(rows)
+
+    def lazy_rows(self, X: Any) -> LazyRows:
+        """The encoded rows, computed when they are needed."""
+        schema = self._check_schema()
+        columns = parse(schema, X, clip=False)  # `unit_numbers` clips the numbers when it scales them
+        made: dict[str, Any] = {"missing": self.missing_as, "intercept": self.intercept}
+        bound = {"bound": float(self.data_norm), "how": self.rows}
+        encoded = partial(_encoded, schema, self.expansion, made, bound)
+        return MappedRows(
+            columns, encoded, (len(columns[schema.names[0]]), len(self.get_feature_names_out()))
+        )
 
     def unread_cells(self, X: Any) -> NDArray[np.bool_]:
-        """Which cells are missing, cannot be read or hold a category that was not declared: (rows, columns).
+        """A mask of the cells that are missing, unreadable or an undeclared category, (rows, columns).
 
-        It is computed from the rows, so it is for their owner only.
+        The mask is computed from the rows without noise, so only the owner of the rows may see it.
         """
         return self._absent(X, OTHER)
 
     def unreadable(self, X: Any) -> NDArray[np.bool_]:
-        """Which records become rows of zeros, since a value is missing or cannot be read: (rows,).
+        """A mask of the records that become rows of zeros, because a value is missing or unreadable, (rows,).
 
-        With other settings of `missing`: records without any readable value.
+        If `missing` is not "row", these are the records without any readable value.
         """
         absent = self._absent(X, MISSING)
         return np.asarray(absent.any(axis=1) if self.missing_as == "row" else absent.all(axis=1))
 
     def _absent(self, X: Any, most: int) -> NDArray[np.bool_]:
-        """Which cells have no value: NaN in a number, or a category code of at most `most`."""
+        """A mask of the cells without a value: NaN in a number, or a category index of at most `most`."""
         columns = parse(self._check_schema(), X).values()
         return np.column_stack([np.isnan(c) if c.dtype.kind == "f" else c <= most for c in columns])
 
@@ -145,14 +155,14 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         checks.choice("rows", self.rows, ("clip", "scale"))
         checks.choice("missing", self.missing_as, MISSING_AS)
         if self.expansion is None and self.seed:
-            raise DataError(f"`seed` belongs to `surfaces`; got {self.seed} without them.")
+            raise DataError(f"`seed` is only for `surfaces`; got seed = {self.seed} without surfaces.")
         if not isinstance(self.intercept, bool):
             raise DataError(f"`intercept` must be True or False; got {type(self.intercept).__name__}.")
         return public_columns(self.schema)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.requires_fit = False  # the schema is all there is to know
+        tags.requires_fit = False  # only the schema is needed
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
         tags.input_tags.categorical = True
@@ -160,12 +170,24 @@ class BoundedEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def encode(schema: Schema, columns: Parsed, *, missing: str = "row", intercept: bool = False) -> Array:
-    """Numbers scaled to their public range and clipped to it, one column per category, and an optional 1.
+def _encoded(
+    schema: Schema, expansion: Expansion | None, made: dict[str, Any], bound: dict[str, Any], columns: Columns
+) -> Array:
+    """The rows of some records."""
+    if expansion is None:
+        worst = math.sqrt(len(schema) + made["intercept"])
+        return bound_rows(encode(schema, columns, **made), worst=worst, **bound)
+    worst = math.sqrt(1 + made["intercept"])
+    return bound_rows(expand(schema, columns, expansion, **made), worst=worst, **bound)
 
-    A category that was not declared is all zeros. A missing value makes the whole row 0, so that it says
-    nothing (`missing="row"`), or only its own columns; with `missing="indicator"` a further column is then 1.
-    No row is ever dropped: their number is public.
+
+def encode(schema: Schema, columns: Columns, *, missing: str = "row", intercept: bool = False) -> Array:
+    """The encoded rows: scaled and clipped numbers, one column per category value, and an optional constant
+    1.
+
+    An undeclared category is all zeros. A missing value makes the whole row 0 (`missing="row"`), or only the
+    columns of its field; with `missing="indicator"` an extra column of the field is then 1. No row is ever
+    dropped, because the number of rows is public.
     """
     rows, marked = len(columns[schema.names[0]]), missing == "indicator"
     Z = np.zeros((rows, len(schema.feature_names) + marked * len(schema) + intercept))
@@ -187,9 +209,9 @@ def encode(schema: Schema, columns: Parsed, *, missing: str = "row", intercept: 
 
 
 def expand(
-    schema: Schema, columns: Parsed, expansion: Expansion, *, missing: str, intercept: bool = False
+    schema: Schema, columns: Columns, expansion: Expansion, *, missing: str, intercept: bool = False
 ) -> Array:
-    """Numbers and dates as curves and surfaces, then categories, booleans and an optional 1."""
+    """The encoded rows: numbers and dates as curves, categories, booleans, surfaces, an optional 1."""
     numbers = [unit_numbers(field, columns[field.name]) for field in schema if is_number(field)]
     blocks = [
         encode(Schema((field,)), columns, missing="indicator" if expansion.indicators else "field")
@@ -213,22 +235,22 @@ def feature_names(schema: Schema, expansion: Expansion | None, *, indicators: bo
 
 
 def is_number(field: Field) -> TypeGuard[Number | Date]:
-    """Whether a curve can be drawn over its values."""
+    """Whether the field has a range, so that it can have a curve."""
     return isinstance(field, Number | Date)
 
 
 def absent(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which cells of a parsed column have no value."""
+    """A mask of the cells of a parsed column that have no value."""
     return np.asarray(np.isnan(values) if values.dtype.kind == "f" else values == MISSING)
 
 
-def no_answer(schema: Schema, columns: Parsed) -> NDArray[np.bool_]:
-    """Which records have a cell without a value."""
+def no_answer(schema: Schema, columns: Columns) -> NDArray[np.bool_]:
+    """A mask of the records with a cell without a value."""
     return np.asarray(np.any([absent(columns[field.name]) for field in schema], axis=0))
 
 
 def scale_numbers(field: Number | Date | Boolean, values: Array) -> Array:
-    """low -> 0 and high -> 1 (low -> -1 if symmetric), clipped; NaN stays NaN."""
+    """Values clipped and scaled: low becomes 0 (-1 if symmetric), high becomes 1; NaN stays NaN."""
     if isinstance(field, Boolean):
         return values
     unit = unit_numbers(field, values)
@@ -236,7 +258,7 @@ def scale_numbers(field: Number | Date | Boolean, values: Array) -> Array:
 
 
 def unit_numbers(field: Number | Date, values: Array) -> Array:
-    """low -> 0 and high -> 1, linear or by the logarithm, clipped; NaN stays NaN."""
+    """Values clipped and scaled, linearly or by the logarithm: low to 0, high to 1; NaN stays NaN."""
     if isinstance(field, Date):
         return np.clip((values - field.start) / field.days, 0.0, 1.0)
     above = np.clip(values, field.low, field.high) - field.low
@@ -245,10 +267,11 @@ def unit_numbers(field: Number | Date, values: Array) -> Array:
 
 
 def bound_rows(Z: Array, *, bound: float, how: str, worst: float) -> Array:
-    """Rows of norm at most `bound`: long rows divided by their norm ("clip"), or all by `worst` ("scale").
+    """Rows of norm at most `bound`: longer rows are scaled down ("clip"), or all rows by bound / `worst`
+    ("scale").
 
-    `worst` is a bound on all norms. The result stays below the bound in floats too,
-    in whatever order its squares are added up; for that the rows are shortened by a few last digits.
+    `worst` is a bound on all norms. The rows are shortened by a few units in the last place, so that their
+    computed norm is below the bound too, in whatever order the squares are added up.
     """
     spare = 1.0 + Z.shape[1] * np.finfo(np.float64).eps
     norms = np.sqrt(np.einsum("ij,ij->i", Z, Z)) if how == "clip" else np.full(len(Z), worst)

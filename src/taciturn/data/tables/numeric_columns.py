@@ -1,4 +1,4 @@
-"""PlainColumns: named columns of numbers as rows, for a model that was fitted to arrays."""
+"""PlainColumns: an encoder that turns named columns of numbers into rows, for models of plain arrays."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .table_inputs import take_columns
 
 @dataclass(eq=False, repr=False)
 class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The columns `names` of a table as numbers, in this order; an array is taken as it is.
+    """The columns `names` of a table as numbers, in this order. An array is returned unchanged.
 
-    A cell of a table that is no number becomes 0, and `unread_cells` says where.
+    A cell that is not numeric becomes 0; `unread_cells` finds such cells.
 
     >>> columns = PlainColumns(["a", "b"])
     >>> columns.transform({"b": ["2", "?"], "a": [1, 3]})
@@ -30,7 +30,7 @@ class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     names: Sequence[str]
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn nothing: the names are all there is to know."""
+        """Do nothing: the encoder needs only the names of its columns."""
         return self
 
     def transform(self, X: Any) -> Any:
@@ -38,14 +38,14 @@ class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.nan_to_num(self._numbers(X), nan=0.0, posinf=1e300, neginf=-1e300) if _is_table(X) else X
 
     def unread_cells(self, X: Any) -> NDArray[np.bool_]:
-        """Which cells are not numeric, (rows, columns)."""
+        """A mask of the cells that are not numeric, (rows, columns)."""
         if not _is_table(X):
             shape = X.shape if is_sparse(X) else np.shape(X)
             return np.zeros((shape[0] if shape else 0, len(self.names)), dtype=bool)
         return np.isnan(self._numbers(X))
 
     def unreadable(self, X: Any) -> NDArray[np.bool_]:
-        """Which rows have a cell that is not numeric."""
+        """A mask of the rows with a cell that is not numeric."""
         return np.asarray(self.unread_cells(X).any(axis=1))
 
     @property
@@ -67,7 +67,7 @@ class PlainColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _is_table(X: Any) -> bool:
-    """Whether columns have names."""
+    """Whether X has named columns."""
     if isinstance(X, Mapping) or hasattr(X, "columns") or hasattr(X, "column_names"):
         return True
     if isinstance(X, np.ndarray):

@@ -1,7 +1,7 @@
-"""Schema: what is public about a table before any row is read.
+"""Schema: the public facts about the columns of a table, known before any row is read.
 
-Ranges and categories come from a codebook, a law or a form, never from the rows: a range read off the data
-is a release that no certificate covers.
+Ranges and categories come from a codebook, a law or a form, never from the rows. A range that was computed
+from the rows is a release that no certificate covers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Schema:
 
     @classmethod
     def of(cls, **columns: Any) -> Schema:
-        """A schema in one line: (low, high) for a number, a list of words for a category, bool for yes or no.
+        """A schema in one line: (low, high) for a number, a list of texts for a category, bool for yes/no.
 
         >>> Schema.of(age=(0, 110), ward=["medical", "surgical"], smoker=bool).feature_names
         ('age', 'ward=medical', 'ward=surgical', 'smoker')
@@ -64,12 +64,12 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the table."""
+        """The names of the columns of the table."""
         return tuple(field.name for field in self.fields)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The columns of the encoded table: a number's own name, then `name=value` for each category."""
+        """The names of the encoded columns: `name`, or `name=value` for each value of a category."""
         return tuple(name for field in self.fields for name in field.feature_names)
 
     def with_ranges(self, ranges: Mapping[str, tuple[float, float]]) -> Schema:
@@ -87,12 +87,12 @@ class Schema:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain JSON or TOML: {"fields": [{"name", "low", "high"}, {"name", "values"}, ...]}"""
+        """The schema as plain JSON or TOML: {"fields": [{"name", "low", "high"}, {"name", "values"}, ...]}"""
         return {"fields": [field.to_dict() for field in self.fields]}
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Schema:
-        """The schema that `to_dict` wrote, or that a person typed."""
+        """The schema from a dictionary of `to_dict`, or written by hand."""
         if not isinstance(entry, Mapping) or set(entry) != {"fields"}:
             raise DataError("a schema must be a table with the single key `fields`.")
         if not isinstance(entry["fields"], list | tuple):
@@ -101,7 +101,7 @@ class Schema:
 
 
 def public_columns(given: Any) -> Schema:
-    """A schema, its dictionary, or its short form {"age": (0, 110), "ward": ["a", "b"], "smoker": bool}."""
+    """The schema from a schema, its dictionary, or its short form {"age": (0, 110), "smoker": bool}."""
     if isinstance(given, Schema):
         return given
     if not isinstance(given, Mapping) or not given:

@@ -1,7 +1,7 @@
-"""A table that is the answer to a database query: read once, in one snapshot, through SQLAlchemy.
+"""A table from a database query, read once, in one snapshot, through SQLAlchemy.
 
-The query and the connection belong to the owner of the rows. No error, log or `repr` shows them, nor what the
-database said: its messages quote both.
+The query and the connection are private to the owner of the rows. No error, log or `repr` shows them. Errors
+of the database are not shown either, because they quote both.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from ...core.canonical import digest
 from ...core.errors import DataError, MissingExtra
 from .table_files import Columns
 
-_SNAPSHOT = {"sqlite": "SERIALIZABLE", "oracle": "SERIALIZABLE", "mssql": "SNAPSHOT"}  # else repeatable read
+_SNAPSHOT = {"sqlite": "SERIALIZABLE", "oracle": "SERIALIZABLE", "mssql": "SNAPSHOT"}  # isolation levels
 
 
 @dataclass(frozen=True, eq=False)
 class TableQuery:
-    """The rows that a query gives; a relative path of an SQLite file counts from `folder`."""
+    """The rows that a query returns. A relative path of an SQLite file is relative to `folder`."""
 
     url: str = field(repr=False)
     query: str = field(repr=False)
@@ -48,7 +48,7 @@ class TableQuery:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of the database, without user and password; another query may ask about the same rows."""
+        """A hash of the database, without user, password and query: other queries may use the same rows."""
         url = self._parsed
         return digest(["database", url.get_backend_name(), url.host, url.port, url.database])
 
@@ -72,7 +72,7 @@ class TableQuery:
 
         kind = url.get_backend_name()
         options: dict[str, Any] = {"poolclass": NullPool, "hide_parameters": True}
-        if kind == "sqlite":  # never made, and never written to
+        if kind == "sqlite":  # opened read-only: never created, never written to
             where = f"{Path(url.database).as_uri()}?mode=ro"
             options["creator"] = lambda: sqlite3.connect(where, uri=True)
         engine = create_engine(url, **options)
@@ -85,7 +85,7 @@ class TableQuery:
             return list(result.keys()), list(result.fetchall())
 
     def _guarded(self, act: Callable[[], Any], what: str) -> Any:
-        """Replace a database error, which may quote the query, the connection or a row, by its type."""
+        """Run `act`. Of a database error only the type is shown, because its text may quote the query."""
         try:
             return act()
         except DataError:

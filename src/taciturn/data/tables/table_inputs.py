@@ -1,4 +1,4 @@
-"""Containers of a table: pandas, polars, pyarrow (none of them imported), a mapping, an array, rows."""
+"""Take columns from a table: pandas, polars or pyarrow (none is imported), a mapping, an array, or rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...core.errors import DataError
 
 
 def take_columns(names: tuple[str, ...], table: Any) -> dict[str, Any]:
-    """The named columns, cells as they are; raises where names or shape, both public, are wrong."""
+    """The named columns, with unchanged cells. Errors depend only on names and shapes, which are public."""
     raw = _columns(table, names)
     lengths = {len(values) for values in raw.values()}
     if len(lengths) != 1:
@@ -38,7 +38,7 @@ def _columns(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _by_name(table: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """From a frame, a mapping or a structured array."""
+    """Columns from a data frame, a mapping or a structured array."""
     if isinstance(table, np.ndarray):
         known: Iterable[Any] | None = table.dtype.names
     elif isinstance(table, Mapping):
@@ -73,7 +73,7 @@ def _by_position(table: NDArray[Any], names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _row(row: Any, names: tuple[str, ...]) -> Sequence[Any]:
-    """A mapping, or cells in the schema's order; a row of another shape is a row of missing values."""
+    """The cells of a row in the schema's order. In a row of another length all values are missing."""
     if isinstance(row, Mapping):
         return [row.get(name) for name in names]
     listed = isinstance(row, np.ndarray) and row.ndim == 1

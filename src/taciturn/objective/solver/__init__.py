@@ -1,1 +1,1 @@
-"""The exact minimiser of one site's objective, certified to a distance."""
+"""Solvers that minimise one site's objective, with a proven bound on the distance to the exact minimiser."""

@@ -1,9 +1,9 @@
-"""The same gradient with nearly all rounding removed, for when the plain one cannot certify `tol`.
+"""Gradients with very small rounding errors, used where ordinary gradients cannot certify `tol`.
 
-A matrix is split into a high part of beta bits and the rest, A = H + T. Products of two high parts sum up
-exactly in floats when 2 beta + log2(terms) <= 53, in whatever order BLAS adds them, and what is left over is
-2^-beta times smaller. So z comes out correctly rounded but for zeta ~ 2^-beta gamma(d), and the sum over rows
-likewise; what remains is the rounding of z and of the slope itself.
+Each matrix A is split into a high part H of beta bits and a rest T, A = H + T. If 2 beta + log2(terms) <= 53,
+a sum of products of two high parts is exact in floats, in whatever order BLAS adds them. All other products
+are smaller by a factor of 2^-beta. So z, and the sum over the rows, are correctly rounded except for an error
+zeta ~ 2^-beta gamma(d). Only the rounding of z and of the slope L'(z) remains.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from .rounding import U, exact_bits, gamma
 
 
 class CarefulGradientEvaluator(GradientEvaluator):
-    """Gradients of phi, with a running bound on the error of each evaluation."""
+    """Gradients of phi; each evaluation also computes a bound on its own error."""
 
-    _at: Array | None = None  # the models of the last evaluation, and its doubt
+    _at: Array | None = None  # the models of the last evaluation; `_doubt` is its error bound
     _doubt: Array
 
     def doubt(self, F: Array) -> Array:
-        """A bound on the norm of the evaluation error of `gradient(F)`, (repeats,)."""
+        """An upper bound on the norm of the rounding error of `gradient(F)`, (repeats,)."""
         if self._at is not F:
             self.gradient(F)
         return self._doubt
 
     def gradient(self, F: Array) -> Array:
-        """grad phi, (repeats, d)."""
+        """The gradient of phi at every row of F, (repeats, d)."""
         self.count += 1
         Ft = np.ascontiguousarray(F.T)
         data, error = np.zeros_like(Ft), np.zeros_like(Ft)
@@ -57,7 +57,7 @@ class CarefulGradientEvaluator(GradientEvaluator):
         return self.with_smooth_terms(F, np.ascontiguousarray(data.T))
 
     def _block(self, block: Block, Ft: Array) -> tuple[Array, Array, Array]:
-        """(Z' L'(z) exactly, the small rest, a bound on the error) for some rows."""
+        """(the exact part of Z' L'(z), the small rest of it, an upper bound on the error) for one block."""
         loss = self.objective.loss
         wide, tall = _terms(block.Z)
         beta = exact_bits(max(wide, tall))
@@ -79,14 +79,14 @@ class CarefulGradientEvaluator(GradientEvaluator):
         return product, rest, sizes.T @ ds + crumbs
 
     def _smooth_sizes(self, F: Array) -> Array:
-        """|rho R'(f)| + |curvature f| + |linear|."""
+        """|rho R'(f)| + |curvature f| + |linear| for every entry, (repeats, d)."""
         objective = self.objective
         regular = np.abs(objective.rho * objective.regularizer.gradient(F))
         return np.asarray(regular + np.abs(self.curvature * F) + np.abs(self.linear))
 
 
 def _margins(block: Block, Ft: Array, Z_high: Any, Z_low: Any, beta: int) -> tuple[Array, Array]:
-    """(z, a bound on its error but for zeta) for some rows and every model."""
+    """(z, a bound on the error of z without zeta) for the rows of a block and every model."""
     F_high, F_low = _split_columns(Ft, beta)
     high, low = Z_high @ F_high, Z_high @ F_low + Z_low @ Ft
     if block.offset is not None:
@@ -97,7 +97,7 @@ def _margins(block: Block, Ft: Array, Z_high: Any, Z_low: Any, beta: int) -> tup
 
 
 def _terms(Z: Matrix) -> tuple[int, int]:
-    """The most nonzero entries in a row and in a column, or bounds on them."""
+    """Upper bounds on the number of nonzero entries in a row, and in a column."""
     if isinstance(Z, np.ndarray):
         return Z.shape[1], Z.shape[0]
     tall = np.max(np.bincount(Z.indices, minlength=1))
@@ -105,12 +105,12 @@ def _terms(Z: Matrix) -> tuple[int, int]:
 
 
 def _split_columns(A: Array, beta: int) -> tuple[Array, Array]:
-    """A = H + T, column by column: H a multiple of 2^-beta times the column's top power of two."""
+    """A = H + T. A column of H has multiples of 2^-beta p; p is a power of two >= its largest entry."""
     return _split(A, np.max(np.abs(A), axis=0), beta)
 
 
 def _split_matrix(Z: Matrix, beta: int) -> tuple[Any, Any, float]:
-    """Z = H + T with one top for all entries, and that top."""
+    """(H, T, top) with Z = H + T, where top is the largest absolute value of all entries."""
     entries = Z if isinstance(Z, np.ndarray) else Z.data
     top = float(np.max(np.abs(entries), initial=0.0))
     high, low = _split(entries, np.float64(top), beta)
@@ -120,7 +120,7 @@ def _split_matrix(Z: Matrix, beta: int) -> tuple[Any, Any, float]:
 
 
 def _split(A: Array, top: Any, beta: int) -> tuple[Array, Array]:
-    """Adding and taking away 1.5 * 2^52 quanta rounds to a whole number of them, exactly."""
+    """(H, T): adding and then subtracting 1.5 * 2^52 quanta rounds each entry to a whole number of quanta."""
     quantum = np.exp2(np.ceil(np.log2(np.where(top > 0.0, top, 1.0))) - beta)
     anchor = 1.5 * 2.0**52 * quantum
     high = (A + anchor) - anchor

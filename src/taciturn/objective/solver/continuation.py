@@ -1,8 +1,9 @@
-"""From an easy problem to the real one: the loss is softened, and the softening taken back step by step.
+"""Solve a hard problem by continuation: smooth the loss strongly first, then reduce the smoothing in stages.
 
 The Moreau envelope of a convex loss, e(z) = min_v L(v) + (z - v)^2 / (2 tau), has the slope L'(v) and the
-curvature L''(v) / (1 + tau L''(v)) <= 1/tau at the v with v + tau L'(v) = z. A large tau makes phi nearly as
-round as its quadratic terms, and tau -> 0 gives L back; each stage starts where the last one ended.
+curvature L''(v) / (1 + tau L''(v)) <= 1/tau at the v with v + tau L'(v) = z. With a large tau
+phi is nearly as well conditioned as its quadratic terms; as tau -> 0, e becomes L. Each stage starts at the
+solution of the stage before.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from ..losses import Kind, Loss
 from .gradient_evaluator import GradientEvaluator
 from .newton import newton
 
-_SHRINK = 0.2  # tau from stage to stage
-_SOFT = 0.1  # tau c1 below which the loss is itself again
-_STEPS = 40  # Newton steps per stage
-_ENOUGH = 0.1  # fall of the gradient that ends a stage
+_SHRINK = 0.2  # tau is multiplied by this after each stage
+_SOFT = 0.1  # once tau c1 is at most this, the loss itself is minimised
+_STEPS = 40  # the largest number of Newton steps in a stage
+_ENOUGH = 0.1  # a stage ends when the norm of its gradient is this share of its first value
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class SoftenedLoss:
         return np.asarray(bend / (1.0 + self.tau * bend))
 
     def nearest(self, z: Array) -> Array:
-        """v with v + tau L'(v) = z, by Newton inside a bracket that halves."""
+        """The v with v + tau L'(v) = z, found by Newton's method, safeguarded by bisection."""
         reach = self.tau * self.slope_bound
         low, high, v = z - reach, z + reach, z
         for _ in range(100):
@@ -75,7 +76,7 @@ class SoftenedLoss:
 
 
 def solve_by_stages(passes: GradientEvaluator, target: float) -> Array:
-    """f with ||gradient|| <= target for a single repeat, from zero and by stages, or near it."""
+    """f of a single repeat with ||gradient|| <= target, or nearly so. The first stage starts at f = 0."""
     objective, f = passes.objective, np.zeros_like(passes.linear)
     bend = sum(part.weight * part.rows.samples * part.rows.norm**2 for part in objective.parts)
     tau = bend / passes.strong

@@ -1,7 +1,7 @@
 """The general minimiser: argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f>, for all repeats at once.
 
-phi is m-strongly convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m. `tol` bounds the right
-side, the error of evaluating the gradient in floats included.
+The minimised function phi is m-strongly convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m.
+The solver makes this bound at most `tol`; the bound includes the rounding error of the gradient.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from .lbfgs import lbfgs, norms
 from .newton import newton
 from .preconditioner import LARGEST_MATRIX, Preconditioner
 
-_NEAR = 8  # Newton steps from where L-BFGS ended
-_UP = 1 + 1e-9  # more than the rounding of a norm, and of m, for d up to millions
+_NEAR = 8  # Newton steps that start at the result of L-BFGS
+_UP = 1 + 1e-9  # covers the relative rounding errors of a norm and of m, for d up to millions
 
 
 @dataclass
 class SolverState:
-    """The solver state of a site between solves. Fresh state changes results within `tol` only."""
+    """What the solver of a site keeps between solves. A new state changes a result by at most `tol`."""
 
     preconditioner: Preconditioner = field(default_factory=Preconditioner)
-    last: tuple[Array, Array] | None = None  # the last minimisers, and the gradient of the data's part there
+    last: tuple[Array, Array] | None = None  # the last minimisers, and the gradient of the loss there
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The minimisers, one row per repeat, and what is certain about them."""
+    """The computed minimisers, one row per repeat, with proven bounds on their errors."""
 
     f: Array  # (repeats, d)
-    distance: Array  # (repeats,): f is at most this far from the exact minimiser
+    distance: Array  # (repeats,): an upper bound on the distance to the exact minimiser
     gradient_norm: Array  # (repeats,): an upper bound on the true gradient's norm at f
-    passes: int  # over the rows
-    rebuilds: int  # of the preconditioner
+    passes: int  # the number of passes over the rows
+    rebuilds: int  # how often the preconditioner was rebuilt
 
 
 def minimise_general(
@@ -49,9 +49,9 @@ def minimise_general(
 ) -> Solution:
     """argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f> for every row of `linear`, within `tol`.
 
-    Globally convergent; raises `NotConverged` if floats cannot certify `tol`, so a returned solution is
-    always within it. The same inputs and state give the same bits, on any number of threads around it; a
-    different number of repeats may change the last bits, since BLAS then sums in another order.
+    The solver is globally convergent. It raises `NotConverged` if floats cannot certify `tol`, so a returned
+    solution is always within `tol`. The same inputs and state give the same bits, however many other threads
+    run. Another number of repeats may change the last bits, since BLAS then sums in another order.
     """
     check_arguments(objective, curvature, linear, start, tol)
     passes = GradientEvaluator(objective, curvature, linear)
@@ -82,16 +82,16 @@ def minimise_general(
 def _together(
     passes: GradientEvaluator, start: Array, goal: float, state: SolverState
 ) -> tuple[Array, Array]:
-    """All repeats by L-BFGS, as far as plain gradients carry: (f, bound on the gradient's norm)."""
+    """Solve all repeats by L-BFGS with ordinary gradients: (f, upper bound on the gradient's norm)."""
     known = None
     if state.last is not None and np.array_equal(start, state.last[0]):
         known = passes.with_smooth_terms(start, state.last[1].copy())
     slack = passes.doubt(start)
     target = np.maximum(goal - 2.0 * slack, np.maximum(0.25 * goal, 1e-3 * slack))
     f, g = lbfgs(passes, start.copy(), target, state.preconditioner, _most(passes), known)
-    unseen = g is known or passes.count > 1  # else the one pass was at the start
+    unseen = g is known or passes.count > 1  # otherwise the only pass was at `start`
     if known is not None and unseen and np.any(np.all(f == start, axis=1)):
-        g = passes.gradient(f)  # `known` holds the rounding of the last solve, which `doubt` does not
+        g = passes.gradient(f)  # `doubt` does not cover the rounding errors in `known`
     bound = _certain(g, passes.doubt(f))
     state.last = (f.copy(), g - passes.with_smooth_terms(f, np.zeros_like(f)))
     return f, bound
@@ -100,7 +100,7 @@ def _together(
 def _solve_carefully(
     careful: CarefulGradientEvaluator, start: Array, goal: float, preconditioner: Preconditioner
 ) -> tuple[Array, Array]:
-    """Solve again with careful gradients if plain ones could not certify the result."""
+    """Solve again with careful gradients the repeats that ordinary gradients could not certify."""
     g = careful.gradient(start)
     doubt = careful.doubt(start)
     bound = _certain(g, doubt)
@@ -114,36 +114,36 @@ def _solve_carefully(
 def _alone(
     objective: Objective, curvature: float, linear: Array, near: Array, goal: float
 ) -> tuple[Array, float, int]:
-    """One repeat by damped Newton, from `near` and else from zero: (f, bound on the gradient, passes)."""
+    """Solve one repeat by damped Newton, first from `near`, then from 0: (f, gradient bound, passes)."""
     plain, careful = (
         GradientEvaluator(objective, curvature, linear),
         CarefulGradientEvaluator(objective, curvature, linear),
     )
     f = newton(careful, near, 0.5 * goal, steps=_NEAR)
     size, doubt = norms(careful.gradient(f)), careful.doubt(f)
-    if not (size[0] + doubt[0] <= goal or size[0] <= doubt[0]):  # neither done nor at the end of floats
+    if not (size[0] + doubt[0] <= goal or size[0] <= doubt[0]):  # neither solved nor limited by rounding
         f = newton(careful, solve_by_stages(plain, 1e-3 * goal), 0.25 * goal)
         size, doubt = norms(careful.gradient(f)), careful.doubt(f)
     return f, float(_UP * (size[0] + doubt[0])), plain.count + careful.count
 
 
 def _certain(g: Array, doubt: Array) -> Array:
-    """A bound on the norm of the true gradient, (repeats,)."""
+    """An upper bound on the norm of the true gradient, (repeats,)."""
     return np.asarray(_UP * (norms(g) + doubt))
 
 
 def _most(passes: GradientEvaluator) -> int:
-    """Passes after which L-BFGS gives way to Newton."""
+    """The number of passes after which L-BFGS stops, and Newton's method takes over."""
     return 200 if passes.objective.dimension <= LARGEST_MATRIX else 1000
 
 
 def check_arguments(objective: Objective, curvature: float, linear: Array, start: Array, tol: float) -> None:
-    """Raise unless the arguments of a solve fit together."""
+    """Raise if an argument of a solve is invalid, or has the wrong shape."""
     checks.nonnegative("curvature", curvature)
     checks.positive("tol", tol)
     if objective.strong + curvature <= 0.0:
         raise ParameterError(
-            "`curvature` must be above 0 where nothing else makes the objective convex; got 0."
+            "`curvature` must be above 0 if nothing else makes the objective strongly convex; got 0."
         )
     shape = linear.shape
     if len(shape) != 2 or shape[0] == 0 or shape[1] != objective.dimension or start.shape != shape:

@@ -1,4 +1,4 @@
-"""One pass over the rows gives the gradient of every repeat's primal update at once.
+"""Gradients of phi, the objective of a primal update: one pass over the rows serves all repeats.
 
 phi(f) = O(f) + (curvature/2) ||f||^2 - <linear, f>
 grad phi(f) = sum_n weight L'(z_n) Z_n + rho R'(f) + curvature f - linear
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class GradientEvaluator:
-    """Gradients of phi for a fixed number of models; counts its passes. Models are the rows of F."""
+    """Gradients of phi for a fixed number of models, the rows of F; `count` is the number of passes."""
 
     def __init__(self, objective: Objective, curvature: float, linear: Array) -> None:
         self.objective = objective
         self.curvature = curvature
         self.linear = linear
-        self.strong = objective.strong + curvature  # m
+        self.strong = objective.strong + curvature  # m, the strong convexity constant of phi
         self.blocks = objective.blocks(len(linear))
         self.count = 0
         rows = max(block.Z.shape[0] for block in self.blocks)
@@ -33,14 +33,14 @@ class GradientEvaluator:
         self._slope = getattr(objective.loss, "slope_in_place", objective.loss.slope)
 
     def gradient(self, F: Array) -> Array:
-        """grad phi, (repeats, d)."""
+        """The gradient of phi at every row of F, (repeats, d)."""
         self.count += 1
         with np.errstate(over="ignore"):
             data = self._data_gradient(np.ascontiguousarray(F.T))
         return self.with_smooth_terms(F, np.ascontiguousarray(data.T))
 
     def _data_gradient(self, Ft: Array) -> Array:
-        """sum_n weight L'(z_n) Z_n, (d, repeats)."""
+        """The loss's part of the gradient, sum_n weight L'(z_n) Z_n, (d, repeats)."""
         total = np.zeros_like(Ft)
         for block in self.blocks:
             if isinstance(block.Z, np.ndarray):
@@ -59,18 +59,18 @@ class GradientEvaluator:
         return total
 
     def doubt(self, F: Array) -> Array:
-        """A bound on the norm of the evaluation error of `gradient(F)`, (repeats,)."""
+        """An upper bound on the norm of the rounding error of `gradient(F)`, (repeats,)."""
         return a_priori_error(self.objective, self.blocks, self.curvature, self.linear, F)
 
     def with_smooth_terms(self, F: Array, data: Array) -> Array:
-        """Add rho R'(f) + curvature f - linear to the data's part, in place."""
+        """Add rho R'(f) + curvature f - linear to `data`, the loss's part of the gradient, in place."""
         data += self.objective.rho * self.objective.regularizer.gradient(F)
         data += self.curvature * F
         data -= self.linear
         return data
 
     def mean_weights(self, F: Array) -> list[Array]:
-        """weight * L''(z_n), averaged over the models, per block."""
+        """For every block, weight * L''(z_n) of its rows, averaged over the models."""
         self.count += 1
         Ft = np.ascontiguousarray(F.T)
         curvature, even = self.objective.loss.curvature, np.full(len(F), 1.0 / len(F))

@@ -1,12 +1,13 @@
-"""Preconditioned L-BFGS on all repeats at once; a step is judged by slopes alone, since values lose digits.
+"""Preconditioned L-BFGS on all repeats at once. A step is accepted by its slope: values of phi lose digits.
 
-The inverse Hessian in compact form, H0 = P, pairs s (steps) and y (changes of the gradient), oldest first:
+The inverse Hessian H in compact form, with H0 = P, the preconditioner. The columns of S are the steps s, the
+columns of Y are the changes y of the gradient, oldest first:
 
     H g = P g + S c - P Y u,   u = T^-1 S'g,   c = T^-T (D u + Y'P Y u - Y'P g),
 
-with T the upper triangle of S'Y and D its diagonal. T^-1 grows by a column per pair, so a step costs a few
-small products for all repeats together. In a convex problem any two points give a valid pair: a rejected
-trial is learnt from like an accepted one.
+where T is the upper triangle of S'Y, and D is the diagonal of S'Y. Each pair (s, y) adds one column to T^-1,
+so a step costs only a few small products for all repeats together. In a convex problem any two points give a
+valid pair, so rejected trial steps add pairs too.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from ...core.types import Array
 from .gradient_evaluator import GradientEvaluator
 from .preconditioner import Preconditioner
 
-_MEMORY = 24  # pairs kept; when full, the older half is forgotten
-_OVERSHOOT = 0.9  # accept up to this slope, relative to the first one's size, beyond the minimum
-_WINDOW = 4  # passes over which progress is judged
-_PATIENCE = 30  # passes without progress, after which rounding is all that is left
-_FRESH = 10  # passes that a solve needs about, with a fresh preconditioner
+_MEMORY = 24  # the number of pairs kept; when the memory is full, the older half is dropped
+_OVERSHOOT = 0.9  # accept a step past the minimum up to a slope of this times the initial |slope|
+_WINDOW = 4  # the number of recent passes from which the rate of convergence is estimated
+_PATIENCE = 30  # stop after this many passes without progress: only rounding errors remain
+_FRESH = 10  # roughly the number of passes of a solve with a new preconditioner
 
 
 class Pairs:
-    """The compact inverse Hessian of every repeat; dots are taken per repeat."""
+    """The compact inverse Hessian of every repeat, each from its own pairs (s, y)."""
 
     def __init__(self, repeats: int, dimension: int) -> None:
         self._S = np.empty((repeats, _MEMORY, dimension))
@@ -43,7 +44,7 @@ class Pairs:
         self._used = 0
 
     def direction(self, g: Array, Pg: Array) -> Array:
-        """-H g."""
+        """The search direction -H g of every repeat, (repeats, d)."""
         k = self._used
         if k == 0:
             return -Pg
@@ -54,7 +55,7 @@ class Pairs:
         return np.asarray(np.matmul(u[:, None, :], PY)[:, 0] - np.matmul(c[:, None, :], S)[:, 0] - Pg)
 
     def add(self, s: Array, y: Array, Py: Array, sy: Array) -> None:
-        """Append a pair."""
+        """Append the pair (s, y) to every repeat; Py = P y, sy = s . y."""
         if self._used == _MEMORY:
             self._forget(_MEMORY // 2)
         k = self._used
@@ -70,7 +71,7 @@ class Pairs:
         self._used = k + 1
 
     def _forget(self, oldest: int) -> None:
-        """The inverse of a trailing block of a triangle is the trailing block of its inverse."""
+        """Drop the oldest pairs. The trailing block of T^-1 is the inverse of the trailing block of T."""
         for rows in (self._S, self._PY, self._D):
             rows[:, :-oldest] = rows[:, oldest:].copy()
         for square in (self._T, self._YPY):
@@ -80,7 +81,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """The state of every repeat: f, its gradient g, P g and ||g||."""
+    """The state of every repeat: the model f, the gradient g at f, P g, and size = ||g||."""
 
     f: Array
     g: Array
@@ -88,7 +89,7 @@ class Point:
     size: Array
 
     def move(self, other: Point, which: NDArray[np.bool_]) -> Point:
-        """The other point in the repeats `which`, this one in the rest."""
+        """A point with the state of `other` in the repeats `which`, and of this point in all others."""
         if which.all():
             return other
         row = which[:, None]
@@ -108,9 +109,10 @@ def lbfgs(
     most: int,
     known: Array | None = None,
 ) -> tuple[Array, Array]:
-    """(f, gradient) with ||gradient|| <= target in every repeat, or where `most` passes or rounding end.
+    """(f, gradient) with ||gradient|| <= target in every repeat.
 
-    `known` is about the gradient at the start, where it need not be found by a pass.
+    The target is missed if `most` passes are not enough, or if rounding errors prevent progress.
+    known : an approximation of the gradient at `start`, which saves one pass; None if it is not known.
     """
     g = passes.gradient(start) if known is None else known
     if (norms(g) <= target).all():
@@ -146,7 +148,7 @@ def lbfgs(
 
 
 def _worth_rebuilding(history: list[float], cost: float) -> bool:
-    """Whether the passes left at the present rate outnumber those of a rebuild and a fresh start."""
+    """Whether rebuilding P is expected to need fewer passes than continuing at the present rate."""
     if len(history) <= max(_WINDOW, cost):
         return False
     rate = math.log(history[-1 - _WINDOW] / history[-1]) / _WINDOW

@@ -1,4 +1,4 @@
-"""Many sites at once: the small ones in one call of a kernel, the others one after the other."""
+"""Solve many sites: all small sites in one call of a compiled kernel, the other sites one after the other."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Places = NDArray[np.int64]
 
 
 class ManySites:
-    """The objectives of consecutive sites, and what their solvers keep between rounds.
+    """The objectives of consecutive sites, and the states of their solvers between rounds.
 
-    Every site gets the bits that `minimise` gives it alone, whatever else is solved beside it.
+    A site's result has the same bits as from `minimise`, whichever other sites are solved together with it.
     """
 
     def __init__(self, objectives: Sequence[LocalObjective]) -> None:
@@ -35,7 +35,7 @@ class ManySites:
         self.refresh()
 
     def part(self, start: int, stop: int) -> ManySites:
-        """Sites start, ..., stop - 1, with a state of their own; the rows are not copied."""
+        """Sites start, ..., stop - 1 with new solver states; the rows are not copied."""
         made = ManySites.__new__(ManySites)
         made.objectives = self.objectives[start:stop]
         made._packs = []
@@ -49,27 +49,27 @@ class ManySites:
 
     @property
     def compiled(self) -> bool:
-        """Whether a kernel solves all of them."""
+        """Whether a kernel solves all sites."""
         return len(self._others) == 0
 
     @property
     def strong(self) -> Array:
-        """rho/N of each site, (sites,)."""
+        """The strong convexity constant (rho/N) of each site's objective, (sites,)."""
         return np.array([objective.strong for objective in self.objectives])
 
     def warm_up(self) -> None:
-        """Load the machine code, or make it, so that the first round takes no longer than the others."""
+        """Load or compile the machine code, so that the first round takes no longer than the others."""
         for _, packed in self._packs:
             nothing = np.empty((0, 1, self.objectives[0].dimension))
             packed.part(0, 0).minimise(np.empty(0), nothing, nothing, 1.0)
             packed.part(0, 0).metrics(nothing)
 
     def refresh(self) -> None:
-        """Forget what the general solver learnt; the kernels keep nothing."""
+        """Reset the states of the general solver; the kernels have no state."""
         self._states = [SolverState() for _ in self._others]
 
     def minimise(self, curvature: Array, linear: Array, start: Array, tol: float) -> Array:
-        """The minimisers, (sites, repeats, d), each within `tol`; curvature (sites,)."""
+        """The minimisers, (sites, repeats, d), each within `tol`; `curvature` has one entry per site."""
         f = np.empty_like(start)
         for i, state in zip(self._others.tolist(), self._states, strict=True):
             f[i] = minimise_general(
@@ -87,7 +87,7 @@ class ManySites:
         return f
 
     def metrics(self, f: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of every site and repeat on the site's own rows, (sites, repeats) each."""
+        """(mean loss, quality) of every site's models on its own rows; both are (sites, repeats)."""
         losses, qualities = np.empty((2, *f.shape[:2]))
         for i in self._others.tolist():
             losses[i], qualities[i] = self.objectives[i].metrics(f[i])
@@ -100,7 +100,7 @@ class ManySites:
     def _kernel(
         self, places: Places, packed: Pack, curvature: Array, linear: Array, start: Array, tol: float
     ) -> Array:
-        """The minimisers of packed sites; the general solver finishes what the kernel cannot certify."""
+        """The minimisers of packed sites. The general solver solves what the kernel cannot certify."""
         typical, d = self.objectives[places[0]], start.shape[2]
         check_arguments(typical, float(curvature.min()), linear.reshape(-1, d), start.reshape(-1, d), tol)
         f, bound = packed.minimise(curvature, linear, start, tol)

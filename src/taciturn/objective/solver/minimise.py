@@ -1,7 +1,7 @@
-"""The exact minimiser: small sites by the compiled kernel, the others by the general solver.
+"""Minimise one site's objective: a small site with a compiled kernel, a larger one with the general solver.
 
-phi is m-strongly convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m. `tol` bounds the right
-side, the error of evaluating the gradient in floats included, whichever of the two solves it.
+The minimised function phi is m-strongly convex, m = rho/N + curvature, so ||f - f*|| <= ||grad phi(f)|| / m.
+Both solvers make this bound at most `tol`; the bound includes the rounding error of the gradient.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ def minimise(
 ) -> Solution:
     """argmin_f O(f) + (curvature/2) ||f||^2 - <linear, f> for every row of `linear`, within `tol`.
 
-    Globally convergent; raises `NotConverged` if floats cannot certify `tol`, so a returned solution is
-    always within it. The same inputs and state give the same bits, on any number of threads around it. Those
-    of a small site depend neither on its other repeats nor on the state.
+    The solver is globally convergent. It raises `NotConverged` if floats cannot certify `tol`, so a returned
+    solution is always within `tol`. The same inputs and state give the same bits, however many other threads
+    run. The result of a repeat of a small site depends neither on the other repeats nor on the state.
     """
     if not is_small(objective):
         return minimise_general(
@@ -37,7 +37,7 @@ def minimise(
 def finish(
     objective: Objective, curvature: float, linear: Array, start: Array, tol: float, f: Array, bound: Array
 ) -> int:
-    """Solve what the kernel left above `tol` in the general way, each repeat alone; the passes it took."""
+    """Solve with the general solver the repeats that the kernel could not certify; returns its passes."""
     passes = 0
     for r in np.flatnonzero(~(bound <= (objective.strong + curvature) * tol)):
         one = slice(r, r + 1)

@@ -1,12 +1,13 @@
-"""Damped Newton on one repeat: globally convergent, by a line search on slopes.
+"""Damped Newton for one repeat, globally convergent: the line search uses only slopes, not values of phi.
 
-Along a direction p the slope of phi grows, from -a at step 0. With bend = p' M p >= sup of phi'' along p, the
-minimum along p lies at least a^2 / (2 bend) below the start, and a step s with slope(s) <= 0 is before it; a
-step beyond loses at most s slope(s) of that. So
+Along a descent direction p, the slope of phi is -a < 0 at step 0, and it increases with the step. Let
+bend = p' M p be an upper bound on phi'' along p. Then the minimum of phi along p is at least a^2 / (2 bend)
+below phi at step 0. A step s with slope(s) <= 0 does not go past the minimum; a step past the minimum loses
+at most s slope(s) of that decrease. So a step with
 
     slope(s) >= -a/2   and   s slope(s) <= a^2 / (4 bend)
 
-proves a fall of at least a^2 / (8 bend) without a single function value, and bisection finds such a step.
+decreases phi by at least a^2 / (8 bend). Bisection finds such a step.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from ...core.types import Array
 from .gradient_evaluator import GradientEvaluator
 from .preconditioner import LARGEST_MATRIX, positive_inverse
 
-_TRIALS = 100  # steps along one direction
-_PATIENCE = 3  # Newton steps without a smaller gradient, after which floats are at their end,
-_NOISE = 10.0  # where it is below this many times the doubt about it
+_TRIALS = 100  # trial steps along one direction
+_PATIENCE = 3  # stop after more than this many steps that do not lower the gradient's norm;
+_NOISE = 10.0  # such a step counts only if the norm is at most this many times its error bound
 
 
 def newton(passes: GradientEvaluator, start: Array, target: float, *, steps: int = 200) -> Array:
-    """f with ||gradient|| <= target for a single repeat, or the best that floats give; `start` is (1, d)."""
+    """f, (1, d), of a single repeat: ||gradient|| <= target, or as small as rounding errors allow."""
     f = start
     best, least, idle = f, np.inf, 0
     for _ in range(steps):
@@ -42,12 +43,12 @@ def newton(passes: GradientEvaluator, start: Array, target: float, *, steps: int
 
 
 def newton_step(passes: GradientEvaluator, f: Array) -> Array:
-    """-H^-1 gradient at f, (1, d): about how far the minimiser is, where phi is nearly quadratic."""
+    """The Newton step -H^-1 gradient at f, (1, d). It ends near the minimiser if phi is nearly quadratic."""
     return _direction(passes, f, passes.gradient(f)[0])
 
 
 def _direction(passes: GradientEvaluator, f: Array, g: Array) -> Array:
-    """-H^-1 g: by Cholesky where H is small, else by conjugate gradients with a diagonal preconditioner."""
+    """-H^-1 g: a direct solve if H is small, otherwise conjugate gradients with a diagonal preconditioner."""
     weights = passes.mean_weights(f)
     diagonal = passes.mean_diagonal(f)
     if f.shape[1] <= LARGEST_MATRIX:
@@ -80,12 +81,12 @@ def _solve_system(H: Array, g: Array) -> Array:
 
 
 def _descent(p: Array, g: Array, diagonal: Array) -> Array:
-    """p if it descends; rounding can spoil it where H is nearly singular."""
+    """p if p is a descent direction, else -g / diagonal: rounding can spoil p if H is nearly singular."""
     return p if np.all(np.isfinite(p)) and float(p[0] @ g) < 0.0 else -(g / diagonal)[None, :]
 
 
 def _step(passes: GradientEvaluator, f: Array, p: Array, g: Array) -> float:
-    """A step along p that provably lowers phi, found by slopes."""
+    """The length of a step along p that provably decreases phi (see the top of this file)."""
     a = -float(g @ p[0])
     z = [block.margins(f.T)[:, 0] for block in passes.blocks]
     u = [np.asarray(block.Z @ p[0]) for block in passes.blocks]

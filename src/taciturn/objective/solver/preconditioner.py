@@ -1,11 +1,11 @@
-"""P ~ (Hessian)^-1: one matrix per site, weighted with the repeats' mean curvature, for all of them.
+"""P ~ (Hessian)^-1: each site has one P for all repeats, built from the mean of their curvatures.
 
     Primal    (G + D)^-1, G = Z' W Z                            d x d
     Dual      D^-1 - D^-1 Z' W^1/2 (I + K)^-1 W^1/2 Z D^-1      rows x rows, K = W^1/2 Z D^-1 Z' W^1/2
-    Diagonal  (diag G + D)^-1                                   where either matrix outgrows the data
+    Diagonal  (diag G + D)^-1                                   if both matrices would be larger than the data
 
-D = rho R'' + curvature is diagonal, W holds the rows' weights. A matrix is kept only where it has no more
-entries than the site's own rows, so all of them together take at most as much memory as the data.
+D = rho R'' + curvature is diagonal; W is the diagonal matrix of the row weights. A matrix is stored only if
+it has at most as many entries as the site's rows, so all matrices need at most as much memory as the data.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from .gradient_evaluator import GradientEvaluator
 
 
-LARGEST_MATRIX = 1200  # rows of a matrix worth inverting
-_DRIFT = 0.05  # relative change of the curvature term after which P is inverted again,
-_FAR = 3.0  # and after which it is rebuilt
+LARGEST_MATRIX = 1200  # the most rows of a matrix that is inverted
+_DRIFT = 0.05  # after this relative change of the curvature term, P is inverted again
+_FAR = 3.0  # after this relative change of the curvature term, P is rebuilt from the rows
 
 
 @dataclass(frozen=True, eq=False)
 class Primal:
-    """(G + D)^-1 as a matrix."""
+    """P = (G + D)^-1, stored as a matrix."""
 
     inverse: Array
     curvature: float
@@ -38,7 +38,7 @@ class Primal:
         return np.asarray(V @ self.inverse)
 
     def following(self, passes: GradientEvaluator) -> Primal:
-        """The same weights with another curvature term."""
+        """P with the same row weights, for the curvature term of `passes`."""
         moved = positive_inverse(self.inverse)
         moved[np.diag_indices_from(moved)] += passes.curvature - self.curvature
         return Primal(positive_inverse(moved), passes.curvature)
@@ -46,7 +46,7 @@ class Primal:
 
 @dataclass(frozen=True, eq=False)
 class Dual:
-    """By Woodbury's identity, through a matrix of the rows."""
+    """P by Woodbury's identity, from a matrix with one row and column for each row of the data."""
 
     inverse: Array  # (I + K)^-1
     root: Array  # the diagonal of W^1/2
@@ -66,13 +66,13 @@ class Dual:
         return np.asarray(scaled - back.T / diagonal)
 
     def following(self, passes: GradientEvaluator) -> Dual:
-        """The same weights with another curvature term."""
+        """P with the same row weights, for the curvature term of `passes`."""
         return _dual(passes, self.root, self.rest)
 
 
 @dataclass(frozen=True, eq=False)
 class Diagonal:
-    """1 / (diag G + D)."""
+    """P = (diag G + D)^-1, stored as a vector."""
 
     squares: Array  # diag G + D without the curvature term
     curvature: float
@@ -81,19 +81,19 @@ class Diagonal:
         return np.asarray(V / (self.squares + self.curvature))
 
     def following(self, passes: GradientEvaluator) -> Diagonal:
-        """The same weights with another curvature term."""
+        """P with the same row weights, for the curvature term of `passes`."""
         return replace(self, curvature=passes.curvature)
 
 
 class Preconditioner:
-    """A site's P, kept between rounds. Build at some models; apply to the rows of V."""
+    """A site's P, kept between rounds. `build` computes P at some models; `apply` returns P v."""
 
     def __init__(self) -> None:
         self.form: Primal | Dual | Diagonal | None = None
         self.rebuilds = 0
 
     def build(self, passes: GradientEvaluator, F: Array) -> None:
-        """Take the weights at the models F."""
+        """Build P from the curvatures at the models F."""
         weights = passes.mean_weights(F)
         diagonal = passes.mean_diagonal(F)
         pairs = list(zip(passes.blocks, weights, strict=True))
@@ -112,7 +112,7 @@ class Preconditioner:
         self.rebuilds += 1
 
     def ready(self, passes: GradientEvaluator, F: Array) -> None:
-        """Build at the models F if there is none; invert again if the curvature term has drifted since."""
+        """Build P at the models F if needed; if only the curvature term changed a little, update P."""
         if self.form is None:
             self.build(passes, F)
             return
@@ -123,9 +123,9 @@ class Preconditioner:
             self.form = self.form.following(passes)
 
     def cost(self, passes: GradientEvaluator) -> float:
-        """What building costs, in passes over the rows: B d^2 against 4 B d repeats."""
+        """The cost of building P, measured in passes over the rows: B d^2 / (4 B d repeats)."""
         if isinstance(self.form, Diagonal):
-            return float(LARGEST_MATRIX)  # a diagonal is not worth giving up the pairs for
+            return float(LARGEST_MATRIX)  # never: a new diagonal is not worth losing the L-BFGS pairs
         return 1.0 + passes.objective.dimension / (4.0 * len(passes.linear))
 
     def apply(self, passes: GradientEvaluator, V: Array) -> Array:
@@ -134,7 +134,7 @@ class Preconditioner:
 
 
 def _dual(passes: GradientEvaluator, root: Array, rest: Array) -> Dual:
-    """Form K for the present curvature, and invert I + K."""
+    """Compute K for the curvature term of `passes`, and invert I + K."""
     scale = 1.0 / (rest + passes.curvature)
     kernel = np.eye(len(root))
     start = 0
@@ -146,7 +146,7 @@ def _dual(passes: GradientEvaluator, root: Array, rest: Array) -> Dual:
 
 
 def positive_inverse(A: Array) -> Array:
-    """A^-1, positive definite like A; a little is added to the diagonal where floats need it."""
+    """A^-1 for a positive definite A. If Cholesky fails in floats, a little is added to the diagonal of A."""
     eye, size = np.eye(len(A)), float(np.trace(A))
     for jitter in (0.0, 1e-15, 1e-13, 1e-11, 1e-9):
         try:

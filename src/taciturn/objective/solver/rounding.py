@@ -1,19 +1,21 @@
-"""How far a gradient computed in floats may be from the true one: bounds that hold for any summation order.
+"""Upper bounds on the rounding error of a computed gradient, for any order of summation.
 
-With u = 2^-53 and gamma(k) = k u / (1 - k u), a sum of k products, however it is ordered, errs by at most
-gamma(k) times the sum of the products' sizes [Higham, Accuracy and Stability, 3.1]; zeros do not count, so
-rows of width w (nonzero entries) have k = w. Hence for one model f
+Let u = 2^-53 and gamma(k) = k u / (1 - k u). The rounding error of a sum of k products, in any order, is at
+most gamma(k) times the sum of the products' absolute values [Higham, Accuracy and Stability, 3.1]. Zeros do
+not count: a row with w nonzero entries has k = w. Hence the largest possible errors for one model f are
 
-    z_n          errs by  dz = gamma(w + 1) (||x_n|| ||f|| + |offset|)
-    L'(z_n)      errs by  ds = c1 dz + 8 u s1 + 2 u c1 (|z| + shift)          (its own evaluation: 8 u, 2 u)
-    Z' L'(z)     errs by  sum_n ||x_n|| (ds + gamma(rows of a block + blocks + 2) s1)
+    z_n          dz = gamma(w + 1) (||x_n|| ||f|| + |offset|)
+    L'(z_n)      ds = c1 dz + 8 u s1 + 2 u c1 (|z| + shift)      (c1 dz comes from z, the rest from L')
+    Z' L'(z)     sum_n ||x_n|| (ds + gamma(rows of a block + blocks + 2) s1)
 
-times the weight, and the last additions by 4 u times what they add.
+where the last error is multiplied by the weight. The final additions add errors of at most 4 u times the
+terms that they add.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,14 +38,14 @@ def gamma(k: float) -> float:
 
 
 def exact_bits(terms: int) -> int:
-    """beta: bits per factor for which a sum of this many products is exact."""
+    """beta: if factors have at most this many bits, a sum of this many products is exact."""
     return (53 - math.ceil(math.log2(max(2, terms)))) // 2 - 1
 
 
 def a_priori_error(
-    objective: Objective, blocks: list[Block], curvature: float, linear: Array, F: Array
+    objective: Objective, blocks: Sequence[Block], curvature: float, linear: Array, F: Array
 ) -> Array:
-    """A bound on ||computed - true gradient||_2 for a plain pass over these blocks, (repeats,)."""
+    """An upper bound on ||computed - true gradient||_2 at every row of F, (repeats,)."""
     c1 = objective.loss.curvature_bound
     shift = getattr(objective.loss, "shift", 0.0)
     length = np.sqrt(np.einsum("rd,rd->r", F, F))
@@ -63,7 +65,7 @@ def a_priori_error(
 
 
 def steepest(loss: Loss, z: Array) -> float | Array:
-    """sup |L'| over [-z, z], for a loss that has no other bound; of every other, its bound."""
+    """The slope bound of the loss; for a loss without a slope bound, sup |L'| over [-z, z]."""
     if loss.slope_bound < checks.MOST:
         return loss.slope_bound
     return np.maximum(np.abs(loss.slope(-z)), np.abs(loss.slope(z)))
@@ -72,17 +74,20 @@ def steepest(loss: Loss, z: Array) -> float | Array:
 def least_tol(
     loss: Loss, *, C: float, m: Array, smooth: Array, pull: Array, samples: Array, d: int, target: float
 ) -> Array:
-    """A `tol` that careful gradients certify, whatever the rows of norm at most 1 and the vectors are.
+    """A `tol` that careful gradients are sure to certify, for any rows of norm at most 1.
 
-    pull : a bound on ||linear|| / m, noise included; the minimiser is at most F = pull + C s1 / m long.
-    smooth : curvature bound of all but the data, over m. target : a bound on |y|, 0 for classification.
+    pull : an upper bound on ||linear|| / m, noise included. The norm of the minimiser is at most
+        F = pull + C s1 / m.
+    smooth : the curvature bound of all terms except the loss, divided by m.
+    target : an upper bound on |y|; 0 for classification.
 
-        a float next to the minimiser is F u away, and has a gradient of (smooth + C c1 / m) F u there
-        a careful gradient errs by 8 u (C s1 / m + smooth F + pull) + (C / m) (4 u w + 8 u s1 + 2 u c1 shift)
-        and by what is left of the products after they were split
+    The floats nearest to the minimiser are F u away from it; the gradient there, divided by m, is
+    (smooth + C c1 / m) F u. With w = sup |z| L''(z), the error of a careful gradient, divided by m, is
 
-    with w = sup |z| L''(z). A computed gradient is wrong by one such error, its bound adds another, and the
-    solver may stop at twice what floats allow.
+        8 u (C s1 / m + smooth F + pull) + (C / m) (4 u w + 8 u s1 + 2 u c1 shift)
+
+    plus the small parts of the split products. This error counts twice: in the gradient, and in its error
+    bound. The total is doubled, because the solver may stop at twice the limit of floats.
     """
     s1, c1, weight = loss.slope_bound, loss.curvature_bound, C / m
     F = pull + weight * s1
@@ -96,7 +101,7 @@ def least_tol(
 
 
 def _wobble(loss: Loss, z: Array) -> Array:
-    """sup |z| L''(z): what a relative error of z does to the slope; a user's loss may bend anywhere."""
+    """An upper bound on sup |z| L''(z): the factor from a relative error of z to an error of L'(z)."""
     if type(loss) is Logistic:
         return np.asarray(0.23)
     if type(loss) is LogCosh:

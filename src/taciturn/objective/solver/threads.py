@@ -1,4 +1,4 @@
-"""BLAS threads: sites run side by side, so each product should stay on one core."""
+"""Limit BLAS to one thread: sites run in parallel, so each matrix product should use one core only."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from threadpoolctl import ThreadpoolController
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep every BLAS at one thread inside; enter it once per run, since it is slow."""
+    """Limit every BLAS to one thread inside the `with` block. Entering is slow, so enter it once per run."""
     with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
         yield
 
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> ThreadpoolController:
-    """What is loaded while there are so many modules; an import may load a BLAS: it is looked for again."""
+    """The loaded BLAS libraries; searched again if `modules` changes, since an import may load another."""
     return ThreadpoolController()

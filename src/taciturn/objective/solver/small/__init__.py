@@ -1,11 +1,11 @@
-"""Small sites, where Python would take longer than the arithmetic: Newton's method in machine code.
+"""Compiled solvers for small sites, at which Python's overhead would take longer than the arithmetic.
 
 sites.py           which sites are small
-packs.py           the rows of many of them in a few arrays; what is asked of a kernel
-kernel.py          dense rows: damped Newton with Cholesky's factor, one repeat after the other
-sparse_kernel.py   sparse rows: damped Newton with conjugate gradients, four repeats abreast
+packs.py           the rows of many small sites in a few arrays, and the calls of the kernels
+kernel.py          dense rows: damped Newton with a Cholesky factorisation, one repeat at a time
+sparse_kernel.py   sparse rows: damped Newton with conjugate gradients, four repeats at a time
 lanes.py           sparse rows times four models
-slopes.py          the shipped losses
+slopes.py          the losses that taciturn provides
 
-numba is imported by the kernels and what they need, and those by the first solve of a small site.
+Only the kernels and the modules that they use import numba. The first solve of a small site loads them.
 """

@@ -1,10 +1,11 @@
-"""Small sites, compiled: damped Newton for one repeat after the other, with no Python in between.
+"""Compiled solver for small sites with dense rows: damped Newton, one repeat after the other.
 
     minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
 
-The direction -H^-1 g, H = m + Z' W Z, comes from Cholesky's factor of H, or by Woodbury's identity from one
-of m + W^1/2 Z Z' W^1/2 where there are fewer rows than features. The step is that of `newton.py`: found by
-slopes, so that phi provably falls. A repeat's result depends on nothing but its own numbers.
+The direction is -H^-1 g with H = m + Z' W Z, from a Cholesky factorisation of H. If there are fewer rows than
+features, the smaller matrix m + W^1/2 Z Z' W^1/2 is factorised instead (Woodbury's identity). The step length
+comes from the line search of `newton.py`, which uses only slopes and guarantees that phi decreases. The
+result of a repeat does not depend on the other repeats.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ from .slopes import LossCode, curvatures, gradient_doubt, mean_quality, slopes, 
 
 Whole = NDArray[np.int64]
 
-_UP = 1.0 + 1e-9  # more than the rounding of a norm, and of m
-_STEPS = 60  # Newton steps, and
-_TRIALS = 60  # steps along one direction, after which the general solver takes over
-_NOISE, _PATIENCE = 10.0, 3  # so near to the rounding, and so often without a fall by half: at the end
+_UP = 1.0 + 1e-9  # a factor larger than the relative rounding error of a norm and of m
+_STEPS = 60  # after this many Newton steps the general solver takes over
+_TRIALS = 60  # trial steps along one direction
+# Stop if the gradient has not halved for over _PATIENCE steps and is at most _NOISE times its error bound.
+_NOISE, _PATIENCE = 10.0, 3
 
 
 class Matrices(NamedTuple):
-    """One site's rows, and their transpose; Z Z' where they are fewer than features; room for a factor."""
+    """One site's rows Z, their transpose, Z Z' (if rows < features), and space for a Cholesky factor."""
 
     Z: Array
     Zt: Array
@@ -43,7 +45,7 @@ class Matrices(NamedTuple):
 
 @compiled
 def add_gram(A: Array, Z: Array, weights: Array) -> None:
-    """A += Z' diag(weights) Z, four rows at a time."""
+    """A += the upper triangle of Z' diag(weights) Z, four rows at a time."""
     rows, d = Z.shape
     fours = rows - rows % 4
     for n in range(0, fours, 4):
@@ -61,7 +63,7 @@ def add_gram(A: Array, Z: Array, weights: Array) -> None:
 
 @compiled
 def product(At: Array, v: Array, out: Array) -> None:
-    """out = A v, the transpose of A given: columns are added one after the other."""
+    """out = A v, given At = A': adds the columns of A one after the other."""
     rows = len(out)
     for n in range(rows):
         out[n] = 0.0
@@ -81,7 +83,7 @@ def margins(Zt: Array, offset: Array, f: Array, z: Array) -> None:
 
 @compiled
 def _direction(rows: Matrices, m: float, h: Array, g: Array, t: Array, p: Array) -> bool:
-    """p = -H^-1 g; False where floats find H not positive. Overwrites h, the curvatures."""
+    """Set p = -H^-1 g; return False if H is not positive definite in floats. Overwrites the curvatures h."""
     count, d = rows.Z.shape
     A = rows.factor
     if d <= count:
@@ -120,7 +122,7 @@ def _direction(rows: Matrices, m: float, h: Array, g: Array, t: Array, p: Array)
 def _step(
     law: LossCode, weight: float, a: float, first: float, rise: float, z: Array, u: Array, t: Array, s: Array
 ) -> float:
-    """A step that provably lowers phi; the slope there is first + at rise + weight <L'(z + at u), u>."""
+    """A step length s that decreases phi. The slope at s is first + s rise + weight <L'(z + s u), u>."""
     bend = weight * law.bend * dot(u, u) + rise
     low, high, at = 0.0, np.inf, 1.0
     for _ in range(_TRIALS):
@@ -142,7 +144,7 @@ def _step(
 def _minimise(
     law: LossCode, rows: Matrices, m: float, b: Array, f: Array, goal: float, work: Array, room: Array
 ) -> float:
-    """f, the start, becomes the best model found; returns a bound on the norm of the gradient there."""
+    """Replace f, the starting point, by the best model found; return a bound on the gradient's norm there."""
     count, d = rows.Z.shape
     z, u, s, t, h = work[0, :count], work[1, :count], work[2, :count], work[3, :count], work[4, :count]
     g, p, best = room[0], room[1], room[2]
@@ -181,7 +183,7 @@ def _minimise(
 
 @compiled
 def most_rows(first: Whole) -> int:
-    """The rows of the largest site."""
+    """The number of rows of the largest site."""
     most = 0
     for i in range(len(first) - 1):
         most = max(most, first[i + 1] - first[i])
@@ -190,7 +192,7 @@ def most_rows(first: Whole) -> int:
 
 @compiled
 def turn(Z: Array, Zt: Array) -> None:
-    """Zt = Z'."""
+    """Write the transpose of Z into Zt."""
     for n in range(len(Z)):
         for j in range(len(Zt)):
             Zt[j, n] = Z[n, j]
@@ -200,11 +202,12 @@ def turn(Z: Array, Zt: Array) -> None:
 def minimise_sites(
     law: LossCode, Z: Array, offset: Array, first: Whole, facts: Array, b: Array, f: Array, bound: Array
 ) -> None:
-    """All repeats of all sites. f (sites, repeats, d) holds the starts, and then the minimisers.
+    """Solve all repeats of all sites. On entry f (sites, repeats, d) holds the starting points; on return,
+    the minimisers.
 
-    Site i has the rows first[i] to first[i + 1] of Z and offset; facts[i] = weight, max ||x||, max |offset|,
-    the most entries in a row, m, and the norm that its gradients are to fall to. bound (sites, repeats) is
-    what is certain of theirs.
+    Site i has the rows first[i] to first[i + 1] - 1 of Z and offset. facts[i] is: weight, max ||x||,
+    max |offset|, the most entries in a row, m, and the target for the gradient's norm. On return,
+    bound (sites, repeats) holds upper bounds on the norms of the gradients.
     """
     sites, repeats, d = f.shape
     most = most_rows(first)
@@ -237,7 +240,7 @@ def measure_sites(
     losses: Array,
     qualities: Array,
 ) -> None:
-    """losses, qualities (sites, repeats): the mean loss, and the accuracy or mean absolute error, at f."""
+    """Fill losses (sites, repeats) with mean losses at f; qualities with accuracies or absolute errors."""
     sites, repeats, d = f.shape
     z, turned = np.empty(most_rows(first)), np.empty(most_rows(first) * d)
     for i in range(sites):

@@ -1,6 +1,7 @@
-"""Sparse rows times four models abreast, compiled: each model in a lane of its own, in a fixed order.
+"""Compiled products of sparse rows with four models at a time, in a fixed order of summation.
 
-The numbers of one lane never meet those of another, so that a model's product is the same in any company.
+A lane is one of the four columns. Numbers of different lanes are never combined, so the product with a model
+does not depend on the other models.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ LANES = 4
 
 
 class SparseRows(NamedTuple):
-    """One site's rows in CSR form; row n has the entries pointers[n] to pointers[n + 1].
+    """One site's rows in CSR form; row n has the entries pointers[n] to pointers[n + 1] - 1.
 
-    Columns and pointers have no sign: numba then need not ask whether an index counts from the end.
+    Columns and pointers are unsigned, so that numba need not check for negative indices.
     """
 
     entries: Array
@@ -29,7 +30,7 @@ class SparseRows(NamedTuple):
     weight: float
     norm: float
     far: float
-    width: float  # the most entries in a row
+    width: float  # the largest number of entries in a row
 
 
 @compiled
@@ -40,7 +41,7 @@ def sparse_rows(
     offset: Array,
     numbers: tuple[float, float, float, float],
 ) -> SparseRows:
-    """The rows between the first and the last pointer; numbers: weight, norm, far, width."""
+    """The rows between the first and the last pointer; `numbers` is (weight, norm, far, width)."""
     first, last = pointers[0], pointers[-1]
     weight, norm, far, width = numbers
     return SparseRows(
@@ -94,7 +95,7 @@ def margins(rows: SparseRows, F: Array, z: Array) -> None:
 
 @compiled
 def dots(A: Array, B: Array, out: Array) -> None:
-    """out[lane] = A . B, summed from the first row to the last."""
+    """out[lane] = the dot product of this lane of A and of B, summed from the first row to the last."""
     a, b, c, d = 0.0, 0.0, 0.0, 0.0
     for i in range(len(A)):
         a += A[i, 0] * B[i, 0]
@@ -106,7 +107,7 @@ def dots(A: Array, B: Array, out: Array) -> None:
 
 @compiled
 def add_scaled(out: Array, by: Array, A: Array) -> None:
-    """out += by[lane] A."""
+    """out[:, lane] += by[lane] * A[:, lane] for every lane."""
     for i in range(len(A)):
         for r in range(LANES):
             out[i, r] += by[r] * A[i, r]
@@ -114,7 +115,7 @@ def add_scaled(out: Array, by: Array, A: Array) -> None:
 
 @compiled
 def fill_lanes(models: Array, first: int, out: Array) -> None:
-    """out (d, lanes): models first, first + 1, ...; the first of them again where there are no more."""
+    """Fill out (d, lanes) with models first, first + 1, ...; model `first` also fills the lanes left over."""
     for r in range(LANES):
         model = models[first + r] if first + r < len(models) else models[first]
         for j in range(len(out)):

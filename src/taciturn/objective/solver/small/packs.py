@@ -1,4 +1,4 @@
-"""Small sites of one problem in a few arrays, as the kernels take them; the sites keep views of them."""
+"""Pack: the rows of many small sites in a few large arrays for the kernels; the sites keep views of them."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from .sites import loss_code, small_form
 
 @dataclass(frozen=True, eq=False)
 class Pack:
-    """Sites one after the other. Site i has the rows from first[i] to first[i + 1], and so the offsets.
+    """The rows of many sites, one site after the other. Site i has the rows first[i] to first[i + 1] - 1.
 
-    arrays : as the kernels take them: all rows, or of CSR rows the entries, columns, and where rows begin.
-    facts : one row per site: its weight, max ||x||, max |offset|, the most entries in a row.
-    strong : (sites,), the strong convexity of each objective.
+    arrays : the rows as the kernels take them: one dense array; or entries, columns and row pointers (CSR).
+    facts : one row per site: its weight, max ||x||, max |offset|, and the most entries in a row.
+    strong : (sites,), the strong convexity constant of each objective.
     """
 
     loss: Loss
     arrays: tuple[Any, ...]
-    offset: Array  # of no entry where the loss has none
+    offset: Array  # empty if the loss has no offsets
     first: NDArray[np.int64]
     facts: Array
     strong: Array
 
     def minimise(self, curvature: Array, linear: Array, start: Array, tol: float) -> tuple[Array, Array]:
-        """(f, a bound on the norm of the gradient there) of every site and repeat; f (sites, repeats, d).
+        """(f, bound): the minimisers, (sites, repeats, d), and upper bounds on the gradients' norms at f.
 
-        Where the bound is above (strong + curvature) tol, floats could not certify more in this way.
+        If a bound is above (strong + curvature) tol, the kernel could not certify `tol` for that repeat.
         """
         strong = self.strong + curvature
         facts = np.column_stack([self.facts, strong, strong * tol])
@@ -48,7 +48,7 @@ class Pack:
         return f, bound
 
     def metrics(self, f: Array) -> tuple[Array, Array]:
-        """(mean loss, quality) of every site and repeat, as `LocalObjective.metrics` has them."""
+        """(mean loss, quality) of every site and repeat, as in `LocalObjective.metrics`."""
         losses, qualities = np.empty((2, *f.shape[:2]))
         law, numbers = loss_code(self.loss), (np.ascontiguousarray(f), losses, qualities)
         classify = self.loss.kind == "classification"
@@ -57,7 +57,7 @@ class Pack:
         return losses, qualities
 
     def part(self, start: int, stop: int) -> Self:
-        """Sites start, ..., stop - 1; their rows are not copied."""
+        """The pack of sites start, ..., stop - 1; the rows are not copied."""
         some = slice(start, stop)
         return replace(
             self,
@@ -67,7 +67,7 @@ class Pack:
         )
 
     def view(self, piece: slice, own: Rows) -> Any:
-        """The piece of the arrays that stands for one site's own rows."""
+        """The view of the arrays that replaces one site's own rows."""
         if len(self.arrays) == 1:
             return self.arrays[0][piece]
         entries, columns, pointers = self.arrays
@@ -77,7 +77,7 @@ class Pack:
         return Z
 
     def _kernels(self) -> tuple[Any, Any]:
-        """The compiled functions that minimise and measure; imports numba."""
+        """The compiled functions for `minimise` and for `metrics`; this imports numba."""
         if len(self.arrays) == 1:
             from .kernel import measure_sites, minimise_sites
 
@@ -88,7 +88,7 @@ class Pack:
 
 
 def pack(objectives: Sequence[Objective]) -> Pack:
-    """Put small sites of one form one after the other; the objectives then hold views of the arrays."""
+    """Pack small sites, all dense or all sparse; the objectives then keep views of the pack's arrays."""
     held = [objective.parts[0].rows for objective in objectives]
     parts = [objective.parts[0] for objective in objectives]
     if small_form(objectives[0]) == "dense":
@@ -106,7 +106,7 @@ def pack(objectives: Sequence[Objective]) -> Pack:
         facts=np.array([(p.weight, p.rows.norm, p.rows.largest_offset, p.rows.width) for p in parts]),
         strong=np.array([objective.strong for objective in objectives]),
     )
-    for i, objective in enumerate(objectives if len(objectives) > 1 else ()):  # which then hold views
+    for i, objective in enumerate(objectives if len(objectives) > 1 else ()):  # give each objective a view
         part, piece = objective.parts[0], slice(made.first[i], made.first[i + 1])
         offset = None if part.rows.offset is None else made.offset[piece]
         held_here = replace(part.rows, Z=made.view(piece, part.rows), offset=offset)
@@ -115,13 +115,14 @@ def pack(objectives: Sequence[Objective]) -> Pack:
 
 
 def _csr(rows: Rows) -> sparse.csr_array:
-    if isinstance(rows.Z, np.ndarray):
+    Z = rows.matrix
+    if isinstance(Z, np.ndarray):
         raise TypeError("the sites of one pack must all be sparse, or all dense.")
-    return rows.Z
+    return Z
 
 
 def _join(pieces: list[Any]) -> Any:
-    """Consecutive pieces of one array, from a run before this one, as that array; else a copy. Read-only."""
+    """The pieces as one read-only array; not copied if they are consecutive views of one array already."""
     whole = pieces[0] if len(pieces) == 1 else pieces[0].base
     found = whole is not None and _consecutive(pieces, whole)
     joined = whole.view() if found else np.concatenate(pieces)

@@ -1,8 +1,9 @@
-"""Which sites are small: a fixed rule, so that all engines, and a real site, choose alike and get equal bits.
+"""The rule that decides which sites are small. It is fixed, so that simulations and real sites use the same
+solver and get the same bits.
 
-Dense rows are solved by Newton's method (`kernel.py`), sparse ones with conjugate gradients
-(`sparse_kernel.py`). The limits are made for one to ten repeats: beyond them, matrix products for all repeats
-at once are quicker than either.
+Sites with dense rows use `kernel.py` (Newton with Cholesky), sites with sparse rows use `sparse_kernel.py`
+(Newton with conjugate gradients). The limits were chosen for one to ten repeats: for larger sites, matrix
+products for all repeats at once are faster than the kernels.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from ...local import Objective
 from ...losses import LogCosh, Logistic, Loss, SmoothHinge
 from ...regularizers import L2
+from ...rows import LazyMatrix
 
 if TYPE_CHECKING:
     from .slopes import LossCode
@@ -21,27 +23,29 @@ if TYPE_CHECKING:
 Form = Literal["dense", "sparse"]
 
 MOST_WORK = 220_000
-"""k^2 (rows + 2 k) of dense rows, k the smaller of rows and features: about what a Newton step costs."""
+"""The largest k^2 (rows + 2 k) of a small dense site, k = min(rows, features): the cost of a Newton step."""
 MOST_ENTRIES = 50_000
-"""rows x features of dense rows."""
+"""The largest number of entries, rows times features, of a small dense site."""
 MOST_STORED = 8_192
-"""Stored entries of sparse rows,"""
+"""The largest number of stored entries of a small sparse site."""
 MOST_FEATURES = 2_048
-"""and their features."""
+"""The largest number of features of a small sparse site."""
 
 
 def small_form(objective: Objective) -> Form | None:
-    """Which kernel solves it; None for many rows, or a user's loss or regulariser."""
+    """The kernel for a site; None for a large site, or one with a user's own loss or regulariser."""
     if len(objective.parts) != 1 or type(objective.regularizer) is not L2 or _code(objective.loss) is None:
         return None
     rows = objective.parts[0].rows
+    if isinstance(rows.Z, LazyMatrix):
+        return None  # rows are lazy only at large sites
     if isinstance(rows.Z, np.ndarray):
         return "dense" if is_small_size(rows.samples, rows.dimension) else None
     return "sparse" if rows.Z.nnz <= MOST_STORED and rows.dimension <= MOST_FEATURES else None
 
 
 def is_small(objective: Objective) -> bool:
-    """Whether one of the kernels solves it."""
+    """Whether one of the kernels solves a site."""
     return small_form(objective) is not None
 
 
@@ -56,8 +60,8 @@ def is_small_size(rows: int, dimension: int) -> bool:
 
 
 def loss_code(loss: Loss) -> LossCode:
-    """A shipped loss as the kernels know it."""
-    from .slopes import LossCode  # numba: only those who have a small site wait for it
+    """One of taciturn's own losses in the form that the kernels take."""
+    from .slopes import LossCode  # imported here, because it loads numba, which is slow
 
     code, width = _code(loss), getattr(loss, "h", getattr(loss, "scale", 1.0))
     if code is None:
@@ -66,6 +70,6 @@ def loss_code(loss: Loss) -> LossCode:
 
 
 def _code(loss: Loss) -> int | None:
-    """Which of the kernels' losses this is; None for a user's loss, including subclasses of shipped ones."""
+    """The kernels' number for a loss; None for a user's loss, even a subclass of one of our losses."""
     kinds = (Logistic, SmoothHinge, LogCosh)
     return kinds.index(type(loss)) if type(loss) in kinds else None

@@ -1,4 +1,4 @@
-"""The shipped losses, compiled: values, slopes and curvatures of many margins z at once."""
+"""Compiled values, slopes and curvatures of taciturn's own losses, for many margins z at once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ....kernels.arithmetic import compiled, exp, log1p
 
 LOGISTIC, HINGE, LOG_COSH = 0, 1, 2
 _U = 2.0**-53
-_FAR = 700.0  # exp(-700) is not yet subnormal
+_FAR = 700.0  # exp(-700) is not subnormal
 
 
 class LossCode(NamedTuple):
-    """A loss as the kernel knows it: which one, its width, c1 and `shift`; the slope is at most 1."""
+    """A loss with |L'| <= 1 as numbers: its code, its h or scale (`width`), c1 (`bend`), and `shift`."""
 
     code: int
     width: float
@@ -23,7 +23,7 @@ class LossCode(NamedTuple):
 
 @compiled
 def slopes(law: LossCode, z: Array, s: Array) -> None:
-    """s = L'(z), each within 8 u + 2 u c1 (|z| + shift), u = 2^-53."""
+    """s = L'(z); the error of each entry is at most 8 u + 2 u c1 (|z| + shift), u = 2^-53."""
     width = law.width
     if law.code == LOGISTIC:
         for n in range(len(z)):
@@ -40,7 +40,7 @@ def slopes(law: LossCode, z: Array, s: Array) -> None:
 
 @compiled
 def curvatures(law: LossCode, z: Array, s: Array, h: Array) -> None:
-    """h = L''(z), from z and the slopes there."""
+    """h = L''(z), computed from z and the slopes s = L'(z)."""
     width = law.width
     if law.code == LOGISTIC:
         for n in range(len(z)):
@@ -55,7 +55,7 @@ def curvatures(law: LossCode, z: Array, s: Array, h: Array) -> None:
 
 @compiled
 def total_value(law: LossCode, z: Array) -> float:
-    """The sum of L(z)."""
+    """The sum of L(z) over all entries of z."""
     total, width = 0.0, law.width
     for n in range(len(z)):
         if law.code == LOGISTIC:
@@ -65,7 +65,7 @@ def total_value(law: LossCode, z: Array) -> float:
             total += into * into / (4.0 * width) + max(1.0 - width - z[n], 0.0)
         else:
             ratio = abs(z[n]) / width
-            if ratio < 1e-3:  # log cosh x = x^2/2 - x^4/12 + ...: the difference below would lose digits
+            if ratio < 1e-3:  # use log cosh x = x^2/2 - x^4/12 + ...; the formula below would lose digits
                 square = ratio * ratio
                 total += width * square * (0.5 - square / 12.0)
             else:
@@ -75,7 +75,7 @@ def total_value(law: LossCode, z: Array) -> float:
 
 @compiled
 def mean_quality(z: Array, classify: bool) -> float:
-    """The share of z above 0, a tie counting half; or the mean of |z| where nothing is classified."""
+    """For classification, the share of z > 0 (z = 0 counts half); for regression, the mean of |z|."""
     total = 0.0
     for n in range(len(z)):
         total += abs(z[n]) if not classify else 1.0 if z[n] > 0.0 else -1.0 if z[n] < 0.0 else 0.0
@@ -86,9 +86,10 @@ def mean_quality(z: Array, classify: bool) -> float:
 def gradient_doubt(
     law: LossCode, sizes: tuple[float, float, float, float], count: int, m: float, length: float, pull: float
 ) -> float:
-    """A bound on the rounding of a gradient at ||f|| = length, with ||b|| = pull: see `rounding.py`.
+    """An upper bound on the rounding error of a gradient, derived in `rounding.py`.
 
-    sizes : weight, max ||x||, max |offset|, and the most entries in a row and one more.
+    sizes : weight, max ||x||, max |offset|, and the most entries in a row plus one.
+    count, length, pull : the number of rows, ||f||, and ||b||.
     """
     weight, norm, far, wide = sizes
     reach = weight * count * norm

@@ -1,10 +1,11 @@
-"""Small sites with sparse rows, compiled: Newton's method with conjugate gradients, four repeats abreast.
+"""Compiled solver for small sites with sparse rows: Newton with conjugate gradients, four repeats at a time.
 
     minimise phi(f) = weight sum_n L(offset_n + Z_n f) + (m/2) ||f||^2 - <b, f>
 
-A direction that conjugate gradients have not finished is still a descent, and the step is that of
-`newton.py`: found by slopes, so that phi provably falls. Early directions need not be exact; later ones are
-as exact as the fall of the gradient says. A lane that is done stands still while the others go on.
+Conjugate gradients that stop early still give a descent direction. The step length comes from the line
+search of `newton.py`, which uses only slopes and guarantees that phi decreases. The first directions are
+approximate; the faster the gradient decreases, the more exact the next direction is. Each repeat has a lane,
+one column of the arrays; a lane that is done keeps its model while the other lanes continue.
 """
 
 from __future__ import annotations
@@ -19,19 +20,20 @@ from ....kernels.arithmetic import compiled
 from .lanes import LANES, SparseRows, add_scaled, backward, dots, fill_lanes, forward, margins, sparse_rows
 from .slopes import LossCode, curvatures, gradient_doubt, mean_quality, slopes, total_value
 
-_UP = 1.0 + 1e-9  # more than the rounding of a norm, and of m
-_STEPS = 60  # Newton steps,
-_TRIALS = 60  # steps along one direction, and
-_PRODUCTS = 150  # with the Hessian for one direction, after which the general solver takes over
-_NOISE, _PATIENCE = 10.0, 3  # so near to the rounding, and so often without a fall by half: at the end
-_LOOSE = 0.1  # what an early direction may leave of the gradient
+_UP = 1.0 + 1e-9  # a factor larger than the relative rounding error of a norm and of m
+_STEPS = 60  # after this many Newton steps the general solver takes over
+_TRIALS = 60  # trial steps along one direction
+_PRODUCTS = 150  # the most products with the Hessian for one direction
+# Stop if the gradient has not halved for over _PATIENCE steps and is at most _NOISE times its error bound.
+_NOISE, _PATIENCE = 10.0, 3
+_LOOSE = 0.1  # the largest ||H p + g|| / ||g|| that is allowed for a direction p
 
 
 @compiled
 def _directions(
     rows: SparseRows, m: float, h: Array, G: Array, need: Array, P: Array, u: Array, room: Array, work: Array
 ) -> None:
-    """P ~ -H^-1 G until ||H P + G||^2 <= need in every lane, and u = Z P; h holds the rows' weights."""
+    """Compute P ~ -H^-1 G with ||H P + G||^2 <= need in every lane, and u = Z P; h: the rows' curvatures."""
     Q, left, HQ, y, v = room[0], room[1], room[2], work[0], work[1]
     rest, new, bend, by = np.empty(LANES), np.empty(LANES), np.empty(LANES), np.empty(LANES)
     P[:] = 0.0
@@ -80,7 +82,8 @@ def _steps(
     work: Array,
     at: Array,
 ) -> None:
-    """at[lane]: a step that provably lowers phi, as in `kernel.py`; 0 where the slope -a is not below 0."""
+    """Set at[lane] to a step length that decreases phi, as `kernel._step` does; to 0 if a is not positive
+    (the lane's column of P is then not a descent direction)."""
     t, s = work[0], work[1]
     low, high, size, slope = np.zeros(LANES), np.full(LANES, np.inf), np.empty(LANES), np.empty(LANES)
     open_ = a > 0.0
@@ -115,7 +118,7 @@ def _steps(
 def _gradients(
     law: LossCode, rows: SparseRows, m: float, B: Array, F: Array, z: Array, s: Array, G: Array
 ) -> None:
-    """G = grad phi in every lane, with z and the slopes there."""
+    """Compute z, s = L'(z) and G = grad phi at the models F, in every lane."""
     margins(rows, F, z)
     slopes(law, z.reshape(z.size), s.reshape(s.size))
     backward(rows, s, G)
@@ -128,7 +131,7 @@ def _gradients(
 def _move(
     law: LossCode, rows: SparseRows, m: float, B: Array, F: Array, need: Array, room: Array, work: Array
 ) -> None:
-    """One Newton step in every lane whose `need` is finite; room[3] holds the gradients."""
+    """Make one Newton step in every lane whose `need` is finite; room[3] holds the gradients at F."""
     G, P, z, u, s, h = room[3], room[4], work[2], work[3], work[4], work[5]
     curvatures(law, z.reshape(z.size), s.reshape(s.size), h.reshape(h.size))
     for n in range(len(h)):
@@ -154,7 +157,8 @@ def _move(
 def _minimise(
     law: LossCode, rows: SparseRows, m: float, B: Array, F: Array, goal: float, bound: Array
 ) -> None:
-    """F (d, lanes), the starts, becomes the best models found; bound[lane] is on the gradients there."""
+    """Minimise phi in every lane. On entry F (d, lanes) holds the starting points; on return, the best models
+    found. bound[lane] is an upper bound on the gradient's norm at that model."""
     d, count = len(F), len(rows.pointers) - 1
     sizes = rows.weight, rows.norm, rows.far, rows.width + 1.0
     room, work, best = np.zeros((5, d, LANES)), np.zeros((6, count, LANES)), F.copy()
@@ -205,7 +209,7 @@ def minimise_sparse_sites(
     f: Array,
     bound: Array,
 ) -> None:
-    """All repeats of all sites, as `kernel.minimise_sites`; row n has entries from pointers[n] on."""
+    """Solve all repeats of all sites, like `kernel.minimise_sites`. Row n begins at entry pointers[n]."""
     sites, repeats, d = f.shape
     F, B, bounds = np.empty((d, LANES)), np.empty((d, LANES)), np.empty(LANES)
     for i in range(sites):
@@ -236,7 +240,7 @@ def measure_sparse_sites(
     losses: Array,
     qualities: Array,
 ) -> None:
-    """losses, qualities (sites, repeats): the mean loss, and the accuracy or mean absolute error, at f."""
+    """Fill losses (sites, repeats) with mean losses at f; qualities with accuracies or absolute errors."""
     sites, repeats, d = f.shape
     F = np.empty((d, LANES))
     for i in range(sites):
