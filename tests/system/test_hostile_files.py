@@ -168,7 +168,7 @@ def test_sign_shows_the_requests_and_signs_only_after_confirmation(tmp_path, cap
     assert run(command) == 1
     out = capsys.readouterr().out
     key = x509.load_pem_x509_csr(asked.read_bytes()).public_key()
-    assert "asks for the name beta, at beta, 127.0.0.1" in out and fingerprint(key) in out
+    assert "asks for a certificate for beta, at beta, 127.0.0.1" in out and fingerprint(key) in out
     assert not (tmp_path / "asked.pem").exists()
     assert run([*command, "--yes"]) == 0
     (made,) = load_certificates(tmp_path / "asked.pem")

@@ -170,7 +170,7 @@ def test_neighbour_cannot_publish_under_a_wildcard(scene, liar):
 
 def test_neighbour_cannot_publish_under_another_name(scene, liar):
     data = frame(scene.sites[1], Kind.MESSAGE, 10, sender=0)
-    scene.told_once("site-0", "it speaks as site-0 with a certificate", lambda: liar.say(data))
+    scene.told_once("site-0", "it claims to be site-0, but its certificate", lambda: liar.say(data))
 
 
 def test_a_neighbour_with_another_job_is_refused_by_name(scene, liar):

@@ -74,7 +74,7 @@ def test_a_disk_that_is_really_full(tmp_path):
         others = [SiteProcess(paths[1]), SiteProcess(paths[2])]
         struck = SiteProcess(paths[0], {"fill": True, "t": 3})
         assert struck.wait() == 1
-        assert "disk is full; nothing may be released" in struck.text()
+        assert "disk is full; without it nothing may be released" in struck.text()
         assert charged_rounds(site) == [1, 2]
         (site.state / "filler").unlink()
         again = SiteProcess(paths[0])

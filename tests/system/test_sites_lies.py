@@ -5,6 +5,7 @@ from support.linkcut import until
 from support.siteattack import Attacker
 from support.siteend import rounds_of
 from support.sitering import KINDS
+from taciturn.cli.app import run
 from taciturn.core.errors import ExitCode
 from taciturn.sites.files.keys import load_certificates
 from taciturn.sites.files.site import load_site
@@ -25,6 +26,11 @@ def test_one_lying_site_cannot_dictate_the_model(ring_of, kind):
     for i in (0, 1):
         assert "the sum of round 3 is impossible" in ring.text(i)
         assert ("site-2 sent the values that make it so" in ring.text(i)) == (kind == "penalty")
+    ring.start(0)
+    assert ring.running[0].wait() == ExitCode.CONTRADICTION
+    assert "this run has ended for this site: the sum of round 3 is impossible" in ring.text(0)
+    assert run(["site", "finish", str(ring.paths[1])]) == ExitCode.CONTRADICTION
+    assert not any((site.state / "model.json").exists() for site in ring.sites)
 
 
 def steal(ring, folder):

@@ -25,8 +25,8 @@ def test_every_number_follows_from_the_job(tmp_path):
 @pytest.mark.parametrize(
     "job, words",
     [
-        ({"epsilon": None}, "`epsilon` must be given for method 'masked'"),
-        ({"colluding": None}, "`colluding` must be given for method 'masked'"),
+        ({"epsilon": None}, "`epsilon` must be given: the method of this job is 'masked'"),
+        ({"colluding": None}, "`colluding` must be given: the method of this job is 'masked'"),
         ({"colluding": 5}, "`colluding` must be below the number of sites, 5"),
         ({"clip": 64.0}, "`clip` belongs to method 'penalty'"),
         ({"rounds": 2}, "`rounds` must be at least 3"),
@@ -41,7 +41,7 @@ def test_masked_job_with_missing_or_invalid_keys_is_refused(tmp_path, job, words
 def test_penalty_job_refuses_keys_of_masked_jobs(tmp_path):
     with pytest.raises(SiteError, match="`colluding` belongs to method 'masked'"):
         load_site(network(tmp_path, job={"colluding": 1, "method": "penalty"})[0])
-    with pytest.raises(SiteError, match="`tol` must be given for method 'penalty'"):
+    with pytest.raises(SiteError, match="`tol` must be given: the method of this job is 'penalty'"):
         load_site(network(tmp_path / "again", job={"tol": None})[0])
 
 

@@ -162,7 +162,10 @@ def test_one_person_moves_a_sum_no_further_than_one_record_would(tmp_path):
     [
         ({"label": {"column": "colour", "classes": ["red"]}}, "classes"),
         ({"label": {"column": "colour", "classes": ["red", "green", "red"]}}, "must differ"),
-        ({"label": {"column": "colour", "classes": CLASSES, "positive": "red"}}, "label.positive"),
+        (
+            {"label": {"column": "colour", "classes": CLASSES, "positive": "red"}},
+            "one of `classes` and `positive`",
+        ),
         ({"loss": {"kind": "smooth-hinge", "h": 0.5}}, "need method 'masked' and the loss 'logistic'"),
         ({"person": "age"}, "`person` must be a separate column"),
         ({"person": "colour"}, "`person` must be a separate column"),

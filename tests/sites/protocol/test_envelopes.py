@@ -67,7 +67,7 @@ def test_a_revoked_certificate_gets_no_key(three: list[Site]) -> None:
 
 def test_a_request_in_the_name_of_another_site_is_refused(three: list[Site]) -> None:
     alpha, gamma = make(three[0]), make(three[2])
-    with pytest.raises(FrameRefused, match="it speaks as site-1 with a certificate of 'site-2'"):
+    with pytest.raises(FrameRefused, match="it claims to be site-1, but its certificate is that of 'site-2'"):
         alpha.read(gamma.request, 1)
 
 

@@ -41,6 +41,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("sites", "method", "first", "runs"), RUNS)
+@pytest.mark.slow
 def test_no_invariant_breaks_under_random_faults(sites: int, method: str, first: int, runs: int) -> None:
     for seed in range(first, first + runs):
         _, broken = simulate(seed, sites, method)

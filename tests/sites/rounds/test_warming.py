@@ -27,7 +27,8 @@ assert not late, late
 assert "sklearn" not in sys.modules, "an import of seconds, which such a job has no use for"
 from taciturn.sites.rounds.results import model_facts
 model_facts(ready.site.job, __import__("numpy").zeros(ready.site.job.dimension))
-assert "sklearn" not in sys.modules
+from taciturn.jobs import job_reports
+assert "sklearn" not in sys.modules, "the report of a site does not need it"
 """
 
 

@@ -40,7 +40,11 @@ def test_an_owner_approves_by_hand_what_was_shown(ready, capsys):
     assert run(["site", "approve", path, "--yes"]) == 0
     out = capsys.readouterr().out
     assert "asks: train, in 5 rounds" in out and "of the columns X, y" in out
-    assert "at a cost of epsilon" in out and "for any one record" in out and "would be left" in out
+    assert (
+        "at a cost of epsilon" in out
+        and "for any one record" in out
+        and "one more job may cost at most" in out
+    )
     admitted(ready)
     assert answers(ready) == [("approved", "hand")]
     assert run(["site", "approve", path, "--refuse"]) == 1

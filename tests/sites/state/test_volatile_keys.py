@@ -87,7 +87,7 @@ def test_a_tmpfs_that_may_be_swapped_is_refused(state, monkeypatch):
     with pytest.raises(WrongFiles, match="may be swapped to a disk"):
         open_volatile(keys.place.folder.parent, state)
     monkeypatch.setattr(KernelKeyring, "works", staticmethod(lambda: False))
-    with pytest.raises(WrongFiles, match="has no memory for keys that a power cut ends"):
+    with pytest.raises(WrongFiles, match="has no memory for keys that a power cut erases"):
         open_volatile(None, state)
     monkeypatch.setattr(locked_memory, "has_option", lambda folder, option: option == "noswap")
     keys.change({"keys": b"secret"})

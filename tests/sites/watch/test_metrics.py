@@ -68,7 +68,7 @@ def test_status_names_the_chain_of_waiting_sites():
     lines = "\n".join(status().lines())
     assert "beta: in round 4, waits for delta" in lines and "held up by delta" in lines
     mutual = NetworkSeen((SiteSeen("alpha", 4, ("beta",), 5e8),), (), 5e8)
-    assert "look at the link between them" in "\n".join(status(network=mutual).lines())
+    assert "check the link between them" in "\n".join(status(network=mutual).lines())
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_cross_origin_requests_are_refused(tmp_path):
     with open_server({}, "127.0.0.1:0") as server:
         port = server.socket.getsockname()[1]
     with serving({"/": lambda: Answer(200, "text/plain", "here\n")}, f"127.0.0.1:{port}"):
-        for host, code in (("127.0.0.1", 200), ("localhost", 200), ("evil.example", 403)):
+        for host, code in (("127.0.0.1", 200), ("localhost", 200), ("evil.example", 403), ("10.0.0.1", 403)):
             line = http.client.HTTPConnection("127.0.0.1", port)
             line.request("GET", "/", headers={"Host": host})
             assert line.getresponse().status == code

@@ -32,11 +32,16 @@ def test_only_holders_of_the_token_are_answered():
         assert ask(port) == ask(port, "") == ask(port, TOKEN[:-1]) == ask(port, TOKEN + "0") == 401
 
 
-@pytest.mark.parametrize("place", ["0.0.0.0:9464", "10.1.2.3:9464", "127.0.0.2:9464"])
+@pytest.mark.parametrize("place", ["0.0.0.0:9464", "10.1.2.3:9464", "126.0.0.1:9464"])
 def test_address_that_others_can_reach_needs_a_token(place):
     with pytest.raises(TaciturnError, match="watch_token"):
         parse_place(place)
     assert parse_place(place, TOKEN)
+
+
+@pytest.mark.parametrize("place", ["127.0.0.1:9464", "127.0.0.2:9464", "localhost:9464"])
+def test_address_of_this_machine_alone_needs_no_token(place):
+    assert parse_place(place)
 
 
 @pytest.mark.parametrize("place", ["host:9464", "0.0.0.0", "0.0.0.0:99999", "[::]:9464"])

@@ -109,7 +109,7 @@ def test_own_identity_is_checked_with_the_rules_of_a_neighbour(ring, tmp_path):
     made, trust, _ = ring
     keys = made[0].file.keys
     private, certificate = made[0].path(keys.private), made[0].path(keys.certificate)
-    with pytest.raises(SiteError, match="speaks as site-1"):
+    with pytest.raises(SiteError, match="claims to be site-1"):
         load_identity(private, certificate, "site-1", trust)
     with pytest.raises(SiteError, match="another key"):
         load_identity(made[1].path(made[1].file.keys.private), certificate, "site-0", trust)

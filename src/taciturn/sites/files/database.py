@@ -59,14 +59,14 @@ def check_form(db: sqlite3.Connection, path: Path, form: int) -> None:
     (found,) = db.execute("PRAGMA user_version").fetchone()
     if found != form:
         raise WrongFiles(
-            f"{path}: was written in format {found} by another release; this one knows only format {form}. "
+            f"{path}: was written in format {found} by another release; this one reads only format {form}. "
             "End the run with the release that started it."
         )
 
 
 @contextmanager
 def wrong_ledger_as(path: Path) -> Iterator[None]:
-    """Turn errors of a damaged or foreign ledger into `WrongFiles`, but not those of a locked or full one."""
+    """Turn errors of a damaged or foreign ledger into `WrongFiles`, but not of a locked file or full disk."""
     try:
         yield
     except LedgerError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -18,41 +18,31 @@ from ...jobfile.toml_fields import LISTED, ScheduleField
 from ...jobfile.toml_files import about_files, read_file
 from .parties import Name, NetworkSite, Relay
 
-if TYPE_CHECKING:  # tables bring scikit-learn with them, which a site that holds arrays need not load
+if TYPE_CHECKING:  # tables import scikit-learn, which a site with arrays does not need
     from ...data.tables.unit_ball import UnitBallScaling
     from ...methods.base import Network
-    from ...methods.programs.masked_descent import PublicFacts
+    from ...methods.job_settings import JobSettings
     from ...methods.sums.program import SumTables
     from ...objective.persons import Persons
     from ...questions.asking import Asking
     from ...questions.question import Question
 
 _LOOPBACK = re.compile(r"tls/(localhost|127\.[0-9.]+|\[::1\]):")
-HASH_FORM = 3  # version of the hashed text; a difference is reported as such, not as 'another job'
+HASH_FORM = 3  # version of the hashed text; another version is reported as that, not as another job
 _WIDEST = 10**6  # features
-_MASKED_ROUNDS = 10**4  # each has noise and a grid of its own, worked out before the first
 _TRAIN = "is read by `taciturn train` only; leave it out"
 _OWNER = "belongs in site.toml: the owner of the rows decides where they are and how they are read"
-
-
-class PenaltySettings(NamedTuple):
-    """The settings that only the method "penalty" has."""
-
-    dual_step: Any
-    clip: float
-    grid: float
-    tol: float
 
 
 class NetworkJob(Job):
     """A run that several parties agreed on.
 
     epsilon : for "masked": what the run costs, with `delta`. With "penalty" each site chooses its own.
-    dual_step, clip, grid, tol : for "penalty": theta; every released number is a multiple of `grid` within
-        +-`clip`; how far a solved vector may be from the exact minimiser, before its noise.
-    quorum : how many sites must stay, more than (N + colluding) / 2. The run then goes on without sites that
-        drop out, and admits those that return. Without it no site may drop out.
-    dimension : d, for sites that hold arrays; or `schema`, from which it follows, with `label`, for tables.
+    dual_step, clip, grid, tol : for "penalty". `dual_step` is theta; every released number is a multiple of
+        `grid` within +-`clip`; `tol`: how far a solved vector may be from the exact minimiser, before noise.
+    quorum : how many sites must stay, more than (N + colluding) / 2. The run then continues without sites
+        that drop out, and admits sites that return. Without a quorum no site may drop out.
+    dimension : d, for rows in arrays. For tables give `schema` and `label` instead; d follows from them.
     """
 
     name: Name
@@ -78,7 +68,7 @@ class NetworkJob(Job):
     @model_validator(mode="before")
     @classmethod
     def _without_table(cls, entries: Any) -> Any:
-        """Check the keys of a job whose rows are arrays; an intercept is one of their columns."""
+        """A job whose rows are arrays has no intercept by default; a constant can be one of their columns."""
         if isinstance(entries, dict) and "dimension" in entries:
             return {"intercept": False} | entries
         return entries
@@ -99,8 +89,8 @@ class NetworkJob(Job):
         if (self.width is None) == (self.table is None):
             raise ValueError("give either `dimension` or `schema`")
         if self.label is not None and "scale" in self.label.model_fields_set:
-            raise ValueError(f"`label.scale` {_TRAIN}: the loss has the scale of a network's targets")
-        if self.several and (not self.masked or self.loss.name != "logistic"):
+            raise ValueError(f"`label.scale` {_TRAIN}: in a network the loss sets the scale of the targets")
+        if self.several and not (_methods()[self.method].several and self.loss.name == "logistic"):
             raise ValueError("three or more `label.classes` need method 'masked' and the loss 'logistic'")
         if self.table is None and (self.intercept or "missing" in self.model_fields_set):
             key = "intercept" if self.intercept else "missing"
@@ -122,19 +112,20 @@ class NetworkJob(Job):
         given = [key for key in found if key is not None]
         if given and (len(given) < len(found) or len(set(given)) < len(given)):
             raise ValueError(
-                "`sites.key` must be given for every site and the relay, each its own, or for none"
+                "`sites.key` must be given for every site and the relay, all different, or for none of them"
             )
 
     @cached_property
     def keys(self) -> dict[str, str]:
-        """The fingerprints of all keys by name; none where an authority vouches for the sites."""
+        """The fingerprints of all keys by name; empty if an authority certifies the sites."""
         found = {site.name: site.key for site in self.sites}
         found |= {} if self.relay is None else {self.relay.name: self.relay.key}
         return {name: key for name, key in found.items() if key is not None}
 
     def _check_questions(self) -> Self:
         """Check every question; the number of rounds is the number of all their sums."""
-        for name in (*PenaltySettings._fields, *(() if self.table is None else ("width",))):
+        alien = [key for method, kind in _methods().items() if method != self.method for key in kind.keys]
+        for name in (*alien, *(() if self.table is None else ("width",))):
             if getattr(self, name) is not None:
                 key = "dimension" if name == "width" else name
                 raise ValueError(f"`{key}` must be left out of a job of kind {self.kind!r}")
@@ -187,74 +178,45 @@ class NetworkJob(Job):
         """Check `quorum`: any two groups of this size must have an honest site in common."""
         if self.quorum is None:
             return
-        if not self.masked:
+        if not self.settings.quorum:
             raise ValueError(f"`quorum` needs method 'masked'; the job has {self.method!r}")
         sites = len(self.sites)
         least = (sites + (sites - 1 if self.colluding is None else self.colluding)) // 2 + 1
         if not least <= self.quorum <= sites:
-            raise ValueError(f"`quorum` must be from {least} to {sites}, the sites; got {self.quorum}")
+            raise ValueError(f"`quorum` must be from {least} to {sites} (all sites); got {self.quorum}")
 
     def _check_method(self) -> None:
         """Check that the job has the keys of its method, and none of the other method."""
-        theirs = {"penalty": PenaltySettings._fields, "masked": ("epsilon",)}
-        for method, names in theirs.items():
-            for name in names:
+        for method, kind in _methods().items():
+            for name in kind.keys:
                 if (getattr(self, name) is not None) != (method == self.method):
-                    must = "must be given for" if method == self.method else "belongs to"
-                    raise ValueError(f"`{name}` {must} method {method!r}; the job's is {self.method!r}")
-        if self.masked and self.rounds > _MASKED_ROUNDS:
-            raise ValueError(
-                f"`rounds` must be at most {_MASKED_ROUNDS} with method 'masked'; got {self.rounds}"
-            )
-        if self.masked:
-            _ = self.sums  # raises if a number is impossible
-        elif not (self.penalty.clip / self.penalty.grid).is_integer():
-            clip, grid = self.penalty.clip, self.penalty.grid
-            raise ValueError(f"`clip` must be a whole multiple of `grid`; got {clip:g} and {grid:g}")
-        elif self.moments is not None and self.rounds <= self.moments.rounds:
-            least = self.moments.rounds + 1
-            raise ValueError(f"`rounds` must be at least {least} with `whiten`; got {self.rounds}")
-
-    @property
-    def masked(self) -> bool:
-        """Whether the sites send shares of sums, hidden by masks that cancel."""
-        return self.method == "masked"
-
-    @property
-    def penalty(self) -> PenaltySettings:
-        """The settings that only the method "penalty" has."""
-        if self.masked or self.clip is None or self.grid is None or self.tol is None:
-            raise SiteError(f"the job {self.name} has no settings of method 'penalty'.")
-        return PenaltySettings(self.dual_step, self.clip, self.grid, self.tol)
+                    must = "must be given:" if method == self.method else f"belongs to method {method!r}, but"
+                    raise ValueError(f"`{name}` {must} the method of this job is {self.method!r}")
+        _ = self.settings  # raises if a setting is impossible
 
     @cached_property
+    def settings(self) -> JobSettings:
+        """The method of this job with its settings."""
+        if self.kind == TRAIN:
+            return _methods()[self.method].of(self)
+        from ...methods.job_settings import MaskedSettings
+
+        prepared: Any = self.asking.method().prepare(self.network)
+        return MaskedSettings(prepared)
+
+    @property
     def sums(self) -> SumTables:
-        """Every number of a masked run, from public facts alone: the same at every site."""
-        if self.kind != TRAIN:
-            return self.asking.tables(self.network)
-        from ...methods.programs.masked_descent import MaskedDescent
-
-        if self.epsilon is None or self.colluding is None:
+        """Every number of the sums of this job, from public facts alone: the same at every site."""
+        if self.settings.sums is None:
             raise SiteError(f"the job {self.name} has no settings of method 'masked'.")
-        constant = None if self.ball is None else self.ball.constant
-        method = MaskedDescent(
-            epsilon=self.epsilon, delta=self.delta, colluding=self.colluding, constant=constant
-        )
-        return method.tables(self.public_facts, self.rounds)
-
-    @cached_property
-    def moments(self) -> SumTables | None:
-        """The moments of the rows that make whitened coordinates, of a job with `whiten`."""
-        from ...methods.whitened_penalty import moments_of_rows
-
-        return None if self.whiten is None else moments_of_rows(self.network, self.whiten)
+        return self.settings.sums
 
     @cached_property
     def ball(self) -> UnitBallScaling | None:
-        """For a masked job with an intercept: how a row and its constant share the unit ball."""
-        if not (self.masked and self.intercept):
+        """How a row and its constant share the unit ball; None if the job or its method does not use this."""
+        if not (_methods()[self.method].scaled and self.intercept):
             return None
-        from ...data.tables.unit_ball import UnitBallScaling  # with scikit-learn: a second and more
+        from ...data.tables.unit_ball import UnitBallScaling  # imports scikit-learn: a second or more
 
         return UnitBallScaling(1.0, intercept=True)
 
@@ -281,21 +243,6 @@ class NetworkJob(Job):
         """Whether there are more than two classes."""
         return self.label is not None and len(self.label.told or ()) > 2
 
-    @cached_property
-    def public_facts(self) -> PublicFacts:
-        """The public facts about the rows, which the job states."""
-        from ...methods.programs.masked_descent import MANY_ROWS, PublicFacts
-
-        samples = [site.samples for site in self.sites]
-        return PublicFacts(
-            sites=len(samples),
-            total=sum(samples),
-            largest=max(samples) if self.person is None else MANY_ROWS,
-            dimension=self.dimension,
-            loss=self.training_loss,
-            regularization=self.regularization / (self.C * len(samples)),
-        )
-
     @property
     def where(self) -> str:
         """Where the sites' rows are, according to the addresses; empty for a rehearsal."""
@@ -311,9 +258,11 @@ class NetworkJob(Job):
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of the model's numbers."""
+        """The names of the model's coefficients."""
         if self.table is None:
             return tuple(f"x{k}" for k in range(int(self.width or 0)))
+        if self.encoding is None and self.missing != "indicator":  # the encoder's libraries load slowly
+            return (*self.schema_.feature_names, *["intercept"] * self.intercept)
         from ...jobfile.job_rows import make_encoder
 
         return tuple(make_encoder(self, intercept=self.intercept).get_feature_names_out().tolist())
@@ -363,9 +312,15 @@ class NetworkJob(Job):
         return bytes.fromhex(digest({"form": HASH_FORM, "job": self.facts}))
 
 
+def _methods() -> dict[str, type[JobSettings]]:
+    from ...methods.job_settings import SETTINGS  # imports numpy, which many commands do not need
+
+    return SETTINGS
+
+
 @about_files
 def load_job(path: Path) -> NetworkJob:
-    """The job in a file, checked as a whole; files that it names lie beside it."""
+    """The job in a file, checked as a whole; files that it names are in the same folder."""
     job = read_file(path, NetworkJob)
     if job.kind != TRAIN:
         job._folder = path.parent

@@ -31,7 +31,7 @@ PEM = serialization.Encoding.PEM
 DAY = datetime.timedelta(days=1)
 MOST_HOSTS = 20  # of one site
 LARGEST = 2**20  # bytes of a key, a certificate or a request
-_USAGES = (False,) * 5 + (True, True, False, False)  # signs certificates and their revocations
+_USAGES = (False,) * 5 + (True, True, False, False)  # may sign certificates and revocation lists
 
 
 def new_key(path: Path) -> Ed25519PrivateKey:
@@ -81,7 +81,7 @@ def pem(certificate: x509.Certificate) -> bytes:
 
 
 def common_name(certificate: x509.Certificate) -> str | None:
-    """The one common name of a certificate's subject; None where it has none, or several."""
+    """The one common name of a certificate's subject; None if it has no common name or several."""
     names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(names[0].value) if len(names) == 1 else None
 
@@ -98,14 +98,14 @@ class Request:
 
 @about_files
 def read_request(path: Path) -> Request:
-    """A PEM signing request for one site, or what is wrong with it."""
+    """A PEM signing request for one site; an error says what is wrong with it."""
     text = read_pem(path)
     asked, hosts = _parse_request(text, f"{path}: ")
     names, key = asked.subject.get_attributes_for_oid(NameOID.COMMON_NAME), asked.public_key()
     if len(names) != 1 or not re.fullmatch(NAME, str(names[0].value)):
         raise SiteError(f"{path}: must ask for one name that a site can have; got {names!r}.")
     if not isinstance(key, Ed25519PublicKey):
-        raise SiteError(f"{path}: must ask for an Ed25519 key, which signs the frames.")
+        raise SiteError(f"{path}: must contain an Ed25519 key, which signs the frames.")
     if len(list(hosts)) > MOST_HOSTS:
         raise SiteError(f"{path}: must ask for at most {MOST_HOSTS} hosts; got {len(list(hosts))}.")
     return Request(text, str(names[0].value), tuple(str(host.value) for host in hosts), fingerprint(key))
@@ -150,7 +150,7 @@ class Authority:
 
     @classmethod
     def throw_away(cls, name: str = "taciturn throw-away authority", *, days: float = 30) -> Authority:
-        """A new authority that signs for a while."""
+        """A new authority, valid for `days` days."""
         key = Ed25519PrivateKey.generate()
         usage = x509.KeyUsage(*_USAGES)
         builder = _certificate(_subject(name), _subject(name), key, days, -DAY)
@@ -238,7 +238,7 @@ def _certificate(
 
 
 def read_pem(path: Path) -> bytes:
-    """Read a key, a certificate, a request or a list, up to a size limit."""
+    """Read a key, a certificate, a request or a revocation list, up to a size limit."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)

@@ -27,17 +27,17 @@ def write_kit(job: Path, folder: Path) -> list[Path]:
 
 
 def site_text(job: NetworkJob, name: str) -> str:
-    """site.toml for one site of this very job."""
+    """site.toml for one site of this job."""
     text = fill(__package__, "site.toml", name=name)
     if job.table is not None:
         text = text.replace('data = "rows.npz" ', 'data = "rows.csv" ')
-    if job.masked:
+    if not job.settings.own:
         text = re.sub(r"^(penalty|noise|output_noise) = ", r"# \1 = ", text, flags=re.M)
     return text
 
 
 def relay_keys(job: Path, hosts: list[str]) -> tuple[list[Path], str]:
-    """A key and a signing request for the relay of a job, beside it; and the key's fingerprint."""
+    """Write a key and a signing request for the relay beside the job; also return the key's fingerprint."""
     loaded = load_job(job)
     if loaded.relay is None:
         raise SiteError(f"{job}: the job {loaded.name} has no `relay`.")
@@ -49,7 +49,7 @@ def relay_keys(job: Path, hosts: list[str]) -> tuple[list[Path], str]:
 
 
 def _write_site(folder: Path, name: str, job: NetworkJob, text: bytes) -> Path:
-    own = "" if job.masked else "; penalty and noise, as `taciturn plan` finds them"
+    own = "; penalty and noise, as `taciturn plan` finds them" if job.settings.own else ""
     seed = fill(__package__, "seed.txt") if job.simulated else ""
     steps = fill(
         __package__, "steps.txt", name=name, job=job.name, hash=job.hash.hex()[:16], own=own, seed=seed
@@ -72,7 +72,7 @@ def _write(folder: Path, contents: dict[str, bytes]) -> Path:
 
 
 def write_readme(state: Path) -> None:
-    """README.txt in the state folder, where there is none yet."""
+    """Write README.txt to the state folder, if it is not there yet."""
     with suppress(SiteError):  # a full disk is reported elsewhere
         write_new(state / "README.txt", fill(__package__, "state.txt").encode())
 
@@ -83,7 +83,7 @@ def write_templates(folder: Path, name: str) -> list[Path]:
     written = []
     for path in (folder / "job.toml", folder / "site.toml"):
         if path.name == "job.toml" and path.exists():
-            continue  # the other party wrote it and sent it over
+            continue  # another party wrote the job and sent it
         write_new(path, fill(__package__, path.name, name=name).encode())
         written.append(path)
     return written

@@ -18,7 +18,9 @@ ENDPOINT = rf"tls/(\[[0-9a-fA-F:.]+\]|{_LABEL}(\.{_LABEL})*):[0-9]{{1,5}}"
 def _endpoint(text: str) -> str:
     """Check that an endpoint has a valid host and port."""
     if not re.fullmatch(ENDPOINT, text) or not 0 < int(text.rpartition(":")[2]) < 2**16:
-        raise ValueError("must be tls/HOST:PORT, as tls/alpha.example:7447 is, with a port of at most 65535")
+        raise ValueError(
+            "must be tls/HOST:PORT, such as tls/alpha.example:7447, with a port of at most 65535"
+        )
     return text
 
 
@@ -30,7 +32,7 @@ Endpoint = Annotated[str, AfterValidator(_endpoint)]
 class NetworkSite(JobSite):
     """One party: its name, its endpoint (none if it only connects outward), and B_i, its number of samples.
 
-    key : the fingerprint of its key, where sites are known by their keys and not by an authority.
+    key : the fingerprint of its key, in a network that identifies sites by keys and not by an authority.
     """
 
     name: Name
@@ -40,7 +42,7 @@ class NetworkSite(JobSite):
 
 
 class Relay(Facts):
-    """A Zenoh router for sites that may only connect outward; it sees released values only."""
+    """A Zenoh router for sites that may only connect outward; it cannot read what it forwards."""
 
     name: Name
     endpoint: Endpoint

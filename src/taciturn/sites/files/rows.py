@@ -47,16 +47,14 @@ def load_rows(site: Site) -> tuple[Array, Array]:
 
 @about_files
 def load_table(site: Site) -> SiteTable:
-    """The columns that the questions of the job need, or the array X; as many rows or persons as it says."""
+    """The columns that the questions need, or the array X; the number of rows or persons is the job's."""
     path, job = site.rows.path, site.job
     if isinstance(path, Path) and path.suffix not in READERS:
         raise SiteError(f"{path}: `data` must end in {', '.join(READERS)}.")
     if job.table is None:
         (X,) = read_arrays(_array_file(site), "X")
         if X.ndim != 2 or X.shape[1] != job.width or job.person is not None:
-            raise SiteError(
-                f"{path}: X must have {job.width} columns, and each row must be a unit of its own."
-            )
+            raise SiteError(f"{path}: X must have {job.width} columns, and the job must not have `person`.")
         check_samples(job, site.rows.site, len(X), path)
         return SiteTable({}, len(X), None, site.number, X)
     tables = read_tables(job, [site.rows], job.asking.reads, job.asking.numbers)
@@ -87,7 +85,7 @@ def load_weights(site: Site) -> Array | None:
 
 
 def _array_file(site: Site) -> Path:
-    """The file of arrays, which a job without a schema is about."""
+    """The file with the arrays of a job without a schema."""
     if not isinstance(site.rows.path, Path):
         raise SiteError("`database`: a job with `dimension` needs arrays; use an .npz in `data`.")
     return site.rows.path

@@ -23,7 +23,7 @@ from .parties import Endpoint, Name
 WATCH = r"^([0-9.]+|localhost):[0-9]{1,5}$|^unix:.+$"
 HEX = r"^[0-9a-fA-F]+([ :-]?[0-9a-fA-F]+)*$"
 KEYRING = Path("keyring")
-"""What `keys.volatile` says for the kernel's keyring."""
+"""The value of `keys.volatile` that selects the kernel's keyring."""
 
 
 def _path(entry: Any) -> Any:
@@ -36,7 +36,7 @@ FilePath = Annotated[Path, BeforeValidator(_path)]
 class Keys(Facts):
     """The PEM files of a site, and revoked certificates.
 
-    authority : the certificate of the network's authority; where the job lists keys, those of all sites.
+    authority : the certificate of the network's authority; if the job lists keys, those of all sites.
     revoked : serial numbers of revoked certificates in hexadecimal, or the SHA-256 of a certificate or a key.
     revocations : certificate revocation lists of the authority, in PEM or DER form.
     volatile : the keys of a masked run are kept here: a folder on a tmpfs that is not swapped, or "keyring".
@@ -57,12 +57,12 @@ class BudgetEntry(Facts):
     epsilon, delta : the limits. Every job is checked at this delta, whatever delta it states for its own
         costs.
     large_delta : allow a delta above 1 / rows, here or in the job, which may reveal a whole row.
-    least_grid : the finest grid of a job that this site takes part in.
+    least_grid : the finest `grid` of a job that this site accepts.
     colluding : how many of the other sites may collude against this one, as its owner assumes; None:
         all of them. A masked job is charged at its cost under this assumption.
     unit : the unit of the budget, "record" or "person"; for persons the job must name the column
         with the id of the person.
-    ledger : the account of the table, a `taciturn.Budget`: every job is charged to it, whole and right before
+    ledger : the account of the table, a `taciturn.Budget`: every job is charged to it in full, right before
         its first message is stored. Left out: in the user's data folder, one for each table.
     """
 
@@ -78,9 +78,9 @@ class BudgetEntry(Facts):
 class ApprovalRules(Facts):
     """`[approve]`: jobs that the site takes part in without being approved by hand.
 
-    kinds : what may be asked.
-    columns : of which columns; None: of all.
-    epsilon : what one job may cost at most, as the owner counts it; None: what the account can pay.
+    kinds : the kinds of these jobs.
+    columns : the columns that they may use; None: all.
+    epsilon : what one job may cost at most, as `budget` counts it; None: what the account can pay.
     programs : the SHA-256 of installed programs that may run.
     by_site : whether figures of single sites, including this one, may be asked for.
     """
@@ -102,16 +102,16 @@ class ApprovalRules(Facts):
 class SiteFile(Facts):
     """The keys of site.toml.
 
-    data, csv : the file that holds the rows; how it is written, where it is CSV.
-    database : in place of them the `url` of a database and the `query` that gives the rows.
-    penalty, noise, output_noise : eta(t) and the noises, where the job's method is "penalty"; output noise
+    data, csv : the file with the rows, and its format if it is CSV.
+    database : instead of `data`: the `url` of a database and the `query` that returns the rows.
+    penalty, noise, output_noise : eta(t) and the noises, for a job of method "penalty"; output noise
         makes an inexact minimiser private.
     approve : which jobs need no approval by hand; left out: every job does (`taciturn site approve`).
     rehearsal : allow a job with a `seed`; anyone can repeat its noise, so nothing in it is private.
     patience : how many seconds to wait for a silent neighbour before stopping cleanly.
-    listen : where to listen, if that is not the endpoint that the job states (behind NAT, for one).
+    listen : where to listen, if that is not the endpoint that the job states (for example behind NAT).
     endpoints : where to reach a neighbour, if that is not the endpoint that the job states.
-    watch : where the running site answers: 127.0.0.1:PORT, unix:PATH, or ADDRESS:PORT with a token.
+    watch : where the running site shows its status: 127.0.0.1:PORT, unix:PATH, or ADDRESS:PORT with a token.
     watch_token : a file with one line of at least 32 characters, which every request must contain.
     """
 
@@ -154,7 +154,7 @@ class Site:
 
     @property
     def number(self) -> int:
-        """i, the site's place in the job."""
+        """i, the site's position in the job."""
         return self.job.names.index(self.name)
 
     @property
@@ -174,7 +174,7 @@ class Site:
 
     @property
     def database(self) -> Path:
-        """State, ledger and outbox."""
+        """The file with state, ledger and outbox."""
         return self.state / "site.sqlite"
 
     @property
@@ -182,6 +182,11 @@ class Site:
         """The folder for the keys of a masked run; None chooses a safe place."""
         named = self.file.keys.volatile
         return named if named in (None, KEYRING) else self.path(named)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """This site's own settings of the job's method."""
+        return {name: getattr(self.file, name) for name in self.job.settings.own}
 
     @property
     def schedules(self) -> bytes:
@@ -264,12 +269,12 @@ def _check_seed(path: Path, file: SiteFile, job: NetworkJob) -> None:
 def _check_method(path: Path, file: SiteFile, job: NetworkJob) -> None:
     """Check that this site's settings belong to the job's method."""
     for name in ("penalty", "noise", "output_noise"):
-        given = getattr(file, name) is not None
-        if job.masked and given:
-            raise SiteError(f"{path}: `{name}`: a masked job sets this itself; leave it out.")
-        if not job.masked and not given and name != "output_noise":
-            raise SiteError(f"{path}: `{name}`: missing; a job of method 'penalty' needs it.")
-    if file.output_noise is None and not job.simulated and not job.masked:
+        given, needed = getattr(file, name) is not None, name in job.settings.own
+        if given and not needed:
+            raise SiteError(f"{path}: `{name}`: a {job.method} job sets this itself; leave it out.")
+        if needed and not given and name != "output_noise":
+            raise SiteError(f"{path}: `{name}`: missing; a job of method {job.method!r} needs it.")
+    if file.output_noise is None and not job.simulated and "output_noise" in job.settings.own:
         raise SiteError(
             f"{path}: `output_noise`: a real run needs it: no solver is exact, and without it nothing "
             "is guaranteed. `taciturn site init` writes a line that costs almost nothing."
@@ -286,10 +291,10 @@ def _check_budget(path: Path, file: SiteFile, job: NetworkJob) -> None:
                 f"{path}: `{key}`: must be at most 1/{rows}, one over the rows of this site; got {delta:g}. "
                 "A larger delta may reveal a whole row; to allow it, write `large_delta = true` in `budget`."
             )
-    if not job.masked and job.penalty.grid < budget.least_grid:
+    if job.grid is not None and job.grid < budget.least_grid:
         raise SiteError(
             f"{path}: `budget.least_grid`: the job's `grid` must be at least {budget.least_grid:g}; "
-            f"got {job.penalty.grid:g}."
+            f"got {job.grid:g}."
         )
     if budget.unit == "person" and job.unit != "person":
         raise SiteError(

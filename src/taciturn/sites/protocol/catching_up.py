@@ -1,7 +1,7 @@
 """The public state of a site, and how a site that was away catches up with it.
 
 An attempt begins from the furthest round that a member completed. A site that missed messages of that round
-asks for them; one that was away longer takes over the totals of a member, if they lead to the digest that
+asks for them; a site that was away longer takes over the totals of a member, if they lead to the digest that
 more members state than may lie. A site whose message is in a total is charged for it, even after a rollback.
 """
 
@@ -58,7 +58,7 @@ class CatchingUp(Core):
 
     @property
     def common(self) -> bool:
-        """Whether all sites hold one public state."""
+        """Whether all sites have the same public state."""
         return bool(self.method.common)
 
     @property
@@ -73,7 +73,7 @@ class CatchingUp(Core):
         if not self.common or self.completed == agreed.base:
             return not self.common or self.digest == agreed.digest
         if agreed.base < self.completed:
-            return False  # this site has completed more since its hello
+            return False  # this site has completed more rounds since its hello
         if self.attempt is not None and agreed.base == (self.attempt.number, self.completed[1] + 1):
             self.complete_round({agreed.digest})
             if self.completed == agreed.base:
@@ -83,7 +83,7 @@ class CatchingUp(Core):
         return vouched and any(self.adopt(agreed.base, agreed.digest, i) for i in servers)
 
     def _servers(self, agreed: Agreed) -> list[int]:
-        """The members that claim to have completed the base."""
+        """The members that claim to have completed the round that the attempt starts from."""
         read = {i: read_hello(frame.payload) for i, frame in agreed.hellos.items()}
         return [i for i, hello in read.items() if hello.completed == agreed.base and i != self.setup.own]
 
@@ -163,7 +163,7 @@ class CatchingUp(Core):
         rounds = range(known + 1, self.setup.mark + 1)
         self.owed += tuple(self.release(node, entry, bytes(32), t) for t in rounds)
         self.pending["marked"] = self.setup.mark.to_bytes(4, "little")
-        self.note("rounds that left are not in this state: they are charged again", warning=True)
+        self.note("rounds that this site released are not in its state: they are charged again", warning=True)
 
     @property
     def marked(self) -> int:
@@ -175,7 +175,7 @@ class CatchingUp(Core):
         return self.past[attempt].charged if attempt in self.past else 0
 
     def numbers(self, agreed: Agreed) -> tuple[Any, bytes]:
-        """The node of an attempt, None where it has no rounds, and the hash of the numbers of its rounds."""
+        """The node of an attempt, None if it has no rounds, and the hash of the numbers of its rounds."""
         if agreed.finish or agreed.base[1] >= self.method.rounds:
             return None, bytes(32)
         node = self.method.attempt(agreed.members, agreed.base[1], agreed.left)

@@ -88,7 +88,7 @@ class SiteSetup:
 
 
 class Core:
-    """The frames and records of one site; every method that wants something done appends an effect."""
+    """The frames and records of one site. Its methods do no I/O: they append effects for the driver."""
 
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         self.setup, self.method = setup, setup.method
@@ -164,7 +164,7 @@ class Core:
         return self.setup.seal(self.read(data).content)
 
     def read(self, data: bytes) -> SignedFrame:
-        """Take apart a frame that this site holds."""
+        """Parse a frame that this site already has."""
         return decode(data, largest=self.setup.largest)
 
     def publish(self, data: bytes) -> SignedFrame:
@@ -266,7 +266,7 @@ class Core:
         return True
 
     def ask(self, wanted: list[Slot]) -> None:
-        """Ask every neighbour for frames; the first slot says where this site is."""
+        """Ask every neighbour for frames; the first slot states this site's attempt."""
         here = Slot(0, self.number, 0, self.setup.own)
         question = pack_question([here, *wanted])
         self.effects += [Ask(j, question) for j in self.setup.neighbours]

@@ -1,12 +1,12 @@
 """The end of a run: every site states its result, and no site publishes a result before it is final.
 
     done     the digest of what a site holds after the last round
-    final    all members of an attempt state the same digest; where some stay silent, at least a quorum does.
-             Any later attempt has an honest one of these among its members, so no other result can follow
+    final    all members of an attempt state the same digest, or at least a quorum if others stay silent. Any
+             later attempt has an honest site of these among its members, so no other result can follow
     leave    a site has its result. It states every attempt that it was charged in, for rolled-back sites
 
-A site that was away, or was rolled back, when the result came about takes it over: a quorum must state it,
-and the totals or last vectors that it is shown must lead to that digest.
+A site that was away or rolled back when the result was reached takes it over: a quorum must state it, and the
+totals or last vectors that the site receives must lead to that digest.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class Ending(RoundSteps):
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         super().__init__(setup, saved, volatile)
         self.end: tuple[int, bytes] | None = None  # the attempt whose members stated the result, and its id
-        self.helped: set[int] = set()  # sites that are meeting although there is a result
+        self.helped: set[int] = set()  # sites that are still in a meeting although there is a result
 
     def advance_meeting(self) -> None:
-        """If states differ, the members make the result; a site that stated one signs no other attempt."""
+        """Without a common state, a site that has stated a result signs no other attempt."""
         if self.common or not self._has_stated():
             super().advance_meeting()
 
@@ -82,13 +82,13 @@ class Ending(RoundSteps):
         return digest_of(self.last_vectors())
 
     def last_vectors(self) -> dict[int, bytes]:
-        """The last message of every member, where no common state holds the result."""
+        """The last message of every member: the result, if there is no common state."""
         if self.last or self.attempt is None:
             return self.last
         return {i: read_hello(frame.payload).vector for i, frame in self.attempt.hellos.items()}
 
     def _close(self) -> None:
-        """After the last round: state what this site holds, and wait for what the others hold."""
+        """After the last round: state this site's result, and wait for the statements of the others."""
         if self.attempt is None:
             return
         own, a = self.setup.own, self.attempt.number
@@ -138,7 +138,7 @@ class Ending(RoundSteps):
         self.effects.append(Finished(self.state, rounds, self._end_members(), self._end_digest(), early))
 
     def _end_members(self) -> tuple[int, ...]:
-        """The members that made the result; those of its last round, if this site has taken it over."""
+        """The members that computed the result; if this site took it over, the members of its last round."""
         if self.attempt is not None and self.end == (self.attempt.number, self.scope):
             return self.attempt.members
         if not self.common:
@@ -184,7 +184,7 @@ class Ending(RoundSteps):
         self.ask([Slot(Kind.LEAVE, number, 0, i) for i in sorted(staying)])
         return self.now > self.waiting + self.setup.patience
 
-    # -- an end that came about without this site -------------------------------------------------------
+    # -- a result that was reached without this site ----------------------------------------------------
 
     def _final(self) -> list[tuple[tuple[int, bytes, bytes], list[SignedFrame]]]:
         """Every result that a quorum states: at most one, unless more sites lie than are tolerated."""
@@ -192,7 +192,7 @@ class Ending(RoundSteps):
         return [(key, list(found.values())) for key, found in self.dones.items() if len(found) >= enough]
 
     def _others_done(self) -> bool:
-        """Whether the attempt that this site was in has ended for all other members, or a quorum with it."""
+        """Whether this site's attempt has ended for all other members, or for a quorum with this site."""
         if self.attempt is None:
             return False
         number, own = self.attempt.number, self.setup.own
@@ -203,7 +203,7 @@ class Ending(RoundSteps):
         return all(found) or max(same, default=0) >= self.setup.quorum - 1
 
     def _another_done(self) -> bool:
-        """Where states differ: whether a member has stated a result, and so will sign no other attempt."""
+        """Without a common state: whether a member has stated a result, and so signs no other attempt."""
         if self.common or self.attempt is None or self._has_stated():
             return False
         return any(key[:2] == (self.attempt.number, self.scope) for key in self.dones)
@@ -222,7 +222,7 @@ class Ending(RoundSteps):
     def _go_back(self, key: tuple[int, bytes, bytes]) -> bool:
         """Return to an attempt without rounds that others are ending: this site signed it and left too early.
 
-        The vectors in its hellos are the result, so that no other site has to be believed.
+        The vectors in its hellos are the result, so this site need not trust any other.
         """
         a, scope, digest = key
         packed, done = self.saved.get(f"sign/{a}", SIGNED), self.saved.get("done", b"")
@@ -237,7 +237,7 @@ class Ending(RoundSteps):
         return True
 
     def _state_too(self) -> bool:
-        """State the result of the others, if their totals lead to it: it may need this site's statement."""
+        """State the others' result, if their totals lead to it: a quorum may need this site's statement."""
         if not self.common and self._has_stated():
             return False
         for key, found in self.dones.items():
@@ -299,7 +299,7 @@ class Ending(RoundSteps):
         return [slot for slot in wanted if (slot, NOTHING) not in self.board]
 
     def _total(self, slot: Slot) -> list[bytes]:
-        """The frame that a returning site asks for: a total, or a member's last vector if states differ."""
+        """The frame that a returning site asks for: a total, or else a member's last vector."""
         if self.common:
             return super()._total(slot)
         stated, vectors = self.attempt is not None and self._has_stated(), self.last_vectors()
@@ -309,7 +309,7 @@ class Ending(RoundSteps):
         return [self.seal(Kind.TOTAL, slot.attempt, slot.t, payload=vectors[slot.t - 1])]
 
     def _take_over(self, key: tuple[int, bytes, bytes], frames: list[SignedFrame]) -> bool:
-        """Take over a final result, and all that this site was charged on the way to it."""
+        """Take over a final result, and the charges of this site that led to it."""
         said = self._farewells(key[0], [frame.sender for frame in frames])
         if len(said) <= self.liars:
             return False  # an honest one of them states all that the members of the attempt agreed on
@@ -344,7 +344,7 @@ class Ending(RoundSteps):
         return False
 
     def _recall_vectors(self) -> None:
-        """The vectors of a result that was taken over."""
+        """Load the vectors of a result that this site took over."""
         frames = [self.read(data) for data in unpack_frames(self.saved["end"])]
         self.last = {frame.t - 1: frame.payload for frame in frames}
         self.completed = (frames[0].attempt, int(self.method.rounds))

@@ -1,6 +1,6 @@
 """Envelopes: everything that a site sends, encrypted for neighbours whose certificates it accepts.
 
-Zenoh's TLS has no revocation lists, so a revoked certificate of the authority can open a link; and a relay
+Zenoh's TLS has no revocation lists, so the holder of a revoked certificate can open a link; and a relay
 decrypts what it carries. Neither of them can open an envelope. Each process draws a sending key. A neighbour
 gets it in answer to a signed request, if its certificate is valid and not revoked.
 
@@ -9,7 +9,7 @@ gets it in answer to a signed request, if its certificate is valid and not revok
                AES-256-GCM(sending key, and the public keys of the job if the two jobs differ)
     envelope   MAGIC (12 bytes), id of the sending key (8), nonce (12), AES-256-GCM(what it is (1), data)
 
-All keys end with the process. Nonces are random: a counter would repeat in a copy of the machine's memory.
+No key outlives the process. Nonces are random: a counter would repeat in a copy of the machine's memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ REQUEST, ANSWER = b"?", b"!"
 KEY, ID, NONCE, TAG = 32, 8, 12, 16
 OVERHEAD = len(MAGIC) + ID + NONCE + TAG + 1
 LARGEST_JOB = 2**13  # bytes of a job's public keys that an answer may hold
-MOST_KEYS = 8  # of one neighbour: one for each process that speaks in its name, the newest last
+MOST_KEYS = 8  # of one neighbour: one for each process that sends in its name, the newest last
 
 
 class Content(IntEnum):
@@ -48,7 +48,7 @@ class Envelopes:
     """The sending key of this process, and those of its neighbours.
 
     job, shown : SHA-256 of the job, and its public keys for a neighbour that has another job.
-    seal : signs as this site.   check : refuses a frame that a neighbour did not sign, by its number.
+    seal : signs as this site.   check : refuses a frame that the neighbour of this number did not sign.
     draw : random bytes.
     """
 
@@ -78,7 +78,7 @@ class Envelopes:
         return MAGIC + self._id + nonce + self._cipher.encrypt(nonce, bytes([content]) + data, None)
 
     def open(self, envelope: bytes, via: int) -> tuple[Content, bytes] | None:
-        """What is in an envelope of a neighbour; None if its key is not known yet."""
+        """The content of a neighbour's envelope; None if its key is not known yet."""
         start = len(MAGIC) + ID
         cipher = self.known.get(via, {}).get(envelope[len(MAGIC) : start])
         if cipher is None:
@@ -107,7 +107,7 @@ class Envelopes:
         return self._sign(ANSWER + theirs + self._public + nonce + wrapped)
 
     def learn(self, frame: SignedFrame, via: int) -> bytes | None:
-        """Keep the sending key in an answer to this process, and return what else it says; else None."""
+        """Keep the sending key in an answer to this process, and return the rest; None for other frames."""
         if frame.payload[: 1 + KEY] != ANSWER + self._public:
             return None
         theirs, rest = frame.payload[1 + KEY : 1 + 2 * KEY], frame.payload[1 + 2 * KEY :]

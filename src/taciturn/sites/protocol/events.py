@@ -1,8 +1,8 @@
 """Events and effects: the whole interface between the protocol and the world.
 
 The driver of the protocol calls `handle(event, now, entropy)` with a monotonic time and fresh random bytes,
-and carries out the effects that come back, in their order. A `Store` is answered by `Stored` once everything
-in it is on disk, or by `StoreFailed`.
+and carries out the effects that come back, in their order. It answers `StoreRecords` with `Stored` once
+everything in it is on disk, or with `StoreFailed`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class ChargedRelease:
 
 @dataclass(frozen=True)
 class StoreRecords:
-    """Put these records on disk, all or none; None deletes one. Nothing that follows from them has left yet.
+    """Put these records on disk, all or none; None deletes one. Nothing that depends on them was sent yet.
 
     releases : charges that go into the ledger in the same transaction.
     """
@@ -120,7 +120,7 @@ class Ask:
 
 @dataclass(frozen=True)
 class SetTimer:
-    """Send a `Tick` at this time; it replaces the timer before."""
+    """Send a `Tick` at this time; it replaces the previous timer."""
 
     at: float
 

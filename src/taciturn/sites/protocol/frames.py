@@ -1,20 +1,20 @@
 """The frame: the only thing that leaves a site. Job, kind, attempt, round, sender, payload, and a signature.
 
     offset  size   field
-    0       12     b"taciturn/3" and two zeros: the version of this form
+    0       12     b"taciturn/3" and two zeros: the version of this format
     12      32     SHA-256 of the job
     44      1      kind, one of `Kind`
     45      4      attempt, its number
     49      4      round t
-    53      2      sender, its place in the job's list of sites
+    53      2      sender, its position in the job's list of sites
     55      32     scope: the id of the attempt; zeros before there is one
     87      4      n, the length of the payload
     91      n      the payload
     ...            the sender's X.509 certificate, DER: which key signs for that name
     ...     64     Ed25519 signature of all that precedes
 
-Numbers are little-endian. All but certificate and signature is the content, and its SHA-256 the digest: the
-same content under a renewed certificate is the same frame.
+Numbers are little-endian. Everything except certificate and signature is the content; its SHA-256 is the
+digest. The same content under a renewed certificate is the same frame.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Kind(IntEnum):
     """The kinds of frames."""
 
     HELLO = 1  # I would take part in this attempt: nonce, public key, my completed rounds and charges
-    PROPOSE = 2  # these sites should be its members
+    PROPOSE = 2  # these sites should be the members of the attempt
     SIGN = 3  # I am a member of the attempt with this id
     COMMIT = 4  # the hash of what I add in round t, and of the keys that I mask it with
     MESSAGE = 5  # what I send in round t
@@ -69,7 +69,7 @@ class Slot(NamedTuple):
 
 
 class FrameRefused(Exception):  # noqa: N818 - reads as a statement
-    """A frame that changes nothing: `kind` in one word, the message in one line that quotes no value."""
+    """A frame is refused and changes nothing. `kind` is one word; the message is one line without values."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -92,7 +92,7 @@ class SignedFrame:
 
     @cached_property
     def content(self) -> bytes:
-        """All but certificate and signature."""
+        """Everything except certificate and signature."""
         return encode(self.job, self.slot, self.scope, self.payload)
 
     @cached_property
@@ -111,7 +111,7 @@ class SignedFrame:
 
 
 def size_cap(payload: int) -> int:
-    """The largest frame whose payload has that many bytes."""
+    """The size of the largest frame with a payload of this many bytes."""
     return HEADER.size + payload + LARGEST_CERTIFICATE + SIGNATURE
 
 
@@ -135,7 +135,7 @@ def decode(data: bytes, *, largest: int) -> SignedFrame:
 
 
 def pack_question(wanted: list[Slot]) -> bytes:
-    """A question: the frames that a site would like to have."""
+    """A question: the frames that a site wants."""
     return b"".join(_SLOT.pack(*slot) for slot in wanted[:MOST_WANTED])
 
 
@@ -147,7 +147,7 @@ def read_question(data: bytes) -> tuple[Slot, ...]:
 
 
 def pack_plain(before: bytes, vector: bytes) -> bytes:
-    """A message without masks: after the digest of the one before it in the attempt, zeros for the first.
+    """A message without masks. It names the digest of the attempt's previous message; zeros in the first.
 
     A site that sends two neighbours different vectors of a round must do so in all later rounds too: the
     next message names one of the two. The mark shows that the message is not masked.
@@ -166,8 +166,8 @@ def read_plain(payload: bytes) -> tuple[bytes, bytes] | None:
 def contradict(first: SignedFrame, second: SignedFrame) -> bool:
     """Whether two frames prove that one site contradicted itself.
 
-    Two frames for one slot of an attempt do; so does a message that names another one before it than the one
-    that its site sent.
+    Two frames for one slot of an attempt do; so does a message that names a previous message which its site
+    did not send.
     """
     whose = (first.job, first.kind, first.attempt, first.sender, first.scope)
     if whose != (second.job, second.kind, second.attempt, second.sender, second.scope):

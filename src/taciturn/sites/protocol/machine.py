@@ -32,7 +32,7 @@ from .rounds import GAVE_UP, unpack_frames
 
 
 class SiteProtocol(Ending):
-    """One site."""
+    """The protocol of one site."""
 
     def __init__(self, setup: SiteSetup, saved: Mapping[str, bytes], volatile: Mapping[str, bytes]) -> None:
         super().__init__(setup, saved, volatile)
@@ -67,7 +67,7 @@ class SiteProtocol(Ending):
         return self.effects
 
     def _finish_with(self, without: frozenset[int]) -> None:
-        """End the run after the last complete round; a site that asked for this does no further round."""
+        """End the run after the last complete round; this site takes part in no further round."""
         if self.phase == "over" or (self.phase == "meet" and self.finishing == without):
             return
         self.finishing = without
@@ -185,7 +185,7 @@ class SiteProtocol(Ending):
         return frame.t == t and frame.scope == self.scope
 
     def _hear(self, data: bytes, via: int) -> bool:
-        """Take in a frame; whether it was new."""
+        """Process a frame, and return whether it was new."""
         frame = self.accept(data, via)
         if frame is None:
             return False
@@ -260,7 +260,7 @@ class SiteProtocol(Ending):
             if self.setup.all_needed:
                 self.stop(Reason.LEFT_ALONE, f"{', '.join(names[:5])} silent, and all sites are needed.")
                 return
-            self.note(f"{', '.join(names[:5])} silent: going on without, in a new attempt", warning=True)
+            self.note(f"{', '.join(names[:5])} silent: continuing without, in a new attempt", warning=True)
             self.meet(max(self.number, self.seen) + 1)
 
     def waits_for(self) -> frozenset[int]:

@@ -1,8 +1,8 @@
 """The meeting: hello, proposal, signatures. An attempt is live once every member has signed the same id.
 
 A site signs one id for each number, and numbers only rise. What it signs follows from the members' hellos, so
-no site can be made to join an attempt whose base, budget or members it does not know. Keys of earlier ones
-are deleted before it signs.
+no site can be made to join an attempt whose base, budget or members it does not know. It deletes the
+keys of earlier attempts before it signs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .pads import RoundKeys, agree_keys, public_key, valid_key
 
 MOST_ATTEMPTS = 24  # attempts in which a site may be charged; then it stops
 MOST_ADMITTED = 8  # attempts after which no other site is admitted
-MOST_DOUBLES = 3  # how often a foreign hello with this site's key is taken for an old one
+MOST_DOUBLES = 3  # how often a hello that another process signed as this site is taken for an old one
 LONGEST_BACKOFF = 5
 SIGNED = b"1"
 
@@ -71,7 +71,7 @@ class Meeting(CatchingUp):
             self.ask(self.wanted_in_meeting())
 
     def _stated_past(self) -> list[Past]:
-        """The attempts that this site was charged in, each with the last round that it saw a commit of."""
+        """The attempts that this site was charged in, each with the last round of which it saw a commit."""
         return [
             Past(p.number, p.members, p.base, p.left, max(p.charged, self._seen_commit(p)))
             for _, p in sorted(self.past.items())
@@ -106,7 +106,7 @@ class Meeting(CatchingUp):
             self._begin(*self.signed)
 
     def _present(self) -> dict[int, SignedFrame]:
-        """The hellos of this number that this site could sign together with its own."""
+        """The hellos for this attempt number that this site could sign together with its own."""
         if self.hello is None:
             return {}
         known = (self.number, self.greeted, self.hello.digest)
@@ -167,7 +167,7 @@ class Meeting(CatchingUp):
         self.advance_meeting()
 
     def _may_propose(self, present: Mapping[int, SignedFrame]) -> float:
-        """When to propose without all sites: the first of the present sites goes first."""
+        """When this site may propose: the present sites take turns, in the order of their numbers."""
         rank = sorted(present).index(self.setup.own)
         if len(present) == len(self.setup.names):
             return self.entered + rank * self.setup.gather / 2
@@ -252,9 +252,9 @@ class Meeting(CatchingUp):
         """Charges of this site that others state, in case this site was rolled back and lacks them.
 
         A site that never lost its memory, and signed the attempt, knows its charges there: the statements of
-        others only set the noise. One that lost its memory accepts any of them. One that does not
-        remember the attempt may never have been in it: it accepts what enough sites state that one is honest,
-        counting only sites that took part in the attempt themselves.
+        others only set the noise. A site that lost its memory accepts any of them. A site that does not
+        remember the attempt may never have been in it: it accepts a charge if more sites state it than may
+        lie, counting only sites that took part in the attempt themselves.
         """
         releases: list[ChargedRelease] = []
         for entry in merge_past(stated):
@@ -299,7 +299,7 @@ class Meeting(CatchingUp):
     def _derive(self, agreed: Agreed, node: Any, scope: bytes) -> RoundKeys | None:
         secret = self.volatile.get("secret", b"")
         if secret[:4] != struct.pack("<I", agreed.number):
-            self.meet(self.number + 1)  # a reboot took the key of this hello
+            self.meet(self.number + 1)  # the key of this hello was lost in a reboot
             return None
         shown = {j: read_hello(agreed.hellos[j].payload).key for j in node.partners()}
         first = agreed.base[1] + 1

@@ -5,7 +5,7 @@ to know follows from its members' hellos, so that all members compute the same a
 
     base      the furthest (attempt, round) that a member completed, with the digest of the public state there
     spent     for each earlier attempt, the highest round that any member states, charged to all
-    left      the share of the budget that these leave
+    left      the share of the budget that remains
     id        hash(job, number, members, base, left, numbers of the rounds, hellos)
 """
 
@@ -44,8 +44,8 @@ class Hello:
     nonce, key : fresh; the X25519 key is made for this attempt alone.
     finish : its operator wants the run to end after the last complete round, without the sites in `without`.
     completed, digest : the attempt and round that it completed last, and the public state there.
-    vector : the part of its state that its neighbours need, if states differ.
-    lost : it lost its memory once, so that it may have `past` from others.
+    vector : the part of its state that its neighbours need, if there is no common state.
+    lost : it lost its memory once, so its `past` may come from other sites.
     """
 
     nonce: bytes
@@ -107,7 +107,7 @@ def read_past(payload: bytes, place: int) -> tuple[Past, int]:
 
 
 def set_bits(numbers: Iterable[int]) -> bytes:
-    """A set of at most 256 sites as 32 bytes; of larger networks its hash."""
+    """A set of sites as 32 bytes: one bit for each, or for numbers from 256 on a hash of the set."""
     chosen = sorted(numbers)
     if all(number < 256 for number in chosen):
         return sum(1 << number for number in chosen).to_bytes(32, "little")
@@ -165,7 +165,7 @@ def agree(
 ) -> Agreed:
     """The attempt that the members' hellos define; `FrameRefused` if they contradict each other.
 
-    spent : the share of the budget that rounds of an attempt cost (base, left, last round).
+    spent : (base, left, last round) -> the share of the budget that these rounds of an attempt cost.
     common : whether all sites have one public state; else each continues from its own.
     """
     members = tuple(sorted(hellos))

@@ -30,10 +30,10 @@ class RoundSteps(Meeting):
     """The rounds of a live attempt."""
 
     def onward(self, frame: SignedFrame, via: int) -> tuple[int, ...]:
-        """In a round of masked sums, a frame takes one way to each member; who does not get it asks for it.
+        """In a round of masked sums, a frame takes one path to each member; a member without it asks for it.
 
-        A site that sent two frames of a round to two sites is still found: the sums differ then, and
-        all that was heard of the round is shown (`_show_round`).
+        A site that sent different frames of a round to two sites is still detected: the sums then differ, and
+        every received frame of the round is shown to the neighbours (`_show_round`).
         """
         if self.common and self.attempt is not None and frame.scope == self.scope and frame.t:
             if frame.sender not in self.routes:
@@ -59,7 +59,7 @@ class RoundSteps(Meeting):
         members = () if self.attempt is None else self.attempt.members
         if kind == Kind.DONE:
             return members
-        if kind == Kind.COMMIT and not self.node.masked(t):
+        if kind == Kind.COMMIT and not self.node.padded(t):
             return ()
         if self.node.hears(t) == "everybody" or t == self.method.rounds:
             return members
@@ -85,7 +85,7 @@ class RoundSteps(Meeting):
         t = self.completed[1] + 1
         if self.node is None or t > self.method.rounds:
             self._close()
-        elif self.node.masked(t):
+        elif self.node.padded(t):
             if self.find(Kind.COMMIT, self.number, t, self.setup.own, self.scope) is None:
                 self._commit(t)
             elif self.find(Kind.MESSAGE, self.number, t, self.setup.own, self.scope) is None:
@@ -122,7 +122,7 @@ class RoundSteps(Meeting):
         self.store(records, lambda: self._say(data), releases)
 
     def _drawn_before(self, t: int) -> tuple[bytes, bytes] | None:
-        """The salt and y from before a restart, to commit to the same again."""
+        """The salt and y from before a restart, to commit to the same share again."""
         drawn = self.volatile.get("y", b"")
         if drawn[:8] != struct.pack("<II", self.number, t):
             return None
@@ -145,14 +145,14 @@ class RoundSteps(Meeting):
             if frame is None:
                 return None
             if read is None:
-                self._disagree(f"{self.setup.names[i]} sent a commit of another form.", i)
+                self._disagree(f"{self.setup.names[i]} sent a commit in another format.", i)
                 return None
             found[i], digests[i], hashes[i] = read
         own = self.setup.own
         for i in found:
             if digests[i] != digests[own]:
                 self._show_round(self.completed[1])
-                self._disagree(f"{self.setup.names[i]} holds another state before round {t}.", i)
+                self._disagree(f"{self.setup.names[i]} has a different state before round {t}.", i)
                 return None
             if any(hashes[j].get(i) != shown for j, shown in hashes[i].items() if j in hashes):
                 self._disagree(
@@ -226,7 +226,7 @@ class RoundSteps(Meeting):
 
     def _said(self, t: int, payload: bytes) -> bytes | None:
         """The share in a message of round t; None for another format."""
-        if not self.node.masked(t):
+        if not self.node.padded(t):
             plain = read_plain(payload)
             payload = b"" if plain is None else plain[1]
         return payload if len(payload) == self.node.size(t) else None
@@ -257,7 +257,7 @@ class RoundSteps(Meeting):
         return held
 
     def _leads_to(self, t: int, held: Mapping[int, tuple[SignedFrame, bytes]]) -> bytes:
-        """The digests that others state after round t; none for a round between neighbours."""
+        """The digest that these messages of round t lead to; empty for a round between neighbours."""
         said = {i: self._said(t, frame.payload) or b"" for i, (frame, _) in held.items()}
         if not all(said.values()) or (not self.common and t < self.method.rounds):
             return b""
@@ -268,7 +268,7 @@ class RoundSteps(Meeting):
         )
 
     def complete_round(self, stated: Collection[bytes] = ()) -> None:
-        """The total of the round in progress, once every message that it needs is there."""
+        """Compute the total of the round in progress, once every message that it needs is there."""
         if self.attempt is None or self.node is None or self.completed[1] >= self.method.rounds:
             return
         a, t = self.attempt.number, self.completed[1] + 1
@@ -279,7 +279,7 @@ class RoundSteps(Meeting):
         payloads = {i: payload for i, payload in said.items() if payload is not None}
         odd = [i for i in said if i not in payloads]
         if odd:
-            self._disagree(f"{self.setup.names[odd[0]]} sent a message of another form.", odd[0])
+            self._disagree(f"{self.setup.names[odd[0]]} sent a message in another format.", odd[0])
             return
         if t == self.method.rounds:
             self.last = payloads

@@ -14,7 +14,7 @@ from .store import SiteStore
 def admit(ready: PreparedSite, account: Account | None, store: SiteStore | None = None) -> None:
     """Check, before the site connects, that the owner approved the job and the account can pay for it.
 
-    Without a `store` only where there is no state yet: a job that is refused leaves none.
+    Without a `store` this happens only if there is no state yet, so that a refused job leaves no state.
     """
     if account is None:
         _check_rehearsal(ready)
@@ -47,7 +47,7 @@ def charge_first(ready: PreparedSite, account: Account | None, store: SiteStore)
 
 
 def high_water(ready: PreparedSite) -> HighWaterMark | None:
-    """The marks of this site's runs, with the account of its table; none for a rehearsal."""
+    """The high-water marks of this site's runs, beside the account of its table; None for a rehearsal."""
     account = open_account(ready.site)
     return None if account is None else HighWaterMark(account.beside("marks"))
 
@@ -64,7 +64,7 @@ def read_mark(
         return True
     account, what = open_account(ready.site), what_for(ready.site)
     forgotten = not store.charges and account is not None and account.unfinished(what, store.id)
-    if forgotten and not newest and not ready.site.job.masked:
+    if forgotten and not newest and not ready.prepared.padded:
         raise StateLost(
             "this table was already charged for this job, but that run did not finish and this `state` has "
             f"no record of it: the state was lost. {CONFIRM}"
@@ -73,19 +73,19 @@ def read_mark(
     try:
         marks.check(store.id, *store.reached, store.identity)
     except StateLost:
-        if not newest and not ready.site.job.masked:
+        if not newest and not ready.prepared.padded:
             raise
         marks.confirm(store.id, *store.reached, store.identity)
         forgotten = True
     if forgotten:
-        store.confirm(*((0, 0) if mark is None or ready.site.job.masked else mark.reached))
+        store.confirm(*((0, 0) if mark is None or ready.prepared.padded else mark.reached))
         marks.confirm(store.id, *store.reached, store.identity)
     look_at_mark(store, marks)
     return not forgotten
 
 
 def look_at_mark(store: SiteStore, marks: HighWaterMark | None) -> None:
-    """Whether the figures of this run are 'at least', by the high-water mark."""
+    """Mark the figures of this run as 'at least' if the high-water mark says so."""
     mark = None if marks is None else marks.read(store.id)
     store.at_least |= mark is not None and mark.at_least
 
@@ -105,5 +105,5 @@ def foresee(ready: PreparedSite, account: Account) -> list[tuple[bool, str]]:
     return [
         (True, text),
         (True, seen.line()),
-        (True, f"account: pays for this job, which leaves {left}{new}"),
+        (True, f"account: can pay for this job; one more job may then cost at most {left}{new}"),
     ]

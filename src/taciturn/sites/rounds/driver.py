@@ -54,7 +54,7 @@ from ..protocol.frames import FrameRefused, contradict, decode, size_cap
 from ..protocol.machine import SiteProtocol
 from ..state.account import Account, open_account
 from ..state.high_water import HighWaterMark
-from ..state.volatile_keys import VolatileMemory, open_memory
+from ..state.volatile_keys import VolatileMemory, open_volatile
 from ..transport.zenoh import ZenohLinks
 from ..wire.refusals import Refusals
 from ..wire.whereabouts import Whereabouts
@@ -103,7 +103,7 @@ def run_site(
     `Contradiction` end the run for good.
     """
     site, account = ready.site, open_account(ready.site)
-    if newest and site.job.masked:
+    if newest and ready.prepared.padded:
         raise ParameterError(
             "`--newest-state` has no effect on a masked job: no mask covers two messages; leave it out."
         )
@@ -115,7 +115,8 @@ def run_site(
         admit(ready, account, store)
         marks = high_water(ready)
         unmoved = check_start(ready, store, marks, newest=newest)
-        memory, refusals = open_memory(site), Refusals()
+        memory = open_volatile(site.volatile, site.database) if ready.prepared.padded else None
+        refusals = Refusals()
         events: queue.Queue[Event] = queue.Queue()
         setup = make_setup(ready, refusals, mark=store.reached[1], paid=not unmoved)
         protocol = recall(ready, store, setup, {} if memory is None else memory.read())
@@ -274,6 +275,8 @@ class SiteDriver:
         if effect.reason in (Reason.COPY, Reason.IMPOSSIBLE):
             take_back_results(self.ready.site.state)
             self.store.at_least |= effect.reason is Reason.COPY
+            if effect.reason is Reason.IMPOSSIBLE:
+                self.store.forbid(text)
             about = self.ready.site.name if effect.about is None else self._name(effect.about)
             text = f"{text} {state_released(self.ready, self.store, about)}."
         raise _ERRORS[effect.reason](text)

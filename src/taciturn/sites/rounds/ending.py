@@ -1,7 +1,7 @@
 """The start and the end of a run.
 
-Before a site connects: is its run over, is its state the newest, and what had it sent? At the end
-all members have the same result, and each writes its model, certificate and statement.
+Before a site connects, it checks whether its run is over, whether its state is the newest, and what it has
+sent. At the end all members have the same result, and each writes its model, certificate and statement.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import Contradiction, RunOver, StateLost
-from ...core.files import retry_for_descriptors
+from ...core.files import reserve_descriptors, retry_for_descriptors
 from ...core.formatting import format_cost, format_delta
 from ...core.types import Array
 from ...privacy.sums import SumFacts
@@ -22,6 +22,7 @@ from ..protocol.core import SiteSetup
 from ..protocol.events import Finished
 from ..protocol.frames import decode, signed_with
 from ..protocol.machine import SiteProtocol
+from ..protocol.membership import Past
 from ..protocol.pads import RoundKeys
 from ..state.account import Account
 from ..state.high_water import HighWaterMark
@@ -57,7 +58,7 @@ def end_run(
     """Write the common result; if there is no model yet, report the cost."""
     ended = _ended(effect, ready.site.job.names)
     if effect.early:
-        store.end_early(_rest(ready, store, protocol))
+        store.end_early(_rest(protocol, ready.site.job.names))
         log.warning("the run ends after round %d of %d: %s", effect.rounds, ready.run.rounds, ended["reason"])
     if effect.early and effect.rounds < protocol.method.least:
         told = state_released(ready, store, str(ended["reason"]))
@@ -77,7 +78,7 @@ def end_run(
 
 
 def _ended(effect: Finished, names: tuple[str, ...]) -> dict[str, Any]:
-    """After which round, with which sites and for which reason, if not after the last with all."""
+    """The last round, the sites and the reason; empty if all sites completed all rounds."""
     absent = [name for i, name in enumerate(names) if i not in effect.members]
     if not effect.early and not absent:
         return {}
@@ -88,15 +89,13 @@ def _ended(effect: Finished, names: tuple[str, ...]) -> dict[str, Any]:
     return {"round": effect.rounds, "sites": [names[i] for i in effect.members], "reason": reason}
 
 
-def _rest(ready: PreparedSite, store: SiteStore, protocol: SiteProtocol) -> tuple[SumFacts, ...]:
+def _rest(protocol: SiteProtocol, names: tuple[str, ...]) -> tuple[SumFacts, ...]:
     """The planned but unreleased rounds of the last attempt, which count if a run ends early."""
-    if not ready.site.job.masked:
-        return ()
-    if not protocol.past:
-        return tuple(store.run.sums)
-    last = protocol.past[max(protocol.past)]
-    node = protocol.method.attempt(last.members, last.base, last.left)
-    return () if node is None else tuple(node.tables.sums[last.charged :])
+    method, past = protocol.method, protocol.past
+    last = past[max(past)] if past else Past(0, tuple(range(len(names))), 0, 1.0, 0)
+    node = method.attempt(last.members, last.base, last.left)
+    rounds = () if node is None else range(last.charged + 1, method.rounds + 1)
+    return tuple(facts for t in rounds if (facts := node.sum_facts(t)) is not None)
 
 
 OWN_FRAMES = {"hello", "sign", "commit", "message", "done", "left"}  # records that are frames of this site
@@ -130,8 +129,9 @@ def without_secrets(protocol: SiteProtocol) -> dict[str, bytes]:
 def check_start(ready: PreparedSite, store: SiteStore, marks: HighWaterMark | None, *, newest: bool) -> bool:
     """Refuse a run that has ended, and a state below its mark unless the owner confirmed it.
 
-    Returns whether the state is the newest that there was, by its mark.
+    Returns whether the state is the newest, according to its high-water mark.
     """
+    reserve_descriptors()  # for the results
     proof = find_proof(ready)
     if proof is not None:
         said = state_released(ready, store, proof[1].owner)
@@ -139,6 +139,8 @@ def check_start(ready: PreparedSite, store: SiteStore, marks: HighWaterMark | No
             f"{proof[1].owner} signed two frames that contradict each other; both are in {proof[0]}, for "
             f"anyone to check. {said}. The run has ended for all sites."
         )
+    if store.over is not None:
+        raise Contradiction(f"this run has ended for this site: {store.over} Agree on a new job.")
     lost = next((body["round"] for body in store.charges if body.get("charge", {}).get("aborted")), None)
     if lost is not None:
         raise RunOver(

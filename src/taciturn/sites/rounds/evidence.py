@@ -1,9 +1,9 @@
 """Evidence: what a site does when a run must stop, and the record of its releases.
 
 Two frames that contradict each other, both signed by one site, are written to the state folder and shown to
-the neighbours, who check them and do the same: the run ends for all sites, with that site's name. The site
-signs what it has really released, `stopped.json`, and no model is written; one that was written a moment
-before, while neighbours still need this site, is deleted with its statement.
+the neighbours, who check them and do the same: the run ends for all sites, and the error names the culprit.
+Each site signs what it has actually released, in `stopped.json`, and no model is written. A model that was
+written a moment before, while neighbours still need this site, is deleted with its statement.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from ...privacy.ledger.memory import MemoryLedger
 from ..protocol.frames import FrameRefused, SignedFrame, contradict, decode
 from ..wire.trust import Trust
 from .prepare import PreparedSite
-from .results import CERTIFICATE, MODEL, RESULT, SIGNED_AT, STATEMENT, read_text, sign_facts
+from .results import SIGNED_AT, read_text, sign_facts
 from .results import STOPPED as STOPPED_FORMAT
-from .store import SiteStore
+from .store import CERTIFICATE, MODEL, RESULT, STATEMENT, SiteStore
 
 FORMAT = "taciturn-proof/2"
 STOPPED = "stopped.json"
-LARGEST, BRACKETS = 2**26, 4  # bytes of a proof, and what it has of [ and {
+LARGEST, BRACKETS = 2**26, 4  # the most bytes, and the most [ and {, of a proof
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def read_proof(path: Path, trust: Trust) -> Equivocation:
     """Check a proof: two frames of one job, signed by the site it names, that contradict each other."""
     try:
         text = read_text(path, LARGEST, "a proof")
-        if text.count("[") + text.count("{") > BRACKETS:  # before it takes memory
+        if text.count("[") + text.count("{") > BRACKETS:  # before parsing, which takes memory
             raise ValueError("brackets")
         facts = json.loads(text)
         name, (one, other) = str(facts["site"]), [bytes.fromhex(text) for text in facts["frames"]]
@@ -94,37 +94,28 @@ def read_proof(path: Path, trust: Trust) -> Equivocation:
 
 
 def take_back_results(folder: Path) -> None:
-    """Delete a model that came before the proof, with its statement."""
+    """Delete a model that was written before the proof, with its statement."""
     for name in (MODEL, RESULT, CERTIFICATE, STATEMENT):
         (folder / name).unlink(missing_ok=True)
 
 
 def cost_of(ready: PreparedSite, released: Sequence[int]) -> float:
-    """epsilon of releases in these rounds together, one that left twice counted twice.
-
-    Of a masked run a second message of a round counts as if all others colluded.
-    """
+    """The joint epsilon of releases in these rounds; a round that was released twice counts twice."""
     if not released:
         return 0.0
-    sums = tuple(
-        replace(ready.run.sums[t - 1], t=k) for k, t in enumerate(released, start=1) if ready.run.masked
-    )
-    run = replace(ready.run, rounds=len(released), sums=sums)
-    unplanned = replace(ready.facts, eta=(), scale=(), output_scale=())  # a round may have left twice
+    run, charges = ready.prepared.released(ready.run, released)
+    unplanned = replace(ready.facts, eta=(), scale=(), output_scale=())  # a round may have been sent twice
     ledger = MemoryLedger(run, [unplanned])
-    for k, t in enumerate(released, start=1):
-        ledger.charge(ready.charge_of(t)._replace(t=k))
-    certificate = Certificate.from_ledger(ledger, delta=ready.site.job.delta)
-    if ready.run.masked and len(set(released)) < len(released):
-        return certificate.epsilon_against(None)
-    return certificate.epsilon
+    for charge in charges:
+        ledger.charge(charge)
+    return Certificate.from_ledger(ledger, delta=ready.site.job.delta).charged_epsilon
 
 
 def state_released(ready: PreparedSite, store: SiteStore, cause: str, *, twice: int | None = None) -> str:
     """Sign and report what was really released.
 
-    twice : a round of this site that was sent in two frames. Nobody knows since when two processes ran,
-        so every round up to it counts twice, and the figures are 'at least'.
+    twice : a round of this site that was sent in two frames. It is unknown since when two processes ran,
+        so every round up to this one counts twice, and the figures are 'at least'.
     """
     released, at_least = store.rounds, store.at_least or twice is not None
     if twice is not None:

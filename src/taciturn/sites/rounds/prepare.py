@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from ...core import checks
 from ...jobfile.job_format import TRAIN
 from ...jobfile.toml_files import about_files
-from ...methods.admm.float_limits import check_reach, least_tol
-from ...methods.admm.perturbations import PenaltyPerturbation
-from ...methods.admm.prepared import PreparedADMM
-from ...methods.admm.theory import convergence
-from ...methods.base import PreparedMethod, RunOptions
-from ...methods.sums.prepared import PreparedSums
-from ...methods.whitened_penalty import PreparedWhitened
+from ...methods.base import SitesMethod
 from ...objective.local import LocalObjective
-from ...objective.softmax import Softmax, SoftmaxObjective
+from ...objective.softmax import SoftmaxObjective
 from ...privacy.certificate.certificate import Certificate
 from ...privacy.facts import Charge, RunFacts, SiteBudget, SiteFacts
 from ..files.rows import load_table, load_weighted_rows
@@ -30,7 +23,7 @@ class PreparedSite:
     """A site that may start: its rows, its keys, and the first facts of its ledger."""
 
     site: Site
-    prepared: PreparedMethod
+    prepared: SitesMethod
     rows: Any
     identity: Identity
     trust: Trust
@@ -47,16 +40,12 @@ class PreparedSite:
         return self.prepared.forecast(self.run, self.budget.delta)
 
     def planned(self) -> Certificate:
-        """What the account of the table is charged: against as many others as the owner counts."""
+        """What the account of the table is charged: the cost for as many colluders as the owner assumes."""
         return self.prepared.forecast(judged(self.run, self.site.file.budget.colluding), self.budget.delta)
 
     def gaps(self) -> list[str]:
         """Conditions of the paper's theorems that this site's own schedules do not meet."""
-        if self.site.job.masked:
-            return []
-        rounds = self.run.rounds - self.run.moments
-        nondecreasing, above, *_ = convergence(_method(self.site), 1, rounds).hypotheses
-        return [f"{gap.name}: {gap.detail}" for gap in (nondecreasing, above) if not gap.holds]
+        return self.site.job.settings.gaps(self.site.settings)
 
 
 @about_files
@@ -79,9 +68,8 @@ def _load(site: Site) -> Any:
         return job.asking.rows(load_table(site))
     X, y, weights = load_weighted_rows(site)
     weighted: dict[str, Any] = {} if weights is None else {"weights": weights, "count": site.samples}
-    loss = job.public_facts.loss if job.masked else job.loss
-    if isinstance(loss, Softmax):
-        return SoftmaxObjective(X, y, loss=loss, name=site.name, **weighted)
+    if job.several:
+        return SoftmaxObjective(X, y, loss=job.training_loss, name=site.name, **weighted)
     return LocalObjective(
         X,
         y,
@@ -94,49 +82,6 @@ def _load(site: Site) -> Any:
     )
 
 
-def prepare_run(site: Site) -> PreparedMethod:
-    """Every number of the run, checked, as this site knows it: of schedules its own alone."""
-    job = site.job
-    network = job.network.part(range(site.number, site.number + 1))
-    if job.masked:
-        return PreparedSums(network, job.sums)
-    moments = 0 if job.moments is None else job.moments.rounds
-    options = RunOptions(tol=job.penalty.tol, strict=False)
-    prepared = _method(site).prepare(network, job.rounds - moments, options)
-    if job.whiten is not None:
-        prepared = PreparedWhitened.of(prepared, job.whiten, job.network)
-    _check_scales(prepared)
-    if not job.simulated:
-        _check_reach(site, prepared)
-    return replace(prepared, refresh=1)
-
-
-def _check_scales(prepared: PreparedADMM) -> None:
-    """Refuse an impossible penalty or noise before anything is computed from it."""
-    tables = prepared.tables
-    for name, values in (
-        ("penalty", tables.eta),
-        ("noise", tables.scale),
-        ("output_noise", tables.output_scale),
-    ):
-        for value in () if values is None else (values.min(), values.max()):
-            checks.magnitude(name, float(value))
-
-
-def _check_reach(site: Site, prepared: PreparedADMM) -> None:
-    """Refuse settings under which a neighbour could make the solver fail."""
-    penalty = site.job.penalty
-    least = least_tol(prepared.tables.site(0), prepared.network, 0, penalty.clip)
-    check_reach(penalty.tol, least, clip=penalty.clip, where=site.name)
-
-
-def _method(site: Site) -> PenaltyPerturbation:
-    file, job = site.file, site.job
-    own: dict[str, Any] = {"penalty": file.penalty, "noise": file.noise}  # both are there: `load_site`
-    return PenaltyPerturbation(
-        **own,
-        dual_step=job.penalty.dual_step,
-        output_noise=file.output_noise,
-        grid=job.penalty.grid,
-        clip=job.penalty.clip,
-    )
+def prepare_run(site: Site) -> SitesMethod:
+    """Every number of the run, checked, as far as this site knows it: of the schedules, only its own."""
+    return site.job.settings.prepare(site.number, site.settings, real=not site.job.simulated)

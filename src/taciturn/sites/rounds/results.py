@@ -30,19 +30,18 @@ from ..files.keys import pem
 from ..protocol.frames import FrameRefused
 from ..wire.trust import Trust
 from .prepare import PreparedSite
-from .store import SiteStore
+from .store import CERTIFICATE, MODEL, RESULT, STATEMENT, SiteStore
 
 FORMAT, STOPPED = "taciturn-statement/1", "taciturn-stopped/1"
 LARGEST, MOST_CERTIFICATE, MOST_MODEL = 2**20, 2**28, 2**28  # bytes of a statement and its files
 AHEAD = datetime.timedelta(days=1)  # by which two clocks may differ
 SIGNED_AT = "%Y-%m-%dT%H:%M:%SZ"
-MODEL, RESULT, CERTIFICATE, STATEMENT = "model.json", "result.json", "certificate.json", "statement.json"
 _MASKED = ("colluding", "epsilon_against")
 _ONLY_IN = {
     FORMAT: ("rounds", "pure_epsilon", "ledger", "ended", "attempts", *_MASKED),
     STOPPED: ("released", "because_of"),
 }
-_SETTINGS = {"h": "smoothing", "scale": "scale"}  # what an estimator calls the parameters of its loss
+_SETTINGS = {"h": "smoothing", "scale": "scale"}  # parameters of a loss: their names in an estimator
 
 
 def write_results(
@@ -53,10 +52,10 @@ def write_results(
     ended: dict[str, Any] | None = None,
     coordinates: Array | None = None,
 ) -> Certificate:
-    """model.json, certificate.json and statement.json in the state folder; each whole or not at all.
+    """Write model.json, certificate.json and statement.json to the state folder; each whole or not at all.
 
-    `ended` says after which `round`, with which `sites` and for which `reason`, if not after the last. In
-    `coordinates` V a row x counts as V'x, shrunk to norm 1.
+    `ended`, unless all sites completed all rounds: the last `round`, the `sites` and the `reason`. With
+    `coordinates` V, the model applies to V'x, shrunk to norm 1, instead of x.
     """
     folder, job = ready.site.state, ready.site.job
     asked = job.kind != TRAIN
@@ -66,7 +65,7 @@ def write_results(
     certificate = Certificate.from_ledger(store.ledger, job.delta, released)
     facts = answer_facts(job, model, certificate) if asked else facts
     texts = {
-        RESULT if asked else MODEL: json.dumps(facts, indent=1, allow_nan=asked) + "\n",
+        RESULT if asked else MODEL: json.dumps(facts, indent=1, allow_nan=False) + "\n",
         CERTIFICATE: certificate.to_json(),
     }
     signed = statement(ready, certificate, texts) | ({} if ended is None else {"ended": ended})
@@ -89,8 +88,8 @@ def model_facts(
 ) -> dict[str, Any]:
     """The content of model.json, as `taciturn.data.model_file` reads it; the same bytes at every site.
 
-    An intercept of the job is a constant inside x, so its weight is the last of `coef`; a masked job's has a
-    public value and is separate. Several classes have a row of `coef` each.
+    The intercept of a job is a constant entry of x, so its weight is the last of `coef`. In a masked job the
+    constant has a public value, and the intercept is separate. Each of several classes has a row of `coef`.
     """
     coef = coef.reshape(-1, job.dimension)
     apart, names = np.zeros(len(coef)), list(job.feature_names)
@@ -152,9 +151,8 @@ def _costs(certificate: Certificate) -> dict[str, Any]:
         "simulated": run.simulated,
         "ledger": None if head is None else {"rows": head.rows, "sha256": head.digest},
     }
-    if run.masked:
-        against = [certificate.epsilon_against(number) for number in range(run.sites)]
-        facts |= {"colluding": run.colluding, "epsilon_against": against}
+    if certificate.against:
+        facts |= {"colluding": run.colluding, "epsilon_against": list(certificate.against)}
     if run.attempts:
         facts["attempts"] = [{"id": entry.id, "members": list(entry.members)} for entry in run.attempts]
     return facts
@@ -162,7 +160,7 @@ def _costs(certificate: Certificate) -> dict[str, Any]:
 
 @about_files
 def verify_statement(path: Path, trust: Trust) -> dict[str, Any]:
-    """The facts of a statement whose signature is that of the site it names, and of the files beside it."""
+    """Verify the signature of a statement and the files beside it; return the facts in the statement."""
     try:
         entries = json.loads(read_text(path, LARGEST, "a statement"))
         facts, signature = entries["statement"], bytes.fromhex(entries["signature"])
@@ -211,8 +209,8 @@ def read_text(path: Path, most: int, what: str) -> str:
 def _check_facts(facts: dict[str, Any]) -> None:
     """Check the types of a signed statement; raises one of the errors that `verify` expects.
 
-    A statement of a whole run names both files; otherwise it could be put beside any. An entry of one
-    format is not allowed in the other, where nothing would be compared with it.
+    A statement of a whole run names both files; otherwise it could be put beside any files. An entry of one
+    format is not allowed in the other format, where nothing would check it.
     """
     form = facts["format"]
     if (

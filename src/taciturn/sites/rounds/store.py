@@ -1,7 +1,7 @@
 """The store of a site: the records of the protocol and the chained charges, in one SQLite file.
 
-One transaction holds the records of a step and the charges that go with them: synced before anything leaves.
-Keys, salts, noise and rows of data are never here.
+One transaction holds the records of a step and their charges; it is synced to disk before anything is sent.
+Keys, salts, noise and rows of data are never stored here.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ from ..protocol.frames import FrameRefused
 from ..state.high_water import file_identity
 
 FORMAT = 3  # of this file
+MODEL, RESULT, CERTIFICATE, STATEMENT = "model.json", "result.json", "certificate.json", "statement.json"
 REST = "rest"  # the record of planned rounds that will not be released
+OVER = "over"  # the record of why a run must not continue
 FLOOR = "floor"  # the record of a confirmed state: the attempt and round that may have been sent
+OWN = (REST, FLOOR, OVER)  # records that are not of the protocol
 
 
 _ODD = (FrameRefused, struct.error)
@@ -46,7 +49,7 @@ class ChargedLedger(MemoryLedger):
 
 
 class SiteStore:
-    """The file of one site, held by one process. Use it in a `with` block."""
+    """The file of one site, locked by one process. Use it in a `with` block."""
 
     def __init__(
         self,
@@ -79,7 +82,7 @@ class SiteStore:
             raise
 
     def _begin(self, job: bytes, name: str) -> None:
-        """Tables for a new file; an old one must belong to this job and site, with the same schedules."""
+        """Create the tables of a new file; an old one must be of this job and site, with equal schedules."""
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = EXTRA")
         with self._transaction() as db:
@@ -119,11 +122,11 @@ class SiteStore:
     def records(self) -> dict[str, bytes]:
         """Everything that the protocol has stored."""
         with ledger_errors(), unreadable_as(self.path):
-            rows = self._db.execute("SELECT key, value FROM records WHERE key NOT IN (?, ?)", (REST, FLOOR))
+            rows = self._db.execute("SELECT key, value FROM records WHERE key NOT IN (?, ?, ?)", OWN)
             return {str(key): _blob(value) for key, value in rows}
 
     def write(self, effect: StoreRecords) -> None:
-        """One step: on return all of it is on disk; on an error none of it is."""
+        """Write one step: on return all of it is on disk; on an error none of it is."""
         head, charges = self.head, list(self.charges)
         with self._transaction() as db:
             for release in effect.releases:
@@ -148,6 +151,16 @@ class SiteStore:
         text = json.dumps([dataclasses.asdict(entry) for entry in rest])
         self.write(StoreRecords(0, {REST: text.encode()}))
 
+    def forbid(self, reason: str) -> None:
+        """Record that this run must never continue, neither with `run` nor with `finish`."""
+        self.write(StoreRecords(0, {OVER: reason.encode()}))
+
+    @property
+    def over(self) -> str | None:
+        """Why this run must not continue; None if it may."""
+        found = self._record(OVER)
+        return None if found is None else found.decode()
+
     @property
     def reached(self) -> tuple[int, int]:
         """The newest attempt and round that this site was charged for; zeros before the first."""
@@ -160,7 +173,7 @@ class SiteStore:
 
     @property
     def rounds(self) -> list[int]:
-        """The rounds that left this site, each as often as it was charged."""
+        """The rounds that this site released, each as often as it was charged."""
         return sorted(int(body["round"]) for body in self.charges)
 
     @property
@@ -196,23 +209,22 @@ def charged_ledger(
     rest: tuple[SumFacts, ...] = (),
     budget: SiteBudget | None = None,
 ) -> ChargedLedger:
-    """The ledger that these rows make; `rest` is planned and not released, `budget` only stated."""
+    """The ledger that these rows make; `rest` was planned but not released, `budget` is only recorded."""
     rows = sorted(charges, key=lambda body: (body["attempt"], body["round"]))
-    if run.masked:
-        stated = [(str(body["scope"]), tuple(body["members"]), SumFacts(**body["sum"])) for body in rows]
-        run = certified_run(run, stated, rest=rest) if stated else run
-        made = [Charge(facts.site, k, scale=entry.std) for k, (_, _, entry) in enumerate(stated, start=1)]
-    else:
-        made = [Charge(**body["charge"]) for body in rows]
-    ledger = ChargedLedger(run, [facts])
-    for charge in made:
-        ledger.charge(charge)
+    sums = [body for body in rows if "charge" not in body]
+    stated = [(str(body["scope"]), tuple(body["members"]), SumFacts(**body["sum"])) for body in sums]
+    ledger = ChargedLedger(certified_run(run, stated, rest=rest) if stated else run, [facts])
+    for k, (_, _, entry) in enumerate(stated, start=1):
+        ledger.charge(Charge(facts.site, k, scale=entry.std))
+    for body in rows:
+        if "charge" in body:
+            ledger.charge(Charge(**body["charge"]))
     ledger.head, ledger.budgets = head, (budget,)
     return ledger
 
 
 def is_site_file(path: Path) -> bool:
-    """Whether a file of SQLite is that of a site."""
+    """Whether an SQLite file is the store of a site."""
     with closing(_open_to_read(path)) as db, ledger_errors():
         return db.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'").fetchone() is not None
 

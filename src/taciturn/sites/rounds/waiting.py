@@ -19,7 +19,7 @@ from ..transport.zenoh import ZenohLinks
 from ..wire.probe import probe
 from ..wire.whereabouts import Whereabouts, write_seen
 
-WRITE = 1.0  # seconds between two times that the file for `status` is written
+WRITE = 1.0  # seconds between two writes of the file for `status`
 SAY = 10.0  # seconds of silence before the first line; each further line after ten times as long
 log = logging.getLogger("taciturn.site")
 
@@ -42,7 +42,7 @@ class WaitingRoom:
     gap: float = SAY
 
     def note_heard(self) -> None:
-        """Which round of each neighbour was heard last; before its first round, 0."""
+        """Record the last round that was heard from each neighbour; 0 before its first round."""
         for slot, _ in self.protocol.board:
             name = self.site.job.names[slot.sender]
             if slot.kind in (Kind.COMMIT, Kind.MESSAGE) and name in self.site.neighbours:
@@ -51,7 +51,7 @@ class WaitingRoom:
                     self.heard[name] = slot.t, time.time()
 
     def look(self, *, last: bool = False) -> None:
-        """A tick: see who is missing, tell the neighbours, write it down, and say it if it lasts."""
+        """At a tick: find the missing sites, tell the neighbours, write them to a file; log a long wait."""
         names = tuple(self.site.job.names[i] for i in sorted(self.protocol.waits_for()))
         now, place = time.monotonic(), (self.protocol.phase, self.protocol.number, self.round)
         if not self.names or place != self.place:
@@ -72,7 +72,7 @@ class WaitingRoom:
 
     @property
     def round(self) -> int:
-        """The round that this site is in; 0 in the opening, the last plus one at the end."""
+        """The round that this site is in; 0 before the first, the number of rounds plus 1 at the end."""
         protocol = self.protocol
         if protocol.phase in ("new", "look") or (protocol.attempt is None and not protocol.past):
             return 0

@@ -1,12 +1,12 @@
 """The account of a table: one budget for all jobs that ever used it, in a file that belongs to the table.
 
-A run is charged whole, right before its first message is stored, and stays charged however it ends. Until
+A run is charged in full, right before its first message is stored, and stays charged however it ends. Until
 then it costs nothing: a site that only connected has released nothing. The charge is made once for each
 run, also after restarts and restores. Estimators and training jobs may use the same file: it is a
 `taciturn.Budget`.
 
-Without `budget.ledger` it is in the user's data folder, under a hash of where the rows are. A table of which
-a copy has an account there already is refused: a copy of the rows must not get a budget of its own.
+Without `budget.ledger` the account is in the user's data folder, under a hash of the place of the rows. A
+table is refused if a copy of it already has an account there: a copy must not get its own budget.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def account_place(site: Site) -> Path:
 
 
 def check_copies(site: Site, place: Path) -> None:
-    """Refuse a new account for a table whose columns are those of a table that has one."""
+    """Refuse a new account for a table with the same columns as a table that has an account."""
     if site.file.budget.ledger is not None or place.exists():
         return
     columns = digest_columns(site.rows.column_names())
@@ -92,7 +92,7 @@ log = logging.getLogger("taciturn.site")
 
 @dataclass(frozen=True)
 class AccountSeen:
-    """The content of an account: the number of runs, their total cost, and the rest for one more."""
+    """The content of an account: the number of runs, their total cost, and what is left for one more."""
 
     runs: int
     spent: float
@@ -102,7 +102,7 @@ class AccountSeen:
     place: str
 
     def line(self) -> str:
-        """The text for people."""
+        """The content as one line of text."""
         left = f"{format_at_least(self.left)} left of {format_given(self.epsilon)} for any one {self.unit}"
         runs = f"{self.runs} run{'s' * (self.runs != 1)}"
         return f"account of the table: {runs} spent epsilon {format_cost(self.spent)}, {left}"
@@ -112,7 +112,8 @@ class AccountSeen:
 class Account:
     """The account of one site's table.
 
-    `seen` is the state of the file when it last contained the run; an unchanged file still contains it.
+    `_looked` is, for a run, the state of the file when it last contained the run; an unchanged file still
+    contains it.
     """
 
     site: Site
@@ -142,7 +143,7 @@ class Account:
             self._open()
 
     def can_pay(self, planned: Planned, what: str) -> float:
-        """The rest after a run; `BudgetExceeded` if the account cannot pay for it.
+        """What is left after a run; `BudgetExceeded` if the account cannot pay for it.
 
         Nothing is charged, and no file is made.
         """
@@ -153,11 +154,12 @@ class Account:
             return self._begin(Path(folder) / self.place.name).check(planned, what)
 
     def charge_once(self, run: str, planned: Planned, what: str) -> None:
-        """Charge the whole run, right before its first message is stored; again, it changes nothing."""
+        """Charge the whole run, right before its first message is stored; a second call changes nothing."""
         self.check_place()
         if not self.place.exists():
             log.warning(
-                "created a new account for this table: %s; if there was one before, restore it", self.place
+                "created a new account for this table: %s; if it had one, stop and set `budget.ledger` to it",
+                self.place,
             )
             make_place(self.site, self.place)
         with wrong_ledger_as(self.place):
@@ -167,8 +169,8 @@ class Account:
     def check(self, run: str) -> None:
         """Raise `WrongFiles` if the account no longer contains a run that was charged to it.
 
-        It was deleted, emptied, restored or replaced. Another job that charges it changes the file
-        as well: then it is read, and still contains the run. Without a change this is one `stat`.
+        Then the file was deleted, emptied, restored or replaced. A file that another job has charged has
+        changed too, so it is read, and still contains the run. For an unchanged file this is one `stat`.
         """
         found = self._look()  # taken before reading, so that a change meanwhile is noticed next time
         if not found or found != self._looked.get(run):
@@ -227,7 +229,7 @@ class Account:
         )
 
     def _look(self) -> tuple[int, ...]:
-        """The identity and change time of the file; None if there is no file."""
+        """The identity and change time of the file; empty if there is no file."""
         try:
             found = self.place.stat()
         except OSError:
@@ -238,16 +240,18 @@ class Account:
 
 
 def judged(run: RunFacts, colluding: int | None) -> RunFacts:
-    """The cost of a run under the owner's assumption about colluders; None: all other sites.
+    """The facts of a run under the owner's assumption about colluders; None: all other sites.
 
     If the job assumes more colluders than the owner, the job's number is used.
     """
-    if not run.masked or colluding is None:
-        return replace(run, colluding=None) if run.masked else run
+    if run.honest(0) == 1:  # no other site's noise counts
+        return run
+    if colluding is None:
+        return replace(run, colluding=None)
     claimed = run.sites - 1 if run.colluding is None else run.colluding
     return replace(run, colluding=min(run.sites - 1, max(claimed, colluding)))
 
 
 def open_account(site: Site) -> Account | None:
-    """The account of a site's table; None for a rehearsal, which no budget can pay for."""
+    """The account of a site's table; None for a rehearsal, which is not charged."""
     return None if site.job.simulated else Account(site, account_place(site))

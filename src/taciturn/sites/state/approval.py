@@ -65,7 +65,7 @@ class JobQuestion:
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a site may take part in a job, and why; its cost, and the rest before it."""
+    """Whether a site may take part in a job, and why; the cost, and what was left before it."""
 
     allowed: bool
     why: str
@@ -78,7 +78,7 @@ def question(site: Site, planned: Planned) -> JobQuestion:
     job, run = site.job, planned.run
     asked = () if job.kind == TRAIN else job.asking.questions
     others = run.sites - 1
-    number = others if run.colluding is None or not run.masked else run.colluding
+    number = others if run.colluding is None else run.colluding
     against = f"if {number} of {others} other sites collude"
     return JobQuestion(
         job=job.hash.hex(),
@@ -108,12 +108,12 @@ def _columns(site: Site) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class AuditLog:
-    """The file beside the account of a table; a row that was changed or removed is noticed."""
+    """The file beside the account of a table; a row that was changed or removed is detected."""
 
     path: Path
 
     def entries(self) -> list[dict[str, Any]]:
-        """All answers, in order; none where there is no file yet."""
+        """All answers, in order; empty if there is no file yet."""
         if not self.path.exists():
             return []
         with self._rows() as db:
@@ -166,7 +166,8 @@ def decide(
     elif not failed:
         allowed, why, by = True, "approved by the rules in site.toml", "rules"
     else:
-        allowed, why, by = False, f"{failed[0]}; to look at it and approve it: taciturn site approve", "rules"
+        allowed, by = False, "rules"
+        why = f"{failed[0]}; to look at it and approve it: taciturn site approve site.toml"
     try:
         if not charged:
             account.can_pay(planned, what_for(site))
@@ -196,7 +197,7 @@ def require(site: Site, planned: Planned, account: Account, *, charged: bool = F
 def _misses(rules: ApprovalRules | None, asked: JobQuestion) -> Iterator[str]:
     """The rules that a job does not meet."""
     if rules is None:
-        yield "site.toml has no rules in `approve`, and it was not approved by hand"
+        yield "site.toml has no rules in `approve`, and the job was not approved by hand"
         return
     if other := sorted(set(asked.kinds) - set(rules.kinds)):
         yield f"`approve.kinds` does not allow {', '.join(other)}"
@@ -223,7 +224,7 @@ def _write(log: AuditLog, number: str, asked: JobQuestion, answer: str, by: str)
 
 
 def _plain(asked: JobQuestion) -> dict[str, Any]:
-    """A value as JSON, which has no infinity."""
+    """The question as JSON values; an infinite epsilon becomes None."""
     return asdict(asked) | {"epsilon": asked.epsilon if math.isfinite(asked.epsilon) else None}
 
 

@@ -31,7 +31,7 @@ CONFIRM = (
 
 @dataclass(frozen=True)
 class Mark:
-    """The newest round that was stored, in which attempt and in which file (a hash of its identity).
+    """The newest round that was stored, its attempt, and its file (a hash of the file's identity).
 
     at_least : the owner has confirmed a state that was restored or moved, so more may have been sent.
     writes : how often the mark was written.
@@ -100,8 +100,8 @@ class HighWaterMark:
             elif mark.reached > (attempt, round):
                 raise StateLost(
                     f"this site has already sent round {mark.round} of attempt {mark.attempt}, but this "
-                    f"process is at round {round}: another one runs, or ran, with a newer state. Nothing is "
-                    "sent."
+                    f"process is at round {round}: another process runs, or ran, with a newer state. Nothing "
+                    "is sent."
                 )
 
     @contextmanager
@@ -167,11 +167,11 @@ def _digest(place: str) -> str:
 
 
 def file_identity(path: Path) -> str:
-    """Path, inode and machine of a state file, and when its lock file, which is never written to, was made.
+    """Path, inode and machine of a state file; inode and change time of its lock file (never written to).
 
     The number of the device is left out: it changes when some machines are started again. A copy has another
-    inode; one that was put in the place of the original has another lock file, or an older one with a later
-    change time.
+    inode. A copy that took the place of the original has another lock file, or a restored lock file with a
+    later change time.
     """
     lock = path.with_name(path.name + ".lock").stat()
     numbers = f"{path.stat().st_ino} {lock.st_ino} {lock.st_ctime_ns}"

@@ -1,6 +1,6 @@
 """Secrets in the kernel's keyring of this user: memory of the kernel, which is never swapped.
 
-By system call: the keyring has no wrapper in the C library. Which keys there are is kept in a key of its own.
+It is used by system calls, because the C library has no functions for it. An extra key lists all names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...core.errors import SiteError
 LARGEST = 32_767  # bytes of one key
 _CALLS = {"x86_64": (248, 250), "aarch64": (217, 219), "riscv64": (217, 219)}  # add_key, keyctl
 _USER, _PROCESS = -4, -2  # the keyrings of the user and of this process
-_LINK, _UNLINK, _SEARCH, _READ = 8, 9, 10, 11  # what keyctl does
+_LINK, _UNLINK, _SEARCH, _READ = 8, 9, 10, 11  # operations of keyctl
 _INDEX = "names"
 
 

@@ -1,4 +1,4 @@
-"""A folder in memory: a tmpfs, checked to be one and never to be swapped to a disk."""
+"""A folder in memory. It is checked to be a tmpfs that is never swapped to a disk."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def find_fault(folder: Path) -> str:
     except OSError as error:
         return f"cannot be read ({error.strerror}); create it, or name another folder."
     if kind not in (TMPFS, RAMFS):
-        return f"must be on a tmpfs, which a power cut ends. Mount one: {_MOUNT}"
+        return f"must be on a tmpfs, which a power cut erases. Mount one: {_MOUNT}"
     if kind == TMPFS and swaps() and not has_option(folder, "noswap"):
         return (
             "is a tmpfs that may be swapped to a disk. Mount one with `noswap`: "
@@ -138,7 +138,7 @@ class MemoryFolder:
 
 
 def _opened(place: str) -> FileIO | None:
-    """Open a file, and overwrite it once another file has taken its name."""
+    """Open a file, to overwrite it even after another file has taken its name; None if it is missing."""
     try:
         return open(place, "r+b", buffering=0)
     except FileNotFoundError:

@@ -1,9 +1,9 @@
-"""Keys in memory that a power cut ends: a tmpfs that is never swapped, or the kernel's keyring.
+"""Keys in memory that a power cut erases: a tmpfs that is never swapped, or the kernel's keyring.
 
-Of a masked job these are private keys, salts and noise. They are never in the state file, its journal or a
+In a masked job these are private keys, salts and noise. They are never in the state file, its journal or a
 backup. After kill -9 they are still there; after a reboot they are not. Each entry is bound to the identity
-of the state file, so beside a state that was moved, restored or copied nothing is found. A hibernated
-machine, or an image of one with its memory, holds the keys: such an image is a key.
+of the state file, so a state that was moved, restored or copied finds no entries. A hibernated machine, or
+an image of a machine with its memory, contains the keys: protect such an image like a key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ...core.errors import WrongFiles
-from ..files.site import KEYRING, Site
+from ..files.site import KEYRING
 from .high_water import file_identity
 from .kernel_keyring import KernelKeyring
 from .locked_memory import MemoryFolder, find_fault
@@ -45,7 +45,7 @@ class VolatileMemory:
 
     @cached_property
     def _identity(self) -> bytes:
-        """The file is the same as long as this process holds it."""
+        """The identity of the state file; it does not change while this process has the file open."""
         return file_identity(self.state).encode()
 
     def _seal(self, secret: bytes) -> bytes:
@@ -72,13 +72,8 @@ class VolatileMemory:
             self.place.delete(name)
 
 
-def open_memory(site: Site) -> VolatileMemory | None:
-    """The place of this site's secrets; None if it has none."""
-    return open_volatile(site.volatile, site.database) if site.job.masked else None
-
-
 def open_volatile(folder: Path | None, state: Path) -> VolatileMemory:
-    """The keys of the site with that state file: in `folder`, in the kernel's keyring, or elsewhere.
+    """The keys of the site with that state file: in `folder`, in the kernel's keyring, or in a usual place.
 
     A `folder` that is not a tmpfs, or may be swapped to a disk, is refused with the fix.
     """
@@ -98,7 +93,7 @@ def open_volatile(folder: Path | None, state: Path) -> VolatileMemory:
     if KernelKeyring.works():
         return VolatileMemory(KernelKeyring(own), state)
     why = " ".join(faults) or "there is no tmpfs that this user may write in."
-    raise WrongFiles(f"`keys.volatile`: this machine has no memory for keys that a power cut ends: {why}")
+    raise WrongFiles(f"`keys.volatile`: this machine has no memory for keys that a power cut erases: {why}")
 
 
 def _usual_places() -> Iterator[Path]:

@@ -4,9 +4,9 @@
     taciturn/NAME/to/OTHER      for one of them
 
 The access rules of `wire/config.py` let each neighbour speak under its own name only. Everything is sent in
-an envelope, but for the requests and answers that exchange the keys of envelopes. Frames and questions go
-into one queue, which the thread of the site empties. A put before a link is up is lost silently, so the
-site is notified of every neighbour whose key arrives, and asks again.
+an envelope, except the requests and answers that exchange the keys of envelopes. Frames and questions go
+into one queue, which the thread of the site empties. A message that is sent before a link is up is lost
+silently. So this class notifies the site when a neighbour's key arrives, and the site asks for what it lacks.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ except ImportError as error:
 log = logging.getLogger("taciturn.site")
 _BLOCK, _DROP = zenoh.CongestionControl.BLOCK, zenoh.CongestionControl.DROP
 _REQUESTS = 0.2  # seconds at least between two requests for the key of one neighbour
-REOPENED = 20  # times to try to open a port again that was ours a moment ago
-SAY = 10.0  # seconds without the relay before it is worth a line
+REOPENED = 20  # attempts to reopen a port that this site closed a moment ago
+SAY = 10.0  # seconds without the relay before this is logged
 
 
 class ZenohLinks:
     """The links of one site. Use it in a `with` block.
 
-    identity, trust : the key that this site signs with, and those that it accepts.
-    tell : takes every event; it must be safe to call from any thread.
+    identity, trust : the key that this site signs with, and the keys that it accepts.
+    tell : called with every event; it must be safe to call from any thread.
     largest : bytes of the largest frame.
     told : called with a neighbour's report about waiting sites, on a thread of Zenoh.
-    met, answered : the neighbours with the same job whose keys are here, and those that were given one.
+    met, answered : the neighbours with the same job whose keys arrived, and those that got this site's key.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class ZenohLinks:
         self._declared = [
             session.declare_subscriber(f"taciturn/{name}/{place}", self._hears(name))
             for name in self._site.neighbours
-            for place in ("all", f"*/{own}", f"*/{name}")  # the last of them is of older releases
+            for place in ("all", f"*/{own}", f"*/{name}")  # the last is for older releases
         ]
         self._declared.append(session.info.declare_link_events_listener(self._linked, history=True))
 
@@ -148,7 +148,7 @@ class ZenohLinks:
     # -- on Zenoh's threads -----------------------------------------------------------------------------
 
     def _hears(self, sender: str) -> Callable[[Any], None]:
-        """What takes the messages of one neighbour; a size that no frame has is not even copied."""
+        """The callback for one neighbour's messages; a message larger than any frame is not even copied."""
         via, largest = self._numbers[sender], self._largest + OVERHEAD
 
         def take(sample: Any) -> None:
@@ -170,7 +170,7 @@ class ZenohLinks:
         return take
 
     def _open(self, data: bytes, via: int) -> None:
-        """Look what is in an envelope; if its key is not known, request it."""
+        """Handle the content of an envelope; if its key is not known, request the key."""
         opened = self._envelopes.open(data, via)
         if opened is None:
             self._request(via)
@@ -242,7 +242,7 @@ class ZenohLinks:
                 raise SiteError(f"the network failed: {_plain(error)}.") from error
 
     def _offer(self, data: bytes, to: tuple[int, ...] = ()) -> None:
-        """Send what will be asked for again if it is lost, without blocking or ending a thread of Zenoh."""
+        """Send without blocking and without an error, on a thread of Zenoh; lost data are requested again."""
         with suppress(SiteError):
             self._put(data, to, _DROP)
 
@@ -285,5 +285,5 @@ def _reach_relay(site: Site) -> None:
 
 
 def _plain(error: Exception) -> str:
-    """The reason in an error of Zenoh, without the places in its source."""
+    """The reason in an error of Zenoh, without source locations."""
     return re.sub(r" at /\S+", "", str(error)).strip().rstrip(".")

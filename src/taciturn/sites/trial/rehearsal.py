@@ -25,7 +25,7 @@ from ..watch.status import Status, completed_rounds, read_status
 
 LOOPBACK = "127.0.0.1"
 PORTS = range(20_000, 32_000)
-_OWNER = {"approve": {"kinds": list(KINDS), "by_site": True}}  # the rows are generated
+_OWNER = {"approve": {"kinds": list(KINDS), "by_site": True}}  # every job is approved: the rows are generated
 
 
 def free_ports(count: int) -> list[int]:
@@ -58,7 +58,7 @@ def make_network(
 ) -> list[Path]:
     """Write job.toml, a throw-away authority and, per shard (X, y), a folder with site.toml, keys and data.
 
-    `job` and `site` are keys of the two files that have no default here; a job with a seed is marked
+    `job` and `site` give the keys of the two files that have no default here; a job with a seed is marked
     as a rehearsal. Returns the site files.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def accuracy(coef: Array, rows: tuple[Array, Array]) -> float:
 
 @contextmanager
 def run_processes(paths: Sequence[Path]) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """One process per site, its log in log.txt beside site.toml; the rest are stopped at the end."""
+    """One process per site, with its log in log.txt beside site.toml; all are stopped at the end."""
     processes = []
     try:
         for path in paths:
@@ -168,5 +168,5 @@ def watch(
 
 
 def _environment() -> dict[str, str]:
-    """One BLAS thread per process: there are as many processes as there is work."""
+    """One BLAS thread per process, because the processes already keep all cores busy."""
     return os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

@@ -1,4 +1,4 @@
-"""The check before a run, which spends nothing: can the site take part, which neighbours answer, the cost."""
+"""The check before a run, which spends nothing: the cost, the approval, and which neighbours answer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from ...core.errors import SiteError
 from ...core.formatting import format_cost, format_delta, format_given
-from ...privacy.certificate.certificate import Certificate
 from ...privacy.certificate.masked_words import holds_while
 from ..protocol.events import Event
 from ..protocol.frames import size_cap
@@ -25,7 +24,7 @@ from ..wire.refusals import Refusals
 from ..wire.zenoh_log import NAMELESS
 from .own import Finding
 
-STAY = 5.0  # seconds at most for the neighbours to meet this site in their turn
+STAY = 5.0  # seconds at most until the neighbours have reached this site too
 BETWEEN = 0.05  # seconds between two looks
 
 
@@ -47,21 +46,17 @@ def _account(ready: PreparedSite, account: Account) -> list[Finding]:
 
 
 def _rehearsal(ready: PreparedSite) -> list[Finding]:
-    """The cost of a job with a seed; such a job is never private, so this check fails."""
+    """The cost that a job with a seed would have without it; notes, because such a job is never private."""
     seed = "the job has a seed: anyone can repeat its noise, so nothing is private and nothing is charged"
     rounds, forecast, budget = ready.run.rounds, ready.forecast(), ready.budget.epsilon
     at = format_delta(ready.budget.delta)
-    cost = f"epsilon {format_cost(forecast.epsilon)} at delta {at}{_against(forecast)}"
+    against = holds_while(forecast.run.colluding, forecast.epsilon_against(None))
+    cost = f"epsilon {format_cost(forecast.epsilon)} at delta {at}{against}"
     text = f"all {rounds} rounds would cost {cost} without a seed; the budget is {format_given(budget)}"
     findings = [Finding(forecast.epsilon <= budget, text, note=True), Finding(True, seed, note=True)]
     if not findings[0].good:
-        findings.append(Finding(False, "the budget does not pay for the job; the site would not begin"))
+        findings.append(Finding(False, "the budget does not pay for the job; the site would not start"))
     return findings
-
-
-def _against(forecast: Certificate) -> str:
-    """For a masked job: the assumed colluders, and epsilon if more sites collude."""
-    return holds_while(forecast.run.colluding, forecast.epsilon_against(None)) if forecast.run.masked else ""
 
 
 def neighbours(
@@ -139,11 +134,11 @@ def _met(ready: PreparedSite, name: str, missing: bool, seen: Seen) -> Finding:
     if name in ready.site.dials():
         if wrong == "":
             wrong = probe(ready.site, name, ready.site.dials()[name])
-        return Finding(False, f"{name}: {wrong or 'answers TLS, and does not connect'}")
+        return Finding(False, f"{name}: {wrong or 'answers TLS, but does not connect'}")
     if nameless := seen.kinds(NAMELESS):
         return Finding(False, f"{name}: not connected; a client was refused ({nameless}), see above")
     if wrong is None:
-        order = "are the `[[sites]]` of both jobs in the same order? The later calls the earlier"
+        order = "are the `[[sites]]` of both jobs in the same order? The later site connects to the earlier"
         job = f"this job is {ready.site.job.hash.hex()[:16]}"
         return Finding(False, f"{name}: listens, but does not connect to this site: {order}; {job}")
     return Finding(False, f"{name}: has not connected to this site; is it started?")

@@ -1,6 +1,6 @@
 """Metrics and health of a running site, from the process itself, for monitoring.
 
-The text is that of Prometheus, written here: a dozen numbers need no library.
+They are in the text format of Prometheus, written here: a dozen numbers need no library.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Live:
 
     links : every neighbour, and the relay, and whether it is connected.
     waits : the sites that it waits for, and for how many seconds.
-    refused : how often something of a sender was refused, by its kind.
+    refused : the number of refusals, by sender and kind.
     """
 
     links: dict[str, bool]
@@ -52,7 +52,7 @@ class Live:
 
 
 def live(driver: SiteDriver) -> Live:
-    """A running site, now."""
+    """The current facts of a running site."""
     site, links = driver.ready.site, driver.links
     network, connected = seen(driver.room.whereabouts), links.connected()
     own = network.of(site.name)
@@ -110,7 +110,7 @@ def _families(status: Status, now: Live) -> Iterator[Family]:
     links = [({**me, "to": name}, float(up)) for name, up in now.links.items()]
     yield "link_up", "gauge", "1 if a neighbour, or the relay, is connected with its certificate.", links
     refused = [({**me, "from": who, "kind": kind}, float(n)) for (who, kind), n in now.refused.items()]
-    yield "refusals_total", "counter", "What was refused.", refused
+    yield "refusals_total", "counter", "Refused frames and connections.", refused
 
 
 def health(status: Status, now: Live) -> Answer:
@@ -129,7 +129,7 @@ def health(status: Status, now: Live) -> Answer:
 def watched(
     place: str | None, token_file: Path | None = None
 ) -> Callable[[SiteDriver], AbstractContextManager[None]] | None:
-    """Serve the pages of a running site at `place`; what `run_site` takes as `show`. None without one."""
+    """The `show` of `run_site` that serves the pages of a running site at `place`; None without a place."""
     if place is None:
         return None
     token = None if token_file is None else read_token(token_file)

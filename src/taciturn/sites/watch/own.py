@@ -84,7 +84,7 @@ def _dates(ready: PreparedSite) -> Finding:
     text = f"keys: the certificate, or its authority's, ends on {ends:%Y-%m-%d %H:%M} UTC"
     if left.total_seconds() < patience:
         return Finding(
-            False, f"{text}: before a run with a `patience` of {patience:g} s might; have it renewed first"
+            False, f"{text}: earlier than `patience`, {patience:g} s from now; have it renewed first"
         )
     return Finding(
         True, f"{text}{': soon' if left < SOON else ''}, in {left / datetime.timedelta(days=1):.1f} days"
@@ -179,7 +179,9 @@ def rows(site: Site) -> Iterator[Finding]:
     ):
         told = ("-1", "+1") if job.label is None else job.label.told or ()
         what = repr(told[positive > 0])
-        yield Finding(False, mine(f"every label that can be read is {what}: is it spelt as in the table?"))
+        yield Finding(
+            False, mine(f"every label that can be read is {what}: is the other one spelt as in the table?")
+        )
     if job.label is None:
         return
     for counts in count_cells(job.schema_, read_tables(job, [site.rows], job.schema_.names).columns):

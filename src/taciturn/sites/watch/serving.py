@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import os
 import re
 import socketserver
@@ -17,13 +18,13 @@ from ...core.errors import SiteError, TaciturnError, WrongFiles
 
 LOOPBACK = "127.0.0.1"
 HTML, TEXT, JSON = "text/html", "text/plain", "application/json"
-_PLACE = re.compile(r"(127\.0\.0\.1|localhost|[\d.]+):(\d{1,5})|unix:(.+)")
+_PLACE = re.compile(r"(localhost|[\d.]+):(\d{1,5})|unix:(.+)")
 _LEAST_TOKEN = 32  # characters: too many to be guessed
-_PATIENCE = 5.0  # seconds for a request to come in
+_PATIENCE = 5.0  # seconds within which a request must arrive
 
 
 class Answer(NamedTuple):
-    """A page: its code, its kind, its text."""
+    """An HTTP answer: status code, content type, text."""
 
     code: int
     kind: str
@@ -38,13 +39,20 @@ class _UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 
 def parse_place(place: str, token: str | None = None) -> re.Match[str]:
-    """Where to answer, taken apart into host, port and path; a public address needs a token."""
+    """Parse a `watch` address into host, port and path; a public address needs a token."""
     found = _PLACE.fullmatch(place)
     if found is None or (found[2] and int(found[2]) > 65535):
         raise WrongFiles(f"`watch` must be 127.0.0.1:PORT, ADDRESS:PORT or unix:PATH; got {place!r}.")
-    if token is None and found[1] not in (None, LOOPBACK, "localhost"):
+    if token is None and found[1] and not _is_loopback(found[1]):
         raise WrongFiles(f"`watch` = {place!r} can be reached by other machines: set `watch_token` too.")
     return found
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def read_token(path: Path) -> str:
@@ -64,12 +72,12 @@ def read_token(path: Path) -> str:
 def open_server(
     pages: Pages, place: str, folder: Path = Path(), token: str | None = None
 ) -> socketserver.TCPServer:
-    """A server at ADDRESS:PORT or unix:PATH, the path counting from `folder`; call `serve_forever`."""
+    """A server at ADDRESS:PORT or unix:PATH, a path relative to `folder`; call `serve_forever`."""
     found = parse_place(place, token)
     try:
         if found[3] is None:
             host = LOOPBACK if found[1] == "localhost" else found[1]
-            handler = _handler(pages, local=host == LOOPBACK, token=token)
+            handler = _handler(pages, local=_is_loopback(host), token=token)
             return ThreadingHTTPServer((host, int(found[2])), handler)
         return _open_socket(pages, folder / found[3], token)
     except OSError as error:
@@ -78,7 +86,7 @@ def open_server(
 
 @contextmanager
 def serving(pages: Pages, place: str, folder: Path = Path(), token: str | None = None) -> Iterator[None]:
-    """Answer on a thread of its own for as long as the block lasts."""
+    """Answer requests on a separate thread for as long as the block lasts."""
     server = open_server(pages, place, folder, token)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
     thread.start()
@@ -110,7 +118,7 @@ def _handler(pages: Pages, *, local: bool, token: str | None) -> type[BaseHTTPRe
 
         def do_GET(self) -> None:
             host = self.headers.get("Host", "").rsplit(":", 1)[0]
-            if local and host not in (LOOPBACK, "localhost"):  # no cross-origin requests
+            if local and not _is_loopback(host):  # no cross-origin requests
                 self._send(Answer(403, TEXT, "only for this machine\n"))
             elif not self._allowed():
                 self._send(Answer(401, TEXT, "the header Authorization: Bearer TOKEN is missing or wrong\n"))

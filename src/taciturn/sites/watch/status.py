@@ -16,8 +16,7 @@ from ...privacy.certificate.masked_words import holds_while
 from ...privacy.ledger.chain import ledger_errors, verify_rows
 from ..files.database import check_form, check_place, wrong_ledger_as
 from ..files.site import Site
-from ..rounds.results import STATEMENT
-from ..rounds.store import FORMAT, charged_ledger, read_facts, unreadable_as
+from ..rounds.store import FORMAT, STATEMENT, charged_ledger, read_facts, unreadable_as
 from ..state.account import AccountSeen, open_account
 from ..wire.whereabouts import NetworkSeen, read_seen
 
@@ -34,7 +33,7 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Status:
-    """A site in the middle of its job, or at the end of it."""
+    """The status of a site during its job, or after it."""
 
     site: str
     job: str
@@ -54,7 +53,7 @@ class Status:
 
     @property
     def left(self) -> float:
-        """The rest of the account for another job; for a rehearsal, the rest of its budget."""
+        """What is left in the account for another job; for a rehearsal, what is left of its budget."""
         return max(0.0, self.budget - self.epsilon) if self.account is None else self.account.left
 
     @property
@@ -77,7 +76,7 @@ class Status:
         return f"epsilon {format_cost(self.epsilon)} spent in this job, at delta {format_delta(self.delta)}"
 
     def lines(self) -> list[str]:
-        """The text for people."""
+        """The status as lines of text."""
         simulated = ", simulated" if self.simulated else ""
         return [
             f"{self.site} in job {self.job}{simulated}: {self.stage}, {self.released} released",
@@ -88,7 +87,7 @@ class Status:
         ]
 
     def account_line(self) -> str:
-        """The rest of the account, as text."""
+        """What is left in the account, as text."""
         if self.account is not None:
             return self.account.line()
         return f"{format_at_least(self.left)} left of {format_given(self.budget)}; a rehearsal has no account"
@@ -117,7 +116,7 @@ class Status:
         since = f"since {_clock(self.network.since)}"
         direct, blockers = ", ".join(own.waits_for), ", ".join(self.network.blockers)
         if not blockers:
-            return f"waits for {direct} {since}, and they for each other: look at the link between them"
+            return f"waits for {direct} {since}, and these wait for each other: check the link between them"
         if set(self.network.blockers) == set(own.waits_for):
             return f"waits for {direct} {since}"
         return f"waits for {direct} {since}; held up by {blockers}"
@@ -205,7 +204,7 @@ def _current(network: NetworkSeen, own: str, completed: int, finished: bool) -> 
 
 
 def completed_rounds(site: Site) -> int:
-    """How many rounds are complete; 0 before the first, and before the site's file is there."""
+    """How many rounds are complete; 0 before the first, and before the site's file exists."""
     if not site.database.exists():
         return 0
     db = sqlite3.connect(f"{site.database.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)

@@ -19,10 +19,8 @@ RETRY = {"period_init_ms": 200, "period_max_ms": 2_000, "period_increase_factor"
 
 
 def largest_payload(job: NetworkJob) -> int:
-    """Bytes of the longest payload of a frame: a message, or a hello with what its site was charged for."""
-    longest = max(8 * entry.length for entry in job.sums.sums) if job.masked else 8 * job.dimension
-    totals = 0 if job.moments is None else sum(8 * entry.length for entry in job.moments.sums)
-    return max(longest + totals, 160 * len(job.names) + totals) + 2**14
+    """Bytes of the longest payload of a frame: a message, or a hello with the charges of its site."""
+    return 8 * job.settings.longest + 2**14
 
 
 def site_config(site: Site) -> dict[str, Any]:
@@ -124,8 +122,8 @@ def _transport(job: NetworkJob, private: str, certificate: str, authority: str) 
 
 
 def _access(peers: dict[str, tuple[list[str], list[str]]]) -> dict[str, Any]:
-    """Default deny. By the common name of the certificate at the other end: the names that it may speak
-    under, and the names that it may hear."""
+    """Default deny. `peers` has, for the common name in a peer's certificate, the names under which the peer
+    may send and the names from which it may receive."""
     rules: list[dict[str, Any]] = []
     for peer, (own, near) in peers.items():
         theirs, heard = ([f"taciturn/{name}/**" for name in names] for names in (own, near))

@@ -3,9 +3,9 @@
 Zenoh silently drops a message that is larger than any frame while it arrives, without holding it
 in memory. The byte counts still show its sender.
 
-A client that disconnects without a certificate costs Zenoh a tenth of a second, in which it accepts
-no other; and without free descriptors it accepts and closes no connection at all. So a site takes
-all the descriptors that it may have, counts the connections at its port, and reopens the port after a crowd.
+A client that disconnects without a certificate costs Zenoh a tenth of a second, in which Zenoh accepts no
+other client; and without free file descriptors Zenoh neither accepts nor closes a connection. So a site takes
+all descriptors that it may have, counts the connections at its port, and reopens the port after a crowd.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from .refusals import Refusals
 log = logging.getLogger("taciturn.site")
 
 _RECEIVED = struct.Struct("=Q")
-_RECEIVED_AT = 128  # of tcpi_bytes_received in struct tcp_info, since Linux 4.1
-_QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, 10  # tcpi_unacked of a socket that listens
+_RECEIVED_AT = 128  # offset of tcpi_bytes_received in struct tcp_info, since Linux 4.1
+_QUEUED, _QUEUED_AT, _LISTENING = struct.Struct("=I"), 24, 10  # tcpi_unacked, its offset, the state LISTEN
 EVERY = 0.25  # seconds between two looks
 DOOR = 4  # looks between two counts of connections: the kernel's table covers the whole machine
 CROWD, FEW = 20, 5  # closed connections that make reopening worthwhile; open connections allowed then
 MOST_DESCRIPTORS = 2**20
-_ESTABLISHED, _CLOSED = "01", "08"  # of /proc/net/tcp: both ends are there; the far end has closed
+_ESTABLISHED, _CLOSED = "01", "08"  # states in /proc/net/tcp: connected; closed by the far end
 SPARE, KEEPING = 2**26, 1024  # bytes on a link besides its frames: once, and each second to keep it alive
 
 
 class Meter:
-    """Reports links to `refusals` that received far more bytes than their messages have.
+    """Reports to `refusals` the links that received far more bytes than their messages have.
 
     `ends` gives the name at each far end ("tls/host:port") of the open links; `crowd` is called when many
     clients at `door` have left.
@@ -62,7 +62,7 @@ class Meter:
             self._thread.start()
 
     def count(self, name: str, size: int) -> None:
-        """A message of `size` bytes arrived from `name`."""
+        """Count a message of `size` bytes from `name`."""
         self._messages[name] += size
 
     def stop(self) -> None:
@@ -98,7 +98,7 @@ class Meter:
 class Door:
     """The port that a site listens on: its open connections, and those that the client has closed.
 
-    The kernel's tables are opened at once: later there may be no descriptor left.
+    The kernel's tables are opened immediately, because later no descriptor may be left.
     """
 
     def __init__(self, port: int, friends: int) -> None:
@@ -127,7 +127,7 @@ class Door:
             self._said = True
             log.warning(
                 "%d connections to this site's port, most of them from unauthenticated clients; a firewall "
-                "that lets in the neighbours alone would keep them out",
+                "that admits only the neighbours would block them",
                 there + gone,
             )
         return gone > CROWD and there <= self._friends + FEW
@@ -138,7 +138,7 @@ class Door:
 
 
 def take_descriptors() -> None:
-    """As many descriptors as the system lets this process have."""
+    """Raise the limit of open descriptors as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MOST_DESCRIPTORS)
     if soft != resource.RLIM_INFINITY and soft < most:

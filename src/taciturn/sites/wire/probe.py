@@ -1,6 +1,6 @@
 """Probe: whether a neighbour can be reached and has the right identity, which Zenoh's `open` does not say.
 
-A TLS handshake with this site's own key, against the network's authority alone, and then nothing.
+It makes a TLS handshake with this site's own key, trusts only the network's authority, and sends nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Probes:
                     self._note(name, probe(self._site, name, endpoint))
 
     def _note(self, name: str, wrong: str | None) -> None:
-        """Keep a success even if the neighbour has disconnected since."""
+        """Keep an earlier result if the neighbour can no longer be reached."""
         if name not in self.found or not (wrong and any(words in wrong for words in NOBODY)):
             self.found[name] = wrong
 
@@ -85,7 +85,7 @@ def _who(link: ssl.SSLSocket, name: str) -> str | None:
     certificate: dict[str, Any] = dict(link.getpeercert() or {})
     names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
     if names != [name]:
-        return f"the certificate there is that of {', '.join(map(str, names)) or 'nobody'}, not of {name}"
+        return f"the certificate there is that of {', '.join(map(str, names)) or 'no name'}, not of {name}"
     link.settimeout(VERDICT)
     try:
         if link.recv(1) == b"":

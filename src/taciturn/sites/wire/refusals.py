@@ -10,14 +10,14 @@ from collections.abc import Callable
 from ...core.errors import one_line
 
 LASTING = ("job", "version")
-"""Kinds that do not pass by waiting."""
+"""Kinds of refusals that waiting does not resolve."""
 MOST_TOLD = 3  # explanations of one sender that are logged: it may send a new one each time
 
 log = logging.getLogger("taciturn.site")
 
 
 def _spell_out(record: logging.LogRecord) -> bool:
-    """A text from a neighbour on one line, with escapes spelt out, safe for any log."""
+    """Put a neighbour's text on one line, with control characters escaped, so that it is safe to log."""
     record.msg, record.args = one_line(record.getMessage()), None
     return True
 
@@ -40,7 +40,7 @@ class Refusals:
         self._lock = threading.Lock()
 
     def refuse(self, sender: str, kind: str, message: str) -> None:
-        """Count it, and log it the first time."""
+        """Count a refusal, and log it the first time."""
         with self._lock:
             self._counts[sender, kind] += 1
             if kind in LASTING and (sender, kind) not in self._explained:

@@ -137,18 +137,20 @@ class Trust:
         self._known: dict[bytes, _KnownCertificate] = {}
 
     def key_of(self, certificate: bytes, name: str, at: datetime.datetime | None = None) -> Ed25519PublicKey:
-        """The key that a DER certificate gives to `name` now, or gave `at` a time; or why it gives none."""
+        """The key that a DER certificate certifies for `name`, now or `at` a time; raises if it does not."""
         known = self._look(certificate)
         then = at or datetime.datetime.now(datetime.UTC)
         if not known.begins <= then <= known.ends:
             when = "expired" if then > known.ends else "not valid yet"
             raise FrameRefused("certificate", f"its certificate is {when}")
         if known.name != name:
-            raise FrameRefused("name", f"it speaks as {name} with a certificate of {known.name!r}")
+            raise FrameRefused(
+                "name", f"it claims to be {name}, but its certificate is that of {known.name!r}"
+            )
         return known.key
 
     def check(self, frame: Signed, name: str, *, ever: bool = False) -> None:
-        """The frame was signed by `name`, with a certificate that is valid now, or `ever` was."""
+        """Check that `name` signed the frame, with a certificate that is valid now, or `ever` was."""
         try:
             at = self._look(frame.certificate).begins if ever else None
             self.key_of(frame.certificate, name, at).verify(frame.signature, frame.signed)

@@ -1,8 +1,8 @@
 """Zenoh's own log, which reports clients that Zenoh rejected before our code saw them.
 
-A handshake that fails, or a message that access control stops, leaves no trace but a line that Zenoh writes
-to file descriptor 1. Those lines are read from there and reported like every other refusal, once per sender.
-Zenoh's refusals hold whether or not their lines can be parsed.
+A handshake that fails, or a message that access control stops, leaves no trace except a line that Zenoh
+writes to file descriptor 1. Those lines are read from there and reported like every other refusal, once per
+sender. Zenoh's refusals hold whether or not their lines can be parsed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _HANDSHAKE = re.compile(r"zenoh_link_tls::\S+ (.+?)\.? Hint: ")
 _DENIED = re.compile(r"CertCommonName\(([^)]*)\)\S* is unauthorized to (\w+)[\w ]* \(ingress\) on (\S+)")
 _MARKS = b"Hint: ", b"is unauthorized to"  # other lines do not report refusals
-PAUSE, MUCH = 0.05, 2**14  # seconds between two looks, unless there is much to read: bytes
+PAUSE, MUCH = 0.05, 2**14  # seconds between two reads; bytes that make the next read follow at once
 NAMELESS = "an unauthenticated client"
 _REASONS = (
     ("no certificates", "no certificate", "it showed no certificate"),
@@ -47,7 +47,7 @@ _REASONS = (
 def zenoh_log(heard: Callable[[str], None]) -> Iterator[None]:
     """Hand every line of Zenoh's log to `heard` for as long as the block lasts; once per process.
 
-    Descriptor 1 becomes a pipe, and Python's own standard output moves to a copy of what it was.
+    Descriptor 1 becomes a pipe, and Python's own standard output moves to a copy of the old one.
     """
     sys.stdout.flush()
     kept, standard = os.dup(1), sys.stdout
@@ -64,13 +64,13 @@ def zenoh_log(heard: Callable[[str], None]) -> Iterator[None]:
             ours.flush()
     finally:
         sys.stdout = standard
-        os.dup2(kept, 1)  # closes the last end of the pipe that is written to
+        os.dup2(kept, 1)  # closes the last writing end of the pipe
         os.close(kept)
         listener.join(1.0)
 
 
 def watch_zenoh(site: Site) -> Callable[[Refusals], AbstractContextManager[None]]:
-    """Listen to Zenoh's log for a site; what `run_site` takes as `watch`."""
+    """The `watch` of `run_site` that listens to Zenoh's log for a site."""
     return lambda refusals: zenoh_log(report_refusals(site, refusals))
 
 
@@ -101,7 +101,7 @@ def _reason(text: str) -> tuple[str, str]:
 
 
 def _listen(reading: int, heard: Callable[[str], None]) -> None:
-    """Line by line, some twenty times a second: Zenoh has a line for every message that it lets pass."""
+    """Read lines about twenty times a second: Zenoh writes one for every message that it lets pass."""
     begun, all_of_it = b"", "RUST_LOG" in os.environ  # RUST_LOG asks for the full log
     with os.fdopen(reading, "rb", buffering=0) as lines:
         while piece := lines.read(2**16):
@@ -111,5 +111,5 @@ def _listen(reading: int, heard: Callable[[str], None]) -> None:
                     print(line.decode("utf-8", errors="replace"), file=sys.stderr)
                 if any(mark in line for mark in _MARKS):
                     heard(_COLOUR.sub("", line.decode("utf-8", errors="replace")))
-            if len(piece) < MUCH:  # or Zenoh would wait for room in the pipe
+            if len(piece) < MUCH:  # with more to read, Zenoh may wait for room in the pipe
                 time.sleep(PAUSE)
